@@ -1,0 +1,2 @@
+//! Placeholder while the binary is being written.
+fn main() {}

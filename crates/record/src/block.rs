@@ -1,0 +1,284 @@
+//! A block: what happened to some requests. Two blocks add up to a block, so threads, intervals, segments of a ramp
+//! and requests of a mix all have this shape.
+
+use crate::RecordError;
+use paceline_stats::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How the requests of a cohort ended. `scheduled` is the sum of all the others, always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Requests that fell due.
+    pub scheduled: u64,
+    /// Answered as expected.
+    pub ok: u64,
+    /// Answered with another status than expected.
+    pub bad_status: u64,
+    /// Answered with another body than expected.
+    pub bad_body: u64,
+    /// No connection could be made for it.
+    pub connect_failed: u64,
+    /// The connection broke, or what came back was not HTTP.
+    pub io_failed: u64,
+    /// No complete answer within the timeout.
+    pub timed_out: u64,
+    /// Still waiting for a connection when the drain's limit was over.
+    pub unsent: u64,
+}
+
+impl Counts {
+    /// The sum of the outcomes, which must equal `scheduled`.
+    pub fn ended(&self) -> u64 {
+        self.ok + self.failed() + self.timed_out + self.unsent
+    }
+
+    /// Requests that failed outright: bad status or body, no connection, a broken one.
+    pub fn failed(&self) -> u64 {
+        self.bad_status + self.bad_body + self.connect_failed + self.io_failed
+    }
+
+    /// Everything that is not ok.
+    pub fn not_ok(&self) -> u64 {
+        self.failed() + self.timed_out + self.unsent
+    }
+
+    fn add(&mut self, other: &Counts) {
+        self.scheduled += other.scheduled;
+        self.ok += other.ok;
+        self.bad_status += other.bad_status;
+        self.bad_body += other.bad_body;
+        self.connect_failed += other.connect_failed;
+        self.io_failed += other.io_failed;
+        self.timed_out += other.timed_out;
+        self.unsent += other.unsent;
+    }
+}
+
+/// Bytes on the wire, and in bodies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bytes {
+    /// Bytes handed to sockets.
+    pub sent: u64,
+    /// Bytes read from sockets, heads and framing included.
+    pub received: u64,
+    /// Bytes of response bodies, framing removed.
+    pub body: u64,
+}
+
+/// The lengths of the bodies of valid responses: they should not vary unless the target means them to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lengths {
+    /// The shortest, in bytes.
+    pub min: u64,
+    /// The longest, in bytes.
+    pub max: u64,
+}
+
+/// Requests whose answer was never seen, at the time waited so far: the true time is at least that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Censored {
+    /// How many (`timed_out` and `unsent`).
+    pub count: u64,
+    /// The lowest of the times waited, in nanoseconds; percentiles at or above it are lower bounds.
+    pub lowest_ns: u64,
+}
+
+/// A distribution of times, in nanoseconds: some percentiles to read, the whole histogram to compute with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Times {
+    /// How many times were recorded. With a count of 0 every number is 0.
+    pub count: u64,
+    /// The exact lowest.
+    pub min: u64,
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The median, to three significant digits, as are the other percentiles.
+    pub p50: u64,
+    /// 75 % were at or below it.
+    pub p75: u64,
+    /// 90 % were at or below it.
+    pub p90: u64,
+    /// 95 % were at or below it.
+    pub p95: u64,
+    /// 99 % were at or below it.
+    pub p99: u64,
+    /// 99.9 % were at or below it.
+    pub p99_9: u64,
+    /// 99.99 % were at or below it.
+    pub p99_99: u64,
+    /// The exact highest.
+    pub max: u64,
+    /// HdrHistogram V2 compressed encoding, base64.
+    pub histogram: String,
+}
+
+impl Times {
+    /// The times of a histogram.
+    pub fn of(histogram: &Histogram) -> Self {
+        let at = |q| histogram.quantile(q).unwrap_or(0);
+        Self {
+            count: histogram.count(),
+            min: histogram.min().unwrap_or(0),
+            mean: histogram.mean().unwrap_or(0.0),
+            p50: at(0.5),
+            p75: at(0.75),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            p99_9: at(0.999),
+            p99_99: at(0.9999),
+            max: histogram.max().unwrap_or(0),
+            histogram: histogram.to_base64(),
+        }
+    }
+
+    /// Adds another distribution: counts merge, minimum, maximum and mean stay exact.
+    ///
+    /// # Errors
+    /// [`RecordError::Histogram`] when either histogram cannot be decoded.
+    pub fn merge(&self, other: &Times) -> Result<Times, RecordError> {
+        let mut merged = self.decode()?;
+        merged.merge(&other.decode()?);
+        Ok(Times::of(&merged))
+    }
+
+    /// The histogram, with the exact minimum, maximum and mean put back.
+    ///
+    /// # Errors
+    /// [`RecordError::Histogram`] when it cannot be decoded.
+    pub fn decode(&self) -> Result<Histogram, RecordError> {
+        let sum = (self.mean * self.count as f64).round() as u128;
+        Ok(Histogram::from_base64(&self.histogram)?.with_exact(self.min, self.max, sum))
+    }
+}
+
+/// What happened to some requests. A time that was not measured is left out, never zero.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Block {
+    /// How they ended.
+    pub counts: Counts,
+    /// Valid responses completed inside the window, whenever they fell due: what the achieved rate counts.
+    pub completed_in_window: u64,
+    /// Responses by status code.
+    pub status: BTreeMap<String, u64>,
+    /// Bytes moved.
+    pub bytes: Bytes,
+    /// Body lengths of valid responses.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub body_bytes: Option<Lengths>,
+    /// Completed minus actual send.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub service_time_ns: Option<Times>,
+    /// Completed minus intended send; open loop only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response_time_ns: Option<Times>,
+    /// Actual send minus the later of intended send and free at: the generator's doing; open loop only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub generator_lag_ns: Option<Times>,
+    /// Free at minus intended send where positive: no free connection; open loop only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connection_wait_ns: Option<Times>,
+    /// Time to establish a connection, for connections made in this block.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connect_time_ns: Option<Times>,
+    /// First byte of the response minus actual send.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_byte_ns: Option<Times>,
+    /// Time to failure (from intended send, or from actual send in a closed loop) of requests that failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failed_time_ns: Option<Times>,
+    /// Requests that are in the histograms at the time waited so far.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub censored: Option<Censored>,
+}
+
+impl Block {
+    /// The sum of two blocks: associative and commutative up to the rounding of means, with the empty block as zero.
+    ///
+    /// # Errors
+    /// [`RecordError::Histogram`] when a histogram cannot be decoded.
+    pub fn merge(&self, other: &Block) -> Result<Block, RecordError> {
+        let mut sum = self.clone();
+        sum.counts.add(&other.counts);
+        sum.completed_in_window += other.completed_in_window;
+        for (status, count) in &other.status {
+            *sum.status.entry(status.clone()).or_default() += count;
+        }
+        sum.bytes.sent += other.bytes.sent;
+        sum.bytes.received += other.bytes.received;
+        sum.bytes.body += other.bytes.body;
+        sum.body_bytes = both(self.body_bytes, other.body_bytes, |a, b| Lengths {
+            min: a.min.min(b.min),
+            max: a.max.max(b.max),
+        });
+        sum.censored = both(self.censored, other.censored, |a, b| Censored {
+            count: a.count + b.count,
+            lowest_ns: a.lowest_ns.min(b.lowest_ns),
+        });
+        sum.service_time_ns = merge_times(&self.service_time_ns, &other.service_time_ns)?;
+        sum.response_time_ns = merge_times(&self.response_time_ns, &other.response_time_ns)?;
+        sum.generator_lag_ns = merge_times(&self.generator_lag_ns, &other.generator_lag_ns)?;
+        sum.connection_wait_ns = merge_times(&self.connection_wait_ns, &other.connection_wait_ns)?;
+        sum.connect_time_ns = merge_times(&self.connect_time_ns, &other.connect_time_ns)?;
+        sum.first_byte_ns = merge_times(&self.first_byte_ns, &other.first_byte_ns)?;
+        sum.failed_time_ns = merge_times(&self.failed_time_ns, &other.failed_time_ns)?;
+        Ok(sum)
+    }
+}
+
+fn both<T>(a: Option<T>, b: Option<T>, join: impl Fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(join(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+fn merge_times(a: &Option<Times>, b: &Option<Times>) -> Result<Option<Times>, RecordError> {
+    match (a, b) {
+        (Some(a), Some(b)) => a.merge(b).map(Some),
+        (a, b) => Ok(a.clone().or_else(|| b.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn block(values: &[u64]) -> Block {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|value| histogram.record(*value));
+        let n = values.len() as u64;
+        Block {
+            counts: Counts { scheduled: n, ok: n, ..Counts::default() },
+            status: [("200".to_owned(), n)].into(),
+            service_time_ns: (n > 0).then(|| Times::of(&histogram)),
+            ..Block::default()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_add_up(a in prop::collection::vec(0..1u64 << 40, 0..60), b in prop::collection::vec(0..1u64 << 40, 0..60)) {
+            let sum = block(&a).merge(&block(&b)).unwrap();
+            let whole = block(&[a, b].concat());
+            prop_assert_eq!(sum.counts, whole.counts);
+            match (sum.service_time_ns, whole.service_time_ns) {
+                (Some(sum), Some(whole)) => {
+                    prop_assert!((sum.mean - whole.mean).abs() <= whole.mean * 1e-9);
+                    prop_assert_eq!((sum.min, sum.max, sum.count, sum.p50, sum.p99), (whole.min, whole.max, whole.count, whole.p50, whole.p99));
+                }
+                (sum, whole) => prop_assert_eq!(sum.is_none(), whole.is_none()),
+            }
+        }
+    }
+
+    #[test]
+    fn the_empty_block_is_zero() {
+        let one = block(&[5, 6, 7]);
+        assert_eq!(one.merge(&Block::default()).unwrap().service_time_ns, one.service_time_ns);
+        assert_eq!(Block::default().merge(&one).unwrap().counts, one.counts);
+    }
+}

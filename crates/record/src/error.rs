@@ -1,0 +1,30 @@
+//! Why a record cannot be read.
+
+use paceline_stats::DecodeError;
+
+/// What is wrong with a record, and where.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The text is not JSON, or not a record: serde's message carries line, column and key.
+    #[error("not a {kind} record: {source}")]
+    Json {
+        /// "run", "trial" or "round".
+        kind: &'static str,
+        /// What was expected where.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A record written by a newer Paceline.
+    #[error("the {kind} record has schema {found}, this Paceline reads up to {known}; use a newer one")]
+    Newer {
+        /// "run", "trial" or "round".
+        kind: &'static str,
+        /// The schema found.
+        found: u32,
+        /// The newest schema this version knows.
+        known: u32,
+    },
+    /// A stored histogram cannot be decoded.
+    #[error("a stored histogram is damaged")]
+    Histogram(#[from] DecodeError),
+}

@@ -1,0 +1,29 @@
+//! What a run and a trial leave behind: the wire types, their schema version, and the verdicts.
+//!
+//! Written by the binary (a run) and the lab (a trial), kept by the store, read by reports and by anybody's own
+//! scripts: the JSON Schema of both is published under `docs/`. Nothing here measures anything. A number here is a
+//! number somebody saw, with what is needed to doubt it beside it.
+
+mod block;
+mod environment;
+mod error;
+mod round;
+mod run;
+mod schema;
+mod trial;
+pub mod verdict;
+
+pub use block::{Block, Bytes, Censored, Counts, Lengths, Times};
+pub use environment::{Environment, IdleState};
+pub use error::RecordError;
+pub use round::{Round, Sitting};
+pub use run::{
+    Arrivals, Connections, Expectations, Generator, GeneratorThread, Interval, Loop, LoopKind, Pace,
+    PaceAsked, PaceKind, Phase, Phases, Rates, Run, Served, Span, Target, Tool,
+};
+pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, trial_schema};
+pub use trial::{
+    Check, CheckOutcome, CoreTime, CpuSource, Fault, Load, Pinning, Sample, Server, Stage, Startup, Trial,
+    Usage, Validation,
+};
+pub use verdict::{Blame, Severity, Verdict};

@@ -1,0 +1,39 @@
+//! A round: a plan carried out in one environment. What `--resume` needs to carry on.
+
+use crate::Environment;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A plan carried out in one environment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Round {
+    /// The version of these keys.
+    pub schema: u32,
+    /// Unique.
+    pub id: String,
+    /// The plan's name.
+    pub plan: String,
+    /// The plan as it was carried out, in TOML; `--resume` goes by this, not by the file.
+    pub plan_toml: String,
+    /// Where every order was drawn from.
+    pub seed: u64,
+    /// Wall-clock start, RFC 3339, UTC.
+    pub started_at: String,
+    /// When its last trial was stored; none while it is unfinished.
+    pub finished_at: Option<String>,
+    /// How many trials were planned.
+    pub planned: u32,
+    /// The machine.
+    pub environment: Environment,
+    /// Each stretch of work without interruption, in order.
+    pub sittings: Vec<Sitting>,
+}
+
+/// A stretch of work without interruption.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sitting {
+    /// Unique within the round.
+    pub id: String,
+    /// Wall-clock start, RFC 3339, UTC.
+    pub started_at: String,
+}

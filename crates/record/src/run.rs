@@ -1,0 +1,310 @@
+//! A run: one generator against one target, once. The keys are those of the design; units are in the names.
+
+use crate::{Block, Environment, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One generator against one target, once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// The version of these keys; a change of any number's meaning raises it.
+    pub schema: u32,
+    /// Unique: start time and a random part.
+    pub id: String,
+    /// What measured.
+    pub tool: Tool,
+    /// The command line, so that the run can be repeated by hand.
+    pub argv: Vec<String>,
+    /// Where every random choice came from.
+    pub seed: u64,
+    /// Wall-clock start, RFC 3339, UTC.
+    pub started_at: String,
+    /// What was measured.
+    pub target: Target,
+    /// The shape of the load.
+    #[serde(rename = "loop")]
+    pub loop_: Loop,
+    /// How the generator waited for the next send.
+    pub pace: Pace,
+    /// What counted as a valid response.
+    pub expectations: Expectations,
+    /// From actual send; a request without a complete answer by then is `timed_out`.
+    pub timeout_ns: u64,
+    /// When each phase was, from the start of the run.
+    pub phases: Phases,
+    /// Length of the window, in seconds: what rates are divided by.
+    pub window_s: f64,
+    /// Connections asked for and had, and who closed them.
+    pub connections: Connections,
+    /// The machine.
+    pub environment: Environment,
+    /// What the generator itself cost, and how well it did.
+    pub generator: Generator,
+    /// The window's cohort.
+    pub total: Block,
+    /// The cohort by segment of a ramp or a staircase, in order.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub by_segment: Option<Vec<Block>>,
+    /// The cohort by request of a mix, in the order of the request file.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub by_request: Option<Vec<Block>>,
+    /// The cohort by generator, where several drove one run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub by_generator: Option<Vec<Block>>,
+    /// What ended in each stretch of time, warm-up included; a long run has longer stretches.
+    pub intervals: Vec<Interval>,
+    /// Rates over the window, derived from `total` and the schedule.
+    pub rate_per_s: Rates,
+    /// Why a number may not mean what it seems to.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// The program that measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The commit it was built from, where known.
+    pub commit: Option<String>,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Target {
+    /// As given, normalised.
+    pub url: String,
+    /// `http/1.1`.
+    pub protocol: String,
+    /// The address connections went to.
+    pub address: String,
+}
+
+/// Whether a connection's next request waits for its last answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopKind {
+    /// The next request is sent when the last is answered.
+    Closed,
+    /// Requests are due on a schedule, whatever the server does.
+    Open,
+}
+
+/// How arrivals are spaced in an open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// Evenly.
+    Constant,
+    /// As independent users arrive: exponential gaps.
+    Poisson,
+}
+
+/// The shape of the load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Loop {
+    /// Closed or open.
+    pub kind: LoopKind,
+    /// Connections asked for.
+    pub connections: u32,
+    /// Requests outstanding on a connection at most.
+    pub depth: u32,
+    /// Requests asked for in all, where the run was bounded by a number instead of a time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub requests: Option<u64>,
+    /// What the schedule asks, open loop.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub offered_per_s: Option<f64>,
+    /// How arrivals are spaced, open loop.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub arrivals: Option<Arrivals>,
+}
+
+/// How the generator waits for the next send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PaceKind {
+    /// Asleep in the kernel until an event or the next send is due.
+    Sleep,
+    /// Asleep until shortly before the next send, then polling.
+    Hybrid,
+    /// Always polling.
+    Spin,
+}
+
+/// The pace asked for and the one used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pace {
+    /// `auto`, `spin` or `sleep`, as `--pace` said.
+    pub asked: PaceAsked,
+    /// What that came to.
+    pub used: PaceKind,
+    /// How long before a send is due a hybrid pace begins to poll, in nanoseconds.
+    pub spin_before_ns: u64,
+}
+
+/// The values of `--pace`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PaceAsked {
+    /// Hybrid where the generator has its core to itself, else sleep.
+    Auto,
+    /// Always polling.
+    Spin,
+    /// Never polling.
+    Sleep,
+}
+
+/// What counted as a valid response. Without any, a 2xx or 3xx status is valid.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Expectations {
+    /// The status asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub status: Option<u16>,
+    /// The length of the body asked for; every response's bytes were compared.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub body_bytes: Option<u64>,
+    /// The SHA-256 of that body, in hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub body_sha256: Option<String>,
+}
+
+/// The phases of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Phases {
+    /// Connections are made, a capped number at a time.
+    pub connect: Span,
+    /// Load without a cohort: caches, compilers and congestion windows settle.
+    pub warmup: Span,
+    /// What is measured.
+    pub window: Span,
+    /// Nothing new falls due; what was due is still sent and awaited.
+    pub drain: Span,
+}
+
+/// A stretch of time, in nanoseconds from the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Span {
+    /// When it began.
+    pub start_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+}
+
+/// The name of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// See [`Phases::connect`].
+    Connect,
+    /// See [`Phases::warmup`].
+    Warmup,
+    /// See [`Phases::window`].
+    Window,
+    /// See [`Phases::drain`].
+    Drain,
+    /// The run is over.
+    End,
+}
+
+/// Connections asked for and had, and who closed them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Connections {
+    /// Asked for.
+    pub asked: u64,
+    /// Open at once when the warm-up began.
+    pub had: u64,
+    /// Closed by the server from then on.
+    pub closed_by_server: u64,
+    /// Closed by the generator before the end of the run: after a timeout or a response that broke the rules.
+    pub closed_by_us: u64,
+    /// Attempts to connect that failed, the first connect phase included.
+    pub failed_attempts: u64,
+    /// The commonest reason of a failed attempt or broken connection, for people.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub commonest_failure: Option<String>,
+    /// Requests of the window served by each connection.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub served: Option<Served>,
+}
+
+/// How evenly requests were served over the connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Served {
+    /// The fewest on one connection.
+    pub min: u64,
+    /// On the connection in the middle.
+    pub median: u64,
+    /// The most on one connection.
+    pub max: u64,
+}
+
+/// What the generator itself cost over the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Generator {
+    /// Threads that drove load.
+    pub threads: u32,
+    /// The cores they may run on.
+    pub cores: Vec<u32>,
+    /// CPU time of all of them over the window, in seconds.
+    pub cpu_s: f64,
+    /// CPU time that did something: `cpu_s` less `spin_s`.
+    pub busy_s: f64,
+    /// CPU time of polls that found nothing.
+    pub spin_s: f64,
+    /// `busy_s` for each request that ended in the window, in nanoseconds.
+    pub cpu_ns_per_request: f64,
+    /// Share of its wall-clock time the busiest thread was busy, 0 to 1.
+    pub utilization: f64,
+    /// Time runnable but not running, all threads, in seconds.
+    pub run_delay_s: f64,
+    /// Time the hypervisor took from the generator's cores, in seconds.
+    pub steal_s: f64,
+    /// Peak resident memory of the process.
+    pub rss_bytes_peak: u64,
+    /// Requests due and unsent when the window opened: the warm-up's backlog.
+    pub backlog_at_window_start: u64,
+    /// Each thread apart.
+    pub by_thread: Vec<GeneratorThread>,
+}
+
+/// One generator thread over the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GeneratorThread {
+    /// User CPU time, in seconds.
+    pub user_s: f64,
+    /// System CPU time, in seconds.
+    pub system_s: f64,
+    /// Time spent in polls that found nothing, in seconds.
+    pub spin_s: f64,
+    /// Time runnable but not running, in seconds.
+    pub run_delay_s: f64,
+    /// Times it gave the core up by itself.
+    pub voluntary_switches: u64,
+    /// Times the core was taken from it.
+    pub involuntary_switches: u64,
+}
+
+/// What ended in a stretch of time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// The cohort: requests due in the warm-up or in the window.
+    pub phase: Phase,
+    /// When the stretch began, in nanoseconds from the start of the run.
+    pub start_ns: u64,
+    /// The requests of that cohort that ended in it.
+    pub block: Block,
+}
+
+/// Rates over the window, per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rates {
+    /// What the schedule asked; open loop.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub offered: Option<f64>,
+    /// Requests handed to sockets inside the window.
+    pub sent: f64,
+    /// Valid responses completed inside the window.
+    pub achieved: f64,
+}

@@ -1,0 +1,273 @@
+//! A trial: a run with the server's launch and all its conditions. A failed trial is a record with an error.
+
+use crate::{Arrivals, LoopKind, Phase, Run, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A run with the server's launch and all its conditions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// The version of these keys.
+    pub schema: u32,
+    /// Unique.
+    pub id: String,
+    /// The round it belongs to.
+    pub round: String,
+    /// The sitting: a round that was interrupted and resumed has several.
+    pub sitting: String,
+    /// The start of the server it ran against; trials of one launch share it.
+    pub launch: String,
+    /// The randomised block it ran in.
+    pub block: u32,
+    /// Its place in the order of its sitting, from 0.
+    pub order: u32,
+    /// Which repeat of its cell it counts as, from 0; a second try keeps it.
+    pub repeat: u32,
+    /// Wall-clock start, RFC 3339, UTC.
+    pub started_at: String,
+    /// What was under test.
+    pub server: Server,
+    /// `single` or `cores`.
+    pub form: String,
+    /// The workload, with its case where it has several: `hello`, `tetra/140`.
+    pub workload: String,
+    /// The load asked for.
+    pub load: Load,
+    /// Which process was allowed where.
+    pub pinning: Pinning,
+    /// The generator's command line.
+    pub generator_argv: Vec<String>,
+    /// What the generator measured, unless it failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub run: Option<Run>,
+    /// How the server started.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub startup: Option<Startup>,
+    /// What the server cost over the run's window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub usage: Option<Usage>,
+    /// The server's process tree over time.
+    pub samples: Vec<Sample>,
+    /// Time of every core over the window, interrupts and steal apart.
+    pub cores: Vec<CoreTime>,
+    /// The answers checked before the load.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub validation: Option<Validation>,
+    /// The end of what the server printed.
+    pub log_tail: String,
+    /// Why there is no usable run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<Fault>,
+    /// Why a number may not mean what it seems to; the run's own are in the run.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// What was under test.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Server {
+    /// The folder's name.
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// The language it is written in.
+    pub language: String,
+    /// The framework.
+    pub framework: String,
+    /// What speaks HTTP underneath.
+    pub engine: String,
+    /// `platform`, `micro` or `full`.
+    pub kind: String,
+    /// `idiomatic` or `tuned`, and others.
+    pub tags: Vec<String>,
+    /// What its version command printed: the receipt.
+    pub versions: String,
+}
+
+/// The load asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Load {
+    /// The plan's name for it.
+    pub name: String,
+    /// Closed or open.
+    pub kind: LoopKind,
+    /// Connections.
+    pub connections: u32,
+    /// Requests outstanding on a connection at most.
+    pub depth: u32,
+    /// Offered rate, open loop.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_per_s: Option<f64>,
+    /// Spacing of arrivals, open loop.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub arrivals: Option<Arrivals>,
+    /// Length of the window, in seconds; none where the number of requests bounds it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub duration_s: Option<f64>,
+    /// Number of requests, where that bounds the run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub requests: Option<u64>,
+    /// Length of the warm-up, in seconds.
+    pub warmup_s: f64,
+}
+
+/// Which process was allowed on which cores.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pinning {
+    /// The server's.
+    pub server: Vec<u32>,
+    /// The generator's.
+    pub generator: Vec<u32>,
+    /// Whether the two share none; where they share, the result says so.
+    pub disjoint: bool,
+}
+
+/// How the server started.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Startup {
+    /// From fork to a port that accepts, in nanoseconds.
+    pub listening_ns: u64,
+    /// From fork to the first complete valid answer, in nanoseconds.
+    pub first_answer_ns: u64,
+    /// Resident memory of the process tree then, in bytes.
+    pub rss_bytes: u64,
+    /// Processes of the tree then.
+    pub processes: u32,
+    /// How far the clean-up of its processes is guaranteed: `pid_namespace` or `subreaper`.
+    pub guarantee: String,
+}
+
+/// What the server cost over the window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// Length of what was sampled, in seconds.
+    pub over_s: f64,
+    /// CPU time of the process tree, in seconds.
+    pub cpu_s: f64,
+    /// CPU time for each response completed in the window, in nanoseconds.
+    pub cpu_ns_per_request: f64,
+    /// CPU time as a share of the cores it was given, 0 to 1.
+    pub utilization: f64,
+    /// Where the CPU time was read.
+    pub source: CpuSource,
+    /// Highest resident memory sampled, summed over processes (shared pages count in each), in bytes.
+    pub rss_bytes_peak: u64,
+    /// Proportional share of memory after the window, in bytes, where the kernel tells.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pss_bytes: Option<u64>,
+    /// Most threads seen.
+    pub threads_peak: u32,
+    /// Times a thread gave its core up by itself.
+    pub voluntary_switches: u64,
+    /// Times a core was taken from a thread.
+    pub involuntary_switches: u64,
+    /// Time runnable but not running, in seconds.
+    pub run_delay_s: f64,
+}
+
+/// Where the CPU time of a process tree was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuSource {
+    /// A control group: complete.
+    Cgroup,
+    /// `/proc`: a lower bound, processes that came and went unseen are missing.
+    Proc,
+}
+
+/// The server's process tree at one moment. Counters are totals since the launch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// From the start of the generator, in nanoseconds.
+    pub at_ns: u64,
+    /// The run's phase then.
+    pub phase: Phase,
+    /// CPU time, in seconds.
+    pub cpu_s: f64,
+    /// Resident memory summed over processes, in bytes.
+    pub rss_bytes: u64,
+    /// Processes.
+    pub processes: u32,
+    /// Threads.
+    pub threads: u32,
+    /// Times a thread gave its core up by itself.
+    pub voluntary_switches: u64,
+    /// Times a core was taken from a thread.
+    pub involuntary_switches: u64,
+    /// Time runnable but not running, in seconds.
+    pub run_delay_s: f64,
+}
+
+/// Time of one core over the window, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CoreTime {
+    /// Its number.
+    pub core: u32,
+    /// Length of what was sampled.
+    pub over_s: f64,
+    /// Not idle, interrupts included.
+    pub busy_s: f64,
+    /// In hard and soft interrupts.
+    pub interrupt_s: f64,
+    /// Taken by the hypervisor.
+    pub steal_s: f64,
+}
+
+/// The answers checked before the load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Validation {
+    /// Each check, in order.
+    pub checks: Vec<Check>,
+}
+
+/// One check of a server's answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// What was asked, for people: `GET /hello`.
+    pub name: String,
+    /// How it went.
+    pub outcome: CheckOutcome,
+    /// The exact difference, where there is one.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub detail: String,
+}
+
+/// How a check went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckOutcome {
+    /// As asked.
+    Pass,
+    /// Served, with something to know.
+    Warn,
+    /// Not as asked: not measured.
+    Fail,
+}
+
+/// Why there is no usable run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fault {
+    /// How far it came.
+    pub stage: Stage,
+    /// What happened, for people.
+    pub message: String,
+    /// Whether the environment spoiled it, so that a second try may go well.
+    pub transient: bool,
+}
+
+/// How far a trial came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// A program or package is missing.
+    Setup,
+    /// The build command failed.
+    Build,
+    /// It did not answer in time, or ended.
+    Start,
+    /// A wrong answer before the load.
+    Validate,
+    /// It went wrong under load.
+    Load,
+    /// The generator failed, or its output could not be read.
+    Generate,
+}

@@ -1,0 +1,46 @@
+//! Verdicts: named reasons why a number may not mean what it seems to.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A named reason why a number may not mean what it seems to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// Its name, in snake case; docs/reading-a-verdict.md explains each.
+    pub name: String,
+    /// Whose doing it is.
+    pub blame: Blame,
+    /// How much it spoils.
+    pub severity: Severity,
+    /// The figures it rests on, units in the keys.
+    pub evidence: BTreeMap<String, serde_json::Value>,
+    /// What to do about it, for people.
+    pub remedy: String,
+}
+
+/// Whose doing it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Blame {
+    /// The server under test.
+    Server,
+    /// The load generator.
+    Generator,
+    /// The machine, or something else running on it.
+    Environment,
+    /// What was asked for.
+    User,
+}
+
+/// How much it spoils.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Good to know.
+    Note,
+    /// Read the number with care.
+    Caution,
+    /// The number does not answer the question; the run exits 1.
+    Invalid,
+}

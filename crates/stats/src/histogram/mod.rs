@@ -1,0 +1,204 @@
+//! The histogram: counts of times in nanoseconds at three significant decimal digits.
+//!
+//! The layout is HdrHistogram's (Gil Tene, <https://hdrhistogram.github.io/HdrHistogram/>) with a lowest discernible
+//! value of 1 and 2,048 sub-buckets, so [`Histogram::to_base64`] is read by every HdrHistogram tool. It is written
+//! out here because recording is on the load engine's hot path: one count, one sum, two comparisons, no resizing,
+//! no error. Pages of the count array that were never touched cost no memory: the kernel hands them out on first use.
+
+mod codec;
+mod compact;
+#[cfg(test)]
+mod tests;
+
+pub use codec::DecodeError;
+pub use compact::Compact;
+
+/// Bits of a value that are kept exactly; 2^11 sub-buckets give three significant decimal digits.
+const PRECISION_BITS: u32 = 11;
+/// Half of the sub-buckets: how many new cells each doubling of the value adds.
+const HALF: usize = 1 << (PRECISION_BITS - 1);
+/// The highest value kept apart, in nanoseconds: 2^47 - 1, a day and a half. Higher values are counted here.
+pub const HIGHEST: u64 = (1 << 47) - 1;
+/// Cells of the count array.
+const CELLS: usize = cell_of(HIGHEST) + 1;
+
+/// The cell a value is counted in. Values below 2,048 have a cell each; above, a cell spans 2^k values.
+#[inline]
+const fn cell_of(value: u64) -> usize {
+    let shift = 64 - PRECISION_BITS - (value | ((1 << PRECISION_BITS) - 1)).leading_zeros();
+    ((shift as usize) << (PRECISION_BITS - 1)) + (value >> shift) as usize
+}
+
+/// The lowest value counted in a cell, and how many values the cell spans.
+const fn values_of(cell: usize) -> (u64, u64) {
+    if cell < 2 * HALF {
+        return (cell as u64, 1);
+    }
+    let shift = cell / HALF - 1;
+    (((cell % HALF + HALF) as u64) << shift, 1 << shift)
+}
+
+/// Counts of times in nanoseconds, mergeable without loss: `merge(a, b)` equals recording everything into one.
+#[derive(Clone)]
+pub struct Histogram {
+    /// One count for each cell, see [`cell_of`].
+    cells: Box<[u64]>,
+    /// How many values were recorded: the sum of `cells`.
+    count: u64,
+    /// The exact sum of the recorded values; the mean is derived from it.
+    sum: u128,
+    /// The exact lowest value; `u64::MAX` while empty, so that recording needs no branch.
+    min: u64,
+    /// The exact highest value; 0 while empty.
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (count, p50) = (self.count, self.quantile(0.5));
+        write!(
+            f,
+            "Histogram {{ count: {count}, min: {:?}, p50: {p50:?}, max: {:?} }}",
+            self.min(),
+            self.max()
+        )
+    }
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        (self.count, self.sum, self.min, self.max) == (other.count, other.sum, other.min, other.max)
+            && self.cells == other.cells
+    }
+}
+
+impl Histogram {
+    /// An empty histogram.
+    pub fn new() -> Self {
+        Self { cells: vec![0; CELLS].into_boxed_slice(), count: 0, sum: 0, min: u64::MAX, max: 0 }
+    }
+
+    /// Counts one value, in nanoseconds. A value above [`HIGHEST`] is counted in the highest cell; sum and maximum
+    /// keep it exactly.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.record_n(value, 1);
+    }
+
+    /// Counts a value `n` times.
+    #[inline]
+    pub fn record_n(&mut self, value: u64, n: u64) {
+        // The cell is in range by the definition of CELLS; `get_mut` keeps the impossible case from panicking.
+        if let Some(cell) = self.cells.get_mut(cell_of(value.min(HIGHEST))) {
+            *cell += n;
+        }
+        self.count += n;
+        self.sum += u128::from(value) * u128::from(n);
+        if n > 0 {
+            self.min = self.min.min(value);
+            self.max = self.max.max(value);
+        }
+    }
+
+    /// Adds another histogram's counts to these.
+    pub fn merge(&mut self, other: &Histogram) {
+        for cell in other.occupied() {
+            self.cells[cell] += other.cells[cell];
+        }
+        self.absorb_summary(other.count, other.sum, other.min, other.max);
+    }
+
+    /// Empties the histogram, touching only the cells in use.
+    pub fn clear(&mut self) {
+        let occupied = self.occupied();
+        self.cells[occupied].fill(0);
+        (self.count, self.sum, self.min, self.max) = (0, 0, u64::MAX, 0);
+    }
+
+    /// How many values were recorded.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The exact sum of the values, in nanoseconds.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// The exact lowest value, none while empty.
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// The exact highest value, none while empty.
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// The arithmetic mean of the values, from their exact sum; none while empty.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The value at quantile `q` in 0..=1: the highest value of the cell that holds the observation of rank
+    /// `max(1, ceil(q * count))`, never above the exact maximum and never below the exact minimum (HdrHistogram's
+    /// `getValueAtPercentile`). None while empty.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        if self.count == 0 {
+            return None;
+        }
+        // A product such as 0.7 * 10 may come out a hair above the whole number it means; the rank may not move for it.
+        let rank = ((q.clamp(0.0, 1.0) * self.count as f64) * (1.0 - 1e-12)).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        for cell in self.occupied() {
+            seen += self.cells[cell];
+            if seen >= rank {
+                let (lowest, width) = values_of(cell);
+                return Some((lowest + width - 1).clamp(self.min, self.max));
+            }
+        }
+        Some(self.max)
+    }
+
+    /// How many values are at or below `value`, to the resolution of a cell.
+    pub fn count_at_or_below(&self, value: u64) -> u64 {
+        let last = cell_of(value.min(HIGHEST));
+        self.occupied().take_while(|cell| *cell <= last).map(|cell| self.cells[cell]).sum()
+    }
+
+    /// The cells in use, as (lowest value, highest value, count), rising.
+    pub fn bars(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.occupied().filter(|cell| self.cells[*cell] > 0).map(|cell| {
+            let (lowest, width) = values_of(cell);
+            (lowest, lowest + width - 1, self.cells[cell])
+        })
+    }
+
+    /// The range of cells outside which every count is zero.
+    fn occupied(&self) -> std::ops::Range<usize> {
+        if self.count == 0 {
+            0..0
+        } else {
+            cell_of(self.min.min(HIGHEST))..cell_of(self.max.min(HIGHEST)) + 1
+        }
+    }
+
+    /// Adds what another histogram knows beside its cells.
+    fn absorb_summary(&mut self, count: u64, sum: u128, min: u64, max: u64) {
+        self.count += count;
+        self.sum += sum;
+        self.min = self.min.min(min);
+        self.max = self.max.max(max);
+    }
+}

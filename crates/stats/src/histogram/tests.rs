@@ -1,0 +1,102 @@
+//! The histogram against a sorted list, and against the library whose layout it shares.
+
+use super::*;
+use proptest::prelude::*;
+
+fn of(values: &[u64]) -> Histogram {
+    let mut histogram = Histogram::new();
+    values.iter().for_each(|value| histogram.record(*value));
+    histogram
+}
+
+#[test]
+fn cells_are_contiguous_and_three_digits_wide() {
+    let mut expected = 0;
+    for cell in 0..CELLS {
+        let (lowest, width) = values_of(cell);
+        assert_eq!(lowest, expected, "cell {cell} starts where the one before ended");
+        assert_eq!(cell_of(lowest), cell);
+        assert_eq!(cell_of(lowest + width - 1), cell);
+        assert!(width == 1 || width as f64 / lowest as f64 <= 0.001, "cell {cell} keeps three digits");
+        expected = lowest + width;
+    }
+    assert_eq!(expected, HIGHEST + 1);
+}
+
+#[test]
+fn an_empty_histogram_has_no_numbers() {
+    let empty = Histogram::new();
+    assert_eq!((empty.count(), empty.min(), empty.max(), empty.quantile(0.5)), (0, None, None, None));
+    assert!(empty.mean().is_none());
+    assert_eq!(Histogram::from_base64(&empty.to_base64()).unwrap(), empty);
+}
+
+#[test]
+fn a_value_beyond_the_highest_is_kept_in_sum_and_maximum() {
+    let histogram = of(&[1, u64::MAX]);
+    assert_eq!(histogram.max(), Some(u64::MAX));
+    assert_eq!(histogram.sum(), u128::from(u64::MAX) + 1);
+    assert_eq!(histogram.count_at_or_below(HIGHEST), 2);
+}
+
+#[test]
+fn published_ranks() {
+    // Ten values: the 70 % quantile is the seventh, whatever 0.7 * 10 comes to in binary.
+    let histogram = of(&[10, 20, 30, 40, 50, 60, 70, 80, 90, 100]);
+    for (q, value) in [(0.0, 10), (0.1, 10), (0.7, 70), (0.71, 80), (0.95, 100), (1.0, 100)] {
+        assert_eq!(histogram.quantile(q), Some(value), "quantile {q}");
+    }
+}
+
+#[test]
+fn foreign_bytes_are_an_error_not_a_panic() {
+    for text in ["", "!!", "AAAA", "HISTFAAAAB542pNpmSzMwMDAxQABzFCaEUozQ", "HIST"] {
+        assert!(Histogram::from_base64(text).is_err(), "{text:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn quantiles_agree_with_a_sorted_list(mut values in prop::collection::vec(0..10_000_000_000u64, 1..400), q in 0.0..=1.0f64) {
+        let histogram = of(&values);
+        values.sort_unstable();
+        let rank = ((q * values.len() as f64) * (1.0 - 1e-12)).ceil().max(1.0) as usize;
+        let exact = values[rank - 1];
+        let answer = histogram.quantile(q).unwrap();
+        prop_assert!(answer >= exact && answer as f64 <= exact as f64 * 1.001 + 1.0, "{answer} for {exact}");
+        prop_assert_eq!(histogram.sum(), values.iter().map(|value| u128::from(*value)).sum::<u128>());
+    }
+
+    #[test]
+    fn merging_equals_recording_everything(a in prop::collection::vec(any::<u64>(), 0..200), b in prop::collection::vec(any::<u64>(), 0..200)) {
+        let mut merged = of(&a);
+        merged.merge(&of(&b));
+        prop_assert_eq!(merged, of(&[a, b].concat()));
+    }
+
+    #[test]
+    fn draining_moves_everything(a in prop::collection::vec(0..HIGHEST, 0..200), b in prop::collection::vec(0..HIGHEST, 0..200)) {
+        let (mut total, mut current) = (of(&a), of(&b));
+        let kept = current.drain_into(&mut total);
+        prop_assert!(current == Histogram::new());
+        prop_assert_eq!(&total, &of(&[a, b.clone()].concat()));
+        let mut again = Histogram::new();
+        again.merge_compact(&kept);
+        prop_assert_eq!(again, of(&b));
+    }
+
+    #[test]
+    fn the_wire_keeps_every_count(values in prop::collection::vec(0..HIGHEST, 0..300)) {
+        let histogram = of(&values);
+        let back = Histogram::from_base64(&histogram.to_base64()).unwrap();
+        prop_assert_eq!(back.bars().collect::<Vec<_>>(), histogram.bars().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn agrees_with_the_hdrhistogram_library(values in prop::collection::vec(0..HIGHEST, 1..300), q in 0.0..=1.0f64) {
+        let mut library = hdrhistogram::Histogram::<u64>::new_with_bounds(1, HIGHEST, 3).unwrap();
+        values.iter().for_each(|value| library.record(*value).unwrap());
+        let ours = of(&values).quantile(q).unwrap();
+        prop_assert!(library.equivalent(ours, library.value_at_quantile(q)));
+    }
+}
