@@ -1,2 +1,45 @@
-//! Placeholder while the binary is being written.
-fn main() {}
+//! The binary: flags, printing, error rendering and exit codes. What is measured and how lives in the crates below.
+
+mod commands;
+mod exit;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// How fast is an HTTP server, what does it cost, and can the number be believed?
+#[derive(Parser)]
+#[command(name = "paceline", version, about, max_term_width = 100, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What can be asked of Paceline, in the order a person meets it.
+#[derive(Subcommand)]
+enum Command {
+    /// Put load on one URL and report what came back
+    Run(Box<commands::run::Arguments>),
+    /// The servers under test: list, set up, build, check, serve
+    Lab(commands::lab::Arguments),
+    /// Servers x workloads x loads, repeated, kept
+    Round(commands::round::Arguments),
+    /// The kept results as a table
+    Report(commands::report::Arguments),
+    /// Print a completion script for a shell
+    Completions(commands::completions::Arguments),
+    /// Watch over one launch of a server; started by the lab, not by people
+    #[command(hide = true)]
+    Shepherd(commands::shepherd::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Run(arguments) => commands::run::run(*arguments),
+        Command::Lab(arguments) => commands::lab::run(arguments),
+        Command::Round(arguments) => commands::round::run(arguments),
+        Command::Report(arguments) => commands::report::run(arguments),
+        Command::Completions(arguments) => commands::completions::run(arguments),
+        Command::Shepherd(arguments) => commands::shepherd::run(arguments),
+    };
+    exit::code_of(outcome)
+}

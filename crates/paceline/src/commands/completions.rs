@@ -1,0 +1,20 @@
+//! `paceline completions SHELL`: a completion script on standard output.
+
+use crate::exit::Status;
+use clap::CommandFactory as _;
+use std::io::Write as _;
+
+/// Flags of `paceline completions`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The shell to complete in
+    shell: clap_complete::Shell,
+}
+
+/// Writes the script.
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "paceline", &mut script);
+    std::io::stdout().write_all(&script)?;
+    Ok(Status::Done)
+}

@@ -1,0 +1,8 @@
+//! One file for each command: its flags, and what it does with them.
+
+pub mod completions;
+pub mod lab;
+pub mod report;
+pub mod round;
+pub mod run;
+pub mod shepherd;

@@ -1,0 +1,12 @@
+//! `paceline report`: being written.
+
+use crate::exit::Status;
+
+/// Flags of `paceline report`.
+#[derive(clap::Args)]
+pub struct Arguments {}
+
+/// Carries the command out.
+pub fn run(_arguments: Arguments) -> anyhow::Result<Status> {
+    anyhow::bail!("not yet written")
+}

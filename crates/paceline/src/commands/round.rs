@@ -1,0 +1,12 @@
+//! `paceline round`: being written.
+
+use crate::exit::Status;
+
+/// Flags of `paceline round`.
+#[derive(clap::Args)]
+pub struct Arguments {}
+
+/// Carries the command out.
+pub fn run(_arguments: Arguments) -> anyhow::Result<Status> {
+    anyhow::bail!("not yet written")
+}
