@@ -1,0 +1,274 @@
+//! One connection's responses: received bytes in, [`Step`]s out.
+//!
+//! The engine's receive loop tries [`Decoder::whole`] first, which is right for nearly every response of a benchmark,
+//! and takes [`Decoder::decode`] for whatever else comes, in pieces of any size. The decoder keeps no body bytes and
+//! reads no clock; only a head that arrives in pieces is copied, and that copy is freed as soon as it is complete.
+
+use crate::cache::HeadCache;
+use crate::chunks::Chunks;
+use crate::error::{Missing, ProtocolError};
+use crate::head::{self, Framing, HEAD_BYTES_MAX, Head, Meaning, Method};
+
+/// How many 1xx responses may precede the final one. Go's client stopped at 5, curl counts none; a server that sends
+/// more than a few is in a loop.
+pub const INTERIM_RESPONSES_MAX: u8 = 16;
+
+/// What the bytes consumed by one [`Decoder::decode`] were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'i> {
+    /// All of the input was consumed; receive more.
+    NeedMore,
+    /// An interim (1xx) response of this status, skipped (RFC 9110 §15.2).
+    Interim(u16),
+    /// The head of the final response.
+    Head(Head),
+    /// Some of the body, never empty.
+    Body(&'i [u8]),
+    /// The response is complete and the decoder idle again. May consume nothing, even of an empty input.
+    End,
+}
+
+/// A response that arrived in one piece, see [`Decoder::whole`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whole<'i> {
+    /// Its head.
+    pub head: Head,
+    /// Its body, possibly empty.
+    pub body: &'i [u8],
+    /// Bytes of the input that were this response's.
+    pub consumed: usize,
+}
+
+/// Reads the responses of one connection, one after the other.
+///
+/// After an error the connection is lost; [`Decoder::reset`] makes the decoder fit for a new one.
+#[derive(Debug)]
+pub struct Decoder {
+    state: State,
+    /// A head that came in pieces, as far as it has come.
+    partial: Option<Box<Partial>>,
+    /// 1xx responses before this final one.
+    interims: u8,
+    method: Method,
+}
+
+/// Boxed, so that the many connections that never need it stay small.
+#[derive(Debug, Default)]
+struct Partial {
+    bytes: Vec<u8>,
+}
+
+/// What the next byte belongs to.
+#[derive(Debug)]
+enum State {
+    /// The first of a response.
+    Idle,
+    /// A head, of which some is in `partial`, or which follows an interim response.
+    Head,
+    /// A body with so many bytes left; 0 of them: only the end is to be told.
+    Length(u64),
+    /// A chunked body.
+    Chunked(Chunks),
+    /// A body that ends with the connection.
+    UntilClose,
+}
+
+impl Decoder {
+    /// For a new connection on which `method` is asked.
+    pub const fn new(method: Method) -> Self {
+        Decoder { state: State::Idle, partial: None, interims: 0, method }
+    }
+
+    /// Says what the next response answers, where methods are mixed. To be called while idle.
+    pub fn set_method(&mut self, method: Method) {
+        self.method = method;
+    }
+
+    /// The fast path: the whole response, if nothing of it was consumed yet and `input` begins with the cached head and
+    /// holds all of a body of known length. None says nothing about the input: ask [`Decoder::decode`].
+    #[inline]
+    pub fn whole<'i>(&self, cache: &HeadCache, input: &'i [u8]) -> Option<Whole<'i>> {
+        if !self.is_idle() {
+            return None;
+        }
+        let (head, head_len) = cache.find(self.method, input)?;
+        let rest = &input[head_len..];
+        let body_len = match head.framing {
+            Framing::Empty => 0,
+            Framing::Length(length) => usize::try_from(length).ok()?,
+            Framing::Chunked | Framing::UntilClose => return None,
+        };
+        let body = rest.get(..body_len)?;
+        Some(Whole { head, body, consumed: head_len + body_len })
+    }
+
+    /// The general path: reads some of `input`; returns what that was and how many bytes it took. To be called again
+    /// with what is left, even nothing, until it says [`Step::NeedMore`]: the end of a response may take no bytes.
+    ///
+    /// The same bytes give the same steps however they are cut, bodies' pieces aside.
+    ///
+    /// # Errors
+    /// See [`ProtocolError`].
+    pub fn decode<'i>(
+        &mut self,
+        cache: &mut HeadCache,
+        input: &'i [u8],
+    ) -> Result<(Step<'i>, usize), ProtocolError> {
+        match &mut self.state {
+            State::Idle | State::Head => self.head(cache, input),
+            State::Length(0) => {
+                self.reset();
+                Ok((Step::End, 0))
+            }
+            _ if input.is_empty() => Ok((Step::NeedMore, 0)),
+            State::Length(left) => {
+                let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                *left -= taken as u64;
+                Ok((Step::Body(&input[..taken]), taken))
+            }
+            State::Chunked(chunks) => {
+                let (step, consumed) = chunks.decode(input)?;
+                if step == Step::End {
+                    self.reset();
+                }
+                Ok((step, consumed))
+            }
+            State::UntilClose => Ok((Step::Body(input), input.len())),
+        }
+    }
+
+    /// To be told when the peer has closed: `Ok(true)` if that completes a close-delimited response, `Ok(false)` if
+    /// nothing had begun. The decoder is idle after either.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Truncated`] in the middle of a response.
+    pub fn end_of_input(&mut self) -> Result<bool, ProtocolError> {
+        let missing = match &self.state {
+            State::Idle => return Ok(false),
+            State::UntilClose | State::Length(0) => {
+                self.reset();
+                return Ok(true);
+            }
+            State::Head => match &self.partial {
+                Some(partial) => Missing::Head { received: partial.bytes.len() },
+                None => Missing::Final,
+            },
+            State::Length(left) => Missing::Body { bytes: *left },
+            State::Chunked(_) => Missing::Chunked,
+        };
+        Err(ProtocolError::Truncated(missing))
+    }
+
+    /// Whether nothing of a response has been consumed: a peer may close here without loss.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        matches!(self.state, State::Idle)
+    }
+
+    /// As new, for the same method.
+    pub fn reset(&mut self) {
+        *self = Decoder::new(self.method);
+    }
+
+    /// Reads a head, or as much of it as there is.
+    fn head<'i>(
+        &mut self,
+        cache: &mut HeadCache,
+        input: &'i [u8],
+    ) -> Result<(Step<'i>, usize), ProtocolError> {
+        if self.partial.is_some() {
+            return self.rest_of_head(cache, input);
+        }
+        if let Some((head, consumed)) = cache.find(self.method, input) {
+            return Ok((self.begin(head), consumed));
+        }
+        check_start(input)?;
+        match complete(input, 0)? {
+            Some(consumed) => Ok((self.read(cache, &input[..consumed])?, consumed)),
+            None if input.is_empty() => Ok((Step::NeedMore, 0)),
+            None => {
+                self.partial = Some(Box::new(Partial { bytes: input.to_vec() }));
+                self.state = State::Head;
+                Ok((Step::NeedMore, input.len()))
+            }
+        }
+    }
+
+    /// Carries a head on of which some came before.
+    fn rest_of_head<'i>(
+        &mut self,
+        cache: &mut HeadCache,
+        input: &'i [u8],
+    ) -> Result<(Step<'i>, usize), ProtocolError> {
+        let mut partial = self.partial.take().unwrap_or_default();
+        let bytes = &mut partial.bytes;
+        let before = bytes.len();
+        // No more than a head may have: the rest of a long body behind it need not be copied.
+        bytes.extend_from_slice(&input[..input.len().min(HEAD_BYTES_MAX - before)]);
+        check_start(bytes)?;
+        // The blank line may have begun two bytes before the cut (LF CR).
+        let Some(end) = complete(bytes, before.saturating_sub(2))? else {
+            self.partial = Some(partial);
+            return Ok((Step::NeedMore, input.len()));
+        };
+        let step = self.read(cache, &bytes[..end])?;
+        Ok((step, end - before))
+    }
+
+    /// Reads a complete head, and keeps it unless it is an interim one, of which there may be one before every response.
+    fn read<'i>(&mut self, cache: &mut HeadCache, bytes: &[u8]) -> Result<Step<'i>, ProtocolError> {
+        if let Some((head, _)) = cache.find(self.method, bytes) {
+            return Ok(self.begin(head));
+        }
+        let meaning: Meaning = head::parse(bytes)?;
+        let head = meaning.to(self.method);
+        match head.status {
+            101 => Err(ProtocolError::Upgraded),
+            100..=199 => self.interim(head.status),
+            _ => {
+                cache.keep(bytes, meaning);
+                Ok(self.begin(head))
+            }
+        }
+    }
+
+    /// Skips a 1xx response: the final one follows (RFC 9110 §15.2).
+    fn interim<'i>(&mut self, status: u16) -> Result<Step<'i>, ProtocolError> {
+        if self.interims == INTERIM_RESPONSES_MAX {
+            return Err(ProtocolError::TooManyInterim { limit: INTERIM_RESPONSES_MAX });
+        }
+        self.interims += 1;
+        self.state = State::Head;
+        Ok(Step::Interim(status))
+    }
+
+    /// Sets out to read the body that `head` announces.
+    #[inline]
+    fn begin<'i>(&mut self, head: Head) -> Step<'i> {
+        self.state = match head.framing {
+            Framing::Empty => State::Length(0),
+            Framing::Length(length) => State::Length(length),
+            Framing::Chunked => State::Chunked(Chunks::new()),
+            Framing::UntilClose => State::UntilClose,
+        };
+        Step::Head(head)
+    }
+}
+
+/// Refuses what is not HTTP at its first wrong byte: a peer of another protocol may never send a blank line.
+#[inline]
+fn check_start(bytes: &[u8]) -> Result<(), ProtocolError> {
+    const START: &[u8] = b"HTTP/";
+    let compared = bytes.len().min(START.len());
+    if bytes[..compared] == START[..compared] { Ok(()) } else { Err(ProtocolError::not_http(bytes)) }
+}
+
+/// The length of the head that `bytes` begin with, if it is complete, within [`HEAD_BYTES_MAX`].
+#[inline]
+fn complete(bytes: &[u8], from: usize) -> Result<Option<usize>, ProtocolError> {
+    let within = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
+    match head::end(within, from) {
+        None if within.len() == HEAD_BYTES_MAX => Err(ProtocolError::HeadTooLarge { limit: HEAD_BYTES_MAX }),
+        end => Ok(end),
+    }
+}

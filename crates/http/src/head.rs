@@ -1,0 +1,278 @@
+//! A response's head: from the status line to the blank line, reduced to what frames the response.
+//!
+//! The decoder calls [`end`] to find out whether a head is complete and [`parse`] once it is; so nothing here knows of
+//! pieces. Fields that do not bear on framing are checked for form and forgotten. Parsed by hand rather than with a
+//! library: three fields out of all matter, and each refusal has to show the bytes it refuses.
+
+use memchr::{memchr, memchr2};
+
+use crate::error::{ProtocolError, excerpt};
+
+/// The longest head read, its blank line included. Four times what Node allows by default (16 KiB, both ways), and
+/// little enough that 10,000 connections sending endless fields cannot exhaust a machine.
+pub const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// What a response's head says about the bytes that follow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The three digits, 200 to 999 (or below 100, which no server should send); 1xx never reaches a caller as a head.
+    pub status: u16,
+    /// Where the body ends.
+    pub framing: Framing,
+    /// Whether the connection may carry another response after this one (RFC 9112 §9.3).
+    pub keep_alive: bool,
+    /// The `x` of `HTTP/1.x`.
+    pub minor: u8,
+}
+
+/// How the end of a body is known (RFC 9112 §6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// No body whatever the fields say: the answer to HEAD, 204 and 304.
+    Empty,
+    /// As many bytes as `Content-Length` says; may be 0.
+    Length(u64),
+    /// Chunks, the last of size 0, then trailers.
+    Chunked,
+    /// Everything until the peer closes.
+    UntilClose,
+}
+
+/// What matters about a request's method to whoever reads the response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `HEAD`: the response has no body, whatever its fields say.
+    Head,
+    /// Every other method that a [`crate::Request`] can carry.
+    Other,
+}
+
+impl Method {
+    /// The kind of a method's name. Names are case-sensitive (RFC 9110 §9.1).
+    pub fn of(name: &str) -> Method {
+        if name == "HEAD" { Method::Head } else { Method::Other }
+    }
+}
+
+/// One head's meaning for either [`Method`]: the cache serves both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meaning {
+    /// For a request that was HEAD.
+    pub(crate) to_head: Head,
+    /// For any other.
+    pub(crate) to_other: Head,
+}
+
+impl Meaning {
+    /// The head, given what was asked.
+    #[inline]
+    pub(crate) fn to(&self, method: Method) -> Head {
+        match method {
+            Method::Head => self.to_head,
+            Method::Other => self.to_other,
+        }
+    }
+}
+
+/// The length of the head in `bytes`, its blank line included, if it ends there. No line before `from` is blank.
+///
+/// A line ends in CR LF or LF alone (RFC 9112 §2.2).
+pub(crate) fn end(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(found) = memchr(b'\n', bytes.get(at..)?) {
+        at += found + 1;
+        match bytes.get(at..)? {
+            [b'\n', ..] => return Some(at + 1),
+            [b'\r', b'\n', ..] => return Some(at + 2),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Reads a complete head: status line, fields, blank line.
+pub(crate) fn parse(head: &[u8]) -> Result<Meaning, ProtocolError> {
+    let (line, mut rest) = split_line(head);
+    let (minor, status) = status_line(line)?;
+    let mut fields = Fields::default();
+    loop {
+        let (line, after) = split_line(rest);
+        if line.is_empty() {
+            return Ok(fields.meaning(minor, status));
+        }
+        // RFC 9112 §5.2: a line that begins with a blank carries its predecessor on (obs-fold).
+        let mut end = line.len();
+        let mut after_field = after;
+        while let [b' ' | b'\t', ..] = after_field {
+            let (folded, after) = split_line(after_field);
+            check_line(folded)?;
+            end = rest.len() - after_field.len() + folded.len();
+            after_field = after;
+        }
+        check_line(line)?;
+        fields.read(&rest[..end])?;
+        rest = after_field;
+    }
+}
+
+/// The first line without its end, and what follows.
+#[inline]
+fn split_line(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let Some(newline) = memchr(b'\n', bytes) else { return (bytes, &[]) };
+    let line = &bytes[..newline];
+    (line.strip_suffix(b"\r").unwrap_or(line), &bytes[newline + 1..])
+}
+
+/// Refuses the two bytes that make a line mean different things to different readers: CR alone (RFC 9112 §2.2) and
+/// NUL (RFC 9110 §5.5).
+#[inline]
+fn check_line(line: &[u8]) -> Result<(), ProtocolError> {
+    match memchr2(b'\r', 0, line) {
+        None => Ok(()),
+        Some(_) => Err(ProtocolError::Field { excerpt: excerpt(line) }),
+    }
+}
+
+/// `HTTP/1.x NNN[ reason]`: the minor version and the status (RFC 9112 §4). The blank after the status may be missing,
+/// as may the reason; servers leave both out.
+fn status_line(line: &[u8]) -> Result<(u8, u16), ProtocolError> {
+    let malformed = || ProtocolError::StatusLine { excerpt: excerpt(line) };
+    let Some(version) = line.strip_prefix(b"HTTP/") else { return Err(ProtocolError::not_http(line)) };
+    let Some(version) = version.strip_prefix(b"1.") else {
+        let numbered = version.first().is_some_and(u8::is_ascii_digit);
+        return Err(if numbered { ProtocolError::Version { excerpt: excerpt(line) } } else { malformed() });
+    };
+    let [minor @ b'0'..=b'9', b' ', a, b, c, reason @ ..] = version else { return Err(malformed()) };
+    let digits = [*a, *b, *c];
+    let plain = reason.is_empty() || (reason[0] == b' ' && memchr2(b'\r', 0, reason).is_none());
+    if !plain || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(malformed());
+    }
+    let status = digits.iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'));
+    Ok((minor - b'0', status))
+}
+
+/// What the fields that bear on framing said.
+#[derive(Default)]
+struct Fields {
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Fields {
+    /// Takes in one field, its folds included, its line end not.
+    #[inline]
+    fn read(&mut self, field: &[u8]) -> Result<(), ProtocolError> {
+        let name_len = field.iter().take_while(|&&byte| is_token(byte)).count();
+        // No blank may stand between name and colon (RFC 9112 §5.1).
+        if name_len == 0 || field.get(name_len) != Some(&b':') {
+            return Err(ProtocolError::Field { excerpt: excerpt(field) });
+        }
+        let (name, value) = (&field[..name_len], &field[name_len + 1..]);
+        match name_len {
+            14 if name.eq_ignore_ascii_case(b"content-length") => self.read_length(value),
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.read_coding(value),
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                self.read_connection(value);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// RFC 9112 §6.3: several equal lengths, in one field or many, are one; differing ones cannot be trusted.
+    fn read_length(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
+        for member in members(value) {
+            let Some(second) = decimal(member) else {
+                return Err(ProtocolError::ContentLength { excerpt: excerpt(trim(value)) });
+            };
+            match self.length {
+                Some(first) if first != second => {
+                    return Err(ProtocolError::ContentLengthsDiffer { first, second });
+                }
+                _ => self.length = Some(second),
+            }
+        }
+        Ok(())
+    }
+
+    /// RFC 9112 §6.1 and §7: chunked once, and nothing beside it, for no request offers more.
+    fn read_coding(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
+        if self.chunked || !trim(value).eq_ignore_ascii_case(b"chunked") {
+            return Err(ProtocolError::TransferCoding { excerpt: excerpt(trim(value)) });
+        }
+        self.chunked = true;
+        Ok(())
+    }
+
+    /// RFC 9110 §7.6.1: a list of options, of which two matter.
+    fn read_connection(&mut self, value: &[u8]) {
+        for option in members(value) {
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// Applies RFC 9112 §6.3 (length) and §9.3 (persistence).
+    fn meaning(&self, minor: u8, status: u16) -> Meaning {
+        // Both lengths, or chunks from HTTP/1.0: read as chunked, then close, for the framing is suspect (§6.1, §6.3).
+        let suspect = self.chunked && (self.length.is_some() || minor == 0);
+        let persists = !self.close && (minor >= 1 || self.keep_alive) && !suspect;
+        let framing = match (status, self.chunked, self.length) {
+            (100..=199 | 204 | 304, _, _) => Framing::Empty,
+            (_, true, _) => Framing::Chunked,
+            (_, false, Some(length)) => Framing::Length(length),
+            (_, false, None) => Framing::UntilClose,
+        };
+        let to_head = Head { status, framing: Framing::Empty, keep_alive: persists, minor };
+        let keep_alive = persists && framing != Framing::UntilClose;
+        Meaning { to_head, to_other: Head { framing, keep_alive, ..to_head } }
+    }
+}
+
+/// The members of a comma-separated value, without the blanks around them.
+fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(trim)
+}
+
+/// Without the blanks at either end; a fold counts as blank (RFC 9112 §5.2).
+fn trim(mut value: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = value {
+        value = rest;
+    }
+    while let [rest @ .., b' ' | b'\t' | b'\r' | b'\n'] = value {
+        value = rest;
+    }
+    value
+}
+
+/// A decimal number of digits alone, below 2^64.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, &digit| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit <= 9)?;
+        number.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// Whether a byte may stand in a method or a field name (RFC 9110 §5.6.2).
+#[inline]
+pub(crate) fn is_token(byte: u8) -> bool {
+    TOKEN[usize::from(byte)]
+}
+
+/// [`is_token`] as a table: names are scanned byte by byte.
+const TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric()
+            || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~');
+        byte += 1;
+    }
+    table
+};

@@ -1,0 +1,172 @@
+//! A request, from what a person asked to the bytes on the wire (RFC 9112 §3).
+//!
+//! The binary and the lab build one [`Request`] per run or workload and encode it once; the engine sends those bytes
+//! again and again. Everything that would let a value break out of its line is refused here, so nothing downstream
+//! checks. The codec frames the body itself, always by length.
+
+use crate::head::{Method, is_token};
+use crate::request_error::{RequestError, wrong};
+use crate::url::Url;
+
+/// What `User-Agent` says by default.
+pub const USER_AGENT: &str = concat!("paceline/", env!("CARGO_PKG_VERSION"));
+
+/// A request as it is asked for. [`Request::get`] of `http://127.0.0.1:8080/` is, exactly, with every line ended by
+/// CR LF and a blank line at the end:
+///
+/// ```text
+/// GET / HTTP/1.1
+/// Host: 127.0.0.1:8080
+/// User-Agent: paceline/0.1.0
+/// Accept: */*
+/// ```
+///
+/// `Content-Length` follows when there is a body, or the method is POST, PUT or PATCH (RFC 9110 §8.6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The method's name, case as given.
+    pub method: String,
+    /// The request target in origin form, with its query: `/path?query`, or `*` for OPTIONS.
+    pub path: String,
+    /// What `Host` says: [`Url::authority`].
+    pub host: String,
+    /// Fields in order. One of the default fields' name, in any case, takes that default's place.
+    pub headers: Vec<(String, String)>,
+    /// The body, possibly empty.
+    pub body: Vec<u8>,
+}
+
+/// The fields every request has, in this order, unless given; `Host` first (RFC 9110 §7.2).
+const DEFAULTS: [&str; 3] = ["Host", "User-Agent", "Accept"];
+
+/// Fields of which a second would contradict the first.
+const ONCE: [&str; 4] = ["Host", "User-Agent", "Content-Length", "Content-Type"];
+
+impl Request {
+    /// A plain GET of `url`.
+    pub fn get(url: &Url) -> Self {
+        Request {
+            method: "GET".into(),
+            path: url.path.clone(),
+            host: url.authority(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// What a decoder has to know of the method.
+    pub fn method_kind(&self) -> Method {
+        Method::of(&self.method)
+    }
+
+    /// The bytes to send.
+    ///
+    /// # Errors
+    /// [`RequestError`] for whatever would not arrive as it was meant.
+    pub fn encode(&self) -> Result<Vec<u8>, RequestError> {
+        self.check_method()?;
+        check_path(&self.path, &self.method)?;
+        self.check_headers()?;
+        let mut bytes = format!("{} {} HTTP/1.1\r\n", self.method, self.path).into_bytes();
+        for name in DEFAULTS {
+            match self.given(name).next() {
+                None => push(&mut bytes, name, self.default_of(name)),
+                Some(_) => self.given(name).for_each(|(name, value)| push(&mut bytes, name, value)),
+            }
+        }
+        for (name, value) in &self.headers {
+            if !DEFAULTS.iter().any(|default| default.eq_ignore_ascii_case(name)) {
+                push(&mut bytes, name, value);
+            }
+        }
+        if self.wants_length() && self.given("Content-Length").next().is_none() {
+            push(&mut bytes, "Content-Length", &self.body.len().to_string());
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(&self.body);
+        Ok(bytes)
+    }
+
+    /// The fields given under a name.
+    fn given<'r>(&'r self, name: &'r str) -> impl Iterator<Item = (&'r str, &'r str)> {
+        let same = move |(given, _): &&(String, String)| given.eq_ignore_ascii_case(name);
+        self.headers.iter().filter(same).map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// A default field's value.
+    fn default_of(&self, name: &str) -> &str {
+        match name {
+            "Host" => &self.host,
+            "User-Agent" => USER_AGENT,
+            _ => "*/*",
+        }
+    }
+
+    /// RFC 9110 §8.6: with a body, and without one where the method leads a server to expect it.
+    fn wants_length(&self) -> bool {
+        !self.body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")
+    }
+
+    fn check_method(&self) -> Result<(), RequestError> {
+        if self.method == "CONNECT" {
+            return Err(RequestError::Connect);
+        }
+        match wrong(&self.method, is_token) {
+            None if !self.method.is_empty() => Ok(()),
+            at => Err(RequestError::Method { method: self.method.clone(), at: at.unwrap_or(0) }),
+        }
+    }
+
+    fn check_headers(&self) -> Result<(), RequestError> {
+        check_value("Host", &self.host)?;
+        for (name, value) in &self.headers {
+            match wrong(name, is_token) {
+                None if !name.is_empty() => check_value(name, value)?,
+                at => return Err(RequestError::HeaderName { name: name.clone(), at: at.unwrap_or(0) }),
+            }
+        }
+        if self.given("Transfer-Encoding").next().is_some() {
+            return Err(RequestError::TransferEncoding);
+        }
+        if let Some(name) = ONCE.into_iter().find(|name| self.given(name).count() > 1) {
+            return Err(RequestError::HeaderTwice { name: name.into() });
+        }
+        let bytes = self.body.len();
+        match self.given("Content-Length").find(|(_, value)| *value != bytes.to_string()) {
+            None => Ok(()),
+            Some((_, value)) => Err(RequestError::ContentLength { value: value.into(), bytes }),
+        }
+    }
+}
+
+/// Appends one field line.
+fn push(bytes: &mut Vec<u8>, name: &str, value: &str) {
+    for part in [name, ": ", value, "\r\n"] {
+        bytes.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// A value is one line: blanks, visible ASCII and what lies beyond ASCII (RFC 9110 §5.5).
+fn check_value(name: &str, value: &str) -> Result<(), RequestError> {
+    match wrong(value, |byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f)) {
+        None => Ok(()),
+        Some(at) => Err(RequestError::HeaderValue { name: name.into(), value: value.into(), at }),
+    }
+}
+
+/// RFC 9112 §3.2.1 and §3.2.4: origin form, or `*` for OPTIONS; visible ASCII, and no fragment, which is never sent.
+pub(crate) fn check_path(path: &str, method: &str) -> Result<(), RequestError> {
+    let allowed = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
+    if let Some(at) = wrong(path, allowed) {
+        let encode = |byte: u8| match allowed(byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        };
+        let nearest = path.bytes().map(encode).collect();
+        return Err(RequestError::Path { path: path.into(), at, nearest });
+    }
+    if path.starts_with('/') || (path == "*" && method == "OPTIONS") {
+        return Ok(());
+    }
+    Err(RequestError::PathNotAbsolute { path: path.into() })
+}

@@ -1,0 +1,149 @@
+//! What a person can ask wrongly: a URL, or a request that cannot be sent as it was meant.
+//!
+//! The binary and the lab show these before a run begins. Each says which part is at fault, at which character, and the
+//! nearest right form where there is one. A server's faults are a [`crate::ProtocolError`]: whose fault it is decides
+//! the exit status, so the two are never one type.
+
+/// A request or a URL that cannot be sent as it was asked. Always the user's doing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The method is not a token (RFC 9110 §9.1).
+    #[error("method {method:?}: {}", wrong_character(*at, "a method is a word such as GET"))]
+    Method {
+        /// The method as given.
+        method: String,
+        /// The first wrong character, counted from 1; 0 if there is none at all.
+        at: usize,
+    },
+    /// CONNECT makes a tunnel, after which there is no HTTP to measure (RFC 9110 §9.3.6).
+    #[error("method CONNECT makes a tunnel; a server is measured with any other method")]
+    Connect,
+    /// The target does not begin with a slash.
+    #[error("path {path:?} does not begin with \"/\"; write \"/{path}\"")]
+    PathNotAbsolute {
+        /// The path as given.
+        path: String,
+    },
+    /// A blank, control or non-ASCII character, or `#`, in the target.
+    #[error("path {path:?}: {}; write it percent-encoded: \"{nearest}\"", wrong_character(*at, "it cannot be sent as it is"))]
+    Path {
+        /// The path as given.
+        path: String,
+        /// The first wrong character, counted from 1.
+        at: usize,
+        /// The path with every such byte encoded.
+        nearest: String,
+    },
+    /// A field's name is not a token (RFC 9110 §5.1).
+    #[error("header {name:?}: {}", wrong_character(*at, "a name has no blank, colon or control character"))]
+    HeaderName {
+        /// The name as given.
+        name: String,
+        /// The first wrong character, counted from 1; 0 if there is none at all.
+        at: usize,
+    },
+    /// A field's value has a line end or another control character.
+    #[error("header {name}: {value:?}: {}", wrong_character(*at, "a value has no line end or control character"))]
+    HeaderValue {
+        /// The field.
+        name: String,
+        /// Its value as given.
+        value: String,
+        /// The first wrong character, counted from 1.
+        at: usize,
+    },
+    /// A field given twice that a request may have once.
+    #[error("header {name} is given twice; a request may have one")]
+    HeaderTwice {
+        /// The field.
+        name: String,
+    },
+    /// A `Content-Length` that is not the body's.
+    #[error(
+        "header Content-Length: {value:?}, but the body has {bytes} bytes; leave the header out, it is added"
+    )]
+    ContentLength {
+        /// Its value as given.
+        value: String,
+        /// The body's length.
+        bytes: usize,
+    },
+    /// A `Transfer-Encoding`, which would contradict the length.
+    #[error("header Transfer-Encoding cannot be set: bodies are sent with a Content-Length; leave it out")]
+    TransferEncoding,
+    /// No scheme.
+    #[error("URL {url:?} has no scheme; write {nearest:?}")]
+    MissingScheme {
+        /// The URL as given.
+        url: String,
+        /// The nearest right form.
+        nearest: String,
+    },
+    /// A scheme that is neither `http` nor `https`.
+    #[error("URL {url:?}: scheme {scheme:?} is not http or https; write {nearest:?}")]
+    Scheme {
+        /// The URL as given.
+        url: String,
+        /// Its scheme.
+        scheme: String,
+        /// The nearest right form.
+        nearest: String,
+    },
+    /// Nothing between the slashes.
+    #[error("URL {url:?} names no host; write \"http://127.0.0.1:8080/\" for a server on this machine")]
+    MissingHost {
+        /// The URL as given.
+        url: String,
+    },
+    /// `user:password@` (RFC 9110 §4.2.4), shown nowhere, for it is a secret.
+    #[error("the URL has a user name before \"@\"; write {nearest:?} and send an Authorization header")]
+    UserInfo {
+        /// The URL without it.
+        nearest: String,
+    },
+    /// A host that is neither a name nor an address.
+    #[error("URL {url:?}: host {host:?}: {}", wrong_character(*at, "a name has letters, digits, \"-\", \".\" and \"_\""))]
+    Host {
+        /// The URL as given.
+        url: String,
+        /// Its host.
+        host: String,
+        /// The first wrong character of the host, counted from 1; 0 if there is none at all.
+        at: usize,
+    },
+    /// An IPv6 address without its brackets (RFC 3986 §3.2.2).
+    #[error("URL {url:?}: an IPv6 address stands in brackets; write {nearest:?}")]
+    Brackets {
+        /// The URL as given.
+        url: String,
+        /// The nearest right form.
+        nearest: String,
+    },
+    /// What stands in the brackets is no IPv6 address.
+    #[error("URL {url:?}: {address:?} is not an IPv6 address such as \"::1\" (a zone cannot be given)")]
+    Ipv6 {
+        /// The URL as given.
+        url: String,
+        /// What stands between the brackets.
+        address: String,
+    },
+    /// A port that is not a number from 1 to 65535.
+    #[error("URL {url:?}: port {port:?} is not a number from 1 to 65535")]
+    Port {
+        /// The URL as given.
+        url: String,
+        /// Its port.
+        port: String,
+    },
+}
+
+/// "wrong character N: rule", or that there is nothing at all.
+fn wrong_character(at: usize, rule: &str) -> String {
+    if at == 0 { format!("it is empty; {rule}") } else { format!("wrong at character {at}; {rule}") }
+}
+
+/// The first character (from 1) one of whose bytes `allowed` refuses.
+pub(crate) fn wrong(text: &str, allowed: impl Fn(u8) -> bool) -> Option<usize> {
+    let at = text.bytes().position(|byte| !allowed(byte))?;
+    Some(text.char_indices().take_while(|(start, _)| *start <= at).count())
+}

@@ -1,0 +1,146 @@
+//! The URL of a target, as far as a load generator needs it: `http://host[:port]/path?query` (RFC 3986, RFC 9110 §4.2).
+//!
+//! Parsed once, from a command line or a plan, and by hand: a general library accepts and repairs what a person most
+//! likely mistyped, and here each mistake is answered with the nearest right form instead. Names are not resolved.
+
+use std::net::Ipv6Addr;
+
+use crate::request::check_path;
+use crate::request_error::{RequestError, wrong};
+
+/// How a target is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Plain text, port 80 by default.
+    Http,
+    /// TLS, port 443 by default. Recognised here; whether it can be spoken is the transport's to say.
+    Https,
+}
+
+impl Scheme {
+    /// The port of a URL that names none.
+    pub fn default_port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+
+    /// As it stands in a URL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        }
+    }
+}
+
+/// A target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url {
+    /// How it is spoken to.
+    pub scheme: Scheme,
+    /// A name or an address to resolve and connect to; an IPv6 address without its brackets.
+    pub host: String,
+    /// The port, given or the scheme's.
+    pub port: u16,
+    /// What to ask for: the path and the query, `/` if none is given. A fragment is left out (RFC 9110 §4.2.5).
+    pub path: String,
+}
+
+impl Url {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// A [`RequestError`] that names the part at fault and, where there is one, the nearest right form.
+    pub fn parse(url: &str) -> Result<Url, RequestError> {
+        let (scheme, rest) = split_scheme(url)?;
+        let rest = rest.split('#').next().unwrap_or(rest);
+        let authority_len = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(authority_len);
+        if let Some(at) = authority.rfind('@') {
+            let nearest = format!("{}://{}{path}", scheme.name(), &authority[at + 1..]);
+            return Err(RequestError::UserInfo { nearest });
+        }
+        let (host, port) = split_port(url, scheme, authority, path)?;
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        check_path(&path, "GET")?;
+        Ok(Url { scheme, host, port: port.unwrap_or(scheme.default_port()), path })
+    }
+
+    /// Host and port as the `Host` field has them: brackets around IPv6, no port if it is the scheme's (RFC 9110 §7.2).
+    pub fn authority(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port == self.scheme.default_port() { host } else { format!("{host}:{}", self.port) }
+    }
+}
+
+impl std::fmt::Display for Url {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}://{}{}", self.scheme.name(), self.authority(), self.path)
+    }
+}
+
+/// The scheme, in any case (RFC 3986 §3.1), and what follows `://`.
+fn split_scheme(url: &str) -> Result<(Scheme, &str), RequestError> {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        // `http:/host`, `//host` and `host` all lack the same thing.
+        let rest = url.strip_prefix("http:").or(url.strip_prefix("https:")).unwrap_or(url);
+        let rest = rest.trim_start_matches('/');
+        if rest.is_empty() {
+            return Err(RequestError::MissingHost { url: url.into() });
+        }
+        let scheme = if url.starts_with("https:") { "https" } else { "http" };
+        let nearest = format!("{scheme}://{rest}");
+        return Err(RequestError::MissingScheme { url: url.into(), nearest });
+    };
+    match scheme.to_ascii_lowercase().as_str() {
+        "http" => Ok((Scheme::Http, rest)),
+        "https" => Ok((Scheme::Https, rest)),
+        _ => {
+            let nearest = format!("http://{rest}");
+            Err(RequestError::Scheme { url: url.into(), scheme: scheme.into(), nearest })
+        }
+    }
+}
+
+/// The host, checked, and the port if one is given.
+fn split_port(
+    url: &str,
+    scheme: Scheme,
+    authority: &str,
+    path: &str,
+) -> Result<(String, Option<u16>), RequestError> {
+    if let Some(bracketed) = authority.strip_prefix('[') {
+        let (address, port) = bracketed.split_once(']').unwrap_or((bracketed, ""));
+        if address.parse::<Ipv6Addr>().is_err() {
+            return Err(RequestError::Ipv6 { url: url.into(), address: address.into() });
+        }
+        return Ok((address.into(), parse_port(url, port)?));
+    }
+    if authority.parse::<Ipv6Addr>().is_ok() {
+        let nearest = format!("{}://[{authority}]{path}", scheme.name());
+        return Err(RequestError::Brackets { url: url.into(), nearest });
+    }
+    let (host, port) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
+    if host.is_empty() {
+        return Err(RequestError::MissingHost { url: url.into() });
+    }
+    if let Some(at) = wrong(host, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')) {
+        return Err(RequestError::Host { url: url.into(), host: host.into(), at });
+    }
+    Ok((host.into(), parse_port(url, port)?))
+}
+
+/// The port behind its colon; a colon alone means the default (RFC 3986 §3.2.3).
+fn parse_port(url: &str, port: &str) -> Result<Option<u16>, RequestError> {
+    if port.is_empty() || port == ":" {
+        return Ok(None);
+    }
+    let digits = port.strip_prefix(':').unwrap_or(port);
+    let plain = port.starts_with(':') && digits.bytes().all(|byte| byte.is_ascii_digit());
+    match digits.parse() {
+        Ok(number) if plain && number > 0 => Ok(Some(number)),
+        _ => Err(RequestError::Port { url: url.into(), port: digits.into() }),
+    }
+}
