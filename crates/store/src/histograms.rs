@@ -1,0 +1,84 @@
+//! Takes the histograms out of a trial's document, and puts them back.
+//!
+//! Wherever a document has a key `histogram` with a text, the text is moved away and an empty one left, so that the
+//! document alone is still a readable trial. Each place is named by its JSON pointer (RFC 6901).
+
+use serde_json::Value;
+
+/// The key under which the record keeps an encoded histogram.
+const KEY: &str = "histogram";
+
+/// A histogram that was taken out: the JSON pointer of the object it belongs to, and its text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Cut {
+    pub path: String,
+    pub histogram: String,
+}
+
+/// Takes every histogram out of the document.
+pub fn cut(document: &mut Value) -> Vec<Cut> {
+    let mut cuts = Vec::new();
+    cut_below(document, &mut String::new(), &mut cuts);
+    cuts
+}
+
+fn cut_below(value: &mut Value, path: &mut String, cuts: &mut Vec<Cut>) {
+    match value {
+        Value::Object(members) => {
+            if let Some(Value::String(text)) = members.get_mut(KEY).filter(|text| **text != "") {
+                cuts.push(Cut { path: path.clone(), histogram: std::mem::take(text) });
+            }
+            for (key, member) in members {
+                descend(member, &key.replace('~', "~0").replace('/', "~1"), path, cuts);
+            }
+        }
+        Value::Array(items) => {
+            for (place, item) in items.iter_mut().enumerate() {
+                descend(item, &place.to_string(), path, cuts);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn descend(value: &mut Value, step: &str, path: &mut String, cuts: &mut Vec<Cut>) {
+    let length = path.len();
+    path.push('/');
+    path.push_str(step);
+    cut_below(value, path, cuts);
+    path.truncate(length);
+}
+
+/// Puts a histogram back where it was. A place that is not in the document is ignored: reading tells what is missing.
+pub fn put_back(document: &mut Value, cut: Cut) {
+    if let Some(Value::Object(members)) = document.pointer_mut(&cut.path) {
+        members.insert(KEY.to_owned(), Value::String(cut.histogram));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn histograms_go_and_come_back() {
+        let whole = json!({
+            "run": { "total": { "service_time_ns": { "histogram": "AAA", "p50": 1 } },
+                     "intervals": [{ "block": { "first_byte_ns": { "histogram": "BBB" } } }] },
+            "odd/key~": { "histogram": "CCC" },
+            "none": { "histogram": "" }
+        });
+        let mut document = whole.clone();
+        let cuts = cut(&mut document);
+        let mut paths: Vec<_> = cuts.iter().map(|cut| cut.path.as_str()).collect();
+        paths.sort_unstable();
+        assert_eq!(
+            paths,
+            ["/odd~1key~0", "/run/intervals/0/block/first_byte_ns", "/run/total/service_time_ns"]
+        );
+        assert_eq!(document["run"]["total"]["service_time_ns"]["histogram"], "");
+        cuts.into_iter().for_each(|cut| put_back(&mut document, cut));
+        assert_eq!(document, whole);
+    }
+}

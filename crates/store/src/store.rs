@@ -1,0 +1,65 @@
+//! The store: one file, opened once, called from one thread.
+
+use crate::{StoreError, sqlite};
+use sqlx::AnyPool;
+use std::path::{Path, PathBuf};
+use tokio::runtime::Runtime;
+
+/// Kept rounds and trials. Several processes may have the same file open: each waits for the other's write to end.
+#[derive(Debug)]
+pub struct Store {
+    /// Drives the database's futures; every method blocks on it.
+    pub(crate) runtime: Runtime,
+    pub(crate) pool: AnyPool,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens the store at `path`, making folders and file where there are none.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the folder cannot be made, the file cannot be written, is something else, or was written
+    /// by a newer Paceline. A file that is something else is left untouched.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let path = absolute(path)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(StoreError::Runtime)?;
+        let pool = runtime.block_on(sqlite::open(&path))?;
+        Ok(Self { runtime, pool, path })
+    }
+
+    /// Opens a store that is there already: for readers, who should not leave an empty one behind.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when there is no file, else as [`Store::open`].
+    pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
+        if path.exists() { Self::open(path) } else { Err(StoreError::Missing { path: path.to_owned() }) }
+    }
+
+    /// Where the results are, as an absolute path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What a database error means here.
+    pub(crate) fn failed(&self, error: sqlx::Error) -> StoreError {
+        StoreError::of(&self.path, error)
+    }
+}
+
+/// Makes the folder of `path` and gives the path in full: a URL would resolve `..` by its own rules.
+fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let failed = |source| StoreError::Folder { path: folder.to_owned(), source };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let folder = folder.canonicalize().map_err(failed)?;
+    match path.file_name() {
+        Some(name) if !path.is_dir() => Ok(folder.join(name)),
+        _ => Err(StoreError::NotAStore { path: path.to_owned(), found: "a folder".to_owned() }),
+    }
+}
