@@ -2,6 +2,7 @@
 
 mod commands;
 mod exit;
+mod moment;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

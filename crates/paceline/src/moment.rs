@@ -1,0 +1,42 @@
+//! The wall clock's two uses in a record: the moment something started, and an id that sorts by it.
+
+use std::hash::{BuildHasher as _, Hasher as _};
+
+/// Now, in RFC 3339, UTC, to the millisecond: `2026-11-21T01:06:39.125Z`. Two of them compare as text as they do in time.
+pub fn now_rfc3339() -> String {
+    format!("{:.3}", jiff::Timestamp::now())
+}
+
+/// A new id: the second it was made and a random part, `20261121-010639-9f3a61c4`. Ids sort by time, are typed by
+/// their beginning, and need no quoting in a shell or a URL.
+pub fn new_id() -> String {
+    let now = jiff::Timestamp::now().to_string();
+    let mut digits = now.chars().filter(char::is_ascii_digit);
+    let day: String = digits.by_ref().take(8).collect();
+    let second: String = digits.take(6).collect();
+    // The standard library seeds each hasher's keys from the system's random source.
+    let random = std::hash::RandomState::new().build_hasher().finish() as u32;
+    format!("{day}-{second}-{random:08x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_rfc_3339_in_utc() {
+        let now = now_rfc3339();
+        assert_eq!(now.len(), "2026-11-21T01:06:39.125Z".len(), "{now}");
+        assert!(now.ends_with('Z') && now.as_bytes()[10] == b'T', "{now}");
+        assert!(now.parse::<jiff::Timestamp>().is_ok(), "{now}");
+    }
+
+    #[test]
+    fn ids_differ_and_begin_with_the_day() {
+        let (first, second) = (new_id(), new_id());
+        assert_ne!(first, second);
+        assert_eq!(first.len(), "20261121-010639-9f3a61c4".len(), "{first}");
+        let today: String = now_rfc3339().chars().filter(char::is_ascii_digit).take(8).collect();
+        assert!(first >= today, "{first} is before {today}");
+    }
+}
