@@ -1,0 +1,181 @@
+//! Everything there is: the servers, workloads and plans of one tree, the broken ones with their errors.
+//!
+//! Read afresh by every command that needs it. A broken file hides no other; a folder without a manifest is told and
+//! passed over. Where the tree is, is [`Places`]' matter.
+
+mod places;
+
+pub use places::{PlaceFlags, Places};
+
+use crate::manifest::MANIFEST_FILE;
+use crate::{LabError, Manifest, Plan, Workload, nearest};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Everything there is in one tree.
+#[derive(Debug)]
+pub struct Catalogue {
+    /// Where it was found.
+    pub places: Places,
+    /// Every server with a sound manifest, by id.
+    pub servers: Vec<Arc<Manifest>>,
+    /// Every server whose manifest is wrong.
+    pub broken_servers: Vec<Broken>,
+    /// Every sound workload, by name.
+    pub workloads: Vec<Arc<Workload>>,
+    /// Every workload whose file is wrong.
+    pub broken_workloads: Vec<Broken>,
+    /// What was passed over, for people.
+    pub notes: Vec<String>,
+}
+
+/// A server or workload that cannot be used.
+#[derive(Debug)]
+pub struct Broken {
+    /// Its id or name.
+    pub id: String,
+    /// Why.
+    pub error: LabError,
+}
+
+impl Catalogue {
+    /// Reads everything in `places`.
+    ///
+    /// # Errors
+    /// [`LabError::File`] when one of the folders itself cannot be listed. What is wrong within a manifest or
+    /// workload is kept beside the sound ones.
+    pub fn read(places: Places) -> Result<Self, LabError> {
+        let mut catalogue = Self {
+            servers: Vec::new(),
+            broken_servers: Vec::new(),
+            workloads: Vec::new(),
+            broken_workloads: Vec::new(),
+            notes: Vec::new(),
+            places,
+        };
+        catalogue.read_workloads()?;
+        catalogue.read_servers()?;
+        Ok(catalogue)
+    }
+
+    fn read_workloads(&mut self) -> Result<(), LabError> {
+        for path in toml_files(&self.places.workloads_dir)? {
+            match Workload::read(&path) {
+                Ok(workload) => self.workloads.push(Arc::new(workload)),
+                Err(error) => self.broken_workloads.push(Broken { id: stem(&path), error }),
+            }
+        }
+        Ok(())
+    }
+
+    fn read_servers(&mut self) -> Result<(), LabError> {
+        for folder in entries(&self.places.servers_dir)? {
+            let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            if id.starts_with('.') || !folder.is_dir() {
+                continue;
+            }
+            if !folder.join(MANIFEST_FILE).exists() {
+                self.notes.push(format!("{} has no {MANIFEST_FILE} and is passed over", folder.display()));
+                continue;
+            }
+            match Manifest::read(&folder).and_then(|manifest| self.with_known_workloads(manifest)) {
+                Ok(manifest) => self.servers.push(Arc::new(manifest)),
+                Err(error) => self.broken_servers.push(Broken { id, error }),
+            }
+        }
+        Ok(())
+    }
+
+    fn with_known_workloads(&self, manifest: Manifest) -> Result<Manifest, LabError> {
+        let known = || self.workloads.iter().map(|workload| workload.name.as_str());
+        let broken = |name: &str| self.broken_workloads.iter().any(|workload| workload.id == name);
+        for name in &manifest.workloads {
+            if self.workload(name).is_none() && !broken(name) {
+                let hint = nearest(name, known()).map(|near| format!("; the nearest is `{near}`"));
+                let problem = format!("serves the unknown workload `{name}`{}", hint.unwrap_or_default());
+                let line = manifest.workloads_line;
+                return Err(LabError::Document { path: manifest.folder.join(MANIFEST_FILE), line, problem });
+            }
+        }
+        Ok(manifest)
+    }
+
+    /// The server of that id.
+    ///
+    /// # Errors
+    /// [`LabError::Unknown`] with the nearest id; for a broken manifest, what is wrong with it.
+    pub fn server(&self, id: &str) -> Result<Arc<Manifest>, LabError> {
+        if let Some(server) = self.servers.iter().find(|server| server.id == id) {
+            return Ok(Arc::clone(server));
+        }
+        if let Some(broken) = self.broken_server(id) {
+            // Read again for the error itself: the kept one stays where it is.
+            return Manifest::read(&self.places.servers_dir.join(&broken.id))
+                .and_then(|manifest| self.with_known_workloads(manifest))
+                .map(Arc::new);
+        }
+        let ids = self.servers.iter().map(|server| server.id.as_str());
+        Err(LabError::Unknown { kind: "server", name: id.into(), nearest: nearest(id, ids).map(Into::into) })
+    }
+
+    /// The workload of that name (not a case's address).
+    pub fn workload(&self, name: &str) -> Option<&Arc<Workload>> {
+        self.workloads.iter().find(|workload| workload.name == name)
+    }
+
+    /// The broken server of that id.
+    pub fn broken_server(&self, id: &str) -> Option<&Broken> {
+        self.broken_servers.iter().find(|broken| broken.id == id)
+    }
+
+    /// Reads the plan that a person means by `name`: a file, or a plan's name in the plans folder.
+    ///
+    /// # Errors
+    /// [`LabError::Unknown`] with the nearest plan; otherwise as [`Plan::read`].
+    pub fn plan(&self, name: &str) -> Result<Plan, LabError> {
+        let named = self.places.plans_dir.join(format!("{name}.toml"));
+        if name.ends_with(".toml") || name.contains('/') {
+            Plan::read(Path::new(name))
+        } else if named.exists() {
+            Plan::read(&named)
+        } else {
+            let plans: Vec<String> = self.plan_names()?;
+            let nearest = nearest(name, plans.iter().map(String::as_str)).map(Into::into);
+            Err(LabError::Unknown { kind: "plan", name: name.into(), nearest })
+        }
+    }
+
+    /// The names of the plans in the plans folder; none where there is no such folder.
+    ///
+    /// # Errors
+    /// [`LabError::File`] when the folder is there and cannot be listed.
+    pub fn plan_names(&self) -> Result<Vec<String>, LabError> {
+        if !self.places.plans_dir.is_dir() {
+            return Ok(Vec::new());
+        }
+        Ok(toml_files(&self.places.plans_dir)?.iter().map(|path| stem(path)).collect())
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    let is_toml = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
+    Ok(entries(folder)?.into_iter().filter(is_toml).collect())
+}
+
+/// What is in `folder`, sorted by name.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    let error = |source| LabError::File { action: "list", path: folder.into(), source };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(error)? {
+        paths.push(entry.map_err(error)?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Everything that can go wrong in the lab: one enum, each variant with its facts and whose doing it is.
+//!
+//! The binary renders it and turns [`LabError::blame`] into an exit status. Nothing here prints.
+
+use paceline_record::Blame;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why the lab could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A manifest, workload or plan that says something it may not. The parser's own error is folded into
+    /// `problem`: rendered beside it in a chain it would say the same thing twice.
+    #[error("{}: {problem}", at(path, *line))]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1, where the file has one to blame.
+        line: Option<usize>,
+        /// What is wrong, and the nearest right thing where there is one.
+        problem: String,
+    },
+    /// A file or folder that could not be read or written.
+    #[error("cannot {action} {}", path.display())]
+    File {
+        /// "read", "write", "lock": completes "cannot ...".
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Neither a flag, nor the current folder, nor the installation says where the servers are.
+    #[error("found no folder `servers`: looked in {} and its parents, then in {}", from.display(), installed.display())]
+    NoTree {
+        /// Where the search began.
+        from: PathBuf,
+        /// Where an installation would have them.
+        installed: PathBuf,
+    },
+    /// A name that nothing in the catalogue has.
+    #[error("there is no {kind} `{name}`{}", nearest_of(nearest.as_deref()))]
+    Unknown {
+        /// "server", "workload", "plan", "form".
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+        /// The name that is closest to it.
+        nearest: Option<String>,
+    },
+    /// A plan or ad-hoc flags that cannot be carried out on this catalogue.
+    #[error("plan `{plan}`: {problem}")]
+    Plan {
+        /// The plan's name.
+        plan: String,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
+    /// Programs are missing or the private environment was never fetched.
+    #[error("{server} is not set up: {missing}")]
+    NotSetUp {
+        /// The server's id.
+        server: String,
+        /// What is missing, for people.
+        missing: String,
+    },
+    /// Packages are missing and only root may install them.
+    #[error("packages are missing and this is not root; run: {command}")]
+    PackagesMissing {
+        /// The exact command to run.
+        command: String,
+    },
+    /// A command of a manifest, or of setting it up, failed.
+    #[error("{server}: {step} {how}\n  command: {command}\n  log: {}{}", log.display(), tail_of(tail))]
+    Command {
+        /// The server's id.
+        server: String,
+        /// "setup", "build", "version", "packages".
+        step: &'static str,
+        /// "ended with exit status 2", "was not done within 1200 s".
+        how: String,
+        /// What was run.
+        command: String,
+        /// Where all it printed is kept.
+        log: PathBuf,
+        /// The end of what it printed.
+        tail: String,
+    },
+    /// A version command that printed nothing: no version, no measurement.
+    #[error(
+        "{server}: the version command printed nothing, and what has no version is not measured: {command}"
+    )]
+    NoVersion {
+        /// The server's id.
+        server: String,
+        /// What was run.
+        command: String,
+    },
+    /// A program could not be started at all.
+    #[error("cannot start `{command}`")]
+    Spawn {
+        /// What was to be run.
+        command: String,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Ctrl-C or a termination signal; what was begun has been ended.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl LabError {
+    /// Whose doing it is: the binary's exit status goes by this.
+    pub fn blame(&self) -> Blame {
+        match self {
+            LabError::Document { .. }
+            | LabError::NoTree { .. }
+            | LabError::Unknown { .. }
+            | LabError::Plan { .. }
+            | LabError::Interrupted => Blame::User,
+            LabError::Command { .. } | LabError::NoVersion { .. } => Blame::Server,
+            LabError::File { .. }
+            | LabError::NotSetUp { .. }
+            | LabError::PackagesMissing { .. }
+            | LabError::Spawn { .. } => Blame::Environment,
+        }
+    }
+
+    /// What to do about it, where the message does not say so itself.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            LabError::NotSetUp { server, .. } => Some(format!("paceline lab setup {server}")),
+            LabError::NoTree { .. } => Some("name the folders with --servers-dir and --workloads-dir".into()),
+            LabError::Unknown { kind: "server", .. } => Some("`paceline lab list` shows every server".into()),
+            _ => None,
+        }
+    }
+}
+
+fn at(path: &std::path::Path, line: Option<usize>) -> String {
+    match line {
+        Some(line) => format!("{}:{line}", path.display()),
+        None => path.display().to_string(),
+    }
+}
+
+fn nearest_of(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!("; the nearest is `{name}`")).unwrap_or_default()
+}
+
+fn tail_of(tail: &str) -> String {
+    let lines: String = tail.lines().map(|line| format!("\n  | {line}")).collect();
+    if lines.is_empty() { "\n  it printed nothing".into() } else { lines }
+}
+
+/// A time for people: `0.4 s`, `12 s`.
+pub(crate) fn seconds(time: Duration) -> String {
+    if time < Duration::from_secs(10) {
+        format!("{:.1} s", time.as_secs_f64())
+    } else {
+        format!("{} s", time.as_secs())
+    }
+}

@@ -1,0 +1,86 @@
+//! The order of a round, drawn from its seed: in each block the launches are shuffled, in each launch its cells.
+//!
+//! Randomised blocks, so that a machine that drifts (heat, neighbours) does not favour whoever comes first. The
+//! generator is our own few lines, because a stored seed must give the same order in every later version, which no
+//! library's shuffle promises.
+
+use crate::{Cell, Manifest, SEED_MAX};
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+
+/// One start of a server, and what is measured on it in turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedLaunch {
+    /// The block, from 0: the repeat of all its cells.
+    pub block: u32,
+    /// The server.
+    pub server: Arc<Manifest>,
+    /// The form it runs in.
+    pub form: String,
+    /// What is measured, in order.
+    pub cells: Vec<Cell>,
+}
+
+/// The launches of `repeats` blocks in the order in which they are carried out. The same cells and seed give the same
+/// order, and the order of fewer repeats is the beginning of the order of more.
+pub fn order(cells: &[Cell], repeats: u32, seed: u64) -> Vec<PlannedLaunch> {
+    (0..repeats).flat_map(|block| block_order(cells, block, seed)).collect()
+}
+
+/// A seed from the system's own randomness, where a plan has none; at most [`SEED_MAX`].
+pub fn fresh_seed() -> u64 {
+    // The standard library seeds each hasher from the system.
+    RandomState::new().hash_one(std::process::id()) & SEED_MAX
+}
+
+fn block_order(cells: &[Cell], block: u32, seed: u64) -> Vec<PlannedLaunch> {
+    let mut random = SplitMix64(seed);
+    // A stream of its own for each block: the block's number moves the seed by that many outputs of another stream.
+    let mut random = SplitMix64(random.next() ^ SplitMix64(u64::from(block)).next());
+    let mut by_launch: BTreeMap<(&str, &str), Vec<Cell>> = BTreeMap::new();
+    for cell in cells {
+        by_launch.entry((&cell.server.id, &cell.form)).or_default().push(cell.clone());
+    }
+    let mut launches: Vec<Vec<Cell>> = by_launch.into_values().collect();
+    random.shuffle(&mut launches);
+    launches.into_iter().filter_map(|cells| launch(block, cells, &mut random)).collect()
+}
+
+fn launch(block: u32, mut cells: Vec<Cell>, random: &mut SplitMix64) -> Option<PlannedLaunch> {
+    // From one order whatever the caller's was, so that the seed alone decides.
+    cells.sort_by_cached_key(Cell::key);
+    random.shuffle(&mut cells);
+    let first = cells.first()?;
+    Some(PlannedLaunch { block, server: Arc::clone(&first.server), form: first.form.clone(), cells })
+}
+
+/// SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; the constants
+/// are those of Vigna's public-domain `splitmix64.c`.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, each equally likely but for a bias below `bound` / 2^64 (multiply-shift: Lemire, "Fast
+    /// random integer generation in an interval", 2019, without its rejection step).
+    fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+
+    /// Fisher and Yates' shuffle (Knuth, volume 2, algorithm P).
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! A plan, `plans/*.toml`: which servers, workloads and loads, how often, from which seed.
+//!
+//! A plan is data and goes back to TOML exactly: a round stores the text it was carried out by, and `--resume` goes by
+//! that. What it comes to on a given tree of servers is [`resolve`]'s work, in which order is `order`'s.
+
+mod adhoc;
+mod check;
+mod load;
+mod resolve;
+mod select;
+
+pub use adhoc::AdHoc;
+pub use load::PlanLoad;
+pub use resolve::{Cell, Resolution};
+pub use select::Select;
+
+use crate::LabError;
+use crate::document::Document;
+use std::path::Path;
+
+/// The largest seed: 2^53 - 1, so that it survives TOML's and JavaScript's integers.
+pub const SEED_MAX: u64 = (1 << 53) - 1;
+
+/// Which servers, workloads and loads, how often, from which seed.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Its name, the file's name without `.toml`.
+    pub name: String,
+    /// What it is for, for people.
+    #[serde(default)]
+    pub about: String,
+    /// Where every order is drawn from; a round draws one and records it where the plan has none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub seed: Option<u64>,
+    /// Launches of each server in each form: each cell is measured this often.
+    pub repeats: u32,
+    /// The forms to run each server in.
+    #[serde(default = "single")]
+    pub forms: Vec<String>,
+    /// The workloads: `tetra` means all its cases, `tetra/140` the one.
+    pub workloads: Vec<String>,
+    /// Which servers.
+    #[serde(default)]
+    pub select: Select,
+    /// The loads each workload is put under.
+    pub load: Vec<PlanLoad>,
+}
+
+fn single() -> Vec<String> {
+    vec!["single".into()]
+}
+
+impl Plan {
+    /// Reads the plan in the file at `path`.
+    ///
+    /// # Errors
+    /// [`LabError::Document`] with file and line when a key is unknown, wrong or contradicts another;
+    /// [`LabError::File`] when it cannot be read.
+    pub fn read(path: &Path) -> Result<Self, LabError> {
+        Self::of(&Document::read(path)?)
+    }
+
+    /// Reads a plan from its text; `origin` stands where a file's name would in a complaint.
+    ///
+    /// # Errors
+    /// As [`Plan::read`].
+    pub fn parse(origin: &str, text: &str) -> Result<Self, LabError> {
+        Self::of(&Document::of(Path::new(origin), text))
+    }
+
+    fn of(document: &Document) -> Result<Self, LabError> {
+        let plan = document.parse::<Self>()?;
+        check::check(&plan).map_err(|problem| document.complain(None, problem))?;
+        Ok(plan)
+    }
+
+    /// The plan as TOML, from which [`Plan::parse`] makes an equal plan.
+    ///
+    /// # Errors
+    /// [`LabError::Plan`] when a number is beyond what TOML can hold.
+    pub fn to_toml(&self) -> Result<String, LabError> {
+        toml::to_string(self)
+            .map_err(|error| LabError::Plan { plan: self.name.clone(), problem: error.to_string() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

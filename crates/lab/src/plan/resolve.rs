@@ -1,0 +1,186 @@
+//! What a plan comes to on a given catalogue: its cells, and what was left out and why.
+
+use super::{Plan, PlanLoad};
+use crate::{Catalogue, LabError, Manifest, Workload, WorkloadCase, nearest};
+use std::sync::Arc;
+
+/// One combination that is measured: a server in a form, under a load of a workload's case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// The server.
+    pub server: Arc<Manifest>,
+    /// The form it runs in; the server has it.
+    pub form: String,
+    /// What is asked; the server serves it.
+    pub case: Arc<WorkloadCase>,
+    /// The load.
+    pub load: Arc<PlanLoad>,
+}
+
+impl Cell {
+    /// Its name within a round: server, form, workload and load. Equal keys mean the same cell.
+    pub fn key(&self) -> String {
+        format!("{} {} {} {}", self.server.id, self.form, self.case.address, self.load.name)
+    }
+}
+
+/// What a plan comes to.
+#[derive(Clone, Debug)]
+pub struct Resolution {
+    /// Each cell once, by server, form, workload and load.
+    pub cells: Vec<Cell>,
+    /// Every workload that a cell needs, whole: its refusals are validated too.
+    pub workloads: Vec<Arc<Workload>>,
+    /// What was left out and why, for people.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// What the plan comes to on `catalogue`.
+    ///
+    /// # Errors
+    /// [`LabError::Plan`] when it names a workload, case, tag or server that does not exist, or comes to nothing; a
+    /// broken manifest or workload it names outright is that document's own error.
+    pub fn resolve(&self, catalogue: &Catalogue) -> Result<Resolution, LabError> {
+        let cases = self.cases(&self.workloads, catalogue)?;
+        let by_load = self.loads_with_cases(&cases, catalogue)?;
+        let mut notes = Vec::new();
+        let servers = self.servers(catalogue, &mut notes)?;
+        let mut cells = Vec::new();
+        for server in servers {
+            if !cases.iter().any(|case| server.serves(&case.workload)) {
+                notes.push(format!("{} is left out: it serves none of the plan's workloads", server.id));
+                continue;
+            }
+            for form in &self.forms {
+                if server.form(form).is_none() {
+                    notes.push(format!("{} has no form `{form}`", server.id));
+                    continue;
+                }
+                cells.extend(cells_of(&server, form, &cases, &by_load));
+            }
+        }
+        if cells.is_empty() {
+            let why =
+                if notes.is_empty() { "no server meets all its conditions".into() } else { notes.join("; ") };
+            return Err(self.wrong(format!("nothing to measure: {why}")));
+        }
+        let needed = |workload: &&Arc<Workload>| cells.iter().any(|cell| cell.case.workload == workload.name);
+        let workloads = catalogue.workloads.iter().filter(needed).cloned().collect();
+        Ok(Resolution { cells, workloads, notes })
+    }
+
+    fn wrong(&self, problem: String) -> LabError {
+        LabError::Plan { plan: self.name.clone(), problem }
+    }
+
+    /// The servers the plan selects, in the catalogue's order.
+    fn servers(
+        &self,
+        catalogue: &Catalogue,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Arc<Manifest>>, LabError> {
+        for name in &self.select.servers {
+            // A pattern may pass over a broken manifest; a name may not.
+            if let Some(broken) = catalogue.broken_server(name) {
+                return Err(self.wrong(format!("`{name}` cannot be used: {}", broken.error)));
+            }
+        }
+        for broken in &catalogue.broken_servers {
+            if self.select.may_mean(&broken.id) {
+                notes.push(format!("{} is left out: {}", broken.id, broken.error));
+            }
+        }
+        let known: Vec<&Manifest> = catalogue.servers.iter().map(|server| &**server).collect();
+        let broken: Vec<&str> = catalogue.broken_servers.iter().map(|broken| broken.id.as_str()).collect();
+        if let Some(problem) = self.select.futile(&known, &broken) {
+            return Err(self.wrong(problem));
+        }
+        Ok(catalogue.servers.iter().filter(|server| self.select.admits(server)).cloned().collect())
+    }
+
+    /// The cases that `names` mean, in their order, each once.
+    fn cases(&self, names: &[String], catalogue: &Catalogue) -> Result<Vec<Arc<WorkloadCase>>, LabError> {
+        let mut cases: Vec<Arc<WorkloadCase>> = Vec::new();
+        for name in names {
+            for case in self.cases_named(name, catalogue)? {
+                if !cases.iter().any(|known| known.address == case.address) {
+                    cases.push(case);
+                }
+            }
+        }
+        Ok(cases)
+    }
+
+    fn cases_named(&self, name: &str, catalogue: &Catalogue) -> Result<Vec<Arc<WorkloadCase>>, LabError> {
+        let workload_name = name.split('/').next().unwrap_or(name);
+        if let Some(broken) = catalogue.broken_workloads.iter().find(|broken| broken.id == workload_name) {
+            return Err(self.wrong(format!("workload `{workload_name}` cannot be used: {}", broken.error)));
+        }
+        let Some(workload) = catalogue.workload(workload_name) else {
+            let known = catalogue.workloads.iter().map(|workload| workload.name.as_str());
+            return Err(self.no_workload(name, nearest(workload_name, known)));
+        };
+        let meant = workload.cases.iter().filter(|case| name == workload_name || case.address == name);
+        let meant: Vec<Arc<WorkloadCase>> = meant.cloned().map(Arc::new).collect();
+        if meant.is_empty() {
+            let addresses: Vec<&str> = workload.cases.iter().map(|case| case.address.as_str()).collect();
+            return Err(
+                self.wrong(format!("there is no workload `{name}`; there are: {}", addresses.join(", ")))
+            );
+        }
+        Ok(meant)
+    }
+
+    fn no_workload(&self, name: &str, nearest: Option<&str>) -> LabError {
+        let hint = nearest.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+        self.wrong(format!("there is no workload `{name}`{hint}"))
+    }
+
+    /// Each load with the addresses it is for.
+    fn loads_with_cases(
+        &self,
+        cases: &[Arc<WorkloadCase>],
+        catalogue: &Catalogue,
+    ) -> Result<Vec<(Arc<PlanLoad>, Vec<String>)>, LabError> {
+        let mut loads = Vec::new();
+        for load in &self.load {
+            let own = if load.workloads.is_empty() {
+                cases.to_vec()
+            } else {
+                self.cases(&load.workloads, catalogue)?
+            };
+            if let Some(foreign) =
+                own.iter().find(|case| !cases.iter().any(|known| known.address == case.address))
+            {
+                let problem =
+                    format!("load `{}` names `{}`, which the plan does not", load.name, foreign.address);
+                return Err(self.wrong(problem));
+            }
+            loads.push((Arc::new(load.clone()), own.iter().map(|case| case.address.clone()).collect()));
+        }
+        Ok(loads)
+    }
+}
+
+fn cells_of(
+    server: &Arc<Manifest>,
+    form: &str,
+    cases: &[Arc<WorkloadCase>],
+    by_load: &[(Arc<PlanLoad>, Vec<String>)],
+) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for case in cases.iter().filter(|case| server.serves(&case.workload)) {
+        for (load, addresses) in by_load {
+            if addresses.contains(&case.address) {
+                cells.push(Cell {
+                    server: Arc::clone(server),
+                    form: form.to_owned(),
+                    case: Arc::clone(case),
+                    load: Arc::clone(load),
+                });
+            }
+        }
+    }
+    cells
+}

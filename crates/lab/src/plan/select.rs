@@ -1,0 +1,92 @@
+//! Which servers of a catalogue a plan means: by name pattern, tag, language, framework, source and trait.
+
+use crate::{Manifest, nearest};
+use std::collections::BTreeSet;
+
+/// Which servers. Every condition given must hold; within `tags` and `traits` all, elsewhere any one of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Select {
+    /// Patterns on the id, `go-*`; any of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<String>,
+    /// Tags, all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Languages, any of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub languages: Vec<String>,
+    /// Frameworks, any of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub frameworks: Vec<String>,
+    /// Sources that measured it, any of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
+    /// Traits it must have, all of them: `pipelining`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub traits: Vec<String>,
+    /// Patterns on the id of servers to leave out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+}
+
+impl Select {
+    /// Whether `manifest` is meant.
+    pub fn admits(&self, manifest: &Manifest) -> bool {
+        let any = |wanted: &[String], has: &str| wanted.is_empty() || wanted.iter().any(|one| one == has);
+        let traits = manifest.traits.present();
+        self.may_mean(&manifest.id)
+            && self.tags.iter().all(|tag| manifest.tags.contains(tag))
+            && any(&self.languages, &manifest.language)
+            && any(&self.frameworks, &manifest.framework)
+            && (self.sources.is_empty()
+                || self.sources.iter().any(|source| manifest.sources.contains(source)))
+            && self.traits.iter().all(|wanted| traits.contains(&wanted.as_str()))
+    }
+
+    /// Whether the server of that id is meant as far as its id goes: all that is known of a broken manifest.
+    pub fn may_mean(&self, id: &str) -> bool {
+        (self.servers.is_empty() || self.servers.iter().any(|pattern| fits(pattern, id)))
+            && !self.exclude.iter().any(|pattern| fits(pattern, id))
+    }
+
+    /// The first condition that no server meets, in words, with the nearest value there is.
+    pub(super) fn futile(&self, servers: &[&Manifest], broken: &[&str]) -> Option<String> {
+        let ids: BTreeSet<&str> =
+            servers.iter().map(|server| server.id.as_str()).chain(broken.iter().copied()).collect();
+        for pattern in &self.servers {
+            if !ids.iter().any(|id| fits(pattern, id)) {
+                return Some(no_such("server", pattern, &ids));
+            }
+        }
+        let lists: [(&str, &[String], fn(&Manifest) -> Vec<&str>); 5] = [
+            ("tag", &self.tags, |server| server.tags.iter().map(String::as_str).collect()),
+            ("language", &self.languages, |server| vec![&server.language]),
+            ("framework", &self.frameworks, |server| vec![&server.framework]),
+            ("source", &self.sources, |server| server.sources.iter().map(String::as_str).collect()),
+            ("trait", &self.traits, |server| server.traits.present()),
+        ];
+        for (kind, wanted, values) in lists {
+            let known: BTreeSet<&str> = servers.iter().flat_map(|server| values(server)).collect();
+            if let Some(missing) = wanted.iter().find(|value| !known.contains(value.as_str())) {
+                return Some(no_such(kind, missing, &known));
+            }
+        }
+        None
+    }
+}
+
+fn no_such(kind: &str, wanted: &str, known: &BTreeSet<&str>) -> String {
+    match nearest(wanted, known.iter().copied()) {
+        Some(near) => format!("no server has the {kind} `{wanted}`; the nearest is `{near}`"),
+        None => {
+            let all: Vec<&str> = known.iter().copied().collect();
+            format!("no server has the {kind} `{wanted}`; there are: {}", all.join(", "))
+        }
+    }
+}
+
+/// A pattern that cannot be read fits nothing; `check` has told it by then.
+fn fits(pattern: &str, id: &str) -> bool {
+    glob::Pattern::new(pattern).is_ok_and(|pattern| pattern.matches(id))
+}

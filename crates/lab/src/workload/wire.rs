@@ -1,0 +1,162 @@
+//! `workloads/*.toml` as it stands in the file, and the checks that make a [`Workload`] of it.
+
+use super::{Expect, ExpectedBody, Refusal, RefusedStatus, Workload, WorkloadCase};
+use crate::LabError;
+use crate::document::Document;
+use std::collections::BTreeSet;
+use std::path::Path;
+use toml::Spanned;
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    about: String,
+    case: Vec<Spanned<WireCase>>,
+    #[serde(default)]
+    refuse: Vec<WireRefusal>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireCase {
+    name: Option<String>,
+    method: Option<String>,
+    path: Spanned<String>,
+    expect: Spanned<WireExpect>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireExpect {
+    status: u16,
+    content_type: Option<String>,
+    body: Option<String>,
+    body_file: Option<Spanned<String>>,
+    length: Option<u64>,
+    sha256: Option<Spanned<String>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireRefusal {
+    path: Spanned<String>,
+    status: Spanned<String>,
+}
+
+pub(super) fn read(path: &Path) -> Result<Workload, LabError> {
+    let document = Document::read(path)?;
+    let wire: Wire = document.parse()?;
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    if wire.case.is_empty() {
+        return Err(document.complain(None, "a workload needs at least one `[[case]]`"));
+    }
+    let several = wire.case.len() > 1;
+    let mut addresses = BTreeSet::new();
+    let mut cases = Vec::new();
+    for spanned in wire.case {
+        let at = spanned.span().start;
+        let case = case_of(&name, several, spanned, &document)?;
+        if !addresses.insert(case.address.clone()) {
+            return Err(document.complain(Some(at), format!("a second case `{}`", case.address)));
+        }
+        cases.push(case);
+    }
+    let refusals =
+        wire.refuse.into_iter().map(|refusal| refusal_of(refusal, &document)).collect::<Result<_, _>>()?;
+    Ok(Workload { name, about: wire.about, cases, refusals })
+}
+
+fn case_of(
+    workload: &str,
+    several: bool,
+    case: Spanned<WireCase>,
+    document: &Document,
+) -> Result<WorkloadCase, LabError> {
+    let at = case.span().start;
+    let case = case.into_inner();
+    let address = match (case.name, several) {
+        (Some(name), _) => format!("{workload}/{name}"),
+        (None, false) => workload.to_owned(),
+        (None, true) => {
+            return Err(document.complain(Some(at), "where there are several cases, each needs a `name`"));
+        }
+    };
+    Ok(WorkloadCase {
+        address,
+        workload: workload.to_owned(),
+        method: case.method.unwrap_or_else(|| "GET".into()),
+        path: path_of(case.path, document)?,
+        expect: expect_of(case.expect, document)?,
+    })
+}
+
+/// A path goes onto the request line as it is: it starts with `/` and holds no space or control character.
+fn path_of(path: Spanned<String>, document: &Document) -> Result<String, LabError> {
+    if path.get_ref().starts_with('/') && path.get_ref().chars().all(|c| c.is_ascii_graphic()) {
+        return Ok(path.into_inner());
+    }
+    let problem = format!(
+        "`{}` is no path: it starts with `/` and holds neither spaces nor letters beyond ASCII",
+        path.get_ref()
+    );
+    Err(document.complain(Some(path.span().start), problem))
+}
+
+fn expect_of(expect: Spanned<WireExpect>, document: &Document) -> Result<Expect, LabError> {
+    let at = expect.span().start;
+    let wire = expect.into_inner();
+    let body = match (wire.body, wire.body_file, wire.length, wire.sha256) {
+        (Some(text), None, None, None) => ExpectedBody::Exact(text.into_bytes()),
+        (None, Some(file), None, None) => ExpectedBody::Exact(load(&file, document)?),
+        (None, None, Some(length), Some(digest)) => {
+            ExpectedBody::Digest { length, sha256: digest_of(&digest, document)? }
+        }
+        _ => {
+            let problem = "an answer needs exactly one of `body`, `body_file`, or `length` with `sha256`";
+            return Err(document.complain(Some(at), problem));
+        }
+    };
+    Ok(Expect { status: wire.status, content_type: wire.content_type, body })
+}
+
+fn load(file: &Spanned<String>, document: &Document) -> Result<Vec<u8>, LabError> {
+    let path = document.path.with_file_name(file.get_ref());
+    std::fs::read(&path).map_err(|source| {
+        document.complain(Some(file.span().start), format!("cannot read `{}`: {source}", path.display()))
+    })
+}
+
+fn digest_of(digest: &Spanned<String>, document: &Document) -> Result<[u8; 32], LabError> {
+    let text = digest.get_ref().as_bytes();
+    let nibble = |byte: u8| char::from(byte).to_digit(16);
+    let mut bytes = [0_u8; 32];
+    let whole = text.len() == 64
+        && bytes.iter_mut().zip(text.chunks_exact(2)).all(|(byte, pair)| {
+            match (nibble(pair[0]), nibble(pair[1])) {
+                (Some(high), Some(low)) => {
+                    *byte = (high * 16 + low) as u8;
+                    true
+                }
+                _ => false,
+            }
+        });
+    if whole {
+        Ok(bytes)
+    } else {
+        Err(document.complain(Some(digest.span().start), "`sha256` is not 64 hexadecimal digits"))
+    }
+}
+
+fn refusal_of(refusal: WireRefusal, document: &Document) -> Result<Refusal, LabError> {
+    let text = refusal.status.get_ref().as_str();
+    let status = match (text.strip_suffix("xx"), text.parse::<u16>()) {
+        (Some("4"), _) => RefusedStatus::Class(4),
+        (Some("5"), _) => RefusedStatus::Class(5),
+        (None, Ok(status)) if (400..600).contains(&status) => RefusedStatus::Exactly(status),
+        _ => {
+            let problem = format!("`{text}` is no refusal: write \"4xx\" or a status such as \"404\"");
+            return Err(document.complain(Some(refusal.status.span().start), problem));
+        }
+    };
+    Ok(Refusal { path: path_of(refusal.path, document)?, status })
+}
