@@ -5,13 +5,20 @@
 //! Generators are processes like any other. Nothing here prints: the binary does.
 
 mod catalogue;
+mod cgroup;
+mod cores;
 mod document;
 mod duration;
 mod error;
 mod manifest;
 mod nearest;
 mod order;
+mod pin;
 mod plan;
+mod process;
+pub mod shepherd;
+mod system;
+mod tree;
 mod variables;
 mod workload;
 

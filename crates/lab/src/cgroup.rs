@@ -1,0 +1,130 @@
+//! A control group for one launch: the only account of a process tree's CPU time that misses nothing.
+//!
+//! Version 2's `cpu.stat` needs no controller enabled; version 1 has `cpuacct.usage`. Both are looked for, the first
+//! that can be made is used. Neither limits anything. Where none can be made, [`crate::tree`] reads `/proc` instead.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A group of our own, removed when dropped, if it is empty by then.
+#[derive(Debug)]
+pub struct ControlGroup {
+    folder: PathBuf,
+    version: Version,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    V1,
+    V2,
+}
+
+impl ControlGroup {
+    /// Makes a group of that name below the caller's own. `None` where the machine has none or lets us make none.
+    pub fn create(name: &str) -> Option<ControlGroup> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        [Version::V2, Version::V1].into_iter().find_map(|version| {
+            let group = ControlGroup { folder: place(&mounts, &own, version)?.join(name), version };
+            fs::create_dir(&group.folder).ok()?;
+            // A group that tells nothing is removed again when dropped.
+            group.cpu_ns().is_some().then_some(group)
+        })
+    }
+
+    /// Its folder; what writes itself to `cgroup.procs` there joins.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// CPU time of everything that ever was in it, in nanoseconds.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        match self.version {
+            Version::V1 => fs::read_to_string(self.folder.join("cpuacct.usage")).ok()?.trim().parse().ok(),
+            Version::V2 => {
+                let stat = fs::read_to_string(self.folder.join("cpu.stat")).ok()?;
+                let usage_us = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+                Some(usage_us.trim().parse::<u64>().ok()? * 1_000)
+            }
+        }
+    }
+
+    /// The processes in it, as the caller's namespace numbers them.
+    pub fn processes(&self) -> Vec<i32> {
+        let listed = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
+        // 0 stands for a process outside the caller's namespace.
+        listed.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 0).collect()
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        // The shepherd removes it too, in case the lab cannot.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// The folder of the caller's own group in that version's hierarchy.
+fn place(mounts: &str, own: &str, version: Version) -> Option<PathBuf> {
+    let own = own.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        match version {
+            Version::V2 => (number == "0" && controllers.is_empty()).then_some(path),
+            Version::V1 => controllers.split(',').any(|one| one == "cpuacct").then_some(path),
+        }
+    })?;
+    let (root, point) = mounts.lines().find_map(|line| mount(line, version))?;
+    // A mount may show only a part of the hierarchy: proc_pid_mountinfo(5), field 4.
+    let below = Path::new(own).strip_prefix(root).ok()?;
+    Some(Path::new(point).join(below))
+}
+
+/// The root and the mount point of a line of mountinfo, if it is a hierarchy of that version.
+fn mount(line: &str, version: Version) -> Option<(&str, &str)> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut after = after.split(' ');
+    let (kind, options) = (after.next()?, after.nth(1)?);
+    let fits = match version {
+        Version::V2 => kind == "cgroup2",
+        Version::V1 => kind == "cgroup" && options.split(',').any(|option| option == "cpuacct"),
+    };
+    let mut before = before.split(' ').skip(3);
+    fits.then_some((before.next()?, before.next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+24 20 0:22 / /proc rw,relatime - proc proc rw
+31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct
+39 30 0:35 /user.slice /sys/fs/cgroup/unified rw,relatime shared:4 - cgroup2 cgroup2 rw
+";
+    const OWN: &str = "4:cpu,cpuacct:/jobs/7\n1:name=systemd:/\n0::/user.slice/session-2.scope\n";
+
+    #[test]
+    fn the_own_group_is_found_in_either_version() {
+        let v1 = place(MOUNTS, OWN, Version::V1);
+        assert_eq!(v1.as_deref(), Some(Path::new("/sys/fs/cgroup/cpu,cpuacct/jobs/7")));
+        let v2 = place(MOUNTS, OWN, Version::V2);
+        assert_eq!(v2.as_deref(), Some(Path::new("/sys/fs/cgroup/unified/session-2.scope")));
+    }
+
+    #[test]
+    fn a_machine_without_groups_has_none() {
+        assert_eq!(place("24 20 0:22 / /proc rw - proc proc rw", OWN, Version::V2), None);
+        assert_eq!(place(MOUNTS, "1:name=systemd:/\n", Version::V1), None);
+    }
+
+    #[test]
+    fn a_group_that_can_be_made_can_be_read_and_goes_again() {
+        let name = format!("paceline-test-{}", std::process::id());
+        let Some(group) = ControlGroup::create(&name) else { return };
+        assert_eq!((group.cpu_ns(), group.processes()), (Some(0), Vec::new()));
+        let folder = group.folder().to_owned();
+        drop(group);
+        assert!(!folder.exists());
+    }
+}

@@ -1,0 +1,99 @@
+//! Which cores the server gets and which the generator: disjoint wherever there are two.
+//!
+//! The lab's own threads stay on the generator's side. Hardware threads of one core share its execution units, so
+//! that they stay on one side wherever there are cores enough.
+
+use crate::system;
+use paceline_record::Pinning;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+/// How many cores a server's form is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoresWanted {
+    /// One: the form `single`.
+    One,
+    /// Half of what there is: the form `cores`.
+    Half,
+}
+
+/// Chooses among the cores this process may use.
+///
+/// # Errors
+/// When the system does not tell which those are.
+pub fn choose(wanted: CoresWanted) -> io::Result<Pinning> {
+    Ok(split(&by_physical_core(&system::affinity()?), wanted))
+}
+
+/// Keeps the calling thread, and every thread and process it starts, on the generator's cores.
+///
+/// # Errors
+/// When the system refuses.
+pub fn stay_beside_generator(pinning: &Pinning) -> io::Result<()> {
+    system::set_affinity(&pinning.generator)
+}
+
+/// Splits cores, given as groups of hardware threads that share one physical core.
+fn split(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
+    let all: Vec<u32> = physical.iter().flatten().copied().collect();
+    let wanted = match wanted {
+        CoresWanted::One => 1,
+        CoresWanted::Half => all.len() / 2,
+    };
+    if all.len() < 2 {
+        return Pinning { server: all.clone(), generator: all, disjoint: false };
+    }
+    let server: Vec<u32> = all.iter().copied().take(wanted.max(1)).collect();
+    let beside = |core: &u32| !server.contains(core);
+    // The rest of a core that the server has begun stays idle, unless there is nothing else.
+    let untouched = physical.iter().filter(|threads| threads.iter().all(beside));
+    let mut generator: Vec<u32> = untouched.flatten().copied().collect();
+    if generator.is_empty() {
+        generator = all.iter().copied().filter(beside).collect();
+    }
+    Pinning { server, generator, disjoint: true }
+}
+
+/// The cores in groups of those that share a physical core, in order of the first of each.
+fn by_physical_core(cores: &[u32]) -> Vec<Vec<u32>> {
+    let mut groups: BTreeMap<(u32, String), Vec<u32>> = BTreeMap::new();
+    let mut first_of: BTreeMap<String, u32> = BTreeMap::new();
+    for core in cores {
+        let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
+        // Without a topology each stands for itself.
+        let siblings = fs::read_to_string(path).unwrap_or_else(|_| core.to_string());
+        let first = *first_of.entry(siblings.clone()).or_insert(*core);
+        groups.entry((first, siblings)).or_default().push(*core);
+    }
+    groups.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pinning(server: &[u32], generator: &[u32], disjoint: bool) -> Pinning {
+        Pinning { server: server.into(), generator: generator.into(), disjoint }
+    }
+
+    #[test]
+    fn two_cores_are_one_each() {
+        let cores = [vec![0], vec![1]];
+        assert_eq!(split(&cores, CoresWanted::One), pinning(&[0], &[1], true));
+        assert_eq!(split(&cores, CoresWanted::Half), pinning(&[0], &[1], true));
+        assert_eq!(split(&[vec![0, 1]], CoresWanted::One), pinning(&[0], &[1], true));
+    }
+
+    #[test]
+    fn one_core_is_shared_and_said() {
+        assert_eq!(split(&[vec![3]], CoresWanted::Half), pinning(&[3], &[3], false));
+    }
+
+    #[test]
+    fn hardware_threads_stay_on_one_side() {
+        let cores = [vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]];
+        assert_eq!(split(&cores, CoresWanted::One), pinning(&[0], &[1, 5, 2, 6, 3, 7], true));
+        assert_eq!(split(&cores, CoresWanted::Half), pinning(&[0, 4, 1, 5], &[2, 6, 3, 7], true));
+    }
+}

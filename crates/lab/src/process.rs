@@ -1,0 +1,150 @@
+//! Processes as `/proc` shows them: who descends from whom, and what each has cost so far.
+//!
+//! A process may end between two reads of it, so that every reader answers `None` instead of failing.
+
+use crate::system::Pid;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+
+/// One line of `/proc/PID/stat`, as far as it is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// The parent.
+    pub parent: Pid,
+    /// User and system time, in clock ticks.
+    pub cpu_ticks: u64,
+    /// User and system time of children it waited for, and of theirs, in clock ticks.
+    pub children_ticks: u64,
+    /// Threads.
+    pub threads: u32,
+    /// Resident memory, in pages.
+    pub rss_pages: u64,
+}
+
+/// What the scheduler did to a thread so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduling {
+    /// Times it gave its core up by itself.
+    pub voluntary_switches: u64,
+    /// Times the core was taken from it.
+    pub involuntary_switches: u64,
+    /// Time runnable but not running, in nanoseconds.
+    pub run_delay_ns: u64,
+}
+
+impl Stat {
+    /// Reads a process's line.
+    pub fn read(pid: Pid) -> Option<Stat> {
+        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// The name in parentheses may hold anything, so that fields are counted from the last one: see proc_pid_stat(5).
+    fn parse(line: &str) -> Option<Stat> {
+        let fields: Vec<&str> = line.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        // Field 3, the state, is the first after the name.
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        Some(Stat {
+            parent: number(4)?.try_into().ok()?,
+            cpu_ticks: number(14)? + number(15)?,
+            children_ticks: number(16)? + number(17)?,
+            threads: number(20)?.try_into().ok()?,
+            rss_pages: number(24)?,
+        })
+    }
+}
+
+impl Scheduling {
+    /// Reads a thread's counters; zero where the kernel keeps no such account.
+    pub fn read(pid: Pid, thread: Pid) -> Option<Scheduling> {
+        let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).ok()?;
+        let schedstat =
+            fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).unwrap_or_default();
+        Some(Self::parse(&status, &schedstat))
+    }
+
+    fn parse(status: &str, schedstat: &str) -> Scheduling {
+        let count = |key: &str| {
+            let line = status.lines().rev().find_map(|line| line.strip_prefix(key));
+            line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+        };
+        Scheduling {
+            voluntary_switches: count("voluntary_ctxt_switches:"),
+            involuntary_switches: count("nonvoluntary_ctxt_switches:"),
+            // Time on the processor, time waiting for it, time slices: Documentation/scheduler/sched-stats.rst.
+            run_delay_ns: schedstat.split_ascii_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0),
+        }
+    }
+}
+
+/// The threads of a process.
+pub fn threads(pid: Pid) -> Vec<Pid> {
+    numbered(&format!("/proc/{pid}/task"))
+}
+
+/// The proportional share of a process's memory, in bytes: pages shared by n processes count one n-th in each.
+pub fn pss_bytes(pid: Pid) -> Option<u64> {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let kilobytes: u64 = rollup
+        .lines()
+        .find_map(|line| line.strip_prefix("Pss:"))?
+        .trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse()
+        .ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// Every process that descends from `root`, itself left out, parents before children.
+pub fn descendants(root: Pid) -> Vec<Pid> {
+    let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
+    for pid in numbered("/proc") {
+        if let Some(stat) = Stat::read(pid) {
+            children.entry(stat.parent).or_default().push(pid);
+        }
+    }
+    let mut found = vec![root];
+    let mut seen = HashSet::from([root]);
+    let mut next = 0;
+    while let Some(pid) = found.get(next).copied() {
+        // A number used again while we read could make a circle.
+        found.extend(children.get(&pid).into_iter().flatten().filter(|child| seen.insert(**child)));
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// The entries of a folder whose names are numbers.
+fn numbered(folder: &str) -> Vec<Pid> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let line = "7 (a) b (c) S 3 7 7 0 -1 4194304 1 2 3 4 50 60 70 80 20 0 9 0 123 4096 77 1 2";
+        let expected = Stat { parent: 3, cpu_ticks: 110, children_ticks: 150, threads: 9, rss_pages: 77 };
+        assert_eq!(Stat::parse(line), Some(expected));
+        assert_eq!(Stat::parse("7 (broken"), None);
+    }
+
+    #[test]
+    fn scheduling_is_read_by_key() {
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t41\nnonvoluntary_ctxt_switches:\t7\n";
+        let expected = Scheduling { voluntary_switches: 41, involuntary_switches: 7, run_delay_ns: 500 };
+        assert_eq!(Scheduling::parse(status, "1000 500 3\n"), expected);
+    }
+
+    #[test]
+    fn this_process_is_a_descendant_of_its_parent() {
+        let own = std::process::id().cast_signed();
+        let stat = Stat::read(own).unwrap();
+        assert!(stat.threads >= 1 && stat.rss_pages > 0);
+        assert!(descendants(stat.parent).contains(&own));
+        assert!(threads(own).contains(&own));
+    }
+}

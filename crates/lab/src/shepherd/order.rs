@@ -1,0 +1,118 @@
+//! What the lab asks of a shepherd and what it hears back: JSON, one object a line.
+//!
+//! The order comes on the shepherd's standard input; the reports leave by its standard output.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A command to start and to watch over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Where it runs.
+    pub folder: PathBuf,
+    /// Variables set on top of the lab's own.
+    pub env: BTreeMap<String, String>,
+    /// The cores it may run on; empty for those of the lab.
+    pub cores: Vec<u32>,
+    /// Where what it prints goes.
+    pub output: Output,
+    /// Folders of control groups it joins, removed at the end.
+    pub groups: Vec<PathBuf>,
+    /// How its descendants are held together.
+    pub guard: Guard,
+    /// How long it may take to end after SIGTERM, in milliseconds.
+    pub stop_limit_ms: u64,
+    /// One descriptor of the shepherd's that it inherits, beside the standard three.
+    pub inherit: Option<i32>,
+}
+
+/// How descendants are held together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guard {
+    /// A PID namespace where one can be made, else as below.
+    #[default]
+    Namespace,
+    /// The shepherd adopts orphans and kills descendants until there are none.
+    Subreaper,
+}
+
+/// Where what a command prints goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Output {
+    /// Both streams into one file of bounded length: the beginning and the end are kept.
+    Bounded {
+        /// The file, made anew.
+        path: PathBuf,
+        /// How much of the beginning is kept.
+        head_bytes: u64,
+        /// How much of the end is kept.
+        tail_bytes: u64,
+    },
+    /// Each stream into a file of its own, whole.
+    Files {
+        /// The file of standard output.
+        stdout: PathBuf,
+        /// The file of standard error.
+        stderr: PathBuf,
+    },
+    /// Both to the lab's standard error, for a person to see.
+    Inherit,
+}
+
+/// What a shepherd has to tell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "report", rename_all = "snake_case")]
+pub enum Report {
+    /// The command runs.
+    Started {
+        /// Its process id, as the lab's namespace numbers it.
+        pid: i32,
+        /// Processes of the shepherd's own, not to be counted as the server's.
+        own: Vec<i32>,
+        /// `pid_namespace` or `subreaper`.
+        guarantee: String,
+    },
+    /// The command could not be started.
+    Failed {
+        /// Why, for people.
+        message: String,
+        /// Whether the namespace is to blame, so that a try without may go well.
+        fence: bool,
+    },
+    /// The command's own process ended, asked or not.
+    Ended {
+        /// Its exit code, unless a signal ended it.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+        /// Whether it had been asked to.
+        asked: bool,
+    },
+    /// Nothing is left of it.
+    Gone {
+        /// User CPU time of all processes that were waited for, in seconds.
+        user_s: f64,
+        /// System CPU time of the same, in seconds.
+        system_s: f64,
+        /// Whether anything had to be killed by force.
+        forced: bool,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_survives_the_pipe() {
+        let report = Report::Gone { user_s: 1.5, system_s: 0.25, forced: true };
+        let line = serde_json::to_string(&report).unwrap();
+        assert_eq!(line, r#"{"report":"gone","user_s":1.5,"system_s":0.25,"forced":true}"#);
+        assert_eq!(serde_json::from_str::<Report>(&line).unwrap(), report);
+    }
+}

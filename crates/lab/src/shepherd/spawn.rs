@@ -1,0 +1,71 @@
+//! Starts the command an order asks for: its own session, its cores, its control groups, and nothing inherited.
+
+use super::{Order, Output};
+use crate::system;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+/// A started command, and the pipe of what it prints where the shepherd is to keep that.
+pub struct Spawned {
+    /// The command's own process: leader of its session.
+    pub child: Child,
+    /// The end to read, where the output is bounded.
+    pub printed: Option<OwnedFd>,
+}
+
+/// The control groups of the order, opened while the shepherd may still do so: in a user namespace it could not.
+pub fn open_groups(order: &Order) -> io::Result<Vec<File>> {
+    order.groups.iter().map(|group| OpenOptions::new().write(true).open(group.join("cgroup.procs"))).collect()
+}
+
+/// Starts the order's command. `groups` come from [`open_groups`].
+///
+/// # Errors
+/// What the system says of the program, the folder, the cores or the groups.
+pub fn spawn(order: &Order, groups: Vec<File>) -> io::Result<Spawned> {
+    let (program, arguments) = order
+        .command
+        .split_first()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the order names no program"))?;
+    let (stdout, stderr, printed) = streams(&order.output)?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&order.folder).envs(&order.env);
+    command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+    let (cores, inherit) = (order.cores.clone(), order.inherit);
+    // SAFETY: between fork and exec in a process of one thread; nothing but system calls.
+    unsafe { command.pre_exec(move || settle(&cores, &groups, inherit)) };
+    let child = command.spawn()?;
+    Ok(Spawned { child, printed })
+}
+
+/// What the child does to itself before it becomes the command.
+fn settle(cores: &[u32], groups: &[File], inherit: Option<i32>) -> io::Result<()> {
+    system::unblock_signals()?;
+    system::new_session()?;
+    system::die_with_parent()?;
+    system::raise_open_files()?;
+    for mut group in groups {
+        group.write_all(b"0")?;
+    }
+    if !cores.is_empty() {
+        system::set_affinity(cores)?;
+    }
+    inherit.map_or(Ok(()), system::keep_on_exec)
+}
+
+fn streams(output: &Output) -> io::Result<(Stdio, Stdio, Option<OwnedFd>)> {
+    Ok(match output {
+        Output::Bounded { .. } => {
+            let (printed, writer) = system::pipe()?;
+            (writer.try_clone()?.into(), writer.into(), Some(printed))
+        }
+        Output::Files { stdout, stderr } => {
+            (File::create(stdout)?.into(), File::create(stderr)?.into(), None)
+        }
+        // The shepherd's standard output is the pipe of its reports.
+        Output::Inherit => (io::stderr().into(), Stdio::inherit(), None),
+    })
+}

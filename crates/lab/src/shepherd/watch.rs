@@ -1,0 +1,241 @@
+//! The shepherd's life: start the command, wait for its end or the lab's, leave nothing behind.
+//!
+//! Runs as the whole of `paceline shepherd`, in a process of one thread. It has three things to wait for, the pipe
+//! from the lab, what the command prints and signals, and waits for them in one poll.
+
+use super::fence::Fence;
+use super::log::BoundedLog;
+use super::spawn::{Spawned, open_groups, spawn};
+use super::{Order, Output, Report};
+use crate::system::{self, Pid, Waited};
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+/// How often what may have been forked meanwhile is killed again; only without a namespace.
+const KILL_AGAIN: Duration = Duration::from_millis(10);
+/// How much is taken from the log's pipe at once: the pipe's own capacity on Linux.
+const LOG_CHUNK: usize = 64 * 1024;
+/// `-1` is left out by poll(2).
+const NO_DESCRIPTOR: i32 = -1;
+
+/// Takes one order from standard input and carries it out to the end.
+///
+/// # Errors
+/// When the order cannot be read, or the poll itself fails. What concerns the command is reported, not returned.
+pub fn watch() -> io::Result<()> {
+    system::close_on_exec_from(3)?;
+    let mut line = String::new();
+    // Nothing else is ever sent: what follows the line is the pipe's end.
+    if io::stdin().lock().read_line(&mut line)? == 0 {
+        return Ok(());
+    }
+    let order: Order = serde_json::from_str(&line)?;
+    let signals = system::signal_descriptor(&[
+        libc::SIGCHLD,
+        libc::SIGTERM,
+        libc::SIGINT,
+        libc::SIGHUP,
+        libc::SIGPIPE,
+    ])?;
+    let inherited = order.inherit;
+    let started = Watch::start(&order, signals);
+    if let Some(fd) = inherited {
+        // The lab learns from this pipe's end that the command is done with it, so we may not hold it.
+        // SAFETY: the descriptor was made for the command and nothing here uses it.
+        drop(unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(fd) });
+    }
+    match started {
+        Ok(watch) => watch.run(),
+        Err(failed) => {
+            report(&failed);
+            remove_groups(&order);
+            Ok(())
+        }
+    }
+}
+
+/// How far the command's end has come.
+enum Stage {
+    /// It runs.
+    Running,
+    /// It was asked to end.
+    Stopping(Instant),
+    /// Everything that is left is being killed.
+    Killing,
+}
+
+struct Watch<'a> {
+    order: &'a Order,
+    fence: Fence,
+    command: Pid,
+    signals: OwnedFd,
+    printed: Option<File>,
+    log: Option<BoundedLog>,
+    stage: Stage,
+    asked: bool,
+    forced: bool,
+}
+
+impl<'a> Watch<'a> {
+    fn start(order: &'a Order, signals: OwnedFd) -> Result<Self, Report> {
+        let failed = |what: &str, error: &io::Error, fence| Report::Failed {
+            message: format!("{what}: {error}"),
+            fence,
+        };
+        let groups =
+            open_groups(order).map_err(|error| failed("cannot join the control group", &error, false))?;
+        let log = match &order.output {
+            Output::Bounded { path, head_bytes, tail_bytes } => {
+                let log = BoundedLog::create(path, *head_bytes, *tail_bytes)
+                    .map_err(|error| failed(&format!("cannot write {}", path.display()), &error, false))?;
+                Some(log)
+            }
+            _ => None,
+        };
+        // SAFETY: `paceline shepherd` starts no thread.
+        let fence = unsafe { Fence::raise(order.guard) }
+            .map_err(|error| failed("cannot make a PID namespace", &error, true))?;
+        let Spawned { child, printed } = spawn(order, groups).map_err(|error| {
+            let what = format!("cannot start {} in {}", order.command.join(" "), order.folder.display());
+            // Out of memory or refused: only seen where the namespace has no init any more.
+            let fence = matches!(error.raw_os_error(), Some(libc::ENOMEM));
+            failed(&what, &error, fence)
+        })?;
+        let printed = printed.map(File::from);
+        if let Some(printed) = &printed {
+            system::set_nonblocking(printed.as_raw_fd())
+                .map_err(|error| failed("cannot read the log", &error, false))?;
+        }
+        let command = child.id().cast_signed();
+        report(&Report::Started { pid: command, own: fence.own(), guarantee: fence.guarantee().to_owned() });
+        let stage = Stage::Running;
+        Ok(Self { order, fence, command, signals, printed, log, stage, asked: false, forced: false })
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        loop {
+            self.wait()?;
+            self.take_log();
+            if self.signalled() || (matches!(self.stage, Stage::Running) && lab_let_go()) {
+                self.ask_to_end();
+            }
+            if matches!(self.stage, Stage::Stopping(deadline) if Instant::now() >= deadline) {
+                self.forced = true;
+                self.stage = Stage::Killing;
+            }
+            if matches!(self.stage, Stage::Killing) {
+                self.fence.kill_all();
+            }
+            if !self.reap()? {
+                return self.leave();
+            }
+        }
+    }
+
+    /// Sleeps until something has happened or is due.
+    fn wait(&self) -> io::Result<()> {
+        let limit = match self.stage {
+            Stage::Running => None,
+            Stage::Stopping(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
+            Stage::Killing => Some(KILL_AGAIN),
+        };
+        // The lab's pipe is at its end once it let go, and would end every later wait at once.
+        let lab = if matches!(self.stage, Stage::Running) { 0 } else { NO_DESCRIPTOR };
+        let printed = self.printed.as_ref().map_or(NO_DESCRIPTOR, |printed| printed.as_raw_fd());
+        system::poll_readable([lab, printed, self.signals.as_raw_fd()], limit).map(drop)
+    }
+
+    /// Keeps what was printed; whether there was anything. A log that cannot be written any more is given up, the
+    /// command goes on.
+    fn take_log(&mut self) -> bool {
+        let (Some(printed), Some(log)) = (&mut self.printed, &mut self.log) else { return false };
+        let mut chunk = [0; LOG_CHUNK];
+        match printed.read(&mut chunk) {
+            Ok(length) if length > 0 => {
+                let _ = log.append(&chunk[..length]);
+                return true;
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Ok(_) | Err(_) => self.printed = None,
+        }
+        false
+    }
+
+    /// Whether somebody asked the shepherd itself to end. What SIGCHLD stands for is found by waiting.
+    fn signalled(&self) -> bool {
+        let mut asked = false;
+        while let Some(signal) = system::next_signal(self.signals.as_fd()) {
+            asked |= matches!(signal, libc::SIGTERM | libc::SIGINT | libc::SIGHUP);
+        }
+        asked
+    }
+
+    /// SIGTERM to the command's process group, once.
+    fn ask_to_end(&mut self) {
+        if !matches!(self.stage, Stage::Running) {
+            return;
+        }
+        self.asked = true;
+        let _ = system::kill_group(self.command, libc::SIGTERM);
+        self.stage = Stage::Stopping(Instant::now() + Duration::from_millis(self.order.stop_limit_ms));
+    }
+
+    /// Reaps what has ended. `false` when there is nothing left.
+    fn reap(&mut self) -> io::Result<bool> {
+        loop {
+            match system::wait_any()? {
+                Waited::Ended(pid, status) if pid == self.command => self.command_ended(status),
+                Waited::Ended(..) => {}
+                Waited::Running => return Ok(true),
+                Waited::Childless => return Ok(false),
+            }
+        }
+    }
+
+    /// The command's own process is the server; what it leaves behind answers to nobody and is killed.
+    fn command_ended(&mut self, status: ExitStatus) {
+        report(&Report::Ended { code: status.code(), signal: status.signal(), asked: self.asked });
+        self.stage = Stage::Killing;
+        self.fence.kill_all();
+    }
+
+    fn leave(mut self) -> io::Result<()> {
+        while self.take_log() {}
+        if let Some(log) = self.log.take() {
+            let _ = log.finish();
+        }
+        remove_groups(self.order);
+        let (user_s, system_s) = system::children_cpu_s();
+        report(&Report::Gone { user_s, system_s, forced: self.forced });
+        Ok(())
+    }
+}
+
+/// Whether the lab closed its end of the pipe, or died.
+fn lab_let_go() -> bool {
+    match system::poll_readable([0], Some(Duration::ZERO)) {
+        Ok([readable]) => {
+            readable && io::stdin().lock().read(&mut [0; 64]).map_or(true, |length| length == 0)
+        }
+        Err(_) => true,
+    }
+}
+
+/// Tells the lab. A lab that is dead does not hear it, and that is no error.
+fn report(report: &Report) {
+    if let Ok(line) = serde_json::to_string(report) {
+        let mut stdout = io::stdout().lock();
+        let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+    }
+}
+
+fn remove_groups(order: &Order) {
+    for group in &order.groups {
+        // Removed by the lab already, or never made.
+        let _ = fs::remove_dir(group);
+    }
+}

@@ -1,0 +1,262 @@
+//! The system calls the standard library lacks, behind safe signatures: signals, waiting, namespaces, affinity, polling.
+//!
+//! Called by the shepherd, by sampling and by pinning. No policy lives here: each function is one call with its error.
+
+use std::ffi::c_int;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// A process id as the caller's namespace numbers it.
+pub type Pid = libc::pid_t;
+
+/// What [`wait_any`] found.
+#[derive(Debug)]
+pub enum Waited {
+    /// A child ended and was reaped.
+    Ended(Pid, ExitStatus),
+    /// There are children, and none has ended.
+    Running,
+    /// There are no children at all.
+    Childless,
+}
+
+/// Turns the answer of a system call into a result.
+fn checked(answer: c_int) -> io::Result<c_int> {
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+/// Orphans among the caller's descendants become its children, so that it can wait for them and kill them.
+pub fn become_subreaper() -> io::Result<()> {
+    // SAFETY: prctl with integers only.
+    checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
+}
+
+/// The caller is killed when the thread that started it ends.
+pub fn die_with_parent() -> io::Result<()> {
+    // SAFETY: prctl with integers only.
+    checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) }).map(drop)
+}
+
+/// Children from now on live in namespaces of their own, as `flags` says.
+pub fn unshare(flags: c_int) -> io::Result<()> {
+    // SAFETY: takes an integer; CLONE_NEW* flags share no memory anew.
+    checked(unsafe { libc::unshare(flags) }).map(drop)
+}
+
+/// Forks. `None` in the child.
+///
+/// # Safety
+/// The caller has one thread: a fork of several would leave locks held for ever in the child.
+pub unsafe fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: the caller promises to be the only thread.
+    let pid = checked(unsafe { libc::fork() })?;
+    Ok((pid != 0).then_some(pid))
+}
+
+/// Makes the caller the leader of a new session and process group, so that both can be signalled as one.
+pub fn new_session() -> io::Result<()> {
+    // SAFETY: no arguments.
+    checked(unsafe { libc::setsid() }).map(drop)
+}
+
+/// Reaps one ended child, without waiting.
+pub fn wait_any() -> io::Result<Waited> {
+    let mut status = 0;
+    // SAFETY: `status` is a valid place to write to.
+    match checked(unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) }) {
+        Ok(0) => Ok(Waited::Running),
+        Ok(pid) => Ok(Waited::Ended(pid, ExitStatus::from_raw(status))),
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(Waited::Childless),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sends a signal to a process. One that is gone already is no error.
+pub fn kill(pid: Pid, signal: c_int) -> io::Result<()> {
+    // SAFETY: takes integers.
+    gone_is_fine(checked(unsafe { libc::kill(pid, signal) }))
+}
+
+/// Sends a signal to a process group. One that is gone already is no error.
+pub fn kill_group(group: Pid, signal: c_int) -> io::Result<()> {
+    // SAFETY: takes integers.
+    gone_is_fine(checked(unsafe { libc::killpg(group, signal) }))
+}
+
+fn gone_is_fine(answer: io::Result<c_int>) -> io::Result<()> {
+    match answer {
+        Err(error) if error.raw_os_error() != Some(libc::ESRCH) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// CPU time of all children waited for, and of theirs: user and system, in seconds.
+pub fn children_cpu_s() -> (f64, f64) {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel fills the struct; zeroes are a valid one should it not.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+    (seconds(usage.ru_utime), seconds(usage.ru_stime))
+}
+
+/// A set of signals.
+fn signal_set(signals: &[c_int]) -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: sigemptyset initialises the set before sigaddset reads it.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), *signal);
+        }
+        set.assume_init()
+    }
+}
+
+/// Holds the signals back from the calling thread and hands them out through a descriptor instead.
+pub fn signal_descriptor(signals: &[c_int]) -> io::Result<OwnedFd> {
+    let set = signal_set(signals);
+    // SAFETY: `set` is initialised and outlives both calls; a descriptor just made is owned by nobody else.
+    unsafe {
+        checked(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
+        let fd = checked(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Takes one signal from a [`signal_descriptor`], if one has come.
+pub fn next_signal(descriptor: BorrowedFd<'_>) -> Option<c_int> {
+    let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
+    let length = size_of::<libc::signalfd_siginfo>();
+    // SAFETY: the buffer has the length given; the struct is plain integers, valid when zeroed.
+    unsafe {
+        let got = libc::read(descriptor.as_raw_fd(), info.as_mut_ptr().cast(), length);
+        (got == length as isize).then(|| info.assume_init().ssi_signo.cast_signed())
+    }
+}
+
+/// Lets every signal through again; for a child between fork and exec.
+pub fn unblock_signals() -> io::Result<()> {
+    let none = signal_set(&[]);
+    // SAFETY: `none` is initialised.
+    checked(unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) }).map(drop)
+}
+
+/// Waits until one of the descriptors can be read or is at its end, at most `limit`; says which. A signal ends the
+/// wait early. A negative descriptor is left out.
+pub fn poll_readable<const N: usize>(
+    descriptors: [RawFd; N],
+    limit: Option<Duration>,
+) -> io::Result<[bool; N]> {
+    let mut polled = descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    // Rounded up: a wait of less than a millisecond must not turn into a busy loop.
+    let limit = limit.map_or(-1, |limit| limit.as_micros().div_ceil(1000).min(i32::MAX as u128) as c_int);
+    // SAFETY: the array is valid for its length.
+    match checked(unsafe { libc::poll(polled.as_mut_ptr(), N as libc::nfds_t, limit) }) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok([false; N]),
+        Err(error) => Err(error),
+        Ok(_) => Ok(polled.map(|one| one.revents != 0)),
+    }
+}
+
+/// Every descriptor from `first` on is closed by the next exec, whoever left it open.
+pub fn close_on_exec_from(first: u32) -> io::Result<()> {
+    close_range(first, libc::CLOSE_RANGE_CLOEXEC)
+}
+
+/// Closes every descriptor from `first` on.
+///
+/// # Safety
+/// Nothing in this process uses one of them any more.
+pub unsafe fn close_from(first: u32) -> io::Result<()> {
+    close_range(first, 0)
+}
+
+fn close_range(first: u32, flags: u32) -> io::Result<()> {
+    // SAFETY: takes integers. Through syscall(2), since older C libraries have no wrapper.
+    let answer = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flags) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The descriptor survives the next exec.
+pub fn keep_on_exec(fd: RawFd) -> io::Result<()> {
+    // SAFETY: takes integers.
+    checked(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }).map(drop)
+}
+
+/// Reads of the descriptor return at once.
+pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
+    // SAFETY: takes integers.
+    let flags = checked(unsafe { libc::fcntl(fd, libc::F_GETFL) })?;
+    // SAFETY: takes integers.
+    checked(unsafe { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) }).map(drop)
+}
+
+/// Raises the limit of open files to what is allowed.
+pub fn raise_open_files() -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for both calls.
+    unsafe {
+        checked(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit))?;
+        limit.rlim_cur = limit.rlim_max;
+        checked(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit)).map(drop)
+    }
+}
+
+/// The calling thread, and what it starts, runs on these cores only.
+pub fn set_affinity(cores: &[u32]) -> io::Result<()> {
+    // SAFETY: a zeroed set is an empty one, CPU_SET stays inside it, and the size is the set's own.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        for core in cores.iter().filter(|core| **core < libc::CPU_SETSIZE as u32) {
+            libc::CPU_SET(*core as usize, &mut set);
+        }
+        checked(libc::sched_setaffinity(0, size_of_val(&set), &raw const set)).map(drop)
+    }
+}
+
+/// The cores the calling thread may run on, ascending.
+pub fn affinity() -> io::Result<Vec<u32>> {
+    // SAFETY: the kernel fills the set, whose size is given.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        checked(libc::sched_getaffinity(0, size_of_val(&set), &raw mut set))?;
+        set
+    };
+    // SAFETY: CPU_ISSET stays inside the set.
+    Ok((0..libc::CPU_SETSIZE as u32)
+        .filter(|core| unsafe { libc::CPU_ISSET(*core as usize, &set) })
+        .collect())
+}
+
+/// A pipe whose ends no other program inherits: the end to read, the end to write.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = io::pipe()?;
+    Ok((reader.into(), writer.into()))
+}
+
+/// The monotonic clock, in nanoseconds: the same one the generator's events carry.
+pub fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is valid; this clock cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Clock ticks a second, the unit of CPU times under `/proc`.
+pub fn ticks_per_s() -> f64 {
+    // SAFETY: takes an integer.
+    unsafe { libc::sysconf(libc::_SC_CLK_TCK) as f64 }
+}
+
+/// The size of a memory page in bytes, the unit of resident memory under `/proc`.
+pub fn page_bytes() -> u64 {
+    // SAFETY: takes an integer.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
+}
