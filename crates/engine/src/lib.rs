@@ -1,1 +1,36 @@
-//! Placeholder while the crate is being written.
+//! The load engine: schedule, connections and workers.
+//!
+//! What to send and when, the state of a connection, the outcome of a request and its recording are plain state
+//! machines over a [`Clock`] and a [`Transport`]. The kernel's are in [`kernel`]; the simulated ones in [`sim`] run an
+//! hour of load against a stalling server in moments, so that everything claimed about time is tested exactly.
+//!
+//! Start reading at [`hot`]: it follows one request from its due time to its record. The engine never prints, never
+//! reads a file, and shares nothing between threads while it measures.
+
+mod error;
+pub mod hot;
+pub mod kernel;
+mod observer;
+mod outcome;
+mod pace;
+mod random;
+mod run;
+mod settings;
+pub mod sim;
+mod tally;
+mod time;
+mod timeline;
+mod timers;
+mod transport;
+
+pub use error::EngineError;
+pub use observer::{NoObserver, Observer};
+pub use outcome::{ConnectionCounts, Failure, RunOutcome, ThreadOutcome};
+pub use pace::{Pace, SPIN_BEFORE};
+pub use random::Random;
+pub use run::{Stop, run};
+pub use settings::{Arrivals, Bound, Load, Settings};
+pub use tally::{CompactTally, Counts, Ending, KeptInterval, Measure, Tally};
+pub use time::{Clock, Nanos, Rate};
+pub use timeline::{Phase, Spans, Timeline};
+pub use transport::{Patience, Progress, Ready, Slot, Transport};

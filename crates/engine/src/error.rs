@@ -1,0 +1,42 @@
+//! Why a run could not be carried out. What goes wrong with single requests is no error: it is an outcome.
+
+use crate::Nanos;
+use std::io;
+use std::net::SocketAddr;
+
+/// Why a run could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The user's settings contradict each other.
+    #[error("{0}")]
+    Settings(&'static str),
+    /// Not one connection could be made.
+    #[error("cannot connect to {address} ({attempts} attempts)")]
+    Unreachable {
+        /// Where to.
+        address: SocketAddr,
+        /// How often it was tried.
+        attempts: u64,
+        /// The last attempt's reason.
+        #[source]
+        source: io::Error,
+    },
+    /// The kernel refused something the engine cannot do without.
+    #[error("cannot {what}")]
+    Kernel {
+        /// What was asked of it.
+        what: &'static str,
+        /// Its answer.
+        #[source]
+        source: io::Error,
+    },
+    /// Outcomes do not add up to what was scheduled, or a time does not add up: a bug in Paceline.
+    #[error("the engine's own accounts do not add up: {0}; this is a bug in Paceline")]
+    Accounts(String),
+    /// A worker thread died: a bug in Paceline.
+    #[error("a worker thread died; this is a bug in Paceline")]
+    WorkerDied,
+    /// Stopped before the window began: nothing was measured.
+    #[error("stopped {0} after the start, before the window began: nothing was measured")]
+    StoppedEarly(Nanos),
+}

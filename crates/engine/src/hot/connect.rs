@@ -1,0 +1,160 @@
+//! Have a connection: making, closing and remaking them, with a cap on handshakes under way and a growing pause after
+//! failures.
+
+use super::connection::State;
+use super::worker::Worker;
+use crate::outcome::Failure;
+use crate::timers::Alarm;
+use crate::{Clock, Ending, Nanos, Progress, Slot, Transport};
+use std::io;
+
+/// Handshakes under way at once, for each worker: below the listen backlog of every common server (128 is Linux's old
+/// default), so that connecting does not overrun it.
+const HANDSHAKES_MOST: u32 = 64;
+/// Pause after the first failure in a row; it doubles up to [`PAUSE_MOST`].
+const PAUSE_LEAST: Nanos = Nanos::from_millis(1);
+/// Longest pause between attempts.
+const PAUSE_MOST: Nanos = Nanos::from_secs(1);
+
+/// Who ended a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ClosedBy {
+    /// The server: it closed or reset it, or announced that it would.
+    Server,
+    /// The generator: after a timeout, or a response that broke the rules.
+    Us,
+}
+
+impl<C: Clock, T: Transport> Worker<'_, C, T> {
+    /// Starts handshakes for slots that want one, as far as the cap allows.
+    pub(super) fn keep_connecting(&mut self, now: Nanos) {
+        while self.connecting < HANDSHAKES_MOST {
+            let Some(slot) = self.to_connect.pop_front() else { return };
+            self.start_connecting(slot, now);
+        }
+    }
+
+    fn start_connecting(&mut self, slot: Slot, now: Nanos) {
+        self.connecting += 1;
+        self.timers.set(now + self.settings.connect_limit, slot, Alarm::ConnectLimit);
+        let connection = &mut self.connections[slot as usize];
+        connection.state = State::Connecting;
+        connection.free_at = now;
+        match self.transport.connect(slot) {
+            Ok(Progress::Pending) => {}
+            Ok(Progress::Done) => self.connected(slot),
+            Err(error) => self.attempt_failed(slot, Failure::of(&error), now),
+        }
+    }
+
+    /// A slot that was connecting is ready for something: it is connected, or it failed.
+    pub(super) fn check_connecting(&mut self, slot: Slot) {
+        match self.transport.finish_connect(slot) {
+            Ok(Progress::Pending) => {}
+            Ok(Progress::Done) => self.connected(slot),
+            Err(error) => {
+                let now = self.clock.now();
+                self.attempt_failed(slot, Failure::of(&error), now);
+            }
+        }
+    }
+
+    fn connected(&mut self, slot: Slot) {
+        let now = self.clock.now();
+        self.connecting -= 1;
+        self.open += 1;
+        self.counts.made += 1;
+        let connection = &mut self.connections[slot as usize];
+        connection.state = State::Open;
+        let took = now.since(connection.free_at);
+        connection.free_at = now;
+        self.recorder.connected(took, now);
+        self.last_progress = now;
+        self.stand_in_line(slot);
+    }
+
+    /// An attempt to connect failed. If a request is due and has no connection, the attempt was made for it and the
+    /// request fails with it.
+    pub(super) fn attempt_failed(&mut self, slot: Slot, failure: Failure, now: Nanos) {
+        self.connecting -= 1;
+        self.counts.failed_attempts += 1;
+        self.note(failure);
+        self.transport.close(slot);
+        if let Some(due) = self.schedule.due(now) {
+            if self.line_is_empty() {
+                self.schedule.take(1);
+                self.recorder.never_sent(due, Ending::ConnectFailed, now);
+            }
+        }
+        self.pause(slot, now);
+    }
+
+    /// The limit of an attempt to connect may be over.
+    pub(super) fn check_connect_limit(&mut self, slot: Slot, now: Nanos) {
+        let connection = &self.connections[slot as usize];
+        let limit = self.settings.connect_limit;
+        if connection.state == State::Connecting && now.since(connection.free_at) >= limit {
+            self.attempt_failed(slot, Failure::ConnectLimit, now);
+        }
+    }
+
+    /// Closes the slot and tries again after a pause that grows with the failures in a row.
+    fn pause(&mut self, slot: Slot, now: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        connection.state = State::Closed;
+        let pause = Nanos(PAUSE_LEAST.0 << connection.failed_attempts.min(10)).min(PAUSE_MOST);
+        connection.failed_attempts = connection.failed_attempts.saturating_add(1);
+        self.timers.set(now + pause, slot, Alarm::Reconnect);
+    }
+
+    /// A pause is over.
+    pub(super) fn reconnect(&mut self, slot: Slot) {
+        if self.connections[slot as usize].state == State::Closed && self.wants_connections() {
+            self.to_connect.push_back(slot);
+        }
+    }
+
+    /// Ends an open connection. Requests outstanding on it end as `io_failed`. It is remade at once if nothing went
+    /// wrong, after a pause otherwise.
+    pub(super) fn disconnect(&mut self, slot: Slot, by: ClosedBy, failure: Option<Failure>, now: Nanos) {
+        self.transport.close(slot);
+        self.open -= 1;
+        match by {
+            ClosedBy::Server => self.counts.closed_by_server += 1,
+            ClosedBy::Us => self.counts.closed_by_us += 1,
+        }
+        self.fail_outstanding(slot, now);
+        let connection = &mut self.connections[slot as usize];
+        connection.state = State::Closed;
+        connection.unsent_bytes = 0;
+        connection.body_bytes = 0;
+        connection.body_differs = false;
+        connection.decoder.reset();
+        match failure {
+            Some(failure) => {
+                self.note(failure);
+                self.pause(slot, now);
+            }
+            None if self.wants_connections() => self.to_connect.push_back(slot),
+            None => {}
+        }
+    }
+
+    fn fail_outstanding(&mut self, slot: Slot, now: Nanos) {
+        while let Some(sent) = self.take_oldest(slot) {
+            self.recorder.abandoned(&sent, Ending::IoFailed, now);
+        }
+    }
+
+    /// Whether anything will still be sent: in the drain of a run whose schedule is empty nothing will.
+    fn wants_connections(&self) -> bool {
+        self.timeline.is_none() || self.schedule.next_due(Nanos::ZERO) != Nanos::NEVER
+    }
+}
+
+impl Failure {
+    /// What the network said.
+    pub(super) fn of(error: &io::Error) -> Self {
+        error.raw_os_error().map_or(Failure::Closed, Failure::Os)
+    }
+}

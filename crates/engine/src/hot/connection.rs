@@ -1,0 +1,102 @@
+//! One connection's state. There may be a hundred thousand of them: the struct is small and owns no buffer of its
+//! own (a test holds its size).
+
+use crate::Nanos;
+use paceline_http::Decoder;
+
+/// Where a connection is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// No socket; nothing is being done about it, or an alarm will try again.
+    Closed,
+    /// A handshake is under way.
+    Connecting,
+    /// Ready for requests.
+    Open,
+}
+
+/// One request on its way: the three moments its times are computed from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    /// When the schedule said; equal to `actual` in a closed loop.
+    pub intended: Nanos,
+    /// Just before its first byte was handed to the socket.
+    pub actual: Nanos,
+    /// When the connection became free for it.
+    pub free_at: Nanos,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// Where it is in its life.
+    pub state: State,
+    /// Whether it stands in the line of free connections; it may have been closed since, whoever takes it looks.
+    pub in_line: bool,
+    /// Whether a deadline alarm is set; one at a time suffices, it is moved on when it rings early.
+    pub deadline_set: bool,
+    /// Whether a byte of the body being received differs from the expectation.
+    pub body_differs: bool,
+    /// Status of the response being received, once its head is complete.
+    pub status: u16,
+    /// Whether the server will keep the connection after the response being received.
+    pub keep_alive: bool,
+    /// Requests sent and not answered.
+    pub outstanding: u16,
+    /// Ring position of the oldest of them.
+    pub oldest: u16,
+    /// Attempts to connect that failed in a row.
+    pub failed_attempts: u16,
+    /// Bytes at the end of the last request that the socket has not taken yet.
+    pub unsent_bytes: u32,
+    /// Body bytes of the response being received, so far.
+    pub body_bytes: u64,
+    /// When it last became free for a request; while connecting, when that began.
+    pub free_at: Nanos,
+    /// When the first byte of the response being received came.
+    pub first_byte: Nanos,
+    /// Requests of the window it has served.
+    pub served: u64,
+    /// Framing of the response being received.
+    pub decoder: Decoder,
+}
+
+impl Connection {
+    /// A connection not yet made.
+    pub(super) fn new(decoder: Decoder) -> Self {
+        Self {
+            state: State::Closed,
+            in_line: false,
+            deadline_set: false,
+            body_differs: false,
+            status: 0,
+            keep_alive: true,
+            outstanding: 0,
+            oldest: 0,
+            failed_attempts: 0,
+            unsent_bytes: 0,
+            body_bytes: 0,
+            free_at: Nanos::ZERO,
+            first_byte: Nanos::ZERO,
+            served: 0,
+            decoder,
+        }
+    }
+
+    /// Whether another request may be sent on it now.
+    #[inline]
+    pub(super) fn is_free(&self, depth: u16) -> bool {
+        self.state == State::Open && self.outstanding < depth && self.unsent_bytes == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_thousand_connections_fit() {
+        let bytes = size_of::<Connection>() + size_of::<Sent>();
+        assert!(bytes <= 256, "a connection takes {bytes} bytes");
+    }
+}

@@ -1,0 +1,20 @@
+//! One request's life, in the order of the files:
+//! [`schedule`] (when is it due), [`connect`] (have a connection), [`send`], [`receive`] (parse, check the body),
+//! [`record`].
+//!
+//! All of it is one [`Worker`] with one loop, generic over clock and transport. Closed or open, constant or Poisson,
+//! pipelined or not, validating or not are values in that loop, never copies of it. After warm-up, for plaintext
+//! HTTP, nothing here allocates, locks, formats, logs or calls through `dyn`; a response that arrives in one piece
+//! costs two clock reads.
+
+mod connect;
+mod connection;
+mod receive;
+mod record;
+mod schedule;
+mod send;
+mod worker;
+
+pub use record::Recorder;
+pub(crate) use record::join_intervals;
+pub use worker::{Conductor, Worker};

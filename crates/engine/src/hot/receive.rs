@@ -1,0 +1,241 @@
+//! Read a response: cut it out of the bytes, check its status and every byte of its body.
+
+use super::connect::ClosedBy;
+use super::connection::{Sent, State};
+use super::record::Answer;
+use super::worker::Worker;
+use crate::outcome::Failure;
+use crate::{Clock, Ending, Nanos, Slot, Transport};
+use paceline_http::{ProtocolError, Step};
+use std::io;
+
+/// Receives in a row on one connection before others get their turn: fairness under large bodies.
+const ROUNDS_MOST: u32 = 16;
+
+impl<C: Clock, T: Transport> Worker<'_, C, T> {
+    /// Reads what has come for a slot. A read that did not fill the buffer has emptied the socket (epoll(7)), unless
+    /// the peer has hung up: then its end is still to be read.
+    pub(super) fn receive(&mut self, slot: Slot, hangup: bool) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut rounds = 0;
+        while self.connections[slot as usize].state == State::Open {
+            if rounds == ROUNDS_MOST {
+                self.again.push_back((slot, hangup));
+                break;
+            }
+            rounds += 1;
+            match self.transport.receive(slot, &mut buffer) {
+                Ok(0) => {
+                    self.end_of_input(slot);
+                    break;
+                }
+                Ok(count) => {
+                    let now = self.clock.now();
+                    self.consume(slot, &buffer[..count], now);
+                    self.dispatch(now);
+                    if count < buffer.len() && !hangup {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => {
+                    let now = self.clock.now();
+                    self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), now);
+                    break;
+                }
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    /// Cuts responses out of the bytes. One moment serves them all: they were read together.
+    #[inline]
+    fn consume(&mut self, slot: Slot, mut input: &[u8], now: Nanos) {
+        let index = slot as usize;
+        while !input.is_empty() {
+            if self.connections[index].outstanding == 0 {
+                // After the last response of a connection the server may say what it likes; on a live one it may not.
+                if self.connections[index].state == State::Open {
+                    self.disconnect(slot, ClosedBy::Us, Some(Failure::Unsolicited), now);
+                }
+                return;
+            }
+            if let Some(whole) = self.connections[index].decoder.whole(&self.heads, input) {
+                input = &input[whole.consumed..];
+                let differs =
+                    self.settings.expect_body.as_deref().is_some_and(|expected| expected != whole.body);
+                let connection = &mut self.connections[index];
+                connection.status = whole.head.status;
+                connection.keep_alive = whole.head.keep_alive;
+                connection.first_byte = now;
+                connection.body_bytes = whole.body.len() as u64;
+                connection.body_differs = differs;
+                self.complete(slot, whole.consumed as u64, now);
+            } else {
+                match self.step(slot, input, now) {
+                    Ok(consumed) => input = &input[consumed..],
+                    Err(error) => return self.not_http(slot, &error, now),
+                }
+            }
+        }
+        self.finish_empty_bodies(slot, now);
+    }
+
+    /// One step through a response that came in pieces, or whose head is new.
+    fn step(&mut self, slot: Slot, input: &[u8], now: Nanos) -> Result<usize, ProtocolError> {
+        let intended = self.oldest(slot).intended;
+        let connection = &mut self.connections[slot as usize];
+        if connection.decoder.is_idle() {
+            connection.first_byte = now;
+        }
+        let (step, consumed) = connection.decoder.decode(&mut self.heads, input)?;
+        let mut complete = false;
+        match step {
+            Step::NeedMore | Step::Interim(_) => {}
+            Step::Head(head) => {
+                connection.status = head.status;
+                connection.keep_alive = head.keep_alive;
+                (connection.body_bytes, connection.body_differs) = (0, false);
+            }
+            Step::Body(piece) => {
+                let begin = connection.body_bytes as usize;
+                connection.body_bytes += piece.len() as u64;
+                if let Some(expected) = &self.settings.expect_body {
+                    connection.body_differs |= expected.get(begin..begin + piece.len()) != Some(piece);
+                }
+            }
+            Step::End => complete = true,
+        }
+        if complete {
+            self.complete_checked(slot, consumed as u64, now);
+        } else {
+            self.recorder.moved(intended, 0, consumed as u64);
+        }
+        Ok(consumed)
+    }
+
+    /// A response without a body ends with its head, and no further bytes may come to say so.
+    fn finish_empty_bodies(&mut self, slot: Slot, now: Nanos) {
+        let connection = &self.connections[slot as usize];
+        if connection.outstanding == 0 || connection.decoder.is_idle() {
+            return;
+        }
+        if let Err(error) = self.step(slot, &[], now) {
+            self.not_http(slot, &error, now);
+        }
+    }
+
+    /// The end of a response that was read in steps: its length is checked here, its bytes were on the way.
+    fn complete_checked(&mut self, slot: Slot, received_bytes: u64, now: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        if let Some(expected) = &self.settings.expect_body {
+            connection.body_differs |= connection.body_bytes != expected.len() as u64;
+        }
+        self.complete(slot, received_bytes, now);
+    }
+
+    /// A response is complete: it ends the oldest request of its connection.
+    #[inline]
+    fn complete(&mut self, slot: Slot, received_bytes: u64, now: Nanos) {
+        let Some(sent) = self.take_oldest(slot) else { return };
+        let connection = &mut self.connections[slot as usize];
+        let ending = match self.settings.expect_status {
+            Some(status) if status != connection.status => Ending::BadStatus,
+            None if !(200..400).contains(&connection.status) => Ending::BadStatus,
+            _ if connection.body_differs => Ending::BadBody,
+            _ => Ending::Ok,
+        };
+        let answer = Answer {
+            sent,
+            ending,
+            status: connection.status,
+            body_bytes: connection.body_bytes,
+            first_byte: connection.first_byte,
+            completed: now,
+        };
+        connection.failed_attempts = 0;
+        (connection.body_bytes, connection.body_differs) = (0, false);
+        connection.served += u64::from(self.recorder.in_window(sent.intended));
+        // It was full until now exactly if it was not standing in line.
+        if connection.outstanding + 1 == self.settings.depth {
+            connection.free_at = now;
+        }
+        let (keep_alive, free) = (connection.keep_alive, connection.is_free(self.settings.depth));
+        self.last_progress = now;
+        self.recorder.moved(sent.intended, 0, received_bytes);
+        self.recorder.answered(&answer);
+        if !keep_alive {
+            self.disconnect(slot, ClosedBy::Server, None, now);
+        } else if free {
+            self.stand_in_line(slot);
+        }
+    }
+
+    /// The server closed its side.
+    fn end_of_input(&mut self, slot: Slot) {
+        let now = self.clock.now();
+        match self.connections[slot as usize].decoder.end_of_input() {
+            // The close was the end of a response without a length.
+            Ok(true) => {
+                self.connections[slot as usize].keep_alive = false;
+                self.complete_checked(slot, 0, now);
+            }
+            Ok(false) if self.connections[slot as usize].outstanding == 0 => {
+                self.disconnect(slot, ClosedBy::Server, None, now);
+            }
+            Ok(false) => self.disconnect(slot, ClosedBy::Server, Some(Failure::ClosedUnanswered), now),
+            Err(_) => self.disconnect(slot, ClosedBy::Server, Some(Failure::Truncated), now),
+        }
+    }
+
+    /// What came is not HTTP, or breaks its rules: nothing after it can be trusted.
+    fn not_http(&mut self, slot: Slot, error: &ProtocolError, now: Nanos) {
+        if self.counts.protocol_error.is_none() {
+            self.counts.protocol_error = Some(error.to_string());
+        }
+        self.disconnect(slot, ClosedBy::Us, Some(Failure::Protocol), now);
+    }
+
+    /// The oldest request of a connection, which the next response answers.
+    pub(super) fn oldest(&self, slot: Slot) -> Sent {
+        let connection = &self.connections[slot as usize];
+        self.in_flight[slot as usize * usize::from(self.settings.depth) + usize::from(connection.oldest)]
+    }
+
+    /// Takes the oldest request off a connection.
+    #[inline]
+    pub(super) fn take_oldest(&mut self, slot: Slot) -> Option<Sent> {
+        if self.connections[slot as usize].outstanding == 0 {
+            return None;
+        }
+        let sent = self.oldest(slot);
+        let connection = &mut self.connections[slot as usize];
+        connection.outstanding -= 1;
+        connection.oldest += 1;
+        if connection.oldest == self.settings.depth {
+            connection.oldest = 0;
+        }
+        self.outstanding -= 1;
+        Some(sent)
+    }
+
+    /// Looks whether the oldest request of a connection has timed out. Then the connection is of no more use: the
+    /// answer might still come and be taken for another's.
+    pub(super) fn check_deadline(&mut self, slot: Slot, now: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        connection.deadline_set = false;
+        if connection.outstanding == 0 {
+            return;
+        }
+        let deadline = self.oldest(slot).actual + self.settings.timeout;
+        if deadline > now {
+            self.connections[slot as usize].deadline_set = true;
+            let at = super::send::coarse(deadline, self.deadline_grid);
+            return self.timers.set(at, slot, crate::timers::Alarm::Deadline);
+        }
+        if let Some(sent) = self.take_oldest(slot) {
+            self.recorder.abandoned(&sent, Ending::TimedOut, now);
+        }
+        self.disconnect(slot, ClosedBy::Us, Some(Failure::TimedOut), now);
+    }
+}

@@ -1,0 +1,260 @@
+//! The last step of a request's life: how it ended and what it took, counted in its cohort.
+//!
+//! Requests are counted in the cohort in which they were scheduled, whenever they end. What ends is gathered in the
+//! current interval's tally, which moves into the total once a second, so that a request is recorded once.
+
+use super::connection::Sent;
+use crate::{Ending, KeptInterval, Measure, Nanos, Phase, Tally, Timeline};
+
+/// Length of an interval, to begin with.
+const INTERVAL: Nanos = Nanos::from_secs(1);
+/// Intervals kept; beyond, neighbours are joined and intervals last twice as long, so that memory stays bounded.
+const KEPT_MOST: usize = 1024;
+
+/// A response, complete.
+pub(super) struct Answer {
+    /// The request it answers.
+    pub sent: Sent,
+    /// What it comes to.
+    pub ending: Ending,
+    /// Its status.
+    pub status: u16,
+    /// Body bytes.
+    pub body_bytes: u64,
+    /// When its first byte was read.
+    pub first_byte: Nanos,
+    /// When its last byte was read.
+    pub completed: Nanos,
+}
+
+/// Counts what happens to the requests of one worker. Reusable: a simulation of a million runs needs one.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    /// The current interval, warm-up's cohort and window's.
+    current: [Tally; 2],
+    /// Everything before it, likewise.
+    total: [Tally; 2],
+    /// The intervals before it.
+    kept: Vec<KeptInterval>,
+    interval: Nanos,
+    interval_start: Nanos,
+    /// When the current interval is over.
+    interval_end: Nanos,
+    timeline: Option<Timeline>,
+    /// Whether intended sends come from a schedule, so that there are response times.
+    open: bool,
+}
+
+impl Recorder {
+    /// An empty recorder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes ready for another run.
+    pub(super) fn reset(&mut self, open: bool) {
+        self.current.iter_mut().chain(&mut self.total).for_each(Tally::clear);
+        self.kept.clear();
+        (self.interval, self.interval_start, self.interval_end) = (INTERVAL, Nanos::ZERO, Nanos::NEVER);
+        (self.timeline, self.open) = (None, open);
+    }
+
+    /// The connect phase is over: what was counted so far is put away, cohorts begin.
+    pub(super) fn begin(&mut self, timeline: Timeline) {
+        self.put_away(Phase::Connect);
+        self.timeline = Some(timeline);
+        self.interval_start = timeline.epoch;
+        self.interval_end = timeline.epoch + self.interval;
+    }
+
+    /// The run was stopped: the window ends earlier than planned.
+    pub(super) fn end_at(&mut self, end: Nanos) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.window_end = timeline.window_end.min(end);
+        }
+    }
+
+    /// The current tally of the cohort that a request due at `intended` belongs to.
+    #[inline]
+    fn cohort(&mut self, intended: Nanos) -> &mut Tally {
+        let window = self.timeline.as_ref().is_some_and(|timeline| timeline.in_window(intended));
+        &mut self.current[usize::from(window)]
+    }
+
+    /// Whether the moment lies in the window.
+    #[inline]
+    pub(super) fn in_window(&self, at: Nanos) -> bool {
+        self.timeline.as_ref().is_some_and(|timeline| timeline.in_window(at))
+    }
+
+    /// A request was taken off the schedule and handed to a socket.
+    #[inline]
+    pub(super) fn sent(&mut self, sent: &Sent) {
+        let in_window = self.in_window(sent.actual);
+        let counts = &mut self.cohort(sent.intended).counts;
+        counts.scheduled += 1;
+        counts.sent_in_window += u64::from(in_window);
+    }
+
+    /// Bytes left for a request, or came for it.
+    #[inline]
+    pub(super) fn moved(&mut self, intended: Nanos, sent_bytes: u64, received_bytes: u64) {
+        let counts = &mut self.cohort(intended).counts;
+        counts.sent_bytes += sent_bytes;
+        counts.received_bytes += received_bytes;
+    }
+
+    /// A response is complete.
+    #[inline]
+    pub(super) fn answered(&mut self, answer: &Answer) {
+        self.roll(answer.completed);
+        let completed_in_window = answer.ending == Ending::Ok && self.in_window(answer.completed);
+        let open = self.open;
+        let tally = self.cohort(answer.sent.intended);
+        tally.counts.completed_in_window += u64::from(completed_in_window);
+        tally.counts.count_status(answer.status);
+        tally.counts.body_bytes += answer.body_bytes;
+        end(tally, answer.ending, &answer.sent, answer.completed, open);
+        if answer.ending == Ending::Ok {
+            tally.counts.count_body(answer.body_bytes);
+            tally.record(Measure::FirstByte, answer.first_byte.since(answer.sent.actual));
+        }
+    }
+
+    /// A request that was sent will not be answered: its connection broke, or its time is up.
+    pub(super) fn abandoned(&mut self, sent: &Sent, ending: Ending, at: Nanos) {
+        self.roll(at);
+        let open = self.open;
+        end(self.cohort(sent.intended), ending, sent, at, open);
+    }
+
+    /// A request that was due was never sent: no connection could be made for it, or the drain is over.
+    pub(super) fn never_sent(&mut self, intended: Nanos, ending: Ending, at: Nanos) {
+        self.roll(at);
+        let waited = at.since(intended);
+        let tally = self.cohort(intended);
+        tally.counts.scheduled += 1;
+        tally.counts.endings[ending as usize] += 1;
+        if ending == Ending::Unsent {
+            tally.record(Measure::Response, waited);
+            tally.counts.count_censored(waited);
+        } else {
+            tally.record(Measure::Failed, waited);
+        }
+    }
+
+    /// A connection was made.
+    pub(super) fn connected(&mut self, took: Nanos, at: Nanos) {
+        self.cohort(at).record(Measure::Connect, took);
+    }
+
+    /// Puts the current interval away once it is over.
+    #[inline]
+    pub(super) fn roll(&mut self, now: Nanos) {
+        if now >= self.interval_end {
+            self.next_interval(now);
+        }
+    }
+
+    /// When the current interval is over.
+    pub(super) fn interval_end(&self) -> Nanos {
+        self.interval_end
+    }
+
+    #[cold]
+    fn next_interval(&mut self, now: Nanos) {
+        self.put_away(Phase::Warmup);
+        if self.kept.len() > KEPT_MOST {
+            self.coarsen();
+        }
+        let epoch = self.timeline.map_or(Nanos::ZERO, |timeline| timeline.epoch);
+        let passed = now.since(epoch).0 / self.interval.0;
+        self.interval_start = epoch + Nanos(passed * self.interval.0);
+        self.interval_end = self.interval_start + self.interval;
+    }
+
+    /// Moves the current tallies into the totals and keeps what they held; the warm-up's tally is labelled `early`.
+    fn put_away(&mut self, early: Phase) {
+        for (index, cohort) in [early, Phase::Window].into_iter().enumerate() {
+            let tally = self.current[index].drain_into(&mut self.total[index]);
+            if !tally.is_empty() {
+                self.kept.push(KeptInterval { cohort, start: self.interval_start, tally });
+            }
+        }
+    }
+
+    /// Joins neighbouring intervals and doubles their length.
+    fn coarsen(&mut self) {
+        let epoch = self.timeline.map_or(Nanos::ZERO, |timeline| timeline.epoch);
+        self.interval = Nanos(self.interval.0 * 2);
+        self.kept = join_intervals(std::mem::take(&mut self.kept), epoch, self.interval);
+    }
+
+    /// The run is over: what was counted in the window's cohort, and every interval.
+    pub(super) fn finish(&mut self) -> (Tally, Vec<KeptInterval>, Nanos) {
+        self.put_away(Phase::Warmup);
+        let kept = std::mem::take(&mut self.kept);
+        (std::mem::take(&mut self.total[1]), kept, self.interval)
+    }
+
+    /// Like [`Recorder::finish`], lending the total instead of giving it away: for simulations by the million.
+    pub(super) fn settle(&mut self) -> &[Tally; 2] {
+        self.put_away(Phase::Warmup);
+        &self.total
+    }
+}
+
+/// Counts how a request that was sent ended, and what it took. Response = schedule lag + service time holds for each
+/// one, or it is counted as a violation.
+#[inline]
+fn end(tally: &mut Tally, ending: Ending, sent: &Sent, at: Nanos, open: bool) {
+    let service = at.since(sent.actual);
+    let response = at.since(sent.intended);
+    let wait = sent.free_at.since(sent.intended);
+    let lag = sent.actual.since(sent.intended.max(sent.free_at));
+    let adds_up = sent.actual >= sent.intended && at >= sent.actual && response == wait + lag + service;
+    tally.counts.violations += u64::from(!adds_up);
+    tally.counts.endings[ending as usize] += 1;
+    match ending {
+        Ending::Ok | Ending::TimedOut => {
+            tally.record(Measure::Service, service);
+            if open {
+                tally.record(Measure::Response, response);
+            }
+        }
+        _ => tally.record(Measure::Failed, if open { response } else { service }),
+    }
+    if ending == Ending::TimedOut {
+        tally.counts.count_censored(if open { response } else { service });
+    }
+    if open {
+        tally.record(Measure::GeneratorLag, lag);
+        tally.record(Measure::ConnectionWait, wait);
+    }
+}
+
+/// Brings intervals to the grid of `length` that begins at `epoch`, adding up those that fall together. Also what
+/// joins the intervals of several workers.
+pub(crate) fn join_intervals(kept: Vec<KeptInterval>, epoch: Nanos, length: Nanos) -> Vec<KeptInterval> {
+    let mut joined = std::collections::BTreeMap::<(Nanos, Phase), Vec<KeptInterval>>::new();
+    for interval in kept {
+        let before = interval.cohort == Phase::Connect;
+        let place = interval.start.since(epoch).0 / length.0 * length.0;
+        let start = if before { interval.start } else { epoch + Nanos(place) };
+        joined.entry((start, interval.cohort)).or_default().push(interval);
+    }
+    let mut sum = Tally::default();
+    let mut nothing = Tally::default();
+    joined
+        .into_iter()
+        .map(|((start, cohort), mut parts)| match parts.as_mut_slice() {
+            [only] => KeptInterval { start, cohort, tally: std::mem::take(&mut only.tally) },
+            several => {
+                several.iter().for_each(|part| sum.merge_compact(&part.tally));
+                let tally = sum.drain_into(&mut nothing);
+                nothing.clear();
+                KeptInterval { start, cohort, tally }
+            }
+        })
+        .collect()
+}

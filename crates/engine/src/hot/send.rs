@@ -1,0 +1,123 @@
+//! Hand a request to a connection, late perhaps, early never.
+
+use super::connect::ClosedBy;
+use super::connection::Sent;
+use super::worker::Worker;
+use crate::outcome::Failure;
+use crate::timers::Alarm;
+use crate::{Clock, Nanos, Slot, Transport};
+use std::io;
+
+impl<C: Clock, T: Transport> Worker<'_, C, T> {
+    /// Sends what is due on connections that are free, longest free first. Returns a moment not long past.
+    #[inline]
+    pub(super) fn dispatch(&mut self, mut now: Nanos) -> Nanos {
+        while let Some(due) = self.schedule.due(now) {
+            let Some(slot) = self.next_in_line() else { break };
+            now = self.send(slot, due);
+        }
+        now
+    }
+
+    /// Sends on a free connection: one request of an open loop, as many as fit of a closed one. Returns the moment of
+    /// the send.
+    fn send(&mut self, slot: Slot, due: Nanos) -> Nanos {
+        let at = self.clock.now();
+        let index = slot as usize;
+        let wanted = if self.schedule.is_open() {
+            1
+        } else if self.schedule.due(at).is_none() {
+            return at;
+        } else {
+            let room = self.settings.depth - self.connections[index].outstanding;
+            u64::from(room).min(self.schedule.remaining()) as usize
+        };
+        let length = self.settings.request.len();
+        match self.transport.send(slot, &self.requests[..wanted * length]) {
+            Ok(taken) => self.sent(slot, due, at, taken),
+            // The socket has no room: it says when it has, and the request stays due.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // Nothing of the request left: it stays due and goes out on another connection.
+            Err(error) => self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), at),
+        }
+        at
+    }
+
+    /// Notes the requests of which at least a byte was taken.
+    #[inline]
+    fn sent(&mut self, slot: Slot, due: Nanos, at: Nanos, taken: usize) {
+        let open = self.schedule.is_open();
+        let length = self.settings.request.len();
+        let started = taken.div_ceil(length);
+        let depth = usize::from(self.settings.depth);
+        let connection = &mut self.connections[slot as usize];
+        let sent = Sent {
+            intended: if open { due } else { at },
+            actual: at,
+            free_at: if open { connection.free_at } else { at },
+        };
+        for _ in 0..started {
+            let place = ring_place(connection.oldest, connection.outstanding, depth);
+            self.in_flight[slot as usize * depth + place] = sent;
+            connection.outstanding += 1;
+            self.recorder.sent(&sent);
+        }
+        connection.unsent_bytes = (started * length - taken) as u32;
+        if !connection.deadline_set {
+            connection.deadline_set = true;
+            self.timers.set(coarse(at + self.settings.timeout, self.deadline_grid), slot, Alarm::Deadline);
+        }
+        let free = connection.is_free(self.settings.depth);
+        self.outstanding += started as u64;
+        self.recorder.moved(sent.intended, taken as u64, 0);
+        self.schedule.take(started as u64);
+        if free {
+            self.stand_in_line(slot);
+        }
+    }
+
+    /// The socket has room again: sends the rest of a request, and puts the connection back in line.
+    pub(super) fn continue_sending(&mut self, slot: Slot) {
+        let index = slot as usize;
+        let unsent = self.connections[index].unsent_bytes as usize;
+        if unsent > 0 {
+            let tail = self.settings.request.len() - unsent;
+            match self.transport.send(slot, &self.requests[tail..self.settings.request.len()]) {
+                Ok(taken) => {
+                    self.connections[index].unsent_bytes = (unsent - taken) as u32;
+                    let intended = self.newest_intended(slot);
+                    self.recorder.moved(intended, taken as u64, 0);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) => {
+                    let now = self.clock.now();
+                    return self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), now);
+                }
+            }
+        }
+        if self.connections[index].is_free(self.settings.depth) {
+            self.stand_in_line(slot);
+        }
+    }
+
+    /// Intended send of the newest request on its way on the slot.
+    fn newest_intended(&self, slot: Slot) -> Nanos {
+        let connection = &self.connections[slot as usize];
+        let depth = usize::from(self.settings.depth);
+        let place = ring_place(connection.oldest, connection.outstanding.saturating_sub(1), depth);
+        self.in_flight[slot as usize * depth + place].intended
+    }
+}
+
+/// Where in a ring of `depth` the request `behind` places after the oldest stands.
+#[inline]
+fn ring_place(oldest: u16, behind: u16, depth: usize) -> usize {
+    let place = usize::from(oldest) + usize::from(behind);
+    if place >= depth { place - depth } else { place }
+}
+
+/// The next moment of a coarse grid at or after `at`: alarms of many connections ring together.
+#[inline]
+pub(super) fn coarse(at: Nanos, grid: Nanos) -> Nanos {
+    Nanos(at.0.div_ceil(grid.0).saturating_mul(grid.0))
+}

@@ -1,0 +1,382 @@
+//! The worker: its state, its one loop, and its way through the phases.
+
+use super::connect::ClosedBy;
+use super::connection::{Connection, Sent, State};
+use super::record::Recorder;
+use super::schedule::Schedule;
+use crate::outcome::Failure;
+use crate::timers::{Alarm, Timers};
+use crate::{
+    Clock, ConnectionCounts, Ending, EngineError, Nanos, Observer, Patience, Phase, Ready, Settings, Slot,
+    Spans, ThreadOutcome, Timeline, Transport,
+};
+use paceline_http::{Decoder, HeadCache};
+use std::collections::VecDeque;
+
+/// Bytes read at a time: large enough that a page arrives in one piece, small enough to stay in the cache.
+const BUFFER: usize = 64 * 1024;
+/// Longest sleep: how soon a worker notices that it is to stop.
+const NAP: Nanos = Nanos::from_millis(100);
+/// Attempts to connect that must fail, with none succeeding, before the target counts as unreachable.
+const ATTEMPTS_LEAST: u64 = 5;
+
+/// What a worker must know of the others. Asked between turns of the loop, never inside one.
+pub trait Conductor {
+    /// The worker has the connections it will get.
+    fn connected(&self, had: u64);
+    /// The warm-up's beginning, once every worker is connected.
+    fn epoch(&self) -> Option<Nanos>;
+    /// When to stop sending before the planned end; [`Nanos::NEVER`] as long as nobody asked.
+    fn stop_at(&self) -> Nanos;
+    /// Whether another worker gave up.
+    fn aborted(&self) -> bool;
+}
+
+/// Drives its share of the load over its own connections.
+pub struct Worker<'a, C, T> {
+    pub(super) settings: &'a Settings,
+    pub(super) clock: C,
+    pub(super) transport: T,
+    pub(super) recorder: &'a mut Recorder,
+    pub(super) schedule: Schedule,
+    /// None while connecting.
+    pub(super) timeline: Option<Timeline>,
+    pub(super) timers: Timers,
+    pub(super) connections: Vec<Connection>,
+    /// Requests on their way: a ring of `depth` for each connection.
+    pub(super) in_flight: Vec<Sent>,
+    /// Free connections, longest free first. An entry may be stale: whoever takes it looks.
+    line: VecDeque<Slot>,
+    /// Slots that want a handshake.
+    pub(super) to_connect: VecDeque<Slot>,
+    /// Slots with more to read than their turn allowed, and whether the peer had hung up.
+    pub(super) again: VecDeque<(Slot, bool)>,
+    /// The request, `depth` times in a row: what is handed to sockets is a slice of it.
+    pub(super) requests: Box<[u8]>,
+    pub(super) buffer: Vec<u8>,
+    pub(super) heads: HeadCache,
+    ready: Vec<Ready>,
+    pub(super) open: u32,
+    pub(super) connecting: u32,
+    /// Requests sent and not ended, over all connections.
+    pub(super) outstanding: u64,
+    pub(super) counts: ConnectionCounts,
+    pub(super) deadline_grid: Nanos,
+    /// When a connection was last made or a response came.
+    pub(super) last_progress: Nanos,
+    index: u32,
+    phase: Phase,
+    spans: Spans,
+    spun: Nanos,
+    backlog: u64,
+}
+
+impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
+    /// A worker with all its connections still to make.
+    pub fn new(
+        settings: &'a Settings,
+        index: u32,
+        clock: C,
+        transport: T,
+        recorder: &'a mut Recorder,
+    ) -> Self {
+        let count = settings.connections_of(index);
+        let schedule = Schedule::new(settings, &Timeline::NEVER, index);
+        recorder.reset(schedule.is_open());
+        Self {
+            settings,
+            schedule,
+            recorder,
+            timeline: None,
+            timers: Timers::default(),
+            connections: (0..count).map(|_| Connection::new(Decoder::new(settings.method))).collect(),
+            in_flight: vec![Sent::default(); count as usize * usize::from(settings.depth)],
+            line: VecDeque::with_capacity(count as usize),
+            to_connect: (0..count).collect(),
+            again: VecDeque::new(),
+            requests: settings.request.repeat(usize::from(settings.depth)).into_boxed_slice(),
+            buffer: vec![0; BUFFER],
+            heads: HeadCache::new(),
+            ready: Vec::with_capacity(1024),
+            open: 0,
+            connecting: 0,
+            outstanding: 0,
+            counts: ConnectionCounts::default(),
+            // A 64th of the timeout: an alarm rings at most so late, and wakes at most so often.
+            deadline_grid: Nanos((settings.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
+            last_progress: clock.now(),
+            spans: Spans { start: clock.now(), ..Spans::default() },
+            clock,
+            transport,
+            index,
+            phase: Phase::Connect,
+            spun: Nanos::ZERO,
+            backlog: 0,
+        }
+    }
+
+    /// Carries the run out, from the first handshake to the last outcome.
+    ///
+    /// # Errors
+    /// [`EngineError::Unreachable`] when not one connection could be made, [`EngineError::Kernel`] when waiting fails.
+    pub fn run(&mut self, conductor: &impl Conductor, observer: &impl Observer) -> Result<(), EngineError> {
+        observer.thread_phase(self.index, Phase::Connect);
+        while !self.has_connections()? && conductor.stop_at() == Nanos::NEVER && !conductor.aborted() {
+            self.turn(NAP)?;
+        }
+        self.counts.had = u64::from(self.open);
+        conductor.connected(self.counts.had);
+        // Connections that close meanwhile are remade; the epoch comes as soon as the slowest worker is ready.
+        while self.timeline.is_none() && !conductor.aborted() {
+            match conductor.epoch() {
+                Some(epoch) => self.begin(epoch),
+                None => self.turn(Nanos::from_millis(1))?,
+            }
+        }
+        while self.timeline.is_some() {
+            self.advance(conductor.stop_at(), observer);
+            if self.phase == Phase::End {
+                break;
+            }
+            self.turn(NAP)?;
+        }
+        Ok(())
+    }
+
+    /// What came of it. The recorder is emptied.
+    pub fn into_outcome(mut self) -> ThreadOutcome {
+        self.counts.served = self.connections.iter().map(|connection| connection.served).collect();
+        let (total, intervals, interval) = self.recorder.finish();
+        ThreadOutcome {
+            total,
+            intervals,
+            interval,
+            connections: self.counts,
+            spun: self.spun,
+            backlog: self.backlog,
+            spans: self.spans,
+        }
+    }
+
+    /// Shows the tallies of both cohorts and the transport, for simulations that use a recorder again.
+    pub(crate) fn settled<R>(&mut self, look: impl FnOnce(&[crate::Tally; 2], &T) -> R) -> R {
+        look(self.recorder.settle(), &self.transport)
+    }
+
+    /// One turn of the loop: send what is due, ring what is due, wait, handle what happened.
+    fn turn(&mut self, nap: Nanos) -> Result<(), EngineError> {
+        let now = self.clock.now();
+        let now = self.dispatch(now);
+        self.recorder.roll(now);
+        self.ring(now);
+        self.keep_connecting(now);
+        let patience = self.patience(now, nap);
+        let mut ready = std::mem::take(&mut self.ready);
+        let waited = self.transport.wait(patience, &mut ready);
+        if ready.is_empty()
+            && patience == Patience::Poll
+            && self.again.is_empty()
+            && self.phase == Phase::Window
+        {
+            self.spun += self.clock.now().since(now);
+        }
+        for event in ready.drain(..) {
+            self.handle(event);
+        }
+        self.ready = ready;
+        for _ in 0..self.again.len() {
+            if let Some((slot, hangup)) = self.again.pop_front() {
+                self.receive(slot, hangup);
+            }
+        }
+        waited.map_err(|source| EngineError::Kernel { what: "wait for network events", source })
+    }
+
+    fn handle(&mut self, event: Ready) {
+        match self.connections[event.slot as usize].state {
+            State::Closed => {}
+            State::Connecting => {
+                self.check_connecting(event.slot);
+                let now = self.clock.now();
+                self.dispatch(now);
+            }
+            State::Open => {
+                if event.readable || event.hangup {
+                    self.receive(event.slot, event.hangup);
+                }
+                let connection = &self.connections[event.slot as usize];
+                let waiting = connection.unsent_bytes > 0 || !connection.in_line;
+                if event.writable && waiting && connection.state == State::Open {
+                    self.continue_sending(event.slot);
+                }
+            }
+        }
+    }
+
+    fn ring(&mut self, now: Nanos) {
+        while let Some((slot, alarm)) = self.timers.due(now) {
+            match alarm {
+                Alarm::Deadline => self.check_deadline(slot, now),
+                Alarm::ConnectLimit => self.check_connect_limit(slot, now),
+                Alarm::Reconnect => self.reconnect(slot),
+            }
+        }
+    }
+
+    /// How long the next wait may last.
+    fn patience(&self, now: Nanos, nap: Nanos) -> Patience {
+        if !self.again.is_empty() {
+            return Patience::Poll;
+        }
+        let send = if self.line.is_empty() { Nanos::NEVER } else { self.schedule.next_due(now) };
+        let other =
+            self.timers.next().min(self.next_boundary(now)).min(self.recorder.interval_end()).min(now + nap);
+        match self.settings.pace.wait(now, send, other) {
+            Nanos::ZERO => Patience::Poll,
+            wait => Patience::For(wait),
+        }
+    }
+
+    /// The next moment at which a phase may change.
+    fn next_boundary(&self, now: Nanos) -> Nanos {
+        let Some(timeline) = &self.timeline else { return Nanos::NEVER };
+        let boundaries = [timeline.window_start, timeline.window_end, timeline.drain_end()];
+        boundaries.into_iter().find(|boundary| *boundary > now).unwrap_or(Nanos::NEVER)
+    }
+
+    /// Whether the connect phase is over: all connections are made, or its limit has passed with some made.
+    fn has_connections(&mut self) -> Result<bool, EngineError> {
+        let all = self.open as usize == self.connections.len();
+        let late = self.clock.now().since(self.spans.start) >= self.settings.connect_limit;
+        let hopeless = self.counts.failed_attempts >= ATTEMPTS_LEAST.max(2 * self.connections.len() as u64);
+        if self.open == 0 && (late || hopeless) {
+            let failure = self.counts.failures.last().map_or(Failure::ConnectLimit, |(failure, _)| *failure);
+            return Err(EngineError::Unreachable {
+                address: self.settings.address,
+                attempts: self.counts.failed_attempts,
+                source: failure.into(),
+            });
+        }
+        Ok(all || late)
+    }
+
+    fn begin(&mut self, epoch: Nanos) {
+        let timeline = Timeline::new(self.settings, epoch);
+        self.timeline = Some(timeline);
+        self.schedule = Schedule::new(self.settings, &timeline, self.index);
+        self.recorder.begin(timeline);
+        self.connections.iter_mut().for_each(|connection| connection.served = 0);
+        self.last_progress = epoch;
+    }
+
+    /// Moves on through the phases.
+    fn advance(&mut self, stop_at: Nanos, observer: &impl Observer) {
+        let Some(timeline) = &mut self.timeline else { return };
+        if stop_at < timeline.window_end {
+            timeline.window_end = stop_at;
+            timeline.drain = timeline.drain.min(Nanos::from_millis(500));
+            self.schedule.end_at(stop_at);
+            self.recorder.end_at(stop_at);
+        }
+        let timeline = *timeline;
+        let now = self.clock.now();
+        if self.phase == Phase::Connect && now >= timeline.epoch {
+            self.enter(Phase::Warmup, now, observer);
+        }
+        if self.phase == Phase::Warmup && now >= timeline.window_start.min(timeline.window_end) {
+            self.backlog = self.schedule.backlog(timeline.window_start);
+            self.enter(Phase::Window, now, observer);
+        }
+        if self.phase == Phase::Window && (now >= timeline.window_end || self.is_counted_out(now)) {
+            self.enter(Phase::Drain, now, observer);
+        }
+        if self.phase == Phase::Drain && (self.is_finished(now) || now >= timeline.drain_end()) {
+            self.cut_off(now);
+            self.enter(Phase::End, now, observer);
+        }
+    }
+
+    fn enter(&mut self, phase: Phase, now: Nanos, observer: &impl Observer) {
+        self.phase = phase;
+        // Phases are as planned, to the nanosecond: the cohort is. Only a number of requests leaves the end open.
+        let planned = self.timeline.unwrap_or(Timeline::NEVER);
+        match phase {
+            Phase::Connect => {}
+            Phase::Warmup => self.spans.warmup = planned.epoch,
+            Phase::Window => self.spans.window = planned.window_start,
+            Phase::Drain if planned.window_end == Nanos::NEVER => self.spans.drain = self.last_progress,
+            Phase::Drain => self.spans.drain = planned.window_end,
+            Phase::End => self.spans.end = now,
+        }
+        observer.thread_phase(self.index, phase);
+    }
+
+    /// Whether every request has ended and none will fall due.
+    fn is_finished(&self, now: Nanos) -> bool {
+        let none_due = self.schedule.next_due(now) == Nanos::NEVER;
+        self.outstanding == 0 && (none_due || self.window_is_open_ended())
+    }
+
+    /// Whether a closed loop bounded by a number of requests is done. It gives up when no connection has been had for
+    /// longer than a request may take.
+    fn is_counted_out(&self, now: Nanos) -> bool {
+        let given_up = self.open == 0 && now.since(self.last_progress) > self.settings.timeout;
+        let all_sent = self.schedule.next_due(now) == Nanos::NEVER;
+        self.window_is_open_ended() && self.outstanding == 0 && (all_sent || given_up)
+    }
+
+    fn window_is_open_ended(&self) -> bool {
+        self.timeline.is_some_and(|timeline| timeline.window_end == Nanos::NEVER)
+    }
+
+    /// The drain's limit is over: what has not ended ends now.
+    fn cut_off(&mut self, now: Nanos) {
+        for slot in 0..self.connections.len() as Slot {
+            if self.connections[slot as usize].outstanding == 0 {
+                continue;
+            }
+            while let Some(sent) = self.take_oldest(slot) {
+                self.recorder.abandoned(&sent, Ending::TimedOut, now);
+            }
+            self.disconnect(slot, ClosedBy::Us, None, now);
+        }
+        while let (true, Some(due)) = (self.schedule.is_open(), self.schedule.due(now)) {
+            self.schedule.take(1);
+            self.recorder.never_sent(due, Ending::Unsent, now);
+        }
+    }
+
+    /// Puts a connection at the end of the line of free ones.
+    #[inline]
+    pub(super) fn stand_in_line(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        if !connection.in_line {
+            connection.in_line = true;
+            self.line.push_back(slot);
+        }
+    }
+
+    /// Takes the connection that has been free longest.
+    #[inline]
+    pub(super) fn next_in_line(&mut self) -> Option<Slot> {
+        while let Some(slot) = self.line.pop_front() {
+            let connection = &mut self.connections[slot as usize];
+            connection.in_line = false;
+            if connection.is_free(self.settings.depth) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Whether no connection is free.
+    pub(super) fn line_is_empty(&self) -> bool {
+        let free = |slot: &Slot| self.connections[*slot as usize].is_free(self.settings.depth);
+        !self.line.iter().any(free)
+    }
+
+    /// Counts a failure for the report.
+    pub(super) fn note(&mut self, failure: Failure) {
+        self.counts.note(failure, 1);
+    }
+}

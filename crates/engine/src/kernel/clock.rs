@@ -1,0 +1,25 @@
+//! The monotonic clock, read through the vDSO: about 25 ns, no system call.
+
+use crate::{Clock, Nanos};
+
+/// `CLOCK_MONOTONIC`: the same zero in every thread and process of the machine, never set back.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KernelClock;
+
+impl Clock for KernelClock {
+    #[inline]
+    fn now(&self) -> Nanos {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `now` is a valid timespec to write to. The call cannot fail for a clock every Linux has.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+        Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+    }
+}
+
+/// Asks the kernel to wake this thread when it said, not up to 50 microseconds later (prctl(2), PR_SET_TIMERSLACK):
+/// at 1,000 sends a second that took generator lag p99 from 179 to 103 microseconds where it was measured.
+pub fn sharpen_timers() {
+    // SAFETY: PR_SET_TIMERSLACK takes a number and touches no memory. A refusal leaves the slack as it was, which is
+    // recorded as generator lag like every other lateness.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+}

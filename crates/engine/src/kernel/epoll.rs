@@ -1,0 +1,142 @@
+//! The transport on epoll: edge-triggered, every socket registered once for both directions, so that a request costs
+//! one send, one receive and its share of a wait, and no `epoll_ctl`.
+
+use super::socket::{Socket, check};
+use crate::{EngineError, Patience, Progress, Ready, Slot, Transport};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Events fetched at a time. More make the last of a batch wait for the first; fewer cost more system calls.
+const EVENTS: usize = 256;
+/// What a socket is registered for, once.
+const INTEREST: u32 = (libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
+/// What says that the peer is gone.
+const HANGUP: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
+
+/// TCP sockets of one worker behind one epoll.
+#[derive(Debug)]
+pub struct Epoll {
+    epoll: OwnedFd,
+    address: SocketAddr,
+    sockets: Vec<Option<Socket>>,
+    events: Vec<libc::epoll_event>,
+    /// Whether the kernel has `epoll_pwait2` (Linux 5.11); before it, waits are in whole milliseconds.
+    has_nanoseconds: bool,
+}
+
+impl Epoll {
+    /// An epoll for so many slots, all to be connected to `address`.
+    ///
+    /// # Errors
+    /// [`EngineError::Kernel`] when no epoll can be had: out of descriptors.
+    pub fn new(address: SocketAddr, slots: u32) -> Result<Self, EngineError> {
+        // SAFETY: epoll_create1 takes a number only.
+        let raw = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
+            .map_err(|source| EngineError::Kernel { what: "make an epoll", source })?;
+        // SAFETY: `raw` was just opened and belongs to nobody else.
+        let epoll = unsafe { OwnedFd::from_raw_fd(raw) };
+        let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
+        Ok(Self {
+            epoll,
+            address,
+            sockets: (0..slots).map(|_| None).collect(),
+            events,
+            has_nanoseconds: true,
+        })
+    }
+
+    fn socket(&self, slot: Slot) -> io::Result<&Socket> {
+        self.sockets[slot as usize].as_ref().ok_or_else(|| io::Error::from_raw_os_error(libc::ENOTCONN))
+    }
+
+    fn register(&self, slot: Slot, socket: &Socket) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: INTEREST, u64: u64::from(slot) };
+        // SAFETY: both descriptors are open and `event` outlives the call.
+        check(unsafe {
+            libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, socket.raw(), &raw mut event)
+        })?;
+        Ok(())
+    }
+
+    fn fetch(&mut self, patience: Patience) -> io::Result<usize> {
+        if self.has_nanoseconds {
+            match self.fetch_by_nanoseconds(patience) {
+                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => self.has_nanoseconds = false,
+                result => return result,
+            }
+        }
+        let millis = match patience {
+            Patience::Poll => 0,
+            Patience::For(time) => i32::try_from(time.0 / 1_000_000).unwrap_or(i32::MAX),
+            Patience::Forever => -1,
+        };
+        let (events, most) = (self.events.as_mut_ptr(), EVENTS as i32);
+        // SAFETY: `events` has room for EVENTS entries, all of them initialised.
+        check(unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events, most, millis) })
+            .map(|count| count as usize)
+    }
+
+    fn fetch_by_nanoseconds(&mut self, patience: Patience) -> io::Result<usize> {
+        let mut limit = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        if let Patience::For(time) = patience {
+            limit.tv_sec = (time.0 / 1_000_000_000) as libc::time_t;
+            limit.tv_nsec = (time.0 % 1_000_000_000) as libc::c_long;
+        }
+        let limit = if patience == Patience::Forever { std::ptr::null() } else { &raw const limit };
+        let (epoll, events) = (self.epoll.as_raw_fd(), self.events.as_mut_ptr());
+        let no_mask = std::ptr::null::<libc::sigset_t>();
+        // SAFETY: `events` has room for EVENTS entries, `limit` is null or a live timespec, no signal mask is given.
+        let count =
+            unsafe { libc::syscall(libc::SYS_epoll_pwait2, epoll, events, EVENTS, limit, no_mask, 0usize) };
+        check(count as i32).map(|count| count as usize)
+    }
+}
+
+impl Transport for Epoll {
+    fn connect(&mut self, slot: Slot) -> io::Result<Progress> {
+        let socket = Socket::open(&self.address)?;
+        // Registered before it connects: the event of a handshake that is done at once is not missed.
+        self.register(slot, &socket)?;
+        let progress = socket.connect(&self.address)?;
+        self.sockets[slot as usize] = Some(socket);
+        Ok(progress)
+    }
+
+    fn finish_connect(&mut self, slot: Slot) -> io::Result<Progress> {
+        self.socket(slot)?.finish_connect()
+    }
+
+    #[inline]
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
+        self.socket(slot)?.send(bytes)
+    }
+
+    #[inline]
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket(slot)?.receive(buffer)
+    }
+
+    fn close(&mut self, slot: Slot) {
+        // Closing the only descriptor of a socket takes it out of the epoll (epoll(7)).
+        self.sockets[slot as usize] = None;
+    }
+
+    fn wait(&mut self, patience: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let count = match self.fetch(patience) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            Err(error) => return Err(error),
+        };
+        ready.extend(self.events[..count].iter().map(|event| {
+            let (flags, slot) = (event.events, event.u64 as Slot);
+            Ready {
+                slot,
+                readable: flags & libc::EPOLLIN as u32 != 0,
+                writable: flags & libc::EPOLLOUT as u32 != 0,
+                hangup: flags & HANGUP != 0,
+            }
+        }));
+        Ok(())
+    }
+}

@@ -1,0 +1,10 @@
+//! The kernel's clock and transport: `CLOCK_MONOTONIC`, and non-blocking TCP sockets behind one epoll per worker.
+//!
+//! The only place with `unsafe` code: plain system calls on descriptors owned here, each with the reason it is sound.
+
+mod clock;
+mod epoll;
+mod socket;
+
+pub use clock::{KernelClock, sharpen_timers};
+pub use epoll::Epoll;

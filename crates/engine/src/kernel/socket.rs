@@ -1,0 +1,129 @@
+//! One TCP socket: opened, connected, read, written and closed by system calls that never block.
+
+use crate::Progress;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// A non-blocking TCP socket.
+#[derive(Debug)]
+pub(super) struct Socket(OwnedFd);
+
+impl Socket {
+    /// Opens a socket for the family of `address`, with Nagle's algorithm off: a request is handed over whole.
+    pub(super) fn open(address: &SocketAddr) -> io::Result<Self> {
+        let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        // SAFETY: socket(2) takes numbers only.
+        let raw = check(unsafe {
+            libc::socket(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0)
+        })?;
+        // SAFETY: `raw` was just opened and belongs to nobody else.
+        let socket = Self(unsafe { OwnedFd::from_raw_fd(raw) });
+        socket.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+        Ok(socket)
+    }
+
+    fn set(&self, level: i32, option: i32, value: i32) -> io::Result<()> {
+        let length = size_of::<i32>() as libc::socklen_t;
+        // SAFETY: the pointer is to an i32 that outlives the call, and the length is its size.
+        check(unsafe { libc::setsockopt(self.raw(), level, option, (&raw const value).cast(), length) })?;
+        Ok(())
+    }
+
+    /// Starts the handshake.
+    pub(super) fn connect(&self, address: &SocketAddr) -> io::Result<Progress> {
+        let (storage, length) = encode(address);
+        // SAFETY: `storage` holds an address of the family and length that go with it.
+        match check(unsafe { libc::connect(self.raw(), (&raw const storage).cast(), length) }) {
+            Ok(_) => Ok(Progress::Done),
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(Progress::Pending),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How the handshake fares: its error if it failed, pending while there is no peer yet.
+    pub(super) fn finish_connect(&self) -> io::Result<Progress> {
+        let (mut error, mut length) = (0i32, size_of::<i32>() as libc::socklen_t);
+        // SAFETY: both pointers are to locals that outlive the call, and the length is the size of the first.
+        check(unsafe {
+            libc::getsockopt(
+                self.raw(),
+                libc::SOL_SOCKET,
+                libc::SO_ERROR,
+                (&raw mut error).cast(),
+                &raw mut length,
+            )
+        })?;
+        if error != 0 {
+            return Err(io::Error::from_raw_os_error(error));
+        }
+        // SAFETY: sockaddr_storage is plain old data, for which zeroes are a valid value.
+        let mut peer: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+        let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        // SAFETY: as above; the kernel writes at most `length` bytes.
+        match check(unsafe { libc::getpeername(self.raw(), (&raw mut peer).cast(), &raw mut length) }) {
+            Ok(_) => Ok(Progress::Done),
+            Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(Progress::Pending),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Hands bytes over. A broken connection is an error, not a signal.
+    #[inline]
+    pub(super) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        // SAFETY: the pointer and length are those of a live slice.
+        let taken = unsafe { libc::send(self.raw(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+        if taken < 0 { Err(io::Error::last_os_error()) } else { Ok(taken as usize) }
+    }
+
+    /// Takes received bytes.
+    #[inline]
+    pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: the pointer and length are those of a live, exclusively borrowed slice.
+        let count = unsafe { libc::recv(self.raw(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count as usize) }
+    }
+
+    /// The descriptor.
+    #[inline]
+    pub(super) fn raw(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+}
+
+/// The address as the kernel wants it.
+fn encode(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: sockaddr_storage is plain old data, for which zeroes are a valid value.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let length = match address {
+        SocketAddr::V4(v4) => {
+            let raw = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: v4.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: sockaddr_storage is large enough and aligned for every address family, by definition.
+            unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(raw) };
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(v6) => {
+            let raw = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: v6.port().to_be(),
+                sin6_flowinfo: v6.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
+                sin6_scope_id: v6.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(raw) };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, length as libc::socklen_t)
+}
+
+/// Turns a system call's -1 into its error.
+pub(super) fn check(result: i32) -> io::Result<i32> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}

@@ -1,0 +1,131 @@
+//! What a run comes to: tallies, intervals and the story of the connections, before anybody formats them.
+
+use crate::{KeptInterval, Nanos, Spans, Tally};
+use std::io;
+
+/// Why an attempt to connect failed or a connection broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Failure {
+    /// The kernel's error number.
+    Os(i32),
+    /// The attempt took longer than its limit.
+    ConnectLimit,
+    /// The connection was closed, without an error number.
+    Closed,
+    /// The server closed without answering a request.
+    ClosedUnanswered,
+    /// The server closed in the middle of a response.
+    Truncated,
+    /// What came is not HTTP.
+    Protocol,
+    /// Bytes came that no request had asked for.
+    Unsolicited,
+    /// A request timed out.
+    TimedOut,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Failure::Os(number) => return io::Error::from_raw_os_error(*number).fmt(f),
+            Failure::ConnectLimit => "no connection within the limit",
+            Failure::Closed => "the connection was closed",
+            Failure::ClosedUnanswered => "the server closed the connection without answering",
+            Failure::Truncated => "the server closed the connection in the middle of a response",
+            Failure::Protocol => "the response is not HTTP",
+            Failure::Unsolicited => "the server sent bytes that no request had asked for",
+            Failure::TimedOut => "no complete response within the timeout",
+        })
+    }
+}
+
+/// The story of the connections of a worker, or of all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConnectionCounts {
+    /// Open when the warm-up began.
+    pub had: u64,
+    /// Made in all.
+    pub made: u64,
+    /// Closed by the server.
+    pub closed_by_server: u64,
+    /// Closed by us before the end.
+    pub closed_by_us: u64,
+    /// Attempts to connect that failed.
+    pub failed_attempts: u64,
+    /// What went wrong how often.
+    pub failures: Vec<(Failure, u64)>,
+    /// The first response that was not HTTP: what was wrong with it.
+    pub protocol_error: Option<String>,
+    /// Requests of the window that each connection served.
+    pub served: Vec<u64>,
+}
+
+impl ConnectionCounts {
+    /// Counts a failure.
+    pub(crate) fn note(&mut self, failure: Failure, count: u64) {
+        match self.failures.iter_mut().find(|(seen, _)| *seen == failure) {
+            Some((_, seen)) => *seen += count,
+            None => self.failures.push((failure, count)),
+        }
+    }
+
+    /// Adds another worker's.
+    pub(crate) fn absorb(&mut self, other: ConnectionCounts) {
+        self.had += other.had;
+        self.made += other.made;
+        self.closed_by_server += other.closed_by_server;
+        self.closed_by_us += other.closed_by_us;
+        self.failed_attempts += other.failed_attempts;
+        other.failures.into_iter().for_each(|(failure, count)| self.note(failure, count));
+        self.protocol_error = self.protocol_error.take().or(other.protocol_error);
+        self.served.extend(other.served);
+    }
+}
+
+/// What one worker saw.
+#[derive(Debug)]
+pub struct ThreadOutcome {
+    /// The window's cohort.
+    pub total: Tally,
+    /// What ended when.
+    pub intervals: Vec<KeptInterval>,
+    /// Length of those intervals.
+    pub interval: Nanos,
+    /// Its connections.
+    pub connections: ConnectionCounts,
+    /// Time inside the window spent in polls that found nothing.
+    pub spun: Nanos,
+    /// Requests due and unsent when the window began.
+    pub backlog: u64,
+    /// When its phases were.
+    pub spans: Spans,
+}
+
+/// What a run comes to.
+#[derive(Debug)]
+pub struct RunOutcome {
+    /// The window's cohort, all threads.
+    pub total: Tally,
+    /// What ended when, all threads.
+    pub intervals: Vec<KeptInterval>,
+    /// All connections.
+    pub connections: ConnectionCounts,
+    /// Time inside the window spent in polls that found nothing, by thread.
+    pub spun: Vec<Nanos>,
+    /// Requests due and unsent when the window began.
+    pub backlog: u64,
+    /// When the phases were.
+    pub spans: Spans,
+    /// Whether it was stopped before its planned end.
+    pub stopped: bool,
+}
+
+impl From<Failure> for io::Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Os(number) => io::Error::from_raw_os_error(number),
+            Failure::ConnectLimit => io::Error::new(io::ErrorKind::TimedOut, failure.to_string()),
+            other => io::Error::other(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! A run on the kernel's clock and transport: one thread for each worker, one that coordinates.
+
+use crate::hot::{Conductor, Recorder, Worker};
+use crate::kernel::{Epoll, KernelClock, sharpen_timers};
+use crate::outcome::ThreadOutcome;
+use crate::{Clock, EngineError, Nanos, Observer, Phase, RunOutcome, Settings, Spans, Tally, Timeline};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// From the last worker's being connected to the epoch: long enough for every worker to have heard of it.
+const LEAD: Nanos = Nanos::from_millis(5);
+/// From a request to stop to the stop: longer than any worker sleeps, so that all stop at the same moment.
+const STOP_LEAD: Nanos = Nanos::from_millis(150);
+
+/// Stops a run early. What was measured until then is kept.
+#[derive(Debug)]
+pub struct Stop(AtomicU64);
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Stop {
+    /// Nobody has asked yet.
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(Nanos::NEVER.0))
+    }
+
+    /// Stops the run in a moment. Safe to call from a signal handler, and more than once.
+    pub fn request(&self) {
+        let at = KernelClock.now() + STOP_LEAD;
+        let _ = self.0.compare_exchange(Nanos::NEVER.0, at.0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// When to stop.
+    pub fn at(&self) -> Nanos {
+        Nanos(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// What the threads of a run share, before and after the measuring, never during.
+struct Gate<'a> {
+    waiting: AtomicU32,
+    epoch: AtomicU64,
+    aborted: AtomicBool,
+    finished: AtomicU32,
+    stop: &'a Stop,
+    coordinator: thread::Thread,
+}
+
+impl Conductor for Gate<'_> {
+    fn connected(&self, _had: u64) {
+        self.waiting.fetch_sub(1, Ordering::Release);
+        self.coordinator.unpark();
+    }
+
+    fn epoch(&self) -> Option<Nanos> {
+        Some(Nanos(self.epoch.load(Ordering::Acquire))).filter(|epoch| *epoch != Nanos::NEVER)
+    }
+
+    fn stop_at(&self) -> Nanos {
+        self.stop.at()
+    }
+
+    fn aborted(&self) -> bool {
+        self.aborted.load(Ordering::Relaxed)
+    }
+}
+
+/// Carries a run out and blocks until it is over.
+///
+/// # Errors
+/// [`EngineError`] when the settings make no sense, the target is unreachable, the kernel refuses something needed,
+/// or the engine's own accounts do not add up.
+pub fn run(settings: &Settings, stop: &Stop, observer: &impl Observer) -> Result<RunOutcome, EngineError> {
+    settings.check()?;
+    let gate = Gate {
+        waiting: AtomicU32::new(settings.threads),
+        epoch: AtomicU64::new(Nanos::NEVER.0),
+        aborted: AtomicBool::new(false),
+        finished: AtomicU32::new(0),
+        stop,
+        coordinator: thread::current(),
+    };
+    let start = KernelClock.now();
+    observer.phase(Phase::Connect, start);
+    let outcomes = thread::scope(|scope| {
+        let work = |worker| {
+            scope.spawn({
+                let gate = &gate;
+                move || work(settings, worker, gate, observer)
+            })
+        };
+        let threads: Vec<_> = (0..settings.threads).map(work).collect();
+        coordinate(settings, &gate, observer);
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or(Err(EngineError::WorkerDied)))
+            .collect::<Vec<_>>()
+    });
+    let mut workers = Vec::new();
+    for outcome in outcomes {
+        workers.push(outcome?);
+    }
+    let stopped = stop.at() != Nanos::NEVER;
+    let outcome = gather(workers, start, stopped)?;
+    if stopped && outcome.spans.drain <= outcome.spans.window {
+        return Err(EngineError::StoppedEarly(outcome.spans.end.since(start)));
+    }
+    observer.phase(Phase::End, outcome.spans.end);
+    Ok(outcome)
+}
+
+/// One worker's thread.
+fn work(
+    settings: &Settings,
+    worker: u32,
+    gate: &Gate<'_>,
+    observer: &impl Observer,
+) -> Result<ThreadOutcome, EngineError> {
+    sharpen_timers();
+    let finish = Finish(gate);
+    let mut recorder = Recorder::new();
+    let transport = Epoll::new(settings.address, settings.connections_of(worker))?;
+    let mut worker = Worker::new(settings, worker, KernelClock, transport, &mut recorder);
+    worker.run(gate, observer)?;
+    finish.well();
+    Ok(worker.into_outcome())
+}
+
+/// Tells the others when a worker ends, and that they are to stop if it did not end well.
+struct Finish<'a>(&'a Gate<'a>);
+
+impl Finish<'_> {
+    /// It ended well.
+    fn well(self) {
+        self.0.finished.fetch_add(1, Ordering::Release);
+        self.0.coordinator.unpark();
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        self.0.aborted.store(true, Ordering::Relaxed);
+        self.0.finished.fetch_add(1, Ordering::Release);
+        self.0.coordinator.unpark();
+    }
+}
+
+/// Sets the epoch when all workers are connected, and tells the observer of phases as they begin.
+fn coordinate(settings: &Settings, gate: &Gate<'_>, observer: &impl Observer) {
+    let all_done = || gate.finished.load(Ordering::Acquire) == settings.threads || gate.aborted();
+    while gate.waiting.load(Ordering::Acquire) > 0 && !all_done() {
+        thread::park_timeout(Duration::from_millis(100));
+    }
+    let epoch = KernelClock.now() + LEAD;
+    gate.epoch.store(epoch.0, Ordering::Release);
+    let timeline = Timeline::new(settings, epoch);
+    for (phase, at) in [
+        (Phase::Warmup, timeline.epoch),
+        (Phase::Window, timeline.window_start),
+        (Phase::Drain, timeline.window_end),
+    ] {
+        while KernelClock.now() < at.min(gate.stop.at()) && !all_done() {
+            let wait = at.min(gate.stop.at()).since(KernelClock.now());
+            thread::park_timeout(Duration::from(wait.min(Nanos::from_millis(100))));
+        }
+        observer.phase(phase, KernelClock.now());
+    }
+}
+
+/// Puts the workers' outcomes together, and checks the accounts.
+fn gather(workers: Vec<ThreadOutcome>, start: Nanos, stopped: bool) -> Result<RunOutcome, EngineError> {
+    let coarsest = workers.iter().map(|worker| worker.interval).max().unwrap_or(Nanos::from_secs(1));
+    let mut outcome = RunOutcome {
+        total: Tally::default(),
+        intervals: Vec::new(),
+        connections: Default::default(),
+        spun: Vec::new(),
+        backlog: 0,
+        spans: Spans { start, warmup: Nanos::NEVER, window: Nanos::NEVER, ..Spans::default() },
+        stopped,
+    };
+    for worker in workers {
+        outcome.total.merge(&worker.total);
+        outcome.intervals.extend(worker.intervals);
+        outcome.connections.absorb(worker.connections);
+        outcome.spun.push(worker.spun);
+        outcome.backlog += worker.backlog;
+        outcome.spans.warmup = outcome.spans.warmup.min(worker.spans.warmup);
+        outcome.spans.window = outcome.spans.window.min(worker.spans.window);
+        outcome.spans.drain = outcome.spans.drain.max(worker.spans.drain);
+        outcome.spans.end = outcome.spans.end.max(worker.spans.end);
+    }
+    outcome.intervals = crate::hot::join_intervals(outcome.intervals, outcome.spans.warmup, coarsest);
+    if !outcome.total.counts.add_up() {
+        return Err(EngineError::Accounts(format!("{:?}", outcome.total.counts)));
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,108 @@
+//! What a run is asked to do, checked once, before anything starts.
+
+use crate::{EngineError, Nanos, Pace, Rate};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// The shape of the load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// A connection sends its next request when the last is answered.
+    Closed,
+    /// Requests are due on a schedule, whatever the server does.
+    Open {
+        /// What the schedule asks.
+        rate: Rate,
+        /// How arrivals are spaced.
+        arrivals: Arrivals,
+    },
+}
+
+/// How arrivals are spaced in an open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrivals {
+    /// Evenly.
+    Constant,
+    /// With independent exponential gaps.
+    Poisson,
+}
+
+/// What ends the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// A length of time.
+    Duration(Nanos),
+    /// A number of requests.
+    Requests(u64),
+}
+
+/// What a run is asked to do.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where connections go.
+    pub address: SocketAddr,
+    /// The bytes of one request.
+    pub request: Arc<[u8]>,
+    /// What the request's method means for its responses: those to HEAD have no body.
+    pub method: paceline_http::Method,
+    /// Connections, over all threads.
+    pub connections: u32,
+    /// Requests outstanding on a connection at most; above 1 they are pipelined.
+    pub depth: u16,
+    /// Threads, each with its own connections.
+    pub threads: u32,
+    /// Closed or open loop.
+    pub load: Load,
+    /// What ends the window.
+    pub bound: Bound,
+    /// Length of the warm-up.
+    pub warmup: Nanos,
+    /// Longest drain.
+    pub drain: Nanos,
+    /// From actual send; a request without a complete answer by then is timed out.
+    pub timeout: Nanos,
+    /// Longest connect phase, and longest single attempt to connect.
+    pub connect_limit: Nanos,
+    /// How to wait for the next send.
+    pub pace: Pace,
+    /// The status a response must have; without one any 2xx or 3xx is fine.
+    pub expect_status: Option<u16>,
+    /// The body a response must have.
+    pub expect_body: Option<Arc<[u8]>>,
+    /// Where random arrivals come from.
+    pub seed: u64,
+}
+
+impl Settings {
+    /// Checks that the settings make sense together.
+    ///
+    /// # Errors
+    /// [`EngineError::Settings`] naming the first thing that does not.
+    pub fn check(&self) -> Result<(), EngineError> {
+        let problem = if self.connections == 0 {
+            "no connections: ask for at least one"
+        } else if self.threads == 0 {
+            "no threads: ask for at least one"
+        } else if self.threads > self.connections {
+            "more threads than connections: every thread needs a connection of its own"
+        } else if self.depth == 0 {
+            "a depth of 0 sends nothing: ask for at least 1"
+        } else if self.request.is_empty() {
+            "the request is empty"
+        } else if matches!(self.bound, Bound::Duration(Nanos::ZERO) | Bound::Requests(0)) {
+            "an empty window measures nothing: ask for a longer duration or more requests"
+        } else if self.timeout == Nanos::ZERO {
+            "a timeout of 0 fails every request"
+        } else if matches!(self.bound, Bound::Requests(_)) && self.warmup != Nanos::ZERO {
+            "a number of requests leaves no room for a warm-up: bound the run by a duration"
+        } else {
+            return Ok(());
+        };
+        Err(EngineError::Settings(problem))
+    }
+
+    /// How many connections worker `k` of `threads` has: `connections` dealt out one by one.
+    pub(crate) fn connections_of(&self, worker: u32) -> u32 {
+        self.connections / self.threads + u32::from(worker < self.connections % self.threads)
+    }
+}

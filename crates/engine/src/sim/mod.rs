@@ -1,0 +1,84 @@
+//! The simulation: the engine's own worker over a virtual clock and a scripted server.
+//!
+//! It runs an hour of load against a stalling server in moments, so that what is claimed about time (coordinated
+//! omission, conservation, the identities) is tested exactly and not on a noisy machine. Nothing here touches the
+//! kernel; a run is a function of its settings, its script and its seed.
+
+mod clock;
+mod network;
+mod server;
+
+pub use clock::VirtualClock;
+pub use network::{Act, Connect, Network, Script};
+pub use server::{Freezing, Unruly, response};
+
+use crate::hot::{Conductor, Recorder, Worker};
+use crate::{EngineError, Nanos, NoObserver, Settings, Tally, ThreadOutcome};
+
+/// Runs one worker against a scripted server in virtual time.
+///
+/// # Errors
+/// As [`crate::run`].
+pub fn simulate<S: Script>(
+    settings: &Settings,
+    script: S,
+    clock: &VirtualClock,
+) -> Result<ThreadOutcome, EngineError> {
+    let mut recorder = Recorder::new();
+    let worker = drive(settings, script, clock, &mut recorder)?;
+    Ok(worker.into_outcome())
+}
+
+/// As [`simulate`], with a recorder that is used again and again; returns the tallies of the warm-up's cohort and of
+/// the window's, and whether every request was answered for.
+///
+/// # Errors
+/// As [`crate::run`].
+pub fn simulate_with<S: Script, R>(
+    settings: &Settings,
+    script: S,
+    clock: &VirtualClock,
+    recorder: &mut Recorder,
+    look: impl FnOnce(&[Tally; 2], &S) -> R,
+) -> Result<R, EngineError> {
+    let worker = drive(settings, script, clock, recorder)?;
+    Ok(worker.settle(look))
+}
+
+fn drive<'a, S: Script>(
+    settings: &'a Settings,
+    script: S,
+    clock: &VirtualClock,
+    recorder: &'a mut Recorder,
+) -> Result<Worker<'a, VirtualClock, Network<S>>, EngineError> {
+    settings.check()?;
+    let network = Network::new(clock.clone(), settings.connections, settings.request.len(), script);
+    let mut worker = Worker::new(settings, 0, clock.clone(), network, recorder);
+    worker.run(&Alone(clock.clone()), &NoObserver)?;
+    Ok(worker)
+}
+
+/// The only worker: it need not wait for others.
+struct Alone(VirtualClock);
+
+impl Conductor for Alone {
+    fn connected(&self, _had: u64) {}
+
+    fn epoch(&self) -> Option<Nanos> {
+        Some(crate::Clock::now(&self.0))
+    }
+
+    fn stop_at(&self) -> Nanos {
+        Nanos::NEVER
+    }
+
+    fn aborted(&self) -> bool {
+        false
+    }
+}
+
+impl<S: Script> Worker<'_, VirtualClock, Network<S>> {
+    fn settle<R>(mut self, look: impl FnOnce(&[Tally; 2], &S) -> R) -> R {
+        self.settled(|tallies, network| look(tallies, network.script()))
+    }
+}

@@ -1,0 +1,271 @@
+//! A simulated network: connections whose other end is a script. Deliveries happen in the order of their times;
+//! reads return at most what has been delivered.
+
+use super::VirtualClock;
+use crate::{Nanos, Patience, Progress, Ready, Slot, Transport};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::rc::Rc;
+
+/// What a script does with an attempt to connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connect {
+    /// Accepts it after a while.
+    Accept(Nanos),
+    /// Refuses it after a while.
+    Refuse(Nanos),
+    /// Says nothing, ever.
+    Ignore,
+}
+
+/// What a script does on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Sends bytes.
+    Send(Rc<[u8]>),
+    /// Closes its side.
+    Close,
+    /// Breaks the connection.
+    Reset,
+}
+
+/// The other end of every connection.
+pub trait Script {
+    /// An attempt to connect.
+    fn connect(&mut self, slot: Slot, now: Nanos) -> Connect;
+
+    /// A whole request has arrived: appends what to do, each at a moment from `now` on, in any order.
+    fn request(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>);
+
+    /// How many of `wanted` bytes a socket takes; 0 means it has no room until [`Script::room_after`].
+    fn takes(&mut self, wanted: usize) -> usize {
+        wanted
+    }
+
+    /// How long a socket that had no room has none.
+    fn room_after(&mut self) -> Nanos {
+        Nanos::from_millis(1)
+    }
+
+    /// How many of `there` bytes a read returns at most.
+    fn gives(&mut self, there: usize) -> usize {
+        there
+    }
+}
+
+/// Something on its way to a slot.
+#[derive(Debug)]
+enum Event {
+    Connected,
+    Refused,
+    Room,
+    /// There is more to read than the last read returned.
+    More,
+    Act(Act),
+}
+
+/// One connection's near end.
+#[derive(Debug, Default)]
+struct Pipe {
+    /// Connections of this slot so far: events of an earlier one are dropped.
+    generation: u32,
+    connected: bool,
+    refused: bool,
+    /// Pieces delivered and not read, with how much of the first has been read.
+    inbox: VecDeque<Rc<[u8]>>,
+    read: usize,
+    closed: bool,
+    reset: bool,
+    /// Bytes of a request that is not yet whole.
+    partial: usize,
+}
+
+/// The simulated transport.
+#[derive(Debug)]
+pub struct Network<S> {
+    clock: VirtualClock,
+    script: S,
+    request_length: usize,
+    pipes: Vec<Pipe>,
+    queue: BinaryHeap<Reverse<Queued>>,
+    sequence: u64,
+    acts: Vec<(Nanos, Act)>,
+}
+
+#[derive(Debug)]
+struct Queued {
+    at: Nanos,
+    sequence: u64,
+    slot: Slot,
+    generation: u32,
+    event: Event,
+}
+
+impl PartialEq for Queued {
+    fn eq(&self, other: &Self) -> bool {
+        self.sequence == other.sequence
+    }
+}
+
+impl Eq for Queued {}
+
+impl PartialOrd for Queued {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Queued {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}
+
+impl<S: Script> Network<S> {
+    /// A network of so many slots, whose requests all have the same length.
+    pub fn new(clock: VirtualClock, slots: u32, request_length: usize, script: S) -> Self {
+        let pipes = (0..slots).map(|_| Pipe::default()).collect();
+        Self { clock, script, request_length, pipes, queue: BinaryHeap::new(), sequence: 0, acts: Vec::new() }
+    }
+
+    /// The other end.
+    pub fn script(&self) -> &S {
+        &self.script
+    }
+
+    fn schedule(&mut self, at: Nanos, slot: Slot, event: Event) {
+        self.sequence += 1;
+        let generation = self.pipes[slot as usize].generation;
+        self.queue.push(Reverse(Queued { at, sequence: self.sequence, slot, generation, event }));
+    }
+
+    /// Applies one event; what it makes the slot ready for, unless its connection is gone.
+    fn deliver(&mut self, queued: Queued) -> Option<Ready> {
+        let pipe = &mut self.pipes[queued.slot as usize];
+        if pipe.generation != queued.generation {
+            return None;
+        }
+        let mut ready = Ready { slot: queued.slot, readable: false, writable: false, hangup: false };
+        match queued.event {
+            Event::Connected => (pipe.connected, ready.writable) = (true, true),
+            Event::Refused => (pipe.refused, ready.hangup) = (true, true),
+            Event::Room => ready.writable = true,
+            Event::More => ready.readable = true,
+            Event::Act(_) if pipe.closed || pipe.reset => return None,
+            Event::Act(Act::Send(bytes)) if bytes.is_empty() => return None,
+            Event::Act(Act::Send(bytes)) => {
+                pipe.inbox.push_back(bytes);
+                ready.readable = true;
+            }
+            Event::Act(Act::Close) => (pipe.closed, ready.readable, ready.hangup) = (true, true, true),
+            Event::Act(Act::Reset) => (pipe.reset, ready.readable, ready.hangup) = (true, true, true),
+        }
+        Some(ready)
+    }
+}
+
+impl<S: Script> Transport for Network<S> {
+    fn connect(&mut self, slot: Slot) -> io::Result<Progress> {
+        let now = self.clock.peek();
+        let generation = self.pipes[slot as usize].generation + 1;
+        self.pipes[slot as usize] = Pipe { generation, ..Pipe::default() };
+        match self.script.connect(slot, now) {
+            Connect::Accept(Nanos::ZERO) => {
+                self.pipes[slot as usize].connected = true;
+                return Ok(Progress::Done);
+            }
+            Connect::Accept(after) => self.schedule(now + after, slot, Event::Connected),
+            Connect::Refuse(Nanos::ZERO) => return Err(io::Error::from_raw_os_error(libc::ECONNREFUSED)),
+            Connect::Refuse(after) => self.schedule(now + after, slot, Event::Refused),
+            Connect::Ignore => {}
+        }
+        Ok(Progress::Pending)
+    }
+
+    fn finish_connect(&mut self, slot: Slot) -> io::Result<Progress> {
+        let pipe = &self.pipes[slot as usize];
+        if pipe.refused {
+            return Err(io::Error::from_raw_os_error(libc::ECONNREFUSED));
+        }
+        Ok(if pipe.connected { Progress::Done } else { Progress::Pending })
+    }
+
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
+        let now = self.clock.peek();
+        if self.pipes[slot as usize].reset {
+            return Err(io::Error::from_raw_os_error(libc::EPIPE));
+        }
+        let taken = self.script.takes(bytes.len()).min(bytes.len());
+        if taken < bytes.len() {
+            let after = self.script.room_after();
+            self.schedule(now + after, slot, Event::Room);
+        }
+        if taken == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let pipe = &mut self.pipes[slot as usize];
+        let there = pipe.partial + taken;
+        pipe.partial = there % self.request_length;
+        for _ in 0..there / self.request_length {
+            let mut acts = std::mem::take(&mut self.acts);
+            self.script.request(slot, now, &mut acts);
+            for (at, act) in acts.drain(..) {
+                self.schedule(at.max(now), slot, Event::Act(act));
+            }
+            self.acts = acts;
+        }
+        Ok(taken)
+    }
+
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
+        let pipe = &mut self.pipes[slot as usize];
+        if pipe.reset {
+            return Err(io::Error::from_raw_os_error(libc::ECONNRESET));
+        }
+        let Some(piece) = pipe.inbox.front() else {
+            return if pipe.closed { Ok(0) } else { Err(io::ErrorKind::WouldBlock.into()) };
+        };
+        let there = &piece[pipe.read..];
+        let count = self.script.gives(there.len()).clamp(1, there.len()).min(buffer.len());
+        buffer[..count].copy_from_slice(&there[..count]);
+        pipe.read += count;
+        if pipe.read == piece.len() {
+            pipe.inbox.pop_front();
+            pipe.read = 0;
+        }
+        if !pipe.inbox.is_empty() {
+            // A kernel would have given everything in one read; here the rest is announced anew.
+            let now = self.clock.peek();
+            self.schedule(now, slot, Event::More);
+        }
+        Ok(count)
+    }
+
+    fn close(&mut self, slot: Slot) {
+        let generation = self.pipes[slot as usize].generation + 1;
+        self.pipes[slot as usize] = Pipe { generation, ..Pipe::default() };
+    }
+
+    fn wait(&mut self, patience: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let now = self.clock.peek();
+        let limit = match patience {
+            Patience::Poll => now,
+            Patience::For(time) => now + time,
+            Patience::Forever => Nanos::NEVER,
+        };
+        while let Some(Reverse(next)) = self.queue.peek() {
+            if next.at > limit || !ready.is_empty() && next.at > self.clock.peek() {
+                break;
+            }
+            self.clock.move_to(next.at);
+            if let Some(Reverse(queued)) = self.queue.pop() {
+                ready.extend(self.deliver(queued));
+            }
+        }
+        if ready.is_empty() && limit != Nanos::NEVER {
+            self.clock.move_to(limit);
+        }
+        Ok(())
+    }
+}

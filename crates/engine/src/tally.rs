@@ -1,0 +1,232 @@
+//! A tally: the live form of a block. What is counted while load runs, and how tallies add up and are put away.
+
+use crate::{Nanos, Phase};
+use paceline_stats::{Compact, Histogram};
+
+/// How a request ended. Every scheduled request ends in exactly one of these ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    /// Answered as expected.
+    Ok,
+    /// Answered with another status than expected.
+    BadStatus,
+    /// Answered with another body than expected.
+    BadBody,
+    /// No connection could be made for it.
+    ConnectFailed,
+    /// The connection broke, or what came back was not HTTP.
+    IoFailed,
+    /// No complete answer within the timeout.
+    TimedOut,
+    /// Still waiting for a connection when the drain's limit was over.
+    Unsent,
+}
+
+/// Number of endings.
+const ENDINGS: usize = Ending::Unsent as usize + 1;
+
+/// The times that are kept, as indices into [`Tally::times`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Completed minus actual send.
+    Service,
+    /// Completed minus intended send.
+    Response,
+    /// Actual send minus the later of intended send and free at.
+    GeneratorLag,
+    /// Free at minus intended send, where positive.
+    ConnectionWait,
+    /// Time to establish a connection.
+    Connect,
+    /// First byte minus actual send.
+    FirstByte,
+    /// Time to failure.
+    Failed,
+}
+
+/// Number of measures.
+const MEASURES: usize = Measure::Failed as usize + 1;
+
+/// Counts without times: what a [`Tally`] and a [`CompactTally`] have in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Requests that fell due.
+    pub scheduled: u64,
+    /// Requests by ending, indexed by [`Ending`].
+    pub endings: [u64; ENDINGS],
+    /// Valid responses completed inside the window.
+    pub completed_in_window: u64,
+    /// Requests handed to a socket inside the window.
+    pub sent_in_window: u64,
+    /// Responses by status code, in order of first sight.
+    pub status: Vec<(u16, u64)>,
+    /// Bytes handed to sockets.
+    pub sent_bytes: u64,
+    /// Bytes read from sockets.
+    pub received_bytes: u64,
+    /// Bytes of response bodies.
+    pub body_bytes: u64,
+    /// Shortest and longest body of a valid response.
+    pub body_lengths: Option<(u64, u64)>,
+    /// Requests in the histograms at the time waited so far, and the lowest of those times.
+    pub censored: Option<(u64, Nanos)>,
+    /// Requests whose times did not add up, or that were sent early: always 0.
+    pub violations: u64,
+}
+
+impl Counts {
+    /// How many requests ended this way.
+    pub fn ended(&self, ending: Ending) -> u64 {
+        self.endings[ending as usize]
+    }
+
+    /// Whether every scheduled request ended exactly once and every time added up.
+    pub fn add_up(&self) -> bool {
+        self.scheduled == self.endings.iter().sum::<u64>() && self.violations == 0
+    }
+
+    /// Counts one response's status.
+    #[inline]
+    pub(crate) fn count_status(&mut self, status: u16) {
+        match self.status.iter_mut().find(|(seen, _)| *seen == status) {
+            Some((_, count)) => *count += 1,
+            None => self.status.push((status, 1)),
+        }
+    }
+
+    /// Counts one valid response's body.
+    #[inline]
+    pub(crate) fn count_body(&mut self, length: u64) {
+        self.body_lengths = Some(match self.body_lengths {
+            Some((shortest, longest)) => (shortest.min(length), longest.max(length)),
+            None => (length, length),
+        });
+    }
+
+    /// Counts one request that enters the histograms at the time waited so far.
+    pub(crate) fn count_censored(&mut self, waited: Nanos) {
+        let (count, lowest) = self.censored.unwrap_or((0, Nanos::NEVER));
+        self.censored = Some((count + 1, lowest.min(waited)));
+    }
+
+    fn absorb(&mut self, other: &Counts) {
+        self.scheduled += other.scheduled;
+        for (ours, theirs) in self.endings.iter_mut().zip(other.endings) {
+            *ours += theirs;
+        }
+        self.completed_in_window += other.completed_in_window;
+        self.sent_in_window += other.sent_in_window;
+        for &(status, count) in &other.status {
+            match self.status.iter_mut().find(|(seen, _)| *seen == status) {
+                Some((_, ours)) => *ours += count,
+                None => self.status.push((status, count)),
+            }
+        }
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.body_bytes += other.body_bytes;
+        self.violations += other.violations;
+        if let Some((shortest, longest)) = other.body_lengths {
+            self.count_body(shortest);
+            self.count_body(longest);
+        }
+        if let Some((count, lowest)) = other.censored {
+            let (ours, our_lowest) = self.censored.unwrap_or((0, Nanos::NEVER));
+            self.censored = Some((ours + count, our_lowest.min(lowest)));
+        }
+    }
+
+    /// Empties the counts and keeps the memory behind them.
+    fn take(&mut self) -> Counts {
+        let taken = self.clone();
+        let mut status = std::mem::take(&mut self.status);
+        status.clear();
+        *self = Counts { status, ..Counts::default() };
+        taken
+    }
+}
+
+/// What happened to some requests, while it is being counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Everything but times.
+    pub counts: Counts,
+    times: [Histogram; MEASURES],
+}
+
+impl Tally {
+    /// The times of one measure.
+    pub fn times(&self, measure: Measure) -> &Histogram {
+        &self.times[measure as usize]
+    }
+
+    /// Records one time.
+    #[inline]
+    pub(crate) fn record(&mut self, measure: Measure, time: Nanos) {
+        self.times[measure as usize].record(time.0);
+    }
+
+    /// Adds another tally to this one.
+    pub fn merge(&mut self, other: &Tally) {
+        self.counts.absorb(&other.counts);
+        for (ours, theirs) in self.times.iter_mut().zip(&other.times) {
+            ours.merge(theirs);
+        }
+    }
+
+    /// Adds a tally that was put away.
+    pub fn merge_compact(&mut self, other: &CompactTally) {
+        self.counts.absorb(&other.counts);
+        for (ours, theirs) in self.times.iter_mut().zip(&other.times) {
+            ours.merge_compact(theirs);
+        }
+    }
+
+    /// Moves everything counted here into `total` and returns what was moved.
+    pub(crate) fn drain_into(&mut self, total: &mut Tally) -> CompactTally {
+        let counts = self.counts.take();
+        total.counts.absorb(&counts);
+        let mut times: [Compact; MEASURES] = Default::default();
+        for ((kept, ours), total) in times.iter_mut().zip(&mut self.times).zip(&mut total.times) {
+            *kept = ours.drain_into(total);
+        }
+        CompactTally { counts, times }
+    }
+
+    /// Empties the tally and keeps the memory behind it.
+    pub fn clear(&mut self) {
+        self.counts.take();
+        self.times.iter_mut().for_each(Histogram::clear);
+    }
+}
+
+/// A tally put away: what an interval is kept as.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CompactTally {
+    /// Everything but times.
+    pub counts: Counts,
+    times: [Compact; MEASURES],
+}
+
+impl CompactTally {
+    /// The times of one measure.
+    pub fn times(&self, measure: Measure) -> &Compact {
+        &self.times[measure as usize]
+    }
+
+    /// Whether nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.counts == Counts::default() && self.times.iter().all(|times| times.count() == 0)
+    }
+}
+
+/// What ended in one stretch of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptInterval {
+    /// The cohort: [`Phase::Connect`] for connections made before the epoch, else warm-up or window.
+    pub cohort: Phase,
+    /// When the stretch began, on the run's clock.
+    pub start: Nanos,
+    /// What ended in it.
+    pub tally: CompactTally,
+}

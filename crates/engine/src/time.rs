@@ -1,0 +1,115 @@
+//! Time as a number with a unit, and the clock as an interface.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+use std::time::Duration;
+
+/// A moment or a length of time, in nanoseconds. Moments count from a clock's own zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// No time at all, or a clock's zero.
+    pub const ZERO: Nanos = Nanos(0);
+    /// Later than anything that happens.
+    pub const NEVER: Nanos = Nanos(u64::MAX);
+
+    /// A whole number of seconds.
+    pub const fn from_secs(seconds: u64) -> Self {
+        Nanos(seconds.saturating_mul(1_000_000_000))
+    }
+
+    /// A whole number of milliseconds.
+    pub const fn from_millis(millis: u64) -> Self {
+        Nanos(millis.saturating_mul(1_000_000))
+    }
+
+    /// A whole number of microseconds.
+    pub const fn from_micros(micros: u64) -> Self {
+        Nanos(micros.saturating_mul(1_000))
+    }
+
+    /// In seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// From `earlier` to here; nothing if it was not earlier.
+    #[inline]
+    pub const fn since(self, earlier: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+
+    #[inline]
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Nanos {
+    #[inline]
+    fn add_assign(&mut self, other: Nanos) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+
+    #[inline]
+    fn sub(self, other: Nanos) -> Nanos {
+        self.since(other)
+    }
+}
+
+impl From<Duration> for Nanos {
+    fn from(duration: Duration) -> Self {
+        Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Nanos> for Duration {
+    fn from(nanos: Nanos) -> Self {
+        Duration::from_nanos(nanos.0)
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&Duration::from(*self), f)
+    }
+}
+
+/// Events per second. Always positive and finite.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Rate(f64);
+
+impl Rate {
+    /// The highest rate a schedule in whole nanoseconds keeps apart.
+    pub const HIGHEST: f64 = 1e9;
+
+    /// A rate of so many per second; none unless it is above 0 and at most [`Rate::HIGHEST`].
+    pub fn per_second(rate: f64) -> Option<Self> {
+        (rate > 0.0 && rate <= Self::HIGHEST).then_some(Self(rate))
+    }
+
+    /// In events per second.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
+    /// The mean gap between events, in nanoseconds.
+    pub fn gap_ns(self) -> f64 {
+        1e9 / self.0
+    }
+}
+
+/// A clock that never runs backwards.
+pub trait Clock {
+    /// The moment now, since the clock's own zero.
+    fn now(&self) -> Nanos;
+}

@@ -1,0 +1,86 @@
+//! The phases of a run as moments on the clock, and which cohort a request belongs to.
+
+use crate::{Arrivals, Bound, Load, Nanos, Random, Settings};
+
+/// The phases of a run, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Connections are made.
+    Connect,
+    /// Load without a cohort.
+    Warmup,
+    /// What is measured.
+    Window,
+    /// Nothing new falls due; what was due is still sent and awaited.
+    Drain,
+    /// Over.
+    End,
+}
+
+/// When the phases begin and end. Fixed when all connections are made; the same in every worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    /// The warm-up begins: tick 0 of the schedule.
+    pub epoch: Nanos,
+    /// The warm-up ends, the window begins.
+    pub window_start: Nanos,
+    /// The window ends: nothing new falls due. [`Nanos::NEVER`] where a number of requests bounds a closed loop.
+    pub window_end: Nanos,
+    /// Longest the drain may take.
+    pub drain: Nanos,
+}
+
+impl Timeline {
+    /// A run that has not begun: nothing falls due.
+    pub(crate) const NEVER: Timeline = Timeline {
+        epoch: Nanos::NEVER,
+        window_start: Nanos::NEVER,
+        window_end: Nanos::NEVER,
+        drain: Nanos::ZERO,
+    };
+
+    /// The timeline of a run whose warm-up begins at `epoch`.
+    pub fn new(settings: &Settings, epoch: Nanos) -> Self {
+        let window_start = epoch + settings.warmup;
+        let window_end = match (settings.bound, settings.load) {
+            (Bound::Duration(length), _) => window_start + length,
+            (Bound::Requests(_), Load::Closed) => Nanos::NEVER,
+            (Bound::Requests(n), Load::Open { rate, arrivals: Arrivals::Constant }) => {
+                window_start + Nanos((n as f64 * rate.gap_ns()).ceil() as u64)
+            }
+            (Bound::Requests(n), Load::Open { rate, arrivals: Arrivals::Poisson }) => {
+                let mut random = Random::new(settings.seed);
+                let last: f64 = (0..n).map(|_| random.exponential(rate.gap_ns())).sum();
+                // The gap after the last arrival belongs to the window, as it does for even arrivals.
+                window_start + Nanos((last + random.exponential(rate.gap_ns())) as u64 + 1)
+            }
+        };
+        Self { epoch, window_start, window_end, drain: settings.drain }
+    }
+
+    /// Whether a request due (or, in a closed loop, sent) at `at` belongs to the window's cohort.
+    #[inline]
+    pub fn in_window(&self, at: Nanos) -> bool {
+        at >= self.window_start && at < self.window_end
+    }
+
+    /// When the drain is over at the latest.
+    pub fn drain_end(&self) -> Nanos {
+        self.window_end + self.drain
+    }
+}
+
+/// When each phase really was, on the clock of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spans {
+    /// The first attempt to connect.
+    pub start: Nanos,
+    /// The warm-up began.
+    pub warmup: Nanos,
+    /// The window began.
+    pub window: Nanos,
+    /// The window ended.
+    pub drain: Nanos,
+    /// The last outcome.
+    pub end: Nanos,
+}

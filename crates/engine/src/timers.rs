@@ -1,0 +1,44 @@
+//! Timers of a worker: deadlines, limits of attempts to connect, and when to try again. Few and coarse: a timer that
+//! wakes a sleeping worker costs more CPU than a request.
+
+use crate::{Nanos, Slot};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Alarm {
+    /// Look whether the oldest request outstanding on the slot has timed out.
+    Deadline,
+    /// Give up the attempt to connect.
+    ConnectLimit,
+    /// Try to connect again.
+    Reconnect,
+}
+
+/// A heap of alarms. An alarm may be stale: whoever it wakes looks at the slot first.
+#[derive(Debug, Default)]
+pub struct Timers {
+    heap: BinaryHeap<Reverse<(Nanos, Slot, Alarm)>>,
+}
+
+impl Timers {
+    /// Sets an alarm.
+    pub fn set(&mut self, at: Nanos, slot: Slot, alarm: Alarm) {
+        self.heap.push(Reverse((at, slot, alarm)));
+    }
+
+    /// When the next alarm is due; [`Nanos::NEVER`] without one.
+    #[inline]
+    pub fn next(&self) -> Nanos {
+        self.heap.peek().map_or(Nanos::NEVER, |Reverse((at, _, _))| *at)
+    }
+
+    /// Takes an alarm that is due.
+    pub fn due(&mut self, now: Nanos) -> Option<(Slot, Alarm)> {
+        if self.next() > now {
+            return None;
+        }
+        self.heap.pop().map(|Reverse((_, slot, alarm))| (slot, alarm))
+    }
+}

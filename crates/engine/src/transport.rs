@@ -1,0 +1,77 @@
+//! The transport as an interface: what moves bytes. The kernel's is in [`crate::kernel`], the simulated one in
+//! [`crate::sim`]. A slot is a connection's number within its worker; a transport owns whatever stands behind it.
+
+use crate::Nanos;
+use std::io;
+
+/// A connection's number within its worker, from 0.
+pub type Slot = u32;
+
+/// Whether something that takes time is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It is.
+    Done,
+    /// A readiness event will tell.
+    Pending,
+}
+
+/// How long to wait for an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Look, do not wait.
+    Poll,
+    /// At most this long.
+    For(Nanos),
+    /// Until something happens.
+    Forever,
+}
+
+/// Something a slot is ready for. Edge-triggered: it is said once when it becomes so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// Whose.
+    pub slot: Slot,
+    /// There are bytes, an end of input or an error to receive.
+    pub readable: bool,
+    /// There is room to send.
+    pub writable: bool,
+    /// The peer closed its side or the connection broke: after the bytes there comes an end.
+    pub hangup: bool,
+}
+
+/// Moves bytes for the slots of one worker. Nothing here blocks but [`Transport::wait`].
+pub trait Transport {
+    /// Starts to connect a slot that is closed.
+    ///
+    /// # Errors
+    /// What the network answered at once: refused, out of descriptors, out of ports.
+    fn connect(&mut self, slot: Slot) -> io::Result<Progress>;
+
+    /// Asks how a pending connection fares, after a readiness event.
+    ///
+    /// # Errors
+    /// Why it failed.
+    fn finish_connect(&mut self, slot: Slot) -> io::Result<Progress>;
+
+    /// Hands bytes to the slot; returns how many were taken, at least one.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is no room; anything else means that the connection is broken.
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Takes received bytes; 0 means the peer closed its side.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is nothing; anything else means that the connection is broken.
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Closes the slot. Events of the closed connection are never reported afterwards.
+    fn close(&mut self, slot: Slot);
+
+    /// Waits for events and appends them to `ready`.
+    ///
+    /// # Errors
+    /// Only what cannot be continued from.
+    fn wait(&mut self, patience: Patience, ready: &mut Vec<Ready>) -> io::Result<()>;
+}

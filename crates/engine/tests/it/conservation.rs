@@ -1,0 +1,115 @@
+//! Whatever the server does, every request that fell due ends exactly once, in its cohort, with times that add up.
+
+use crate::support::{REQUEST, closed_loop};
+use paceline_engine::hot::Recorder;
+use paceline_engine::sim::{Unruly, VirtualClock, simulate_with};
+use paceline_engine::{
+    Arrivals, Bound, Counts, Ending, EngineError, Load, Measure, Nanos, Pace, Random, Rate, Settings, Tally,
+};
+use std::sync::Arc;
+
+/// Simulated runs in the everyday test; `PACELINE_CASES=1000000` runs the million.
+const CASES: u64 = 20_000;
+
+/// Settings that are a function of the seed: every kind of load, every edge of the phases.
+fn settings(random: &mut Random) -> Settings {
+    let rate = Rate::per_second(1.0 + random.unit() * 5_000.0).unwrap();
+    let arrivals = if random.below(2) == 0 { Arrivals::Constant } else { Arrivals::Poisson };
+    let window = Nanos(1 + random.below(40_000_000));
+    let bound =
+        if random.below(4) == 0 { Bound::Requests(1 + random.below(60)) } else { Bound::Duration(window) };
+    let warmup =
+        if matches!(bound, Bound::Requests(_)) { 0 } else { random.below(3) * random.below(10_000_000) };
+    Settings {
+        request: Arc::from(REQUEST),
+        connections: 1 + random.below(6) as u32,
+        depth: 1 + random.below(3) as u16 * random.below(4) as u16,
+        load: if random.below(3) == 0 { Load::Closed } else { Load::Open { rate, arrivals } },
+        bound,
+        warmup: Nanos(warmup),
+        drain: Nanos(random.below(3) * random.below(30_000_000)),
+        timeout: Nanos(1 + random.below(20_000_000)),
+        connect_limit: Nanos(1 + random.below(20_000_000)),
+        pace: [Pace::Sleep, Pace::Hybrid(Nanos(50_000)), Pace::Spin][random.below(3) as usize],
+        expect_status: (random.below(3) == 0).then_some(200),
+        expect_body: (random.below(2) == 0).then(|| Arc::from(&b"ok"[..])),
+        seed: random.next_u64(),
+        ..closed_loop(1, 1)
+    }
+}
+
+fn check(case: u64, settings: &Settings, tallies: &[Tally; 2], server: &Unruly) {
+    let context =
+        || format!("case {case}: {settings:?}\n{:?}", tallies.each_ref().map(|tally| &tally.counts));
+    for tally in tallies {
+        check_tally(tally, settings, &context);
+    }
+    let both = |count: fn(&Counts) -> u64| tallies.iter().map(|tally| count(&tally.counts)).sum::<u64>();
+    let never_sent = both(|counts| counts.ended(Ending::Unsent) + counts.ended(Ending::ConnectFailed));
+    let sent = both(|counts| counts.scheduled) - never_sent;
+    assert!(server.requests <= sent, "more arrived than was sent; {}", context());
+    if let (Load::Open { rate, arrivals: Arrivals::Constant }, Bound::Duration(window)) =
+        (settings.load, settings.bound)
+    {
+        // Independent of the engine: ticks i with warmup <= floor(i * gap) < warmup + window.
+        let due = |limit: Nanos| {
+            (0..).take_while(|i| ((*i as f64 * rate.gap_ns()) as u64) < limit.0).count() as u64
+        };
+        let truth = due(settings.warmup + window) - due(settings.warmup);
+        assert_eq!(tallies[1].counts.scheduled, truth, "{}", context());
+    }
+}
+
+fn check_tally(tally: &Tally, settings: &Settings, context: &dyn Fn() -> String) {
+    let counts = &tally.counts;
+    assert!(counts.add_up(), "outcomes add up; {}", context());
+    let (ok, timed_out, unsent) =
+        (counts.ended(Ending::Ok), counts.ended(Ending::TimedOut), counts.ended(Ending::Unsent));
+    let count = |measure| tally.times(measure).count();
+    assert_eq!(count(Measure::Service), ok + timed_out, "{}", context());
+    assert_eq!(counts.censored.map_or(0, |(count, _)| count), timed_out + unsent, "{}", context());
+    assert!(counts.completed_in_window <= ok, "{}", context());
+    if settings.load == Load::Closed {
+        return assert_eq!(unsent + count(Measure::Response), 0, "{}", context());
+    }
+    let never_sent = unsent + counts.ended(Ending::ConnectFailed);
+    assert_eq!(count(Measure::Response), ok + timed_out + unsent, "{}", context());
+    assert_eq!(count(Measure::GeneratorLag), counts.scheduled - never_sent, "{}", context());
+    if counts.scheduled == ok + timed_out {
+        // Response = connection wait + generator lag + service, summed over all: exact, to the nanosecond.
+        let sum = |measure| tally.times(measure).sum();
+        let parts = sum(Measure::ConnectionWait) + sum(Measure::GeneratorLag) + sum(Measure::Service);
+        assert_eq!(sum(Measure::Response), parts, "{}", context());
+    }
+}
+
+#[test]
+fn every_request_ends_exactly_once() {
+    let cases = std::env::var("PACELINE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES);
+    let first = std::env::var("PACELINE_FIRST_CASE").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let mut recorder = Recorder::new();
+    let (mut unreachable, mut requests, mut not_ok) = (0u64, 0u64, 0u64);
+    for case in first..first + cases {
+        let mut random = Random::new(case);
+        let settings = settings(&mut random);
+        let (one_in, pieces) = (random.below(12), random.below(2) == 0);
+        let server = Unruly::new(random.next_u64(), one_in, pieces, Nanos(random.below(8_000_000)));
+        let clock = VirtualClock::new(Nanos(random.below(2) * random.below(2_000)));
+        let clock = if settings.pace == Pace::Sleep { clock } else { VirtualClock::new(Nanos(500)) };
+        let look = |tallies: &[Tally; 2], server: &Unruly| {
+            check(case, &settings, tallies, server);
+            let sum =
+                |count: fn(&Counts) -> u64| tallies.iter().map(|tally| count(&tally.counts)).sum::<u64>();
+            (sum(|counts| counts.scheduled), sum(|counts| counts.scheduled - counts.ended(Ending::Ok)))
+        };
+        match simulate_with(&settings, server, &clock, &mut recorder, look) {
+            Ok((scheduled, failed)) => (requests, not_ok) = (requests + scheduled, not_ok + failed),
+            Err(EngineError::Unreachable { .. }) => unreachable += 1,
+            Err(error) => panic!("case {case}: {error}"),
+        }
+    }
+    println!(
+        "{cases} cases from seed {first}: {requests} requests, {not_ok} not ok, {unreachable} targets unreachable"
+    );
+    assert!(requests > cases && not_ok > 0, "the cases exercise nothing");
+}
