@@ -183,15 +183,15 @@ impl Decoder {
             return Ok((self.begin(head), consumed));
         }
         check_start(input)?;
-        match complete(input, 0)? {
-            Some(consumed) => Ok((self.read(cache, &input[..consumed])?, consumed)),
-            None if input.is_empty() => Ok((Step::NeedMore, 0)),
-            None => {
-                self.partial = Some(Box::new(Partial { bytes: input.to_vec() }));
-                self.state = State::Head;
-                Ok((Step::NeedMore, input.len()))
-            }
+        if let Some((meaning, consumed)) = head::read(within_limit(input))? {
+            return Ok((self.take(cache, &input[..consumed], meaning)?, consumed));
         }
+        check_limit(input)?;
+        if !input.is_empty() {
+            self.partial = Some(Box::new(Partial { bytes: input.to_vec() }));
+            self.state = State::Head;
+        }
+        Ok((Step::NeedMore, input.len()))
     }
 
     /// Carries a head on of which some came before.
@@ -203,24 +203,28 @@ impl Decoder {
         let mut partial = self.partial.take().unwrap_or_default();
         let bytes = &mut partial.bytes;
         let before = bytes.len();
-        // No more than a head may have: the rest of a long body behind it need not be copied.
+        // No more than a head may have: a long body behind it need not be copied.
         bytes.extend_from_slice(&input[..input.len().min(HEAD_BYTES_MAX - before)]);
         check_start(bytes)?;
-        // The blank line may have begun two bytes before the cut (LF CR).
-        let Some(end) = complete(bytes, before.saturating_sub(2))? else {
+        // Only what is new is searched, and the two bytes (LF CR) with which the blank line may have begun.
+        let complete = head::end(bytes, before.saturating_sub(2));
+        let Some((meaning, end)) = complete.map(|end| head::read(&bytes[..end])).transpose()?.flatten()
+        else {
+            check_limit(bytes)?;
             self.partial = Some(partial);
             return Ok((Step::NeedMore, input.len()));
         };
-        let step = self.read(cache, &bytes[..end])?;
+        let step = self.take(cache, &bytes[..end], meaning)?;
         Ok((step, end - before))
     }
 
-    /// Reads a complete head, and keeps it unless it is an interim one, of which there may be one before every response.
-    fn read<'i>(&mut self, cache: &mut HeadCache, bytes: &[u8]) -> Result<Step<'i>, ProtocolError> {
-        if let Some((head, _)) = cache.find(self.method, bytes) {
-            return Ok(self.begin(head));
-        }
-        let meaning: Meaning = head::parse(bytes)?;
+    /// Acts on a complete head, and keeps it unless it is an interim one, which may precede every response.
+    fn take<'i>(
+        &mut self,
+        cache: &mut HeadCache,
+        bytes: &[u8],
+        meaning: Meaning,
+    ) -> Result<Step<'i>, ProtocolError> {
         let head = meaning.to(self.method);
         match head.status {
             101 => Err(ProtocolError::Upgraded),
@@ -263,12 +267,16 @@ fn check_start(bytes: &[u8]) -> Result<(), ProtocolError> {
     if bytes[..compared] == START[..compared] { Ok(()) } else { Err(ProtocolError::not_http(bytes)) }
 }
 
-/// The length of the head that `bytes` begin with, if it is complete, within [`HEAD_BYTES_MAX`].
+/// As much of `bytes` as a head may have.
 #[inline]
-fn complete(bytes: &[u8], from: usize) -> Result<Option<usize>, ProtocolError> {
-    let within = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
-    match head::end(within, from) {
-        None if within.len() == HEAD_BYTES_MAX => Err(ProtocolError::HeadTooLarge { limit: HEAD_BYTES_MAX }),
-        end => Ok(end),
+fn within_limit(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(HEAD_BYTES_MAX)]
+}
+
+/// Refuses to wait for the end of a head that already is as long as one may be.
+fn check_limit(bytes: &[u8]) -> Result<(), ProtocolError> {
+    if bytes.len() < HEAD_BYTES_MAX {
+        return Ok(());
     }
+    Err(ProtocolError::HeadTooLarge { limit: HEAD_BYTES_MAX })
 }

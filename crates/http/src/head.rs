@@ -1,10 +1,9 @@
 //! A response's head: from the status line to the blank line, reduced to what frames the response.
 //!
-//! The decoder calls [`end`] to find out whether a head is complete and [`parse`] once it is; so nothing here knows of
-//! pieces. Fields that do not bear on framing are checked for form and forgotten. Parsed by hand rather than with a
+//! The decoder calls [`read`] on what came in one piece, and for a head in pieces [`end`] first; nothing here keeps state. Fields that do not bear on framing are checked for form and forgotten. Parsed by hand rather than with a
 //! library: three fields out of all matter, and each refusal has to show the bytes it refuses.
 
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr3};
 
 use crate::error::{ProtocolError, excerpt};
 
@@ -90,46 +89,48 @@ pub(crate) fn end(bytes: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// Reads a complete head: status line, fields, blank line.
-pub(crate) fn parse(head: &[u8]) -> Result<Meaning, ProtocolError> {
-    let (line, mut rest) = split_line(head);
+/// The head that `bytes` begin with and its length, its blank line included; None while that line has not come.
+///
+/// # Errors
+/// What is wrong with it, but only once it is complete: so a head is refused for the same reason however it is cut.
+pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Meaning, usize)>, ProtocolError> {
+    parse(bytes).or_else(|error| if end(bytes, 0).is_some() { Err(error) } else { Ok(None) })
+}
+
+/// [`read`], except that an error may come before the end of the head.
+fn parse(bytes: &[u8]) -> Result<Option<(Meaning, usize)>, ProtocolError> {
+    let Some((line, mut rest)) = split_line(bytes)? else { return Ok(None) };
     let (minor, status) = status_line(line)?;
     let mut fields = Fields::default();
     loop {
-        let (line, after) = split_line(rest);
+        let Some((line, mut after)) = split_line(rest)? else { return Ok(None) };
         if line.is_empty() {
-            return Ok(fields.meaning(minor, status));
+            return Ok(Some((fields.meaning(minor, status), bytes.len() - after.len())));
         }
         // RFC 9112 §5.2: a line that begins with a blank carries its predecessor on (obs-fold).
         let mut end = line.len();
-        let mut after_field = after;
-        while let [b' ' | b'\t', ..] = after_field {
-            let (folded, after) = split_line(after_field);
-            check_line(folded)?;
-            end = rest.len() - after_field.len() + folded.len();
-            after_field = after;
+        while let [b' ' | b'\t', ..] = after {
+            let Some((folded, next)) = split_line(after)? else { return Ok(None) };
+            end = rest.len() - after.len() + folded.len();
+            after = next;
         }
-        check_line(line)?;
         fields.read(&rest[..end])?;
-        rest = after_field;
+        rest = after;
     }
 }
 
-/// The first line without its end, and what follows.
-#[inline]
-fn split_line(bytes: &[u8]) -> (&[u8], &[u8]) {
-    let Some(newline) = memchr(b'\n', bytes) else { return (bytes, &[]) };
-    let line = &bytes[..newline];
-    (line.strip_suffix(b"\r").unwrap_or(line), &bytes[newline + 1..])
-}
+/// A line without its end, and what follows it.
+type Split<'b> = (&'b [u8], &'b [u8]);
 
-/// Refuses the two bytes that make a line mean different things to different readers: CR alone (RFC 9112 §2.2) and
-/// NUL (RFC 9110 §5.5).
+/// The first line; None while its end has not come. CR anywhere but at the end is refused, as NUL is everywhere: they
+/// make a line mean different things to different readers (RFC 9112 §2.2, RFC 9110 §5.5).
 #[inline]
-fn check_line(line: &[u8]) -> Result<(), ProtocolError> {
-    match memchr2(b'\r', 0, line) {
-        None => Ok(()),
-        Some(_) => Err(ProtocolError::Field { excerpt: excerpt(line) }),
+fn split_line(bytes: &[u8]) -> Result<Option<Split<'_>>, ProtocolError> {
+    let Some(end) = memchr3(b'\r', b'\n', 0, bytes) else { return Ok(None) };
+    match &bytes[end..] {
+        [b'\r', b'\n', after @ ..] | [b'\n', after @ ..] => Ok(Some((&bytes[..end], after))),
+        [b'\r'] => Ok(None),
+        _ => Err(ProtocolError::Field { excerpt: excerpt(bytes) }),
     }
 }
 
@@ -144,7 +145,7 @@ fn status_line(line: &[u8]) -> Result<(u8, u16), ProtocolError> {
     };
     let [minor @ b'0'..=b'9', b' ', a, b, c, reason @ ..] = version else { return Err(malformed()) };
     let digits = [*a, *b, *c];
-    let plain = reason.is_empty() || (reason[0] == b' ' && memchr2(b'\r', 0, reason).is_none());
+    let plain = reason.is_empty() || reason[0] == b' ';
     if !plain || !digits.iter().all(u8::is_ascii_digit) {
         return Err(malformed());
     }
@@ -165,12 +166,12 @@ impl Fields {
     /// Takes in one field, its folds included, its line end not.
     #[inline]
     fn read(&mut self, field: &[u8]) -> Result<(), ProtocolError> {
-        let name_len = field.iter().take_while(|&&byte| is_token(byte)).count();
+        let name_len = field.iter().position(|&byte| !is_token(byte)).unwrap_or(0);
+        let (name, rest) = field.split_at(name_len);
         // No blank may stand between name and colon (RFC 9112 §5.1).
-        if name_len == 0 || field.get(name_len) != Some(&b':') {
+        let (1.., [b':', value @ ..]) = (name_len, rest) else {
             return Err(ProtocolError::Field { excerpt: excerpt(field) });
-        }
-        let (name, value) = (&field[..name_len], &field[name_len + 1..]);
+        };
         match name_len {
             14 if name.eq_ignore_ascii_case(b"content-length") => self.read_length(value),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.read_coding(value),

@@ -79,6 +79,14 @@ pub enum RequestError {
         /// The nearest right form.
         nearest: String,
     },
+    /// A scheme without its two slashes.
+    #[error("URL {url:?} lacks \"//\" after its scheme; write {nearest:?}")]
+    MissingSlashes {
+        /// The URL as given.
+        url: String,
+        /// The nearest right form.
+        nearest: String,
+    },
     /// A scheme that is neither `http` nor `https`.
     #[error("URL {url:?}: scheme {scheme:?} is not http or https; write {nearest:?}")]
     Scheme {
@@ -116,6 +124,16 @@ pub enum RequestError {
     Brackets {
         /// The URL as given.
         url: String,
+        /// The nearest right form.
+        nearest: String,
+    },
+    /// A bracket that is not closed.
+    #[error("URL {url:?}: {address:?} has no closing bracket; write {nearest:?}")]
+    OpenBracket {
+        /// The URL as given.
+        url: String,
+        /// What stands behind the bracket.
+        address: String,
         /// The nearest right form.
         nearest: String,
     },

@@ -83,17 +83,8 @@ impl std::fmt::Display for Url {
 
 /// The scheme, in any case (RFC 3986 §3.1), and what follows `://`.
 fn split_scheme(url: &str) -> Result<(Scheme, &str), RequestError> {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        // `http:/host`, `//host` and `host` all lack the same thing.
-        let rest = url.strip_prefix("http:").or(url.strip_prefix("https:")).unwrap_or(url);
-        let rest = rest.trim_start_matches('/');
-        if rest.is_empty() {
-            return Err(RequestError::MissingHost { url: url.into() });
-        }
-        let scheme = if url.starts_with("https:") { "https" } else { "http" };
-        let nearest = format!("{scheme}://{rest}");
-        return Err(RequestError::MissingScheme { url: url.into(), nearest });
-    };
+    let with_scheme = url.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', '#']));
+    let Some((scheme, rest)) = with_scheme else { return Err(without_scheme(url)) };
     match scheme.to_ascii_lowercase().as_str() {
         "http" => Ok((Scheme::Http, rest)),
         "https" => Ok((Scheme::Https, rest)),
@@ -104,6 +95,21 @@ fn split_scheme(url: &str) -> Result<(Scheme, &str), RequestError> {
     }
 }
 
+/// What a URL without `://` most likely was meant to be.
+fn without_scheme(url: &str) -> RequestError {
+    for scheme in ["http", "https"] {
+        if let Some(rest) = url.strip_prefix(scheme).and_then(|rest| rest.strip_prefix(':')) {
+            let nearest = format!("{scheme}://{}", rest.trim_start_matches('/'));
+            return RequestError::MissingSlashes { url: url.into(), nearest };
+        }
+    }
+    let rest = url.strip_prefix("//").unwrap_or(url);
+    if rest.is_empty() || rest.starts_with('/') {
+        return RequestError::MissingHost { url: url.into() };
+    }
+    RequestError::MissingScheme { url: url.into(), nearest: format!("http://{rest}") }
+}
+
 /// The host, checked, and the port if one is given.
 fn split_port(
     url: &str,
@@ -112,7 +118,10 @@ fn split_port(
     path: &str,
 ) -> Result<(String, Option<u16>), RequestError> {
     if let Some(bracketed) = authority.strip_prefix('[') {
-        let (address, port) = bracketed.split_once(']').unwrap_or((bracketed, ""));
+        let Some((address, port)) = bracketed.split_once(']') else {
+            let nearest = format!("{}://[{bracketed}]{path}", scheme.name());
+            return Err(RequestError::OpenBracket { url: url.into(), address: bracketed.into(), nearest });
+        };
         if address.parse::<Ipv6Addr>().is_err() {
             return Err(RequestError::Ipv6 { url: url.into(), address: address.into() });
         }

@@ -1,0 +1,76 @@
+//! In the steady state the decoder allocates nothing, and it is small.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use paceline_http::{Decoder, HeadCache, Method};
+
+use crate::observe::feed;
+
+/// The system's allocator, counting what this thread asks of it.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is handed on unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.with(Cell::get);
+    work();
+    ALLOCATIONS.with(Cell::get) - before
+}
+
+#[test]
+fn a_decoder_is_at_most_64_bytes() {
+    assert!(size_of::<Decoder>() <= 64, "{} bytes", size_of::<Decoder>());
+}
+
+#[test]
+fn nothing_is_allocated_once_heads_of_this_length_were_seen() {
+    let first = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nDate: 1\r\n\r\nhello";
+    let second = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: y\r\n\r\n";
+    let mut decoder = Decoder::new(Method::Other);
+    let mut cache = HeadCache::new();
+    let mut steps = |bytes: &[u8]| {
+        let mut left = bytes;
+        while !left.is_empty() || !decoder.is_idle() {
+            left = match decoder.whole(&cache, left) {
+                Some(whole) => &left[whole.consumed..],
+                None => &left[decoder.decode(&mut cache, left).unwrap().1..],
+            };
+        }
+    };
+    assert!(allocations(|| steps(first)) > 0, "the counter counts");
+    steps(second);
+    let count =
+        allocations(|| (0..100).for_each(|_| [first.as_slice(), second].into_iter().for_each(&mut steps)));
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn a_head_in_pieces_is_freed_when_complete() {
+    let mut decoder = Decoder::new(Method::Other);
+    let mut cache = HeadCache::new();
+    let mut events = Vec::new();
+    assert!(feed(&mut decoder, &mut cache, b"HTTP/1.1 200 OK\r\nContent-", &mut events));
+    assert!(format!("{decoder:?}").contains("partial: Some"), "{decoder:?}");
+    assert!(feed(&mut decoder, &mut cache, b"Length: 5\r\n\r\nhel", &mut events));
+    assert!(format!("{decoder:?}").contains("partial: None"), "{decoder:?}");
+}

@@ -1,0 +1,13 @@
+//! The codec from outside: tables for each rule of RFC 9110 and 9112 that a client needs, and properties that hold for any
+//! bytes in any pieces.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test, in a test's own functions too")]
+
+mod allocation;
+mod generate;
+mod observe;
+mod oracle;
+mod pieces;
+mod requests;
+mod responses;
+mod urls;

@@ -1,0 +1,197 @@
+//! A second reading of RFC 9112, written to be checked by eye: all bytes at once, strings and lists, no state.
+//!
+//! It says what a stream is, or that it is wrong somewhere; not why.
+
+use paceline_http::{
+    CHUNK_LINE_BYTES_MAX, Framing, HEAD_BYTES_MAX, Head, INTERIM_RESPONSES_MAX, Method, TRAILERS_BYTES_MAX,
+};
+
+/// An event of [`crate::observe`], errors without their reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    Interim(u16),
+    Head(Head),
+    Body(Vec<u8>),
+    End,
+    Wrong,
+}
+
+/// Everything a stream says until the peer closes it.
+pub fn read(method: Method, mut bytes: &[u8]) -> Vec<Told> {
+    let mut told = Vec::new();
+    while !bytes.is_empty() {
+        match response(method, bytes, &mut told) {
+            Some(rest) => bytes = rest,
+            None => {
+                told.push(Told::Wrong);
+                break;
+            }
+        }
+    }
+    told
+}
+
+/// One response, its interim ones before it; what follows it.
+fn response<'b>(method: Method, mut bytes: &'b [u8], told: &mut Vec<Told>) -> Option<&'b [u8]> {
+    for interims in 0..=INTERIM_RESPONSES_MAX {
+        let (head, rest) = head(method, bytes)?;
+        bytes = rest;
+        match head.status {
+            101 => return None,
+            100..=199 if interims == INTERIM_RESPONSES_MAX => return None,
+            100..=199 => told.push(Told::Interim(head.status)),
+            _ => {
+                told.push(Told::Head(head));
+                return body(head.framing, bytes, told);
+            }
+        }
+    }
+    None
+}
+
+/// A head and what follows it.
+fn head(method: Method, bytes: &[u8]) -> Option<(Head, &[u8])> {
+    let end = (0..bytes.len()).find_map(|at| match &bytes[at..] {
+        [b'\n', b'\n', ..] => Some(at + 2),
+        [b'\n', b'\r', b'\n', ..] => Some(at + 3),
+        _ => None,
+    })?;
+    if end > HEAD_BYTES_MAX {
+        return None;
+    }
+    let text: String = bytes[..end].iter().map(|&byte| char::from(byte)).collect();
+    let lines: Vec<&str> = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
+    if lines.iter().any(|line| line.contains(['\r', '\0'])) {
+        return None;
+    }
+    let (minor, status) = status_line(lines[0])?;
+    let mut unfolded: Vec<String> = Vec::new();
+    for line in lines[1..].iter().filter(|line| !line.is_empty()) {
+        match unfolded.last_mut() {
+            Some(last) if line.starts_with([' ', '\t']) => *last += line,
+            _ => unfolded.push(line.to_string()),
+        }
+    }
+    let fields: Vec<(String, &str)> = unfolded.iter().map(|line| field(line)).collect::<Option<_>>()?;
+    Some((meaning(method, minor, status, &fields)?, &bytes[end..]))
+}
+
+fn status_line(line: &str) -> Option<(u8, u16)> {
+    let line = line.strip_prefix("HTTP/1.")?;
+    let (minor, line) = line.split_once(' ')?;
+    let status = line.split(' ').next()?;
+    let digits = |text: &str, count| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
+    (digits(minor, 1) && digits(status, 3)).then(|| (minor.parse().unwrap(), status.parse().unwrap()))
+}
+
+fn field(line: &str) -> Option<(String, &str)> {
+    let (name, value) = line.split_once(':')?;
+    let token = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
+    (!name.is_empty() && name.chars().all(token)).then(|| (name.to_ascii_lowercase(), blank_trimmed(value)))
+}
+
+fn blank_trimmed(value: &str) -> &str {
+    value.trim_matches([' ', '\t'])
+}
+
+fn meaning(method: Method, minor: u8, status: u16, fields: &[(String, &str)]) -> Option<Head> {
+    let all = |name: &str| -> Vec<&str> {
+        let same = fields.iter().filter(|(given, _)| given == name);
+        same.flat_map(|(_, value)| value.split(',')).map(blank_trimmed).collect()
+    };
+    let plain = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let lengths: Vec<u64> = all("content-length")
+        .iter()
+        .map(|text| Some(text).filter(|text| plain(text))?.parse().ok())
+        .collect::<Option<_>>()?;
+    if lengths.windows(2).any(|two| two[0] != two[1]) {
+        return None;
+    }
+    let codings = all("transfer-encoding");
+    if codings.len() > 1 || codings.iter().any(|coding| !coding.eq_ignore_ascii_case("chunked")) {
+        return None;
+    }
+    let chunked = !codings.is_empty();
+    let says = |option: &str| all("connection").iter().any(|given| given.eq_ignore_ascii_case(option));
+    let bodiless = method == Method::Head || matches!(status, 100..=199 | 204 | 304);
+    let framing = match lengths.first() {
+        _ if bodiless => Framing::Empty,
+        _ if chunked => Framing::Chunked,
+        Some(length) => Framing::Length(*length),
+        None => Framing::UntilClose,
+    };
+    let wanted = !says("close") && (minor > 0 || says("keep-alive"));
+    let suspect = chunked && (minor == 0 || !lengths.is_empty());
+    let keep_alive = wanted && !suspect && framing != Framing::UntilClose;
+    Some(Head { status, framing, keep_alive, minor })
+}
+
+/// Tells the body and its end; what follows.
+fn body<'b>(framing: Framing, bytes: &'b [u8], told: &mut Vec<Told>) -> Option<&'b [u8]> {
+    let (body, rest) = match framing {
+        Framing::Empty => (Vec::new(), Some(bytes)),
+        Framing::UntilClose => (bytes.to_vec(), Some(&[][..])),
+        Framing::Chunked => chunks(bytes),
+        Framing::Length(length) => {
+            let taken = bytes.len().min(usize::try_from(length).unwrap_or(usize::MAX));
+            (bytes[..taken].to_vec(), (taken as u64 == length).then(|| &bytes[taken..]))
+        }
+    };
+    if !body.is_empty() {
+        told.push(Told::Body(body));
+    }
+    let rest = rest?;
+    told.push(Told::End);
+    Some(rest)
+}
+
+/// The data of all chunks up to the end or the first fault; what follows unless there is a fault.
+fn chunks(mut bytes: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
+    let mut body = Vec::new();
+    loop {
+        let Some((size, after)) = size_line(bytes) else { return (body, None) };
+        if size == 0 {
+            return (body, trailers(after));
+        }
+        let taken = after.len().min(usize::try_from(size).unwrap_or(usize::MAX));
+        body.extend_from_slice(&after[..taken]);
+        bytes = match &after[taken..] {
+            [b'\r', b'\n', rest @ ..] | [b'\n', rest @ ..] => rest,
+            _ => return (body, None),
+        };
+    }
+}
+
+fn size_line(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let newline = bytes.iter().position(|byte| *byte == b'\n').filter(|at| *at < CHUNK_LINE_BYTES_MAX)?;
+    let line: String = bytes[..newline].iter().map(|&byte| char::from(byte)).collect();
+    // An extension may hold anything up to the line's end, for it is not read.
+    let size = match line.split_once(';') {
+        Some((size, _)) => size,
+        None => line.strip_suffix('\r').unwrap_or(&line),
+    };
+    let digits = size.trim_end_matches([' ', '\t']);
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let significant = digits.trim_start_matches('0');
+    let size = if significant.is_empty() { Ok(0) } else { u64::from_str_radix(significant, 16) };
+    plain.then_some((size.ok()?, &bytes[newline + 1..]))
+}
+
+fn trailers(bytes: &[u8]) -> Option<&[u8]> {
+    let mut at = 0;
+    loop {
+        let newline = at + bytes[at..].iter().position(|byte| *byte == b'\n')?;
+        let line: String = bytes[at..newline].iter().map(|&byte| char::from(byte)).collect();
+        if newline >= TRAILERS_BYTES_MAX {
+            return None;
+        }
+        if line.is_empty() || line == "\r" {
+            return Some(&bytes[newline + 1..]);
+        }
+        let folded = at > 0 && line.starts_with([' ', '\t']);
+        if !folded {
+            field(&line)?;
+        }
+        at = newline + 1;
+    }
+}

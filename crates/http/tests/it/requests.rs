@@ -1,0 +1,140 @@
+//! What a request looks like on the wire, and what is refused.
+
+use paceline_http::{Method, Request, RequestError, USER_AGENT, Url};
+
+fn request(edit: impl FnOnce(&mut Request)) -> Request {
+    let mut request = Request::get(&Url::parse("http://127.0.0.1:8080/").unwrap());
+    edit(&mut request);
+    request
+}
+
+fn with(headers: &[(&str, &str)]) -> Request {
+    request(|request| {
+        request.headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    })
+}
+
+fn text(request: &Request) -> String {
+    String::from_utf8(request.encode().unwrap()).unwrap()
+}
+
+#[test]
+fn the_default_request() {
+    let expected =
+        format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: {USER_AGENT}\r\nAccept: */*\r\n\r\n");
+    assert_eq!(text(&request(|_| {})), expected);
+    assert_eq!(USER_AGENT, format!("paceline/{}", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn given_fields_replace_defaults_and_follow_them() {
+    let given = with(&[
+        ("X-A", "1"),
+        ("accept", "text/html"),
+        ("HOST", "example.com"),
+        ("X-A", ""),
+        ("Connection", "close"),
+    ]);
+    let expected = format!(
+        "GET / HTTP/1.1\r\nHOST: example.com\r\nUser-Agent: {USER_AGENT}\r\naccept: text/html\r\nX-A: 1\r\nX-A: \r\nConnection: close\r\n\r\n"
+    );
+    assert_eq!(text(&given), expected);
+}
+
+#[test]
+fn a_length_is_sent_where_one_is_expected() {
+    let length = |method: &str, body: &str| {
+        let request = request(|request| {
+            request.method = method.into();
+            request.body = body.into();
+        });
+        let text = text(&request);
+        assert!(text.ends_with(&format!("\r\n\r\n{body}")), "{text:?}");
+        text.lines().find_map(|line| line.strip_prefix("Content-Length: ").map(str::to_owned))
+    };
+    assert_eq!(length("GET", ""), None);
+    assert_eq!(length("DELETE", ""), None);
+    assert_eq!(length("GET", "hi"), Some("2".into()));
+    assert_eq!(length("POST", ""), Some("0".into()));
+    assert_eq!(length("PUT", "h\u{e9}"), Some("3".into()));
+    let given = request(|request| {
+        request.body = b"hi".to_vec();
+        request.headers = vec![("content-length".into(), "2".into())];
+    });
+    assert_eq!(text(&given).to_lowercase().matches("content-length").count(), 1);
+}
+
+#[test]
+fn the_method_decides_how_the_response_is_read() {
+    assert_eq!(request(|request| request.method = "HEAD".into()).method_kind(), Method::Head);
+    assert_eq!(request(|request| request.method = "head".into()).method_kind(), Method::Other);
+}
+
+#[test]
+fn a_target_may_be_a_star_for_options_alone() {
+    let star = |method: &str| {
+        request(|request| {
+            request.method = method.into();
+            request.path = "*".into();
+        })
+    };
+    assert!(text(&star("OPTIONS")).starts_with("OPTIONS * HTTP/1.1\r\n"));
+    assert!(matches!(star("GET").encode(), Err(RequestError::PathNotAbsolute { .. })));
+}
+
+#[test]
+fn nothing_breaks_out_of_its_line() {
+    let refusals: Vec<(Request, &str)> = vec![
+        (request(|r| r.method = "".into()), "method \"\": it is empty; a method is a word such as GET"),
+        (
+            request(|r| r.method = "GET ".into()),
+            "method \"GET \": wrong at character 4; a method is a word such as GET",
+        ),
+        (
+            request(|r| r.method = "CONNECT".into()),
+            "method CONNECT makes a tunnel; a server is measured with any other method",
+        ),
+        (request(|r| r.path = "x".into()), "path \"x\" does not begin with \"/\"; write \"/x\""),
+        (
+            request(|r| r.path = "/a b\r\nX: y".into()),
+            "path \"/a b\\r\\nX: y\": wrong at character 3; it cannot be sent as it is; write it percent-encoded: \"/a%20b%0D%0AX:%20y\"",
+        ),
+        (
+            request(|r| r.path = "/\u{e9}".into()),
+            "path \"/\u{e9}\": wrong at character 2; it cannot be sent as it is; write it percent-encoded: \"/%C3%A9\"",
+        ),
+        (
+            request(|r| r.host = "a\r\nX: y".into()),
+            "header Host: \"a\\r\\nX: y\": wrong at character 2; a value has no line end or control character",
+        ),
+        (with(&[("", "x")]), "header \"\": it is empty; a name has no blank, colon or control character"),
+        (
+            with(&[("X:", "x")]),
+            "header \"X:\": wrong at character 2; a name has no blank, colon or control character",
+        ),
+        (
+            with(&[("X-\u{e9}", "x")]),
+            "header \"X-\u{e9}\": wrong at character 3; a name has no blank, colon or control character",
+        ),
+        (
+            with(&[("X", "\u{e9}\nb")]),
+            "header X: \"\u{e9}\\nb\": wrong at character 2; a value has no line end or control character",
+        ),
+        (
+            with(&[("X", "\0")]),
+            "header X: \"\\0\": wrong at character 1; a value has no line end or control character",
+        ),
+        (with(&[("Host", "a"), ("host", "b")]), "header Host is given twice; a request may have one"),
+        (
+            with(&[("Content-Length", "7")]),
+            "header Content-Length: \"7\", but the body has 0 bytes; leave the header out, it is added",
+        ),
+        (
+            with(&[("transfer-encoding", "chunked")]),
+            "header Transfer-Encoding cannot be set: bodies are sent with a Content-Length; leave it out",
+        ),
+    ];
+    for (request, expected) in refusals {
+        assert_eq!(request.encode().unwrap_err().to_string(), expected);
+    }
+}
