@@ -1,0 +1,3 @@
+module paceline/servers/go-nethttp
+
+go 1.22

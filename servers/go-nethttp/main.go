@@ -1,0 +1,85 @@
+// Command server answers Paceline's workloads with Go's net/http.
+package main
+
+import (
+	"context"
+	"errors"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const largestX = 10_000
+
+func main() {
+	page, err := os.ReadFile(filepath.Join(os.Getenv("PACELINE_WORKLOADS"), "page.txt"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{
+		Addr:              net.JoinHostPort(os.Getenv("PACELINE_HOST"), os.Getenv("PACELINE_PORT")),
+		Handler:           routes(page),
+		ReadHeaderTimeout: time.Minute,
+	}
+
+	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer cancel()
+	stopped := make(chan struct{})
+	go func() {
+		<-stop.Done()
+		shutDown(server)
+		close(stopped)
+	}()
+
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		log.Fatal(err)
+	}
+	<-stopped
+}
+
+// shutDown lets requests in progress end. A connection that never sent a request counts as active
+// for its first five seconds, so the wait has a limit.
+func shutDown(server *http.Server) {
+	limit, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := server.Shutdown(limit); err != nil {
+		server.Close()
+	}
+}
+
+func routes(page []byte) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/hello", text([]byte("Hello World\n")))
+	mux.HandleFunc("/byte", text([]byte("x")))
+	mux.HandleFunc("/page", text(page))
+	mux.HandleFunc("/tetra/", tetra)
+	mux.Handle("/tetra", http.NotFoundHandler()) // or the mux redirects it to /tetra/
+	return mux
+}
+
+func text(body []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Write(body)
+	}
+}
+
+func tetra(w http.ResponseWriter, r *http.Request) {
+	// ParseUint takes decimal digits alone: no sign, no underscore, no fraction.
+	n, err := strconv.ParseUint(strings.TrimPrefix(r.URL.Path, "/tetra/"), 10, 64)
+	if err != nil || n > largestX {
+		http.Error(w, "x must be a whole number from 0 to 10000", http.StatusBadRequest)
+		return
+	}
+	x := new(big.Int).SetUint64(n)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Write([]byte(x.Exp(x, x, nil).String()))
+}
