@@ -1,0 +1,103 @@
+//! Answers Paceline's workloads with hyper's HTTP/1 server on Tokio.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::time::Duration;
+use std::{env, fs};
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{HeaderValue, CONTENT_TYPE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use num_bigint::BigUint;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{signal, SignalKind};
+
+const LARGEST_X: u32 = 10_000;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let workloads = env::var("PACELINE_WORKLOADS")?;
+    let page = Bytes::from(fs::read(format!("{workloads}/page.txt"))?);
+    let port: u16 = env::var("PACELINE_PORT")?.parse()?;
+    let listener = TcpListener::bind((env::var("PACELINE_HOST")?, port)).await?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let connections = GracefulShutdown::new();
+
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => serve(stream, page.clone(), &connections),
+                // Out of file descriptors, or a client gone before it was accepted: neither is the end.
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            },
+            _ = terminate.recv() => break,
+        }
+    }
+    drop(listener);
+
+    tokio::select! {
+        () = connections.shutdown() => {}
+        // A client that reads no answer would hold the process for ever.
+        () = tokio::time::sleep(Duration::from_secs(2)) => {}
+    }
+    Ok(())
+}
+
+fn serve(stream: TcpStream, page: Bytes, connections: &GracefulShutdown) {
+    // hyper writes an answer in one piece, so waiting to fill a segment only delays the next one.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let response = answer(&request, &page);
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let connection = http1::Builder::new()
+        // Without a timer a client may take for ever to send its headers.
+        .timer(TokioTimer::new())
+        .serve_connection(TokioIo::new(stream), service);
+    let connection = connections.watch(connection);
+    tokio::spawn(async move {
+        // A connection reset or a request that is no HTTP ends this connection alone.
+        let _ = connection.await;
+    });
+}
+
+fn answer(request: &Request<Incoming>, page: &Bytes) -> Response<Full<Bytes>> {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n");
+    }
+    match request.uri().path() {
+        "/hello" => text(StatusCode::OK, "Hello World\n"),
+        "/byte" => text(StatusCode::OK, "x"),
+        "/page" => text(StatusCode::OK, page.clone()),
+        path => match path.strip_prefix("/tetra/") {
+            Some(digits) => tetra(digits),
+            None => text(StatusCode::NOT_FOUND, "Not Found\n"),
+        },
+    }
+}
+
+fn tetra(digits: &str) -> Response<Full<Bytes>> {
+    match whole_number(digits) {
+        Some(x) if x <= LARGEST_X => text(StatusCode::OK, BigUint::from(x).pow(x).to_string()),
+        _ => text(StatusCode::BAD_REQUEST, "x must be a whole number from 0 to 10000\n"),
+    }
+}
+
+/// `parse` alone would accept a leading plus sign.
+fn whole_number(digits: &str) -> Option<u32> {
+    let decimal = digits.bytes().all(|byte| byte.is_ascii_digit());
+    decimal.then(|| digits.parse().ok()).flatten()
+}
+
+fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}
