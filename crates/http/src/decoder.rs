@@ -9,8 +9,8 @@ use crate::chunks::Chunks;
 use crate::error::{Missing, ProtocolError};
 use crate::head::{self, Framing, HEAD_BYTES_MAX, Head, Meaning, Method};
 
-/// How many 1xx responses may precede the final one. Go's client stopped at 5, curl counts none; a server that sends
-/// more than a few is in a loop.
+/// How many 1xx responses may precede the final one. Go's client long stopped at 5 (`max1xxResponses`);
+/// a server that sends many more is in a loop.
 pub const INTERIM_RESPONSES_MAX: u8 = 16;
 
 /// What the bytes consumed by one [`Decoder::decode`] were.
@@ -137,8 +137,8 @@ impl Decoder {
         }
     }
 
-    /// To be told when the peer has closed: `Ok(true)` if that completes a close-delimited response, `Ok(false)` if
-    /// nothing had begun. The decoder is idle after either.
+    /// To be told when the peer has closed: `Ok(true)` if that completes a response (a close-delimited one, if
+    /// [`Step::NeedMore`] was reached before), `Ok(false)` if nothing had begun. The decoder is idle after either.
     ///
     /// # Errors
     /// [`ProtocolError::Truncated`] in the middle of a response.

@@ -129,7 +129,6 @@ fn split_line(bytes: &[u8]) -> Result<Option<Split<'_>>, ProtocolError> {
     let Some(end) = memchr3(b'\r', b'\n', 0, bytes) else { return Ok(None) };
     match &bytes[end..] {
         [b'\r', b'\n', after @ ..] | [b'\n', after @ ..] => Ok(Some((&bytes[..end], after))),
-        [b'\r'] => Ok(None),
         _ => Err(ProtocolError::Field { excerpt: excerpt(bytes) }),
     }
 }

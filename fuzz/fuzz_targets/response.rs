@@ -1,0 +1,39 @@
+//! Any bytes as responses: no panic, no loop, the same events one byte at a time as at once, and `whole` agrees with `decode`.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use paceline_http::{Decoder, HeadCache, Method, Step};
+
+/// Heads, ends and faults of a stream, and its body bytes.
+fn read(method: Method, bytes: &[u8], piece_bytes: usize) -> (Vec<String>, Vec<u8>) {
+    let (mut decoder, mut cache) = (Decoder::new(method), HeadCache::new());
+    let (mut told, mut body) = (Vec::new(), Vec::new());
+    for mut piece in bytes.chunks(piece_bytes) {
+        loop {
+            let whole = decoder.whole(&cache, piece);
+            let Ok((step, consumed)) = decoder.decode(&mut cache, piece) else {
+                told.push("error".into());
+                return (told, body);
+            };
+            if let Some(whole) = whole {
+                assert_eq!(step, Step::Head(whole.head));
+                assert_eq!(whole.body.len(), whole.consumed - consumed);
+            }
+            piece = &piece[consumed..];
+            match step {
+                Step::NeedMore => break,
+                Step::Body(part) => body.extend_from_slice(part),
+                step => told.push(format!("{step:?} after {} bytes of bodies", body.len())),
+            }
+        }
+        assert!(piece.is_empty(), "NeedMore leaves bytes unread");
+    }
+    told.push(format!("{:?}", decoder.end_of_input()));
+    (told, body)
+}
+
+fuzz_target!(|input: (bool, &[u8])| {
+    let (is_head, bytes) = input;
+    let method = if is_head { Method::Head } else { Method::Other };
+    assert_eq!(read(method, bytes, 1), read(method, bytes, bytes.len().max(1)));
+});
