@@ -141,6 +141,17 @@ pub fn next_signal(descriptor: BorrowedFd<'_>) -> Option<c_int> {
     }
 }
 
+/// Has `handler` called when the signal comes. System calls it interrupts go on, but for polls and sleeps.
+pub fn handle_signal(signal: c_int, handler: extern "C" fn(c_int)) -> io::Result<()> {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a zeroed action is a valid one; the handler has the signature its flags promise.
+    unsafe {
+        (*action.as_mut_ptr()).sa_sigaction = handler as *const () as usize;
+        (*action.as_mut_ptr()).sa_flags = libc::SA_RESTART;
+        checked(libc::sigaction(signal, action.as_ptr(), std::ptr::null_mut())).map(drop)
+    }
+}
+
 /// Lets every signal through again; for a child between fork and exec.
 pub fn unblock_signals() -> io::Result<()> {
     let none = signal_set(&[]);

@@ -53,6 +53,7 @@ pub struct Shepherd {
     reports: Receiver<Report>,
     stop_limit: Duration,
     command: Pid,
+    started_monotonic_ns: u64,
     own: Vec<Pid>,
     guarantee: String,
     ended: Option<Ended>,
@@ -94,14 +95,16 @@ impl Shepherd {
             reports,
             stop_limit: Duration::from_millis(order.stop_limit_ms),
             command: 0,
+            started_monotonic_ns: 0,
             own: Vec::new(),
             guarantee: String::new(),
             ended: None,
             gone: None,
         };
         match shepherd.reports.recv_timeout(STARTING_LIMIT) {
-            Ok(Report::Started { pid, own, guarantee }) => {
-                (shepherd.command, shepherd.own, shepherd.guarantee) = (pid, own, guarantee);
+            Ok(Report::Started { pid, monotonic_ns, own, guarantee }) => {
+                (shepherd.command, shepherd.started_monotonic_ns) = (pid, monotonic_ns);
+                (shepherd.own, shepherd.guarantee) = (own, guarantee);
                 Ok(Ok(shepherd))
             }
             Ok(Report::Failed { message, fence }) => Ok(Err((message, fence))),
@@ -114,6 +117,11 @@ impl Shepherd {
     /// The command's own process.
     pub fn command(&self) -> Pid {
         self.command
+    }
+
+    /// When the command was forked, on the monotonic clock, in nanoseconds.
+    pub fn started_monotonic_ns(&self) -> u64 {
+        self.started_monotonic_ns
     }
 
     /// The shepherd's own process: every process of the command descends from it.

@@ -72,6 +72,8 @@ pub enum Report {
     Started {
         /// Its process id, as the lab's namespace numbers it.
         pid: i32,
+        /// When it was forked, on the monotonic clock, in nanoseconds.
+        monotonic_ns: u64,
         /// Processes of the shepherd's own, not to be counted as the server's.
         own: Vec<i32>,
         /// `pid_namespace` or `subreaper`.

@@ -99,6 +99,7 @@ impl<'a> Watch<'a> {
         // SAFETY: `paceline shepherd` starts no thread.
         let fence = unsafe { Fence::raise(order.guard) }
             .map_err(|error| failed("cannot make a PID namespace", &error, true))?;
+        let monotonic_ns = system::monotonic_ns();
         let Spawned { child, printed } = spawn(order, groups).map_err(|error| {
             let what = format!("cannot start {} in {}", order.command.join(" "), order.folder.display());
             // Out of memory or refused: only seen where the namespace has no init any more.
@@ -111,7 +112,8 @@ impl<'a> Watch<'a> {
                 .map_err(|error| failed("cannot read the log", &error, false))?;
         }
         let command = child.id().cast_signed();
-        report(&Report::Started { pid: command, own: fence.own(), guarantee: fence.guarantee().to_owned() });
+        let guarantee = fence.guarantee().to_owned();
+        report(&Report::Started { pid: command, monotonic_ns, own: fence.own(), guarantee });
         let stage = Stage::Running;
         Ok(Self { order, fence, command, signals, printed, log, stage, asked: false, forced: false })
     }

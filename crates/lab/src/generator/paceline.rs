@@ -1,0 +1,132 @@
+//! Our own generator, or another program that takes the same flags: `paceline run`.
+
+use super::{Finished, Generator, Job, Measured};
+use paceline_record::{Arrivals, read_run};
+use std::fs;
+
+/// Exit status of a run that was measured, whether or not it is valid.
+const MEASURED: [i32; 2] = [0, 1];
+
+/// `PROGRAM run URL ...`.
+pub struct Paceline {
+    program: Vec<String>,
+}
+
+impl Paceline {
+    /// The program, with arguments that come before `run`.
+    pub fn new(program: Vec<String>) -> Self {
+        Self { program }
+    }
+}
+
+impl Generator for Paceline {
+    fn command(&self, job: &Job) -> Vec<String> {
+        let mut words = self.program.clone();
+        let mut say = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
+        say("run", job.url.clone());
+        say("-c", job.load.connections.to_string());
+        if job.load.depth > 1 {
+            say("--pipeline", job.load.depth.to_string());
+        }
+        match (job.load.requests, job.load.duration_s) {
+            (Some(requests), _) => say("-n", requests.to_string()),
+            (None, duration_s) => say("-d", milliseconds(duration_s.unwrap_or_default())),
+        }
+        if let Some(rate_per_s) = job.load.rate_per_s {
+            say("-r", rate_per_s.to_string());
+            let arrivals = match job.load.arrivals {
+                Some(Arrivals::Poisson) => "poisson",
+                Some(Arrivals::Constant) | None => "constant",
+            };
+            say("--arrivals", arrivals.to_owned());
+        }
+        if job.load.requests.is_none() {
+            say("--warmup", milliseconds(job.load.warmup_s));
+        }
+        say("-t", job.threads.to_string());
+        say("--expect-status", job.status.to_string());
+        say("--expect-body", format!("@{}", job.body.display()));
+        say("--seed", job.seed.to_string());
+        say("--format", "json".to_owned());
+        say("-o", job.record.display().to_string());
+        say("--events", job.events.to_string());
+        words
+    }
+
+    fn read(&self, job: &Job, finished: &Finished) -> Result<Measured, String> {
+        let failed = |what: String| match finished.stderr.trim() {
+            "" => what,
+            stderr => format!("{what}: {stderr}"),
+        };
+        if !finished.ended.code.is_some_and(|code| MEASURED.contains(&code)) {
+            return Err(failed(format!("the generator ended with {}", finished.ended)));
+        }
+        let text = fs::read_to_string(&job.record)
+            .map_err(|error| failed(format!("the generator left no record ({error})")))?;
+        let run = read_run(&text).map_err(|error| format!("the generator's record: {error}"))?;
+        Ok(Measured { run, verdicts: Vec::new() })
+    }
+}
+
+/// A length of time as a flag takes it.
+fn milliseconds(seconds: f64) -> String {
+    format!("{}ms", (seconds * 1e3).round())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_record::{Load, LoopKind};
+
+    fn job(load: Load) -> Job {
+        Job {
+            url: "http://127.0.0.1:20000/hello".into(),
+            load,
+            threads: 1,
+            status: 200,
+            body: "/tmp/body".into(),
+            seed: 7,
+            record: "/tmp/run.json".into(),
+            events: 9,
+        }
+    }
+
+    fn closed() -> Load {
+        Load {
+            name: "closed-64".into(),
+            kind: LoopKind::Closed,
+            connections: 64,
+            depth: 1,
+            rate_per_s: None,
+            arrivals: None,
+            duration_s: Some(3.0),
+            requests: None,
+            warmup_s: 1.0,
+        }
+    }
+
+    fn line(load: Load) -> String {
+        Paceline::new(vec!["paceline".into()]).command(&job(load)).join(" ")
+    }
+
+    #[test]
+    fn the_command_can_be_repeated_by_hand() {
+        let expected = "paceline run http://127.0.0.1:20000/hello -c 64 -d 3000ms --warmup 1000ms -t 1 \
+                        --expect-status 200 --expect-body @/tmp/body --seed 7 --format json -o /tmp/run.json --events 9";
+        assert_eq!(line(closed()), expected);
+    }
+
+    #[test]
+    fn every_shape_of_load_has_its_flags() {
+        let open = Load {
+            kind: LoopKind::Open,
+            rate_per_s: Some(2500.0),
+            arrivals: Some(Arrivals::Poisson),
+            ..closed()
+        };
+        assert!(line(open).contains(" -d 3000ms -r 2500 --arrivals poisson --warmup"));
+        let counted = Load { requests: Some(1000), duration_s: None, depth: 16, ..closed() };
+        let counted = line(counted);
+        assert!(counted.contains(" -c 64 --pipeline 16 -n 1000 -t 1"), "{counted}");
+    }
+}

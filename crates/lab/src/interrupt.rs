@@ -1,0 +1,56 @@
+//! Ctrl-C and termination, as a flag that everything which waits looks at.
+//!
+//! The binary listens once; the lab only asks. A second signal ends the process at once: the shepherds then stop
+//! every server by themselves.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+/// A signal handler reaches nothing but statics.
+static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+static NEVER: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+/// The exit status of an interrupted command.
+const INTERRUPTED: i32 = 130;
+
+/// Whether somebody asked this process to end.
+#[derive(Clone, Copy, Debug)]
+pub struct Interrupt(&'static Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Listens to SIGINT, SIGTERM and SIGHUP from now on.
+    ///
+    /// # Errors
+    /// When the system refuses to install a handler.
+    pub fn listen() -> io::Result<Self> {
+        // Made before any signal can come: the handler may not allocate.
+        let asked = &*ASKED;
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            crate::system::handle_signal(signal, on_signal)?;
+        }
+        Ok(Self(asked))
+    }
+
+    /// One that never comes.
+    pub fn never() -> Self {
+        Self(&NEVER)
+    }
+
+    /// Whether it has come.
+    pub fn asked(self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The flag itself, for a [`crate::Workshop`].
+    pub fn flag(self) -> Arc<AtomicBool> {
+        Arc::clone(self.0)
+    }
+}
+
+/// Does only what signal-safety(7) allows: the flag was made when listening began.
+extern "C" fn on_signal(_signal: i32) {
+    if ASKED.swap(true, Ordering::Relaxed) {
+        // SAFETY: _exit is async-signal-safe.
+        unsafe { libc::_exit(INTERRUPTED) }
+    }
+}

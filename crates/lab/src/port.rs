@@ -1,0 +1,130 @@
+//! A TCP port for a server: outside the range the kernel draws from for outgoing connections, and free.
+//!
+//! Inside that range one of the generator's own connections could take it first.
+
+use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
+
+/// Where to look below the ephemeral range: above what a machine's own services usually take.
+const LOWEST: u16 = 20_000;
+/// How many ports are tried before giving up.
+const TRIES: u64 = 200;
+/// Linux's default ephemeral range, where `/proc` does not tell.
+const DEFAULT_EPHEMERAL: (u16, u16) = (32_768, 60_999);
+
+/// A port outside the ephemeral range on which nobody listens now, from a random start.
+///
+/// # Errors
+/// When none of those tried is free.
+pub fn free_port() -> io::Result<u16> {
+    let range = candidates(ephemeral());
+    let start = RandomState::new().hash_one(std::process::id());
+    let length = u64::from(range.end - range.start);
+    // Steps that share no factor with most lengths visit ports far apart: neighbours tend to be taken together.
+    let tried =
+        (0..TRIES.min(length)).map(|step| range.start + ((start % length + step * 97) % length) as u16);
+    let mut last = io::Error::new(io::ErrorKind::AddrInUse, "no port was tried");
+    for port in tried {
+        match check_free(port) {
+            Ok(()) => return Ok(port),
+            Err(error) => last = error,
+        }
+    }
+    let what = format!("no free port found between {} and {}: {last}", range.start, range.end);
+    Err(io::Error::new(last.kind(), what))
+}
+
+/// Whether a server could listen on `port` now.
+///
+/// # Errors
+/// With the process that holds it, where that can be seen.
+pub fn check_free(port: u16) -> io::Result<()> {
+    // The standard library sets SO_REUSEADDR, so that closed connections that linger do not count.
+    match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            let by = holder(port).map(|holder| format!(" by {holder}")).unwrap_or_default();
+            Err(io::Error::new(io::ErrorKind::AddrInUse, format!("port {port} is taken{by}")))
+        }
+        Err(error) => Err(io::Error::new(error.kind(), format!("cannot listen on port {port}: {error}"))),
+    }
+}
+
+fn ephemeral() -> (u16, u16) {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut fields = text.split_ascii_whitespace().map_while(|field| field.parse().ok());
+    fields.next().zip(fields.next()).unwrap_or(DEFAULT_EPHEMERAL)
+}
+
+/// The larger of the two sides of the ephemeral range.
+fn candidates((low, high): (u16, u16)) -> Range<u16> {
+    let below = LOWEST.min(low.saturating_sub(1000)).max(1024)..low;
+    let above = high.saturating_add(1)..u16::MAX;
+    let length = |range: &Range<u16>| range.end.saturating_sub(range.start);
+    match (length(&below), length(&above)) {
+        // A range that leaves nothing out leaves no choice either.
+        (0, 0) => LOWEST..u16::MAX,
+        (b, a) if b >= a => below,
+        _ => above,
+    }
+}
+
+/// Who listens on a port, as `name (process 7)`, where `/proc` lets us see.
+fn holder(port: u16) -> Option<String> {
+    let inode = ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|table| {
+        let table = fs::read_to_string(table).ok()?;
+        table.lines().find_map(|line| listening_inode(line, port)).map(str::to_owned)
+    })?;
+    let socket = format!("socket:[{inode}]");
+    let processes = fs::read_dir("/proc").ok()?.flatten();
+    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let pid = pids.find(|pid| {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        open.filter_map(|fd| fs::read_link(fd.path()).ok()).any(|link| link.as_os_str() == socket.as_str())
+    })?;
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(format!("{} (process {pid})", name.trim()))
+}
+
+/// The socket's inode, if the line of `/proc/net/tcp` is a listener on that port: proc_pid_net(5).
+fn listening_inode(line: &str, port: u16) -> Option<&str> {
+    const LISTEN: &str = "0A";
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let local = fields.get(1)?.rsplit_once(':')?.1;
+    let listens = u16::from_str_radix(local, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
+    listens.then(|| fields.get(9).copied()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_lie_outside_the_ephemeral_range() {
+        assert_eq!(candidates((32_768, 60_999)), 20_000..32_768);
+        assert_eq!(candidates((1024, 40_000)), 40_001..65_535);
+        assert_eq!(candidates((1024, 65_535)), 20_000..65_535);
+        let (low, high) = ephemeral();
+        let port = free_port().unwrap();
+        assert!(port < low || port > high, "{port} is inside {low}-{high}");
+    }
+
+    #[test]
+    fn a_taken_port_names_its_holder() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let message = check_free(listener.local_addr().unwrap().port()).unwrap_err().to_string();
+        assert!(message.ends_with(&format!("(process {})", std::process::id())), "{message}");
+    }
+
+    #[test]
+    fn a_listener_is_told_from_a_connection() {
+        let line =
+            "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 4711 1 0";
+        assert_eq!(listening_inode(line, 8080), Some("4711"));
+        assert_eq!(listening_inode(line, 8081), None);
+        assert_eq!(listening_inode(&line.replace(" 0A ", " 01 "), 8080), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! A small strict HTTP/1.1 client for asking a server one thing at a time: readiness and validation.
+//!
+//! Blocking, on the standard library alone, and deliberately not the engine's codec: what validates a server and what
+//! loads it should not share a mistake. It never measures more than how long a start took.
+
+mod reader;
+
+use crate::Interrupt;
+use reader::Reader;
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// How long one read may block before the deadline and Ctrl-C are looked at.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// How long an answer may take, and what may end the wait earlier.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// When it is over.
+    pub deadline: Instant,
+    /// Ctrl-C.
+    pub interrupt: Interrupt,
+}
+
+impl Patience {
+    /// From now on for `limit`.
+    pub fn of(limit: Duration, interrupt: Interrupt) -> Self {
+        Self { deadline: Instant::now() + limit, interrupt }
+    }
+
+    /// An error once it is over.
+    pub fn check(&self) -> Result<(), Trouble> {
+        if self.interrupt.asked() {
+            Err(Trouble::Interrupted)
+        } else if Instant::now() >= self.deadline {
+            Err(Trouble::TimedOut)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// Nobody listens, or the connection was refused.
+    #[error("cannot connect: {0}")]
+    Connect(#[source] std::io::Error),
+    /// The connection broke.
+    #[error("the connection broke: {0}")]
+    Io(#[source] std::io::Error),
+    /// No complete answer in time.
+    #[error("no complete answer in time")]
+    TimedOut,
+    /// The connection was closed before the answer was whole.
+    #[error("the connection was closed {0}")]
+    Closed(String),
+    /// What came back breaks HTTP's rules.
+    #[error("not an HTTP/1.1 answer: {0}")]
+    NotHttp(String),
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// A complete answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The headers, names in small letters, in order.
+    pub headers: Vec<(String, String)>,
+    /// The body, framing removed.
+    pub body: Vec<u8>,
+    /// Whether the connection may carry another request.
+    pub keeps_alive: bool,
+}
+
+impl Answer {
+    /// The first header of that name, given in small letters.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// How to ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// The path with its query.
+    pub path: &'a str,
+    /// `HTTP/1.1`, or `HTTP/1.0` with keep-alive asked for.
+    pub http10: bool,
+}
+
+impl<'a> Question<'a> {
+    /// An ordinary request.
+    pub fn new(method: &'a str, path: &'a str) -> Self {
+        Self { method, path, http10: false }
+    }
+
+    fn text(&self, host: SocketAddr) -> String {
+        let (version, keep) = if self.http10 { ("1.0", "Connection: keep-alive\r\n") } else { ("1.1", "") };
+        format!("{} {} HTTP/{version}\r\nHost: {host}\r\n{keep}\r\n", self.method, self.path)
+    }
+}
+
+/// One connection to a server.
+pub struct Connection {
+    stream: TcpStream,
+    address: SocketAddr,
+    patience: Patience,
+    reader: Reader,
+}
+
+impl Connection {
+    /// Connects.
+    ///
+    /// # Errors
+    /// [`Trouble::Connect`] when nobody listens.
+    pub fn open(address: SocketAddr, patience: Patience) -> Result<Self, Trouble> {
+        patience.check()?;
+        let limit = patience.deadline.saturating_duration_since(Instant::now()).max(SLICE);
+        let stream = TcpStream::connect_timeout(&address, limit).map_err(Trouble::Connect)?;
+        stream.set_read_timeout(Some(SLICE)).map_err(Trouble::Io)?;
+        stream.set_nodelay(true).map_err(Trouble::Io)?;
+        Ok(Self { stream, address, patience, reader: Reader::default() })
+    }
+
+    /// Sends one request and reads its answer.
+    ///
+    /// # Errors
+    /// [`Trouble`], with what is wrong.
+    pub fn ask(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
+        self.ask_ahead(&[question]).map(|mut answers| answers.remove(0))
+    }
+
+    /// Sends all requests at once, then reads an answer to each.
+    ///
+    /// # Errors
+    /// [`Trouble`], with what is wrong.
+    pub fn ask_ahead(&mut self, questions: &[Question<'_>]) -> Result<Vec<Answer>, Trouble> {
+        let text: String = questions.iter().map(|question| question.text(self.address)).collect();
+        self.stream.write_all(text.as_bytes()).map_err(Trouble::Io)?;
+        let answers = questions
+            .iter()
+            .map(|question| self.reader.answer(&mut self.stream, question, &self.patience))
+            .collect::<Result<Vec<Answer>, Trouble>>()?;
+        self.reader.nothing_left()?;
+        Ok(answers)
+    }
+}
+
+/// Asks one thing on a connection of its own.
+///
+/// # Errors
+/// [`Trouble`], with what is wrong.
+pub fn ask(address: SocketAddr, question: Question<'_>, patience: Patience) -> Result<Answer, Trouble> {
+    Connection::open(address, patience)?.ask(question)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! Reads one answer off a stream: head, then body by RFC 9112's rules on its length, strictly.
+//!
+//! Strict, because a server that breaks a rule here would be measured for something else than it claims.
+
+use super::{Answer, Patience, Question, Trouble};
+use std::io::{self, Read};
+
+/// The longest head: what common servers and proxies allow at most.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// The longest body a workload may have here; validation holds it in memory.
+const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Bytes read and not yet used.
+#[derive(Default)]
+pub struct Reader {
+    buffer: Vec<u8>,
+}
+
+/// How a body's end is told: RFC 9112, section 6.3.
+enum Framing {
+    Length(usize),
+    Chunked,
+    UntilClose,
+}
+
+impl Reader {
+    /// Reads the answer to `question`; interim answers (1xx) are passed over.
+    pub fn answer(
+        &mut self,
+        stream: &mut impl Read,
+        question: &Question<'_>,
+        patience: &Patience,
+    ) -> Result<Answer, Trouble> {
+        let mut source = Source { stream, patience };
+        loop {
+            let head = Head::parse(&self.head(&mut source)?)?;
+            if (100..200).contains(&head.status) {
+                continue;
+            }
+            let framing = head.framing(question.method)?;
+            let keeps_alive = head.keeps_alive() && !matches!(framing, Framing::UntilClose);
+            let body = match framing {
+                Framing::Length(length) => self.exactly(length, &mut source)?,
+                Framing::Chunked => self.chunks(&mut source)?,
+                Framing::UntilClose => self.until_close(&mut source)?,
+            };
+            return Ok(Answer { status: head.status, headers: head.headers, body, keeps_alive });
+        }
+    }
+
+    /// An error when bytes came that belong to no answer.
+    pub fn nothing_left(&self) -> Result<(), Trouble> {
+        match self.buffer.len() {
+            0 => Ok(()),
+            surplus => Err(Trouble::NotHttp(format!("{surplus} bytes follow the end of the body"))),
+        }
+    }
+
+    fn head(&mut self, source: &mut Source<'_, impl Read>) -> Result<String, Trouble> {
+        loop {
+            if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
+                let head: Vec<u8> = self.buffer.drain(..end + 4).collect();
+                let text = String::from_utf8(head).map_err(|_| not_http("its head is not text"))?;
+                return Ok(text);
+            }
+            if self.buffer.len() > HEAD_BYTES_MAX {
+                return Err(not_http(format!("its head is longer than {HEAD_BYTES_MAX} bytes")));
+            }
+            if source.fill(&mut self.buffer)? == 0 {
+                let after = format!("after {} bytes, before a complete head", self.buffer.len());
+                return Err(Trouble::Closed(after));
+            }
+        }
+    }
+
+    fn exactly(&mut self, length: usize, source: &mut Source<'_, impl Read>) -> Result<Vec<u8>, Trouble> {
+        within_limit(length)?;
+        while self.buffer.len() < length {
+            if source.fill(&mut self.buffer)? == 0 {
+                return Err(Trouble::Closed(format!("after {} of {length} bytes", self.buffer.len())));
+            }
+        }
+        Ok(self.buffer.drain(..length).collect())
+    }
+
+    fn until_close(&mut self, source: &mut Source<'_, impl Read>) -> Result<Vec<u8>, Trouble> {
+        while source.fill(&mut self.buffer)? > 0 {
+            within_limit(self.buffer.len())?;
+        }
+        Ok(std::mem::take(&mut self.buffer))
+    }
+
+    /// RFC 9112, section 7.1. Trailers are read and left out.
+    fn chunks(&mut self, source: &mut Source<'_, impl Read>) -> Result<Vec<u8>, Trouble> {
+        let mut body = Vec::new();
+        loop {
+            let line = self.line(source)?;
+            let digits = line.split(';').next().unwrap_or_default().trim_end();
+            let length = usize::from_str_radix(digits, 16)
+                .map_err(|_| not_http(format!("a chunk begins with {line:?} instead of its length")))?;
+            if length == 0 {
+                while !self.line(source)?.is_empty() {}
+                return Ok(body);
+            }
+            within_limit(body.len().saturating_add(length))?;
+            body.extend(self.exactly(length, source)?);
+            if !self.line(source)?.is_empty() {
+                return Err(not_http(format!("a chunk is longer than its announced {length} bytes")));
+            }
+        }
+    }
+
+    fn line(&mut self, source: &mut Source<'_, impl Read>) -> Result<String, Trouble> {
+        loop {
+            if let Some(end) = find(&self.buffer, b"\r\n") {
+                let line: Vec<u8> = self.buffer.drain(..end + 2).take(end).collect();
+                return String::from_utf8(line).map_err(|_| not_http("a chunk's length is not text"));
+            }
+            if self.buffer.len() > HEAD_BYTES_MAX {
+                return Err(not_http("a chunk's length never ends"));
+            }
+            if source.fill(&mut self.buffer)? == 0 {
+                return Err(Trouble::Closed("inside a chunked body".to_owned()));
+            }
+        }
+    }
+}
+
+/// The stream with its patience.
+struct Source<'a, S> {
+    stream: &'a mut S,
+    patience: &'a Patience,
+}
+
+impl<S: Read> Source<'_, S> {
+    /// Appends what comes next; 0 at the end.
+    fn fill(&mut self, buffer: &mut Vec<u8>) -> Result<usize, Trouble> {
+        let mut chunk = [0; 16 * 1024];
+        loop {
+            match self.stream.read(&mut chunk) {
+                Ok(length) => {
+                    buffer.extend_from_slice(&chunk[..length]);
+                    return Ok(length);
+                }
+                Err(error) if is_slice_over(&error) => self.patience.check()?,
+                Err(error) => return Err(Trouble::Io(error)),
+            }
+        }
+    }
+}
+
+fn is_slice_over(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+}
+
+/// A parsed head.
+struct Head {
+    minor: u8,
+    status: u16,
+    headers: Vec<(String, String)>,
+}
+
+impl Head {
+    fn parse(text: &str) -> Result<Head, Trouble> {
+        let mut lines = text.trim_end_matches("\r\n").split("\r\n");
+        let first = lines.next().unwrap_or_default();
+        let (minor, status) = status_line(first).ok_or_else(|| {
+            not_http(format!("it begins with {:?}", first.chars().take(60).collect::<String>()))
+        })?;
+        let headers = lines.map(header).collect::<Result<_, _>>()?;
+        Ok(Head { minor, status, headers })
+    }
+
+    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.headers.iter().filter(move |(known, _)| known == name);
+        named.flat_map(|(_, value)| value.split(',').map(str::trim))
+    }
+
+    fn keeps_alive(&self) -> bool {
+        let says = |wanted| self.values("connection").any(|value| value.eq_ignore_ascii_case(wanted));
+        if self.minor == 0 { says("keep-alive") } else { !says("close") }
+    }
+
+    fn framing(&self, method: &str) -> Result<Framing, Trouble> {
+        if method == "HEAD" || matches!(self.status, 204 | 304) {
+            return Ok(Framing::Length(0));
+        }
+        let lengths: Vec<&str> = self.values("content-length").collect();
+        if let Some(coding) = self.values("transfer-encoding").last() {
+            return match (coding.eq_ignore_ascii_case("chunked"), lengths.is_empty()) {
+                (true, true) => Ok(Framing::Chunked),
+                (false, _) => Ok(Framing::UntilClose),
+                (true, false) => Err(not_http("it has both content-length and transfer-encoding")),
+            };
+        }
+        let Some(first) = lengths.first() else { return Ok(Framing::UntilClose) };
+        let wrong = || not_http(format!("its content-length is {:?}", lengths.join(", ")));
+        // Digits alone: `parse` would take a plus sign.
+        if lengths.iter().any(|length| length != first) || !first.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(wrong());
+        }
+        first.parse().map(Framing::Length).map_err(|_| wrong())
+    }
+}
+
+fn status_line(line: &str) -> Option<(u8, u16)> {
+    let rest = line.strip_prefix("HTTP/1.")?;
+    let (minor, rest) = rest.split_once(' ')?;
+    let code = rest.split(' ').next().filter(|code| code.len() == 3)?;
+    let status = code.parse().ok().filter(|status| (100..=999).contains(status))?;
+    Some((minor.parse().ok().filter(|minor| *minor <= 1)?, status))
+}
+
+fn header(line: &str) -> Result<(String, String), Trouble> {
+    let (name, value) =
+        line.split_once(':').ok_or_else(|| not_http(format!("a header line has no colon: {line:?}")))?;
+    if name.is_empty() || name.contains([' ', '\t']) {
+        return Err(not_http(format!("a header's name has spaces: {line:?}")));
+    }
+    Ok((name.to_ascii_lowercase(), value.trim().to_owned()))
+}
+
+fn within_limit(length: usize) -> Result<(), Trouble> {
+    if length > BODY_BYTES_MAX {
+        return Err(not_http(format!("its body is longer than {BODY_BYTES_MAX} bytes")));
+    }
+    Ok(())
+}
+
+fn not_http(what: impl Into<String>) -> Trouble {
+    Trouble::NotHttp(what.into())
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|window| window == wanted)
+}

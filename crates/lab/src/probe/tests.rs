@@ -1,0 +1,85 @@
+use super::*;
+use std::io::{Cursor, Read};
+
+/// Reads an answer that comes in pieces of `step` bytes.
+fn read_in(text: &str, step: u64, method: &str) -> Result<Answer, Trouble> {
+    struct Steps(Cursor<Vec<u8>>, u64);
+    impl Read for Steps {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            Read::by_ref(&mut self.0).take(self.1).read(buffer)
+        }
+    }
+    let mut stream = Steps(Cursor::new(text.as_bytes().to_vec()), step);
+    let mut reader = Reader::default();
+    let patience = Patience::of(Duration::from_secs(60), Interrupt::never());
+    let answer = reader.answer(&mut stream, &Question::new(method, "/"), &patience)?;
+    reader.nothing_left()?;
+    Ok(answer)
+}
+
+fn body_of(text: &str) -> Result<(u16, String, bool), String> {
+    let whole = read_in(text, 1 << 20, "GET").map_err(|trouble| trouble.to_string());
+    let byte_by_byte = read_in(text, 1, "GET").map_err(|trouble| trouble.to_string());
+    if !text.contains("surplus") {
+        assert_eq!(whole, byte_by_byte, "the size of the pieces makes a difference");
+    }
+    whole.map(|answer| (answer.status, String::from_utf8(answer.body).unwrap(), answer.keeps_alive))
+}
+
+#[test]
+fn every_framing_is_read() {
+    let table = [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", (200, "abc", true)),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc", (200, "abc", false)),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", (200, "", false)),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: Keep-Alive\r\n\r\n", (200, "", true)),
+        ("HTTP/1.1 404 \r\n\r\nuntil close", (404, "until close", false)),
+        ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", (204, "", true)),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nT: x\r\n\r\n",
+            (200, "abc", true),
+        ),
+    ];
+    for (text, (status, body, keeps_alive)) in table {
+        assert_eq!(body_of(text), Ok((status, body.to_owned(), keeps_alive)), "{text}");
+    }
+}
+
+#[test]
+fn a_head_has_no_body() {
+    let answer = read_in("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", 1, "HEAD").unwrap();
+    assert_eq!((answer.body.len(), answer.header("content-length")), (0, Some("3")));
+}
+
+#[test]
+fn what_breaks_the_rules_is_told() {
+    let table = [
+        ("SSH-2.0-OpenSSH\r\n\r\n", "begins with \"SSH-2.0-OpenSSH\""),
+        ("HTTP/2.0 200 OK\r\n\r\n", "begins with"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", "closed after 3 of 5 bytes"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc surplus", "10 bytes follow the end"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\na", "content-length is \"+1\""),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na", "\"1, 2\""),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "both"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "instead of its length"),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n",
+            "longer than its announced",
+        ),
+        ("HTTP/1.1 200 OK\r\nNo colon\r\n\r\n", "no colon"),
+        ("HTTP/1.1 200 OK\r\nSpace : x\r\n\r\n", "spaces"),
+        ("HTTP/1.1 200", "before a complete head"),
+        ("", "after 0 bytes"),
+    ];
+    for (text, part) in table {
+        let message = body_of(text).expect_err(text);
+        assert!(message.contains(part), "{text:?} gives {message:?}, which lacks {part:?}");
+    }
+}
+
+#[test]
+fn an_endless_head_is_given_up() {
+    let text = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(100_000));
+    let message = read_in(&text, 4096, "GET").expect_err("endless").to_string();
+    assert!(message.contains("longer than 65536 bytes"), "{message}");
+}
