@@ -6,8 +6,7 @@ use paceline_http::{
 
 use crate::observe::{events, kinds, line};
 
-/// Rows of (request method, bytes up to the close, what is told). In the bytes, a line may end in LF alone in the source;
-/// rows that mean LF alone say so.
+/// Rows of (request method, bytes up to the close, what is told of them); pieces must change nothing.
 fn check(rows: &[(Method, &str, &str)]) {
     for &(method, text, expected) in rows {
         let bytes = text.as_bytes();
