@@ -86,6 +86,8 @@ pub enum LabError {
         log: PathBuf,
         /// The end of what it printed.
         tail: String,
+        /// Packages of its manifest that are not installed: often why it failed, seldom said by what it printed.
+        absent_packages: Vec<String>,
     },
     /// A version command that printed nothing: no version, no measurement.
     #[error(
@@ -131,6 +133,10 @@ impl LabError {
     /// What to do about it, where the message does not say so itself.
     pub fn hint(&self) -> Option<String> {
         match self {
+            LabError::Command { absent_packages, .. } if !absent_packages.is_empty() => Some(format!(
+                "packages of its manifest are not installed: sudo apt-get install {}",
+                absent_packages.join(" ")
+            )),
             LabError::NotSetUp { server, .. } => Some(format!("paceline lab setup {server}")),
             LabError::NoTree { .. } => Some("name the folders with --servers-dir and --workloads-dir".into()),
             LabError::Unknown { kind: "server", .. } => Some("`paceline lab list` shows every server".into()),

@@ -4,6 +4,7 @@
 //! expanded here, and only from these names.
 
 use crate::nearest;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -41,18 +42,20 @@ impl Variables {
         pairs
     }
 
+    /// As [`Variables::pairs`], as text, which they are: `Places` takes no path that is not UTF-8.
+    pub(crate) fn texts(&self) -> BTreeMap<String, String> {
+        let text = |(name, value): (&str, OsString)| (name.to_owned(), value.to_string_lossy().into_owned());
+        self.pairs().into_iter().map(text).collect()
+    }
+
     /// `value` with each `$NAME` or `${NAME}` replaced; `$$` stands for a dollar sign. A name that is not a variable,
     /// which [`check`] finds when a manifest is read, expands to nothing.
     pub fn expand(&self, value: &str) -> String {
-        let pairs = self.pairs();
+        let texts = self.texts();
         pieces(value)
             .map(|piece| match piece {
                 Piece::Text(text) => text.to_owned(),
-                Piece::Variable(name) => pairs
-                    .iter()
-                    .find(|(known, _)| *known == name)
-                    .map(|(_, value)| value.to_string_lossy().into_owned())
-                    .unwrap_or_default(),
+                Piece::Variable(name) => texts.get(name).cloned().unwrap_or_default(),
             })
             .collect()
     }

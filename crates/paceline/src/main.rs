@@ -3,6 +3,7 @@
 mod commands;
 mod exit;
 mod moment;
+mod places;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -8,7 +8,7 @@ mod places;
 pub use places::{PlaceFlags, Places};
 
 use crate::manifest::MANIFEST_FILE;
-use crate::{LabError, Manifest, Plan, Workload, nearest};
+use crate::{LabError, Manifest, Plan, Select, Workload, nearest};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -116,6 +116,25 @@ impl Catalogue {
         }
         let ids = self.servers.iter().map(|server| server.id.as_str());
         Err(LabError::Unknown { kind: "server", name: id.into(), nearest: nearest(id, ids).map(Into::into) })
+    }
+
+    /// The servers that `names` mean, ids or patterns such as `go-*`, each once.
+    ///
+    /// # Errors
+    /// As [`Catalogue::server`]; [`LabError::Unknown`] also for a pattern that fits none.
+    pub fn servers_named(&self, names: &[String]) -> Result<Vec<Arc<Manifest>>, LabError> {
+        let mut meant: Vec<Arc<Manifest>> = Vec::new();
+        for name in names {
+            let select = Select { servers: vec![name.clone()], ..Select::default() };
+            let mut fitting: Vec<_> =
+                self.servers.iter().filter(|server| select.admits(server)).cloned().collect();
+            if fitting.is_empty() {
+                fitting.push(self.server(name)?);
+            }
+            fitting.retain(|server| !meant.iter().any(|known| known.id == server.id));
+            meant.append(&mut fitting);
+        }
+        Ok(meant)
     }
 
     /// The workload of that name (not a case's address).

@@ -77,7 +77,18 @@ impl Places {
             (None, Some(tree)) if tree.installed => home_state(here),
             _ => servers_dir.parent().unwrap_or(here).join(".paceline"),
         };
-        Ok(Self { servers_dir, workloads_dir, plans_dir, state_dir })
+        Self { servers_dir, workloads_dir, plans_dir, state_dir }.speakable()
+    }
+
+    /// Servers' commands are told these paths, and a manifest's `env` holds text only.
+    fn speakable(self) -> Result<Self, LabError> {
+        for path in [&self.servers_dir, &self.workloads_dir, &self.plans_dir, &self.state_dir] {
+            if path.to_str().is_none() {
+                let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path is not UTF-8");
+                return Err(LabError::File { action: "use", path: path.clone(), source });
+            }
+        }
+        Ok(self)
     }
 }
 

@@ -1,0 +1,138 @@
+//! Runs one command of a server to its end under `sh -c`: with a time limit, its output kept in a bounded log,
+//! stoppable, and under a shepherd, so that nothing of it is left whatever ends it or us.
+
+use crate::error::seconds;
+use crate::shepherd::{Ended, Guard, Order, Output, Shepherd};
+use crate::{Interrupt, LabError};
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often a running command is asked for its end, and a person for theirs.
+const TICK: Duration = Duration::from_millis(50);
+/// How long a command has to end after SIGTERM, in milliseconds.
+const STOP_LIMIT_MS: u64 = 2_000;
+/// How much of a log's beginning and of its end is kept.
+const LOG_BYTES: u64 = 512 * 1024;
+/// How much of standard output is handed back; a version is a few lines.
+const PRINTED_BYTES: u64 = 16 * 1024;
+/// How many lines of a log an error shows.
+const TAIL_LINES: usize = 20;
+
+/// One command to run.
+pub(super) struct Step<'a> {
+    /// Whose it is.
+    pub server: &'a str,
+    /// Which of its commands: "build".
+    pub name: &'static str,
+    /// The command.
+    pub command: &'a str,
+    /// Where it runs.
+    pub folder: &'a Path,
+    /// Added to the inherited environment.
+    pub environment: BTreeMap<String, String>,
+    /// Where its output goes, made anew.
+    pub log: PathBuf,
+    /// Where its standard output goes, should it not go to the log.
+    pub printed: Option<PathBuf>,
+    /// How long it may take.
+    pub limit: Duration,
+}
+
+/// Runs `step` under `shepherd` (the command that starts one) to its success, and tells how long it took. Whatever
+/// the end, no process of it is left.
+pub(super) fn run(step: &Step<'_>, shepherd: &[String], interrupt: Interrupt) -> Result<Duration, LabError> {
+    let error = |source| LabError::Spawn { command: step.command.into(), source };
+    let begun = Instant::now();
+    let mut running = Shepherd::start(shepherd, &order(step)).map_err(error)?;
+    let end = wait(step, &mut running, begun, interrupt);
+    let elapsed = begun.elapsed();
+    // Also what a command that ended by itself left running: a build daemon would eat the CPU that is measured next.
+    running.stop().map_err(error)?;
+    match end {
+        End::ByItself(Ended { code: Some(0), .. }) => Ok(elapsed),
+        End::ByItself(ended) => Err(failure(step, format!("ended with {ended}"))),
+        End::Late => {
+            Err(failure(step, format!("was not done within {}, and was ended", seconds(step.limit))))
+        }
+        End::Lost => Err(failure(step, "was lost: its shepherd was killed".into())),
+        End::Interrupted => Err(LabError::Interrupted),
+    }
+}
+
+/// The first `PRINTED_BYTES` of a file that a command printed into.
+pub(super) fn printed(path: &Path) -> Result<String, LabError> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(PRINTED_BYTES).read_to_end(&mut bytes))
+        .map_err(|source| LabError::File { action: "read", path: path.into(), source })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Why the waiting is over.
+enum End {
+    ByItself(Ended),
+    Late,
+    Lost,
+    Interrupted,
+}
+
+fn order(step: &Step<'_>) -> Order {
+    let path = step.log.clone();
+    let output = match &step.printed {
+        Some(stdout) => Output::Files { stdout: stdout.clone(), stderr: path },
+        None => Output::Bounded { path, head_bytes: LOG_BYTES, tail_bytes: LOG_BYTES },
+    };
+    Order {
+        command: vec!["sh".into(), "-c".into(), step.command.into()],
+        folder: step.folder.into(),
+        env: step.environment.clone(),
+        cores: Vec::new(),
+        output,
+        groups: Vec::new(),
+        // A package's scripts and a build's tools may expect the system's own process ids.
+        guard: Guard::Subreaper,
+        stop_limit_ms: STOP_LIMIT_MS,
+        inherit: None,
+    }
+}
+
+fn wait(step: &Step<'_>, running: &mut Shepherd, begun: Instant, interrupt: Interrupt) -> End {
+    loop {
+        let asked = Instant::now();
+        if let Some(ended) = running.wait_ended(TICK) {
+            return End::ByItself(ended);
+        }
+        // No report, and no wait for one: nobody is left to report.
+        if asked.elapsed() < TICK / 2 {
+            return End::Lost;
+        }
+        if interrupt.asked() {
+            return End::Interrupted;
+        }
+        if begun.elapsed() > step.limit {
+            return End::Late;
+        }
+    }
+}
+
+fn failure(step: &Step<'_>, how: String) -> LabError {
+    LabError::Command {
+        server: step.server.into(),
+        step: step.name,
+        how,
+        command: step.command.into(),
+        log: step.log.clone(),
+        tail: tail(&step.log),
+        absent_packages: Vec::new(),
+    }
+}
+
+/// The last lines of a log; nothing if it cannot be read, since what failed is the command.
+fn tail(log: &Path) -> String {
+    let text =
+        std::fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+}

@@ -1,0 +1,76 @@
+//! What a set-up or a build was made from, as a SHA-256: the folder's files, the command and the tools' versions.
+//!
+//! Of `server.toml` only the commands count: a new tag or a corrected name makes nothing anew.
+
+use super::Workshop;
+use crate::manifest::MANIFEST_FILE;
+use crate::{LabError, Manifest};
+use sha2::{Digest as _, Sha256};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Folders that tools leave behind in a source folder; nothing is made from them.
+const LEFT_BEHIND: [&str; 4] = [".git", "__pycache__", "node_modules", "target"];
+
+/// What a server's set-up and build would be made from now.
+pub(super) struct Fingerprints {
+    pub setup: String,
+    pub build: String,
+}
+
+impl Workshop {
+    pub(super) fn fingerprints(&self, server: &Manifest) -> Result<Fingerprints, LabError> {
+        let mut inputs = Sha256::new();
+        add_folder(&mut inputs, &server.folder, &server.folder)?;
+        for need in &server.needs {
+            add(&mut inputs, need.as_bytes());
+            add(&mut inputs, self.toolbox.version(need).as_bytes());
+        }
+        let setup_command = server.setup.as_ref().map_or("", |setup| &setup.command);
+        let with = |command: &str| {
+            let mut digest = inputs.clone();
+            add(&mut digest, command.as_bytes());
+            digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        };
+        Ok(Fingerprints {
+            setup: with(setup_command),
+            build: with(server.build.as_deref().unwrap_or_default()),
+        })
+    }
+}
+
+/// Adds `bytes` with their length before them, so that no two lists of inputs run into the same bytes.
+fn add(digest: &mut Sha256, bytes: &[u8]) {
+    digest.update((bytes.len() as u64).to_le_bytes());
+    digest.update(bytes);
+}
+
+fn add_folder(digest: &mut Sha256, root: &Path, folder: &Path) -> Result<(), LabError> {
+    let error = |source| LabError::File { action: "read", path: folder.into(), source };
+    let mut entries: Vec<_> = std::fs::read_dir(folder).and_then(Iterator::collect).map_err(error)?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let (path, kind) = (entry.path(), entry.file_type().map_err(error)?);
+        if kind.is_dir() {
+            let name = entry.file_name();
+            if !LEFT_BEHIND.iter().any(|left| name == *left) {
+                add_folder(digest, root, &path)?;
+            }
+        } else if path != root.join(MANIFEST_FILE) {
+            add(digest, path.strip_prefix(root).unwrap_or(&path).as_os_str().as_bytes());
+            add_file(digest, &path, kind.is_symlink())?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds what a file holds; of a link, where it leads.
+fn add_file(digest: &mut Sha256, path: &Path, is_link: bool) -> Result<(), LabError> {
+    let content = if is_link {
+        std::fs::read_link(path).map(|target| target.into_os_string().as_bytes().to_vec())
+    } else {
+        std::fs::read(path)
+    };
+    add(digest, &content.map_err(|source| LabError::File { action: "read", path: path.into(), source })?);
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! The workshop: takes a server from its source folder to something that can be launched, and keeps what it made.
+//!
+//! Everything lands in `<state dir>/build/<server id>/`, which the server's commands know as `PACELINE_BUILD`; the
+//! workshop's own stamps, logs and lock are in `.paceline/` within it, so that removing the folder starts afresh. A
+//! stamp is written only after success and names what it was made from. Launching is not done here.
+
+mod build;
+mod command;
+mod fingerprint;
+mod lock;
+mod packages;
+mod setup;
+mod stamp;
+mod tools;
+
+pub use setup::{ServerSetup, SetupPlan};
+
+use crate::{Interrupt, LabError, Manifest, Places, Variables};
+use command::Step;
+use std::path::PathBuf;
+use std::time::Duration;
+use tools::Toolbox;
+
+/// How long a set-up or a build may take: twenty minutes, four times the slowest of `servers/` on two cores.
+const MAKE_LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// How long a version command may take; a virtual machine's takes a second.
+const VERSION_LIMIT: Duration = Duration::from_secs(60);
+
+/// Where a server is on its way to a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Programs or files its manifest needs are missing.
+    Lacking(Vec<String>),
+    /// Its private environment was never fetched.
+    NotSetUp,
+    /// It was never built.
+    NotBuilt,
+    /// Something it was made from has changed since.
+    Stale,
+    /// It can be launched.
+    Ready,
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            State::Lacking(missing) => write!(f, "not set up: lacks {}", missing.join(", ")),
+            State::NotSetUp => f.write_str("not set up"),
+            State::NotBuilt => f.write_str("not built"),
+            State::Stale => f.write_str("stale"),
+            State::Ready => f.write_str("ready"),
+        }
+    }
+}
+
+/// How a step went that is skipped when there is nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// Nothing has changed since the last time, or there is nothing to do.
+    Already,
+    /// Done now; how long it took.
+    Now(Duration),
+}
+
+/// Takes servers from source to launch.
+pub struct Workshop {
+    state_dir: PathBuf,
+    workloads_dir: PathBuf,
+    shepherd: Vec<String>,
+    interrupt: Interrupt,
+    toolbox: Toolbox,
+    notice: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+impl Workshop {
+    /// A workshop that keeps what it makes in `places`' state folder. `shepherd` is the command that starts a shepherd
+    /// (`paceline shepherd`), under which every command runs. When `interrupt` comes, what is running is ended with
+    /// all its processes and the call answers [`LabError::Interrupted`].
+    pub fn new(places: &Places, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
+        Self {
+            state_dir: places.state_dir.clone(),
+            workloads_dir: places.workloads_dir.clone(),
+            shepherd,
+            interrupt,
+            toolbox: Toolbox::default(),
+            notice: Box::new(|_| {}),
+        }
+    }
+
+    /// Has `notice` told what a person waits for, should that not be the step itself.
+    #[must_use]
+    pub fn with_notice(mut self, notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.notice = Box::new(notice);
+        self
+    }
+
+    /// `PACELINE_BUILD` of a server. It need not exist yet.
+    pub fn build_dir(&self, server: &Manifest) -> PathBuf {
+        self.state_dir.join("build").join(&server.id)
+    }
+
+    /// What a launch of `server` on `port` with `cores` cores is given.
+    pub fn variables(&self, server: &Manifest, port: u16, cores: u32) -> Variables {
+        Variables { port: Some(port), cores, ..self.making(server) }
+    }
+
+    /// What a set-up, build or version command is given: no port, and all the cores there are.
+    fn making(&self, server: &Manifest) -> Variables {
+        Variables {
+            port: None,
+            host: "127.0.0.1".into(),
+            build: self.build_dir(server),
+            cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+            workloads: self.workloads_dir.clone(),
+        }
+    }
+
+    /// Where `server` is on its way to a launch.
+    ///
+    /// # Errors
+    /// [`LabError::File`] when its folder cannot be read.
+    pub fn state(&self, server: &Manifest) -> Result<State, LabError> {
+        let missing = self.toolbox.missing(&server.needs);
+        if !missing.is_empty() {
+            return Ok(State::Lacking(missing));
+        }
+        let wanted = self.fingerprints(server)?;
+        let (set_up, built) = (self.stamp(server, "setup"), self.stamp(server, "build"));
+        Ok(match (&server.setup, &server.build) {
+            (Some(_), _) if set_up.is_none() => State::NotSetUp,
+            (_, Some(_)) if built.is_none() => State::NotBuilt,
+            (Some(_), _) if set_up != Some(wanted.setup) => State::Stale,
+            (_, Some(_)) if built != Some(wanted.build) => State::Stale,
+            _ => State::Ready,
+        })
+    }
+
+    /// What the version command prints: the receipt of what is measured. Its standard error does not count.
+    ///
+    /// # Errors
+    /// [`LabError::NoVersion`] when it prints nothing, [`LabError::Command`] when it fails.
+    pub fn versions(&self, server: &Manifest) -> Result<String, LabError> {
+        let file = self.keep_dir(server).join("version.txt");
+        let step = self.step(server, "version", &server.version, VERSION_LIMIT)?;
+        self.run(&Step { printed: Some(file.clone()), ..step }, server)?;
+        let printed = command::printed(&file)?.trim().to_owned();
+        if printed.is_empty() {
+            return Err(LabError::NoVersion { server: server.id.clone(), command: server.version.clone() });
+        }
+        Ok(printed)
+    }
+
+    fn step<'a>(
+        &self,
+        server: &'a Manifest,
+        name: &'static str,
+        command: &'a str,
+        limit: Duration,
+    ) -> Result<Step<'a>, LabError> {
+        let keep = self.keep_dir(server);
+        std::fs::create_dir_all(&keep).map_err(|source| LabError::File {
+            action: "create",
+            path: keep.clone(),
+            source,
+        })?;
+        Ok(Step {
+            server: &server.id,
+            name,
+            command,
+            folder: &server.folder,
+            environment: self.making(server).texts(),
+            log: keep.join(format!("{name}.log")),
+            printed: None,
+            limit,
+        })
+    }
+
+    /// Runs a step of `server`; a failure names the packages of its manifest that are not installed.
+    fn run(&self, step: &Step<'_>, server: &Manifest) -> Result<Duration, LabError> {
+        let mut outcome = command::run(step, &self.shepherd, self.interrupt);
+        if let Err(LabError::Command { absent_packages, .. }) = &mut outcome {
+            *absent_packages = packages::absent(&server.packages);
+        }
+        outcome
+    }
+
+    /// Where the workshop keeps its stamps, logs and lock of a server.
+    fn keep_dir(&self, server: &Manifest) -> PathBuf {
+        self.build_dir(server).join(".paceline")
+    }
+
+    fn stamp(&self, server: &Manifest, name: &str) -> Option<String> {
+        stamp::read(&self.keep_dir(server), name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

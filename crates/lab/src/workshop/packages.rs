@@ -1,0 +1,89 @@
+//! Debian packages: what installing some would download, and installing them. Only as root, and only by apt-get.
+
+use super::Workshop;
+use super::command::{self, Step};
+use crate::LabError;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// How long installing packages may take, over a slow line.
+const INSTALL_LIMIT: Duration = Duration::from_secs(30 * 60);
+
+/// The command for people: whoever reads it is not root.
+pub(super) fn shown(packages: &[String]) -> String {
+    format!("sudo apt-get update && sudo apt-get install --no-install-recommends {}", packages.join(" "))
+}
+
+/// How many bytes `packages` and what they depend on would download, if apt-get knows them.
+pub(super) fn download_bytes(packages: &[String]) -> Option<u64> {
+    let output = Command::new("apt-get")
+        .args(["install", "--no-install-recommends", "--print-uris", "-qq"])
+        .args(packages)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output.status.success().then(|| sum_of_sizes(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Adds up the sizes in lines of `'URL' FILE SIZE HASH`.
+fn sum_of_sizes(uris: &str) -> u64 {
+    let size = |line: &str| line.split_whitespace().nth(2)?.parse::<u64>().ok();
+    uris.lines().filter(|line| line.starts_with('\'')).filter_map(size).sum()
+}
+
+/// Those of `packages` that dpkg does not count as installed; none where there is no dpkg.
+pub(super) fn absent(packages: &[String]) -> Vec<String> {
+    let is_absent = |package: &&String| {
+        let status = Command::new("dpkg-query")
+            .args(["--show", "--showformat=${db:Status-Status}", package.as_str()])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output();
+        status.is_ok_and(|status| status.stdout != b"installed")
+    };
+    packages.iter().filter(is_absent).cloned().collect()
+}
+
+impl Workshop {
+    /// Installs `packages`; says the command instead where this is not root.
+    pub(super) fn install(&self, packages: &[String]) -> Result<Duration, LabError> {
+        // SAFETY: takes nothing and cannot fail.
+        if unsafe { libc::geteuid() } != 0 {
+            return Err(LabError::PackagesMissing { command: shown(packages) });
+        }
+        let path = &self.state_dir;
+        std::fs::create_dir_all(path).map_err(|source| LabError::File {
+            action: "create",
+            path: path.clone(),
+            source,
+        })?;
+        let command =
+            format!("apt-get update && apt-get install -y --no-install-recommends {}", packages.join(" "));
+        let step = Step {
+            server: "packages",
+            name: "install",
+            command: &command,
+            folder: Path::new("/"),
+            // No package may ask a question: nobody is there to answer.
+            environment: [("DEBIAN_FRONTEND".to_owned(), "noninteractive".to_owned())].into(),
+            log: path.join("packages.log"),
+            printed: None,
+            limit: INSTALL_LIMIT,
+        };
+        command::run(&step, &self.shepherd, self.interrupt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_added_up() {
+        let uris = "'http://x/a.deb' a.deb 1200 MD5Sum:0\n'http://x/b.deb' b.deb 34 SHA256:0\nnoise\n";
+        assert_eq!(sum_of_sizes(uris), 1_234);
+        assert_eq!(sum_of_sizes(""), 0);
+    }
+}

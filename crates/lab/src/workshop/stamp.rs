@@ -1,0 +1,36 @@
+//! A stamp: the fingerprint of what a finished step was made from. It is there whole or not at all.
+
+use crate::LabError;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The fingerprint of the last success of the step `name`, if there is one.
+pub(super) fn read(keep_dir: &Path, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(file(keep_dir, name)).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// Says that the step succeeded: written beside, then moved into place.
+pub(super) fn write(keep_dir: &Path, name: &str, fingerprint: &str) -> Result<(), LabError> {
+    let path = file(keep_dir, name);
+    let beside = path.with_extension("new");
+    let written = std::fs::File::create(&beside)
+        .and_then(|mut stamp| writeln!(stamp, "{fingerprint}").and_then(|()| stamp.sync_all()))
+        .and_then(|()| std::fs::rename(&beside, &path));
+    written.map_err(|source| LabError::File { action: "write", path, source })
+}
+
+/// Takes the success back, before the step is tried again.
+pub(super) fn remove(keep_dir: &Path, name: &str) -> Result<(), LabError> {
+    let path = file(keep_dir, name);
+    match std::fs::remove_file(&path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(LabError::File { action: "remove", path, source })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn file(keep_dir: &Path, name: &str) -> PathBuf {
+    keep_dir.join(format!("{name}.stamp"))
+}

@@ -1,0 +1,106 @@
+//! `paceline lab`: the servers under test, taken through their life by hand.
+
+mod build;
+mod list;
+mod setup;
+
+use crate::exit::Status;
+use crate::places::{PlaceArguments, complain, shepherd_command};
+use anyhow::Context as _;
+use clap::Subcommand;
+use paceline_lab::{Catalogue, Interrupt, LabError, Manifest, Workshop};
+use std::io::Write as _;
+use std::sync::Arc;
+
+/// Flags of `paceline lab`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    places: PlaceArguments,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The stations of a server's life, in order.
+#[derive(Subcommand)]
+enum Command {
+    /// Show every server, what it serves and how far it is
+    List(list::Arguments),
+    /// Install and fetch what servers need, saying beforehand what that is
+    Setup(setup::Arguments),
+    /// Build servers, where something has changed
+    Build(build::Arguments),
+}
+
+/// Which servers a command is for.
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Chosen {
+    /// Servers by id, or by pattern: 'go-*'
+    #[arg(value_name = "SERVER")]
+    servers: Vec<String>,
+    /// Every server
+    #[arg(long)]
+    all: bool,
+}
+
+/// Carries the command out.
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    let catalogue = arguments.places.catalogue()?;
+    match arguments.command {
+        Command::List(arguments) => list::run(&arguments, &catalogue),
+        Command::Setup(arguments) => setup::run(&arguments, &catalogue),
+        Command::Build(arguments) => build::run(&arguments, &catalogue),
+    }
+}
+
+impl Chosen {
+    fn of(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
+        if self.all {
+            return Ok(catalogue.servers.clone());
+        }
+        catalogue.servers_named(&self.servers).map_err(complain)
+    }
+
+    /// How many servers are left out because their manifests are wrong, each told.
+    fn tell_broken(&self, catalogue: &Catalogue) -> usize {
+        let broken = if self.all { catalogue.broken_servers.as_slice() } else { &[] };
+        for server in broken {
+            warn(&format!("{} is left out: {}", server.id, server.error));
+        }
+        broken.len()
+    }
+}
+
+fn workshop(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
+    let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
+    Ok(Workshop::new(&catalogue.places, shepherd_command()?, interrupt).with_notice(warn))
+}
+
+/// Does `step` for each server and goes on after a failure, which is told at once; an interruption ends it all.
+fn for_each(
+    servers: &[Arc<Manifest>],
+    mut step: impl FnMut(&Manifest) -> Result<String, LabError>,
+) -> anyhow::Result<usize> {
+    let mut failed = 0;
+    for server in servers {
+        match step(server) {
+            Ok(done) => writeln!(std::io::stdout(), "{}: {done}", server.id)?,
+            Err(LabError::Interrupted) => return Err(complain(LabError::Interrupted)),
+            Err(error) => {
+                failed += 1;
+                let hint = error.hint();
+                warn(&format!("{:#}", anyhow::Error::new(error)));
+                if let Some(hint) = hint {
+                    warn(&format!("  hint: {hint}"));
+                }
+            }
+        }
+    }
+    Ok(failed)
+}
+
+/// Tells a person something beside the command's product. A standard error that is closed hears nothing.
+fn warn(message: &str) {
+    let _ = writeln!(std::io::stderr(), "{message}");
+}

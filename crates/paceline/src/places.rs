@@ -1,0 +1,56 @@
+//! What the commands that deal with servers under test share: the flags that say where they are, the catalogue read
+//! from there, the command that starts a shepherd, and how the lab's errors become complaints.
+
+use crate::exit::{Complaint, Status};
+use paceline_lab::{Catalogue, LabError, PlaceFlags, Places};
+use paceline_record::Blame;
+use std::path::PathBuf;
+
+/// Where the servers, workloads and plans are, and where the lab keeps what it builds.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Places")]
+pub struct PlaceArguments {
+    /// The folder with one folder per server [default: `servers` in or above the current folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    servers_dir: Option<PathBuf>,
+    /// The folder with one file per workload [default: `workloads` beside the servers]
+    #[arg(long, global = true, value_name = "DIR")]
+    workloads_dir: Option<PathBuf>,
+    /// The folder with one file per plan [default: `plans` beside the servers]
+    #[arg(long, global = true, value_name = "DIR")]
+    plans_dir: Option<PathBuf>,
+    /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
+    #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME")]
+    state_dir: Option<PathBuf>,
+}
+
+impl PlaceArguments {
+    /// Reads everything in the places the flags mean.
+    pub fn catalogue(self) -> anyhow::Result<Catalogue> {
+        let flags = PlaceFlags {
+            servers_dir: self.servers_dir,
+            workloads_dir: self.workloads_dir,
+            plans_dir: self.plans_dir,
+            state_dir: self.state_dir,
+        };
+        Places::find(&flags).and_then(Catalogue::read).map_err(complain)
+    }
+}
+
+/// The command that starts a shepherd: this very program.
+pub fn shepherd_command() -> anyhow::Result<Vec<String>> {
+    let program = std::env::current_exe()?;
+    Ok(vec![program.to_string_lossy().into_owned(), "shepherd".into()])
+}
+
+/// The lab's error as a complaint: its whole chain, its hint, and the exit status for whose doing it is.
+pub fn complain(error: LabError) -> anyhow::Error {
+    let status = match (&error, error.blame()) {
+        (LabError::Interrupted, _) => Status::Interrupted,
+        (_, Blame::User) => Status::Usage,
+        _ => Status::Environment,
+    };
+    let hint = error.hint();
+    let what = format!("{:#}", anyhow::Error::new(error));
+    anyhow::Error::new(Complaint { what, hint, status })
+}
