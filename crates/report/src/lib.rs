@@ -1,10 +1,23 @@
 //! Turns kept records into tables: for a terminal, Markdown, CSV and JSON.
 //!
 //! Called by the binary after a round and by `paceline report`. Pure: records in, text out; no clock, no file, no
-//! terminal is looked at. Every launch is one observation, and nothing is pooled across launches.
+//! terminal is looked at. Each launch is one observation: a figure is the median and the ends over the launches, and
+//! nothing is pooled across them. What the columns and marks mean is in `docs/reading-a-report.md`.
 
+mod figure;
 mod format;
+mod launch;
+mod machine;
+mod note;
+mod rank;
 mod report;
+mod row;
+mod table;
 
+pub use figure::{Figure, Figures, Percentile};
 pub use format::{Format, Options};
-pub use report::Report;
+pub use machine::Machine;
+pub use note::{Failure, Note};
+pub use report::{About, REPORT_SCHEMA, Report, schema};
+pub use row::{Row, Standing, Subject};
+pub use table::{RankedBy, Table};

@@ -1,22 +1,96 @@
-//! A report on one round.
+//! A report on one round: its facts, its machines and its tables. Every format shows this and nothing else.
 
-use crate::{Format, Options};
+use crate::format::{Format, Options};
+use crate::machine::{Machine, Machines};
+use crate::table::{Table, tables};
 use paceline_record::{Round, Trial};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The version of the keys of a report's JSON. A change of any number's meaning raises it.
+pub const REPORT_SCHEMA: u32 = 1;
 
 /// What the trials of a round say, grouped into tables and ranked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
-    title: String,
+    /// The version of these keys.
+    pub schema: u32,
+    /// The round.
+    pub round: About,
+    /// The machines its trials ran on: one, unless it was carried on after something changed.
+    pub machines: Vec<Machine>,
+    /// A table for each workload, form and load, machine by machine.
+    pub tables: Vec<Table>,
+}
+
+/// The facts of a round that a reader needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct About {
+    /// Its id.
+    pub id: String,
+    /// The plan's name.
+    pub plan: String,
+    /// Wall-clock start, RFC 3339, UTC.
+    pub started_at: String,
+    /// When it ended; none while it is unfinished.
+    pub finished_at: Option<String>,
+    /// How many trials were planned.
+    pub trials_planned: u32,
+    /// How many of them were carried out; a second try of one counts once.
+    pub trials_done: u32,
+    /// How many trials were second tries.
+    pub trials_retried: u32,
+    /// How many launches each row should have.
+    pub launches_planned: u32,
 }
 
 impl Report {
-    /// Builds the report of a round from its trials, in any order.
+    /// Builds the report of a round from its trials, in any order. Histograms may be empty: percentiles are read,
+    /// not computed.
     pub fn new(round: &Round, trials: &[Trial]) -> Self {
-        Self { title: format!("{} {}: {} of {} trials", round.plan, round.id, trials.len(), round.planned) }
+        let mut ordered: Vec<&Trial> = trials.iter().collect();
+        ordered.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
+        let machines = Machines::of(round, &ordered);
+        // The plan's repeats as carried out: a round that was cut short has rows with fewer.
+        let launches_planned = ordered.iter().map(|trial| trial.repeat + 1).max().unwrap_or(0);
+        Self {
+            schema: REPORT_SCHEMA,
+            round: about(round, &ordered, launches_planned),
+            tables: tables(&machines, &ordered, launches_planned),
+            machines: machines.list,
+        }
+    }
+
+    /// Keeps only the tables of which `wanted` says so.
+    pub fn retain(&mut self, wanted: impl FnMut(&Table) -> bool) {
+        self.tables.retain(wanted);
     }
 
     /// The report as text in the given format, ending in a newline.
-    pub fn render(&self, _format: Format, _options: Options) -> String {
-        format!("{}\n", self.title)
+    pub fn render(&self, format: Format, options: Options) -> String {
+        format.formatter().render(self, options)
+    }
+}
+
+/// The JSON Schema of a report's JSON, as published in `docs/report.schema.json`.
+pub fn schema() -> serde_json::Value {
+    let settings = schemars::generate::SchemaSettings::default().for_serialize();
+    settings.into_generator().into_root_schema_for::<Report>().to_value()
+}
+
+fn about(round: &Round, trials: &[&Trial], launches_planned: u32) -> About {
+    let mut cells: Vec<_> =
+        trials.iter().map(|t| (&t.server.id, &t.form, &t.workload, &t.load.name, t.repeat)).collect();
+    cells.sort_unstable();
+    cells.dedup();
+    About {
+        id: round.id.clone(),
+        plan: round.plan.clone(),
+        started_at: round.started_at.clone(),
+        finished_at: round.finished_at.clone(),
+        trials_planned: round.planned,
+        trials_done: cells.len() as u32,
+        trials_retried: (trials.len() - cells.len()) as u32,
+        launches_planned,
     }
 }

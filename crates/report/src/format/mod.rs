@@ -1,4 +1,15 @@
-//! The formats a report comes in: one small file for each, behind one function.
+//! The formats a report comes in: one small file for each, behind one trait.
+
+mod columns;
+mod csv;
+mod json;
+mod layout;
+mod markdown;
+mod number;
+mod text;
+mod words;
+
+use crate::Report;
 
 /// What a report is rendered as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +27,25 @@ pub enum Format {
 /// How text is laid out; the other formats ignore it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Columns of the terminal.
+    /// Columns of the terminal. Tables leave columns out until they fit.
     pub width: usize,
     /// Whether to colour.
     pub colour: bool,
+}
+
+/// A format: a report in, text out, ending in a newline.
+pub(crate) trait Formatter {
+    /// The report as text.
+    fn render(&self, report: &Report, options: Options) -> String;
+}
+
+impl Format {
+    pub(crate) fn formatter(self) -> &'static dyn Formatter {
+        match self {
+            Format::Text => &text::Text,
+            Format::Markdown => &markdown::Markdown,
+            Format::Csv => &csv::Csv,
+            Format::Json => &json::Json,
+        }
+    }
 }

@@ -1,0 +1,175 @@
+//! CSV (RFC 4180): one line for each row of each table, every figure in full precision. The header is stable: columns
+//! are only ever added at its end. `docs/reading-a-report.md` describes them.
+
+use super::{Formatter, Options};
+use crate::row::{Row, Standing};
+use crate::{Figure, Percentile, Report, Table};
+use paceline_record::{Arrivals, LoopKind, Stage};
+
+/// Comma-separated values.
+pub struct Csv;
+
+/// The columns that say what a line is about.
+const SUBJECT: &str = "round,plan,started_at,machine,workload,form,load,loop,connections,depth,offered_per_s,\
+arrivals,window_s,requests,warmup_s,rank,tied,standing,server,language,framework,versions,\
+launches_usable,launches_planned";
+/// The figures: each takes three columns, `_median`, `_min` and `_max`.
+const FIGURES: [&str; 7] = [
+    "achieved_per_s",
+    "server_cpu_us_per_request",
+    "server_cpu_us_per_request_at_reference",
+    "rss_bytes_peak",
+    "first_answer_ms",
+    "server_utilization",
+    "generator_utilization",
+];
+/// The percentiles: each takes four columns more, `_median`, `_min`, `_max`, `_at_least` and `_enough`.
+const PERCENTILES: [&str; 3] = ["time_ns_p50", "time_ns_p99", "time_ns_p99_9"];
+/// What comes last.
+const REST: &str = "requests_scheduled,requests_not_ok,not_ok_share_max,verdicts,failures";
+
+impl Formatter for Csv {
+    fn render(&self, report: &Report, _options: Options) -> String {
+        let mut text = header();
+        for table in &report.tables {
+            for row in &table.rows {
+                let mut fields = subject(report, table, row);
+                fields.extend(numbers(row));
+                fields.extend(rest(row));
+                text.push_str(&fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(","));
+                text.push_str("\r\n");
+            }
+        }
+        text
+    }
+}
+
+fn header() -> String {
+    let figures =
+        FIGURES.iter().flat_map(|name| ["median", "min", "max"].map(|part| format!("{name}_{part}")));
+    let percentiles = PERCENTILES
+        .iter()
+        .flat_map(|name| ["median", "min", "max", "at_least", "enough"].map(|part| format!("{name}_{part}")));
+    let columns: Vec<String> = figures.chain(percentiles).collect();
+    format!("{SUBJECT},{},{REST}\r\n", columns.join(","))
+}
+
+fn subject(report: &Report, table: &Table, row: &Row) -> Vec<String> {
+    let load = &table.load;
+    let arrivals = load.arrivals.map(|arrivals| match arrivals {
+        Arrivals::Constant => "constant",
+        Arrivals::Poisson => "poisson",
+    });
+    vec![
+        report.round.id.clone(),
+        report.round.plan.clone(),
+        report.round.started_at.clone(),
+        table.machine.clone(),
+        table.workload.clone(),
+        table.form.clone(),
+        load.name.clone(),
+        if load.kind == LoopKind::Open { "open" } else { "closed" }.to_owned(),
+        load.connections.to_string(),
+        load.depth.to_string(),
+        load.rate_per_s.map(|rate| rate.to_string()).unwrap_or_default(),
+        arrivals.unwrap_or_default().to_owned(),
+        load.duration_s.map(|s| s.to_string()).unwrap_or_default(),
+        load.requests.map(|n| n.to_string()).unwrap_or_default(),
+        load.warmup_s.to_string(),
+        row.rank.map(|rank| rank.to_string()).unwrap_or_default(),
+        row.tied.to_string(),
+        standing(row.standing).to_owned(),
+        row.server.id.clone(),
+        row.server.language.clone(),
+        row.server.framework.clone(),
+        row.server.versions.join("; "),
+        row.launches_usable.to_string(),
+        row.launches_planned.to_string(),
+    ]
+}
+
+fn numbers(row: &Row) -> Vec<String> {
+    let figures = &row.figures;
+    let plain = [
+        figures.achieved_per_s,
+        figures.server_cpu_us_per_request,
+        row.server_cpu_us_per_request_at_reference,
+        figures.rss_bytes_peak,
+        figures.first_answer_ms,
+        figures.server_utilization,
+        figures.generator_utilization,
+    ];
+    let times = [figures.time_ns_p50, figures.time_ns_p99, figures.time_ns_p99_9];
+    plain
+        .iter()
+        .flat_map(|figure| parts(*figure))
+        .chain(times.iter().flat_map(|time| time_parts(*time)))
+        .collect()
+}
+
+fn parts(figure: Option<Figure>) -> [String; 3] {
+    figure.map_or_else(Default::default, |f| [f.median, f.min, f.max].map(|value| value.to_string()))
+}
+
+fn time_parts(time: Option<Percentile>) -> [String; 5] {
+    let [median, min, max] = parts(time.map(|time| time.figure));
+    let flag = |get: fn(&Percentile) -> bool| time.as_ref().map(|t| get(t).to_string()).unwrap_or_default();
+    [median, min, max, flag(|time| time.at_least), flag(|time| time.enough)]
+}
+
+fn rest(row: &Row) -> [String; 5] {
+    let failures: Vec<String> =
+        row.failures.iter().map(|f| format!("{}x {}: {}", f.launches, stage(f.stage), f.message)).collect();
+    [
+        row.figures.requests_scheduled.to_string(),
+        row.figures.requests_not_ok.to_string(),
+        row.figures.not_ok_share.map(|share| share.max.to_string()).unwrap_or_default(),
+        row.verdicts.join("; "),
+        failures.join("; "),
+    ]
+}
+
+/// The same names as in JSON.
+fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Ranked => "ranked",
+        Standing::GeneratorBound => "generator_bound",
+        Standing::Overloaded => "overloaded",
+        Standing::Invalid => "invalid",
+        Standing::Failed => "failed",
+    }
+}
+
+/// The same names as in JSON.
+fn stage(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Setup => "setup",
+        Stage::Build => "build",
+        Stage::Start => "start",
+        Stage::Validate => "validate",
+        Stage::Load => "load",
+        Stage::Generate => "generate",
+    }
+}
+
+/// A field, in quotes where RFC 4180 asks for them.
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        assert_eq!(quoted("plain"), "plain");
+        assert_eq!(quoted("a, b"), "\"a, b\"");
+        assert_eq!(quoted("say \"so\""), "\"say \"\"so\"\"\"");
+        assert_eq!(quoted("two\nlines"), "\"two\nlines\"");
+    }
+}

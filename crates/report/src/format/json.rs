@@ -1,0 +1,16 @@
+//! JSON: the report as it is, one document. Its schema is [`crate::schema`], published in `docs/report.schema.json`.
+
+use super::{Formatter, Options};
+use crate::Report;
+
+/// One JSON document.
+pub struct Json;
+
+impl Formatter for Json {
+    fn render(&self, report: &Report, _options: Options) -> String {
+        // Cannot fail: every key is text, and a number that is not finite becomes null.
+        let mut text = serde_json::to_string_pretty(report).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+}

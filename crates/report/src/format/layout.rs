@@ -1,0 +1,196 @@
+//! Fits columns into a width and pads their cells.
+
+use super::columns::{Column, Role, STEPS};
+use unicode_width::UnicodeWidthStr;
+
+/// Between two columns; a spread stands close to its figure, and a server to its rank.
+const GAP: usize = 2;
+/// A server's name is cut to this many columns before a table is allowed to be too wide.
+const SERVER_MIN: usize = 14;
+
+/// The columns that fit, and what was left out.
+pub struct Fitted {
+    pub columns: Vec<Column>,
+    /// What a reader is told is left out, the least important first.
+    pub left_out: Vec<&'static str>,
+}
+
+/// Begins with the columns that never leave and takes in the others, the last to leave first, where they still fit into
+/// `width`. A spread needs its figure; the names of notes take the place of their letters.
+pub fn fit(all: &[Column], width: usize) -> Fitted {
+    let mut kept: Vec<bool> = all.iter().map(|column| column.leaves.is_none()).collect();
+    let mut left_out = Vec::new();
+    for (step, what) in STEPS.iter().rev() {
+        let mut wider = kept.clone();
+        for (place, column) in all.iter().enumerate().filter(|(_, column)| column.leaves == Some(*step)) {
+            let alone = column.role == Role::Spread && !(place > 0 && wider[place - 1]);
+            wider[place] = !alone;
+        }
+        let named = |(column, kept): &(&Column, &bool)| column.role == Role::Notes && **kept;
+        if all.iter().zip(&wider).any(|pair| named(&pair)) {
+            all.iter()
+                .zip(&mut wider)
+                .filter(|(c, _)| c.role == Role::Letters)
+                .for_each(|(_, kept)| *kept = false);
+        }
+        if total(all, &wider) <= width {
+            kept = wider;
+        } else if *step > 1 {
+            left_out.insert(0, *what);
+        }
+    }
+    let surplus = total(all, &kept).saturating_sub(width);
+    let mut columns: Vec<Column> =
+        all.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(column, _)| column.clone()).collect();
+    columns
+        .iter_mut()
+        .filter(|column| column.role == Role::Server)
+        .for_each(|column| shorten(column, surplus));
+    Fitted { columns, left_out }
+}
+
+/// The width of the columns that are kept.
+fn total(all: &[Column], kept: &[bool]) -> usize {
+    let shown = all.iter().zip(kept).filter(|(_, kept)| **kept).map(|(column, _)| column);
+    shown.enumerate().map(|(place, column)| if place == 0 { 0 } else { gap(column) } + width_of(column)).sum()
+}
+
+/// The space before a column.
+pub fn gap(column: &Column) -> usize {
+    if matches!(column.role, Role::Spread | Role::Server) { 1 } else { GAP }
+}
+
+/// The width a column needs.
+pub fn width_of(column: &Column) -> usize {
+    let cells = padded(column).iter().map(|cell| cell.width()).max().unwrap_or(0);
+    column.head.iter().map(|head| head.width()).max().unwrap_or(0).max(cells)
+}
+
+fn shorten(column: &mut Column, surplus: usize) {
+    let keep = width_of(column).saturating_sub(surplus).max(SERVER_MIN);
+    for cell in column.cells.iter_mut().filter(|cell| cell.width() > keep) {
+        let mut short = String::new();
+        for letter in cell.chars() {
+            if short.width() + 2 > keep {
+                break;
+            }
+            short.push(letter);
+        }
+        *cell = format!("{short}…");
+    }
+}
+
+/// The cells of a column, figures aligned on their decimal point; not yet padded to the column's width.
+pub fn padded(column: &Column) -> Vec<String> {
+    if column.role != Role::Figure {
+        return column.cells.clone();
+    }
+    let fraction = |cell: &str| cell.find('.').map_or(0, |point| cell[point..].width());
+    let numeric = |cell: &&String| cell.ends_with(|last: char| last.is_ascii_digit());
+    let longest = column.cells.iter().filter(numeric).map(|cell| fraction(cell)).max().unwrap_or(0);
+    let pad = |cell: &String| {
+        let room = if numeric(&cell) { longest - fraction(cell) } else { 0 };
+        format!("{cell}{}", " ".repeat(room))
+    };
+    column.cells.iter().map(pad).collect()
+}
+
+/// Pads a text on the side its column asks for.
+pub fn align(text: &str, width: usize, role: Role) -> String {
+    let room = " ".repeat(width.saturating_sub(text.width()));
+    match role {
+        Role::Rank | Role::Figure => format!("{room}{text}"),
+        Role::Server | Role::Spread | Role::Notes | Role::Letters => format!("{text}{room}"),
+    }
+}
+
+/// Breaks a text into lines of at most `width` columns at its spaces; a longer word stands alone.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in plain(text).split_whitespace() {
+        let full =
+            lines.last().is_some_and(|line| !line.is_empty() && line.width() + 1 + word.width() > width);
+        if full {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+/// A text in which nothing steers a terminal: what servers print is quoted in reports.
+pub fn plain(text: &str) -> String {
+    text.chars()
+        .map(|letter| if letter.is_control() && !letter.is_whitespace() { '\u{fffd}' } else { letter })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(role: Role, cells: &[&str], leaves: Option<u8>) -> Column {
+        let cells = cells.iter().map(|cell| (*cell).to_owned()).collect();
+        Column { role, head: [String::new(), "head".to_owned()], cells, leaves }
+    }
+
+    #[test]
+    fn figures_stand_on_their_decimal_point() {
+        let cells = padded(&column(Role::Figure, &["5.12", "41.3", "210", "·", "≥ 1.5", "87%"], None));
+        assert_eq!(cells, ["5.12", "41.3 ", "210   ", "·", "≥ 1.5 ", "87%"]);
+    }
+
+    #[test]
+    fn columns_leave_in_order_until_the_rest_fits() {
+        let all = [
+            column(Role::Server, &["a-long-server-name"], None),
+            column(Role::Figure, &["12345"], None),
+            column(Role::Figure, &["67890"], Some(5)),
+            column(Role::Figure, &["11111"], Some(8)),
+        ];
+        assert_eq!(fit(&all, 39).columns.len(), 4);
+        let fitted = fit(&all, 38);
+        assert_eq!((fitted.columns.len(), fitted.left_out.as_slice()), (3, ["start-up time"].as_slice()));
+        assert_eq!(fitted.columns[2].cells, ["11111"]);
+        assert_eq!(fit(&all, 31).columns.len(), 2);
+        assert_eq!(fit(&all, 22).columns[0].cells, ["a-long-server-…"]);
+    }
+
+    #[test]
+    fn a_spread_does_not_stay_without_its_figure() {
+        let all = [
+            column(Role::Server, &["server"], None),
+            column(Role::Figure, &["1234567890"], Some(5)),
+            column(Role::Spread, &["±2%"], Some(2)),
+        ];
+        assert_eq!(fit(&all, 23).columns.len(), 3);
+        assert_eq!(fit(&all, 22).columns.len(), 2);
+        assert_eq!(fit(&all, 17).columns.len(), 1);
+    }
+
+    #[test]
+    fn names_of_notes_give_way_to_letters() {
+        let all =
+            [column(Role::Notes, &["a_very_long_name"], Some(1)), column(Role::Letters, &["a b"], None)];
+        let roles = |width| fit(&all, width).columns.iter().map(|column| column.role).collect::<Vec<_>>();
+        assert_eq!(roles(16), [Role::Notes]);
+        assert_eq!(roles(15), [Role::Letters]);
+    }
+
+    #[test]
+    fn nothing_a_server_prints_steers_a_terminal() {
+        assert_eq!(wrap("red \u{1b}[31m text\nnext", 80), ["red \u{fffd}[31m text next"]);
+    }
+
+    #[test]
+    fn text_is_wrapped_at_spaces() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("unbreakable", 3), ["unbreakable"]);
+        assert_eq!(wrap("", 3), [""]);
+    }
+}

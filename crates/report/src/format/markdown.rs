@@ -1,0 +1,156 @@
+//! Markdown (GitHub's tables): every column, figures to the right, notes and legend as lists.
+
+use super::columns::{Column, Role, columns};
+use super::{Formatter, Options, words};
+use crate::row::Standing;
+use crate::{Report, Table};
+
+/// A page of Markdown.
+pub struct Markdown;
+
+impl Formatter for Markdown {
+    fn render(&self, report: &Report, _options: Options) -> String {
+        let about = &report.round;
+        let mut text = format!(
+            "# {}\n\nRound `{}`, {}. {}.\n",
+            escaped(&about.plan),
+            about.id,
+            words::moment(&about.started_at),
+            sentence(&words::progress(about))
+        );
+        for machine in &report.machines {
+            let lead = if report.machines.len() > 1 {
+                format!("Machine {}: ", machine.label)
+            } else {
+                String::new()
+            };
+            text.push_str(&format!("\n{lead}{}.\n", escaped(&words::machine(machine))));
+            if !machine.differs.is_empty() {
+                text.push_str(&format!("\nNot as machine A: {}.\n", escaped(&machine.differs.join("; "))));
+            }
+            for table in report.tables.iter().filter(|table| table.machine == machine.label) {
+                section(&mut text, table);
+            }
+        }
+        measured(&mut text, report);
+        let legend = words::legend(&report.tables);
+        if !legend.is_empty() {
+            text.push_str("\n## Reading this\n\n");
+        }
+        for (mark, meaning) in legend {
+            text.push_str(&format!("- **{}**: {}\n", escaped(mark), escaped(meaning)));
+        }
+        text
+    }
+}
+
+fn section(text: &mut String, table: &Table) {
+    let title = sentence(&words::title(table));
+    text.push_str(&format!("\n## {}\n\n{}.", escaped(&title), escaped(&sentence(&words::load(table)))));
+    for line in words::pinning(&table.pinnings).into_iter().chain([words::ranking(table)]) {
+        text.push_str(&format!(" {}.", escaped(&sentence(&line))));
+    }
+    text.push_str("\n\n");
+    let columns: Vec<Column> =
+        columns(table).into_iter().filter(|column| column.role != Role::Letters).collect();
+    grid(text, table, &merged(columns));
+    list(text, table);
+}
+
+/// Puts each spread into its figure's cell: a page has no columns to spare.
+fn merged(columns: Vec<Column>) -> Vec<Column> {
+    let mut merged: Vec<Column> = Vec::new();
+    for column in columns {
+        match (column.role, merged.last_mut()) {
+            (Role::Spread, Some(figure)) => {
+                for (cell, spread) in
+                    figure.cells.iter_mut().zip(&column.cells).filter(|(_, s)| !s.is_empty())
+                {
+                    cell.push_str(&format!(" {spread}"));
+                }
+            }
+            _ => merged.push(column),
+        }
+    }
+    merged
+}
+
+fn grid(text: &mut String, table: &Table, columns: &[Column]) {
+    let heads: Vec<String> = columns.iter().map(|column| escaped(column.head.join(" ").trim())).collect();
+    let rules: Vec<&str> = columns
+        .iter()
+        .map(|column| if matches!(column.role, Role::Figure | Role::Rank) { "---:" } else { "---" })
+        .collect();
+    text.push_str(&format!("| {} |\n| {} |\n", heads.join(" | "), rules.join(" | ")));
+    for (number, row) in table.rows.iter().enumerate() {
+        let cell = |column: &Column| {
+            let cell = column.cells.get(number).map(|cell| escaped(cell.trim())).unwrap_or_default();
+            if column.role == Role::Server && row.standing == Standing::Failed {
+                format!("{cell} (failed)")
+            } else {
+                cell
+            }
+        };
+        let cells: Vec<String> = columns.iter().map(cell).collect();
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+}
+
+fn list(text: &mut String, table: &Table) {
+    let notes = table.notes.iter().map(|note| {
+        let (carriers, doing) = (words::carriers(note, table), words::doing(note));
+        format!("- `{}` ({doing}): {carriers}. {}\n", note.name, escaped(note.remedy.trim()))
+    });
+    let failures = table.rows.iter().flat_map(|row| {
+        row.failures.iter().map(|failure| {
+            let (stage, message) = (words::stage(failure.stage), escaped(failure.message.trim()));
+            let of = row.launches_planned;
+            format!("- {} failed {stage}, {} of {of} launches: {message}\n", row.server.id, failure.launches)
+        })
+    });
+    let lines: Vec<String> = notes.chain(failures).collect();
+    if !lines.is_empty() {
+        text.push('\n');
+        lines.iter().for_each(|line| text.push_str(line));
+    }
+}
+
+fn measured(text: &mut String, report: &Report) {
+    let versions = words::versions(&report.tables);
+    if !versions.is_empty() {
+        text.push_str("\n## Measured\n\n");
+    }
+    for (server, known) in versions {
+        let changed = if known.len() > 1 { "changed between launches: " } else { "" };
+        text.push_str(&format!("- {server}: {changed}{}\n", escaped(&known.join("; "))));
+    }
+}
+
+/// A text as a sentence begins.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// A text that Markdown takes as it is: nothing a server printed may break a table or turn into markup.
+fn escaped(text: &str) -> String {
+    let mut safe = String::new();
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\r' => safe.push(' '),
+            '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' => safe.extend(['\\', letter]),
+            _ => safe.push(letter),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_a_server_says_becomes_markup() {
+        assert_eq!(escaped("a|b\n<c> `d`"), "a\\|b \\<c\\> \\`d\\`");
+    }
+}

@@ -1,0 +1,270 @@
+//! The sentences around a table, the same in text and Markdown: what was run, where, and what the marks mean.
+
+use super::number;
+use crate::row::Standing;
+use crate::{About, Machine, Note, Table};
+use paceline_record::{Arrivals, Blame, LoopKind, Pinning, Severity, Stage};
+use std::collections::BTreeMap;
+
+/// `42 of 42 trials, 3 launches per row`, and whether it is finished.
+pub fn progress(about: &About) -> String {
+    let mut text = format!(
+        "{} of {} trials, {} per row",
+        about.trials_done,
+        about.trials_planned,
+        count(u64::from(about.launches_planned), "launch", "launches")
+    );
+    if about.trials_retried > 0 {
+        let tries = count(u64::from(about.trials_retried), "second try", "second tries");
+        text.push_str(&format!(", {tries}"));
+    }
+    text.push_str(if about.finished_at.is_some() { ", finished" } else { ", not finished" });
+    text
+}
+
+/// `2026-11-21 01:06 UTC` of an RFC 3339 moment; other text as it is.
+pub fn moment(rfc3339: &str) -> String {
+    match (rfc3339.get(..10), rfc3339.get(11..16), rfc3339.ends_with('Z')) {
+        (Some(day), Some(time), true) => format!("{day} {time} UTC"),
+        _ => rfc3339.to_owned(),
+    }
+}
+
+/// `AMD EPYC, 2 cores, 8.3 GB, virtual machine, Linux 6.18.5, Debian GNU/Linux 12 (bookworm)`.
+pub fn machine(machine: &Machine) -> String {
+    let e = &machine.environment;
+    let memory = (e.memory_bytes > 0).then(|| format!("{:.1} GB", e.memory_bytes as f64 / 1e9));
+    let cores = (e.cores > 0).then(|| count(u64::from(e.cores), "core", "cores"));
+    let governor = e.governor.as_ref().map(|governor| format!("governor {governor}"));
+    let held = (!e.held.is_empty()).then(|| format!("held: {}", e.held.join(", ")));
+    let parts = [
+        Some(e.cpu_model.clone()),
+        cores,
+        memory,
+        e.virtual_machine.then(|| "virtual machine".to_owned()),
+        Some(e.kernel.clone()),
+        Some(e.os.clone()),
+        governor,
+        held,
+    ];
+    let told: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    if told.is_empty() { "a machine that tells nothing of itself".to_owned() } else { told.join(", ") }
+}
+
+/// Where the processes ran: `server on core 0, generator on core 1`.
+pub fn pinning(pinnings: &[Pinning]) -> Option<String> {
+    let one = |pinning: &Pinning| {
+        let (server, generator) = (cores(&pinning.server), cores(&pinning.generator));
+        let shared = if pinning.disjoint { "" } else { " (shared: each slows the other down)" };
+        format!("server on {server}, generator on {generator}{shared}")
+    };
+    let all: Vec<String> = pinnings.iter().map(one).collect();
+    (!all.is_empty()).then(|| all.join("; or "))
+}
+
+fn cores(list: &[u32]) -> String {
+    let numbers: Vec<String> = list.iter().map(u32::to_string).collect();
+    match list {
+        [] => "any core".to_owned(),
+        [one] => format!("core {one}"),
+        [first, .., last]
+            if list.len() > 2 && list.is_sorted() && (last - first) as usize == list.len() - 1 =>
+        {
+            format!("cores {first} to {last}")
+        }
+        _ => format!("cores {}", numbers.join(", ")),
+    }
+}
+
+/// `hello, closed loop`, or with the rate: what the table is called.
+pub fn title(table: &Table) -> String {
+    match (table.load.kind, table.load.rate_per_s) {
+        (LoopKind::Open, Some(rate)) => {
+            format!("{}, open loop at {} requests/s", table.workload, number::whole(rate))
+        }
+        (LoopKind::Open, None) => format!("{}, open loop", table.workload),
+        (LoopKind::Closed, _) => format!("{}, closed loop", table.workload),
+    }
+}
+
+/// What was asked: connections, depth, arrivals, lengths, and the form of the servers.
+pub fn load(table: &Table) -> String {
+    let load = &table.load;
+    let mut parts = vec![format!("load {}", load.name)];
+    parts.push(count(u64::from(load.connections), "connection", "connections"));
+    if load.depth > 1 {
+        parts.push(format!("{} outstanding on each", load.depth));
+    }
+    match load.arrivals {
+        Some(Arrivals::Constant) => parts.push("evenly spaced".to_owned()),
+        Some(Arrivals::Poisson) => parts.push("Poisson arrivals".to_owned()),
+        None => {}
+    }
+    let warmup =
+        if load.warmup_s > 0.0 { format!(" after {} s of warm-up", load.warmup_s) } else { String::new() };
+    parts.extend(load.duration_s.map(|s| format!("windows of {s} s{warmup}")));
+    parts.extend(load.requests.map(|n| format!("{} requests", number::whole(n as f64))));
+    parts.push(match table.form.as_str() {
+        "single" => "servers as one process on one core".to_owned(),
+        "cores" => "servers using all their cores".to_owned(),
+        form => format!("servers as {form}"),
+    });
+    parts.join(", ")
+}
+
+/// The fixed rate that generator-bound rows are compared at: `at 2,000/s`.
+pub fn reference(table: &Table) -> Option<String> {
+    let load = table.reference_load.as_ref()?;
+    Some(
+        load.rate_per_s
+            .map_or_else(|| format!("in {}", load.name), |rate| format!("at {}/s", number::whole(rate))),
+    )
+}
+
+/// How the rows are ordered.
+pub fn ranking(table: &Table) -> String {
+    let bound = table.rows.iter().any(|row| row.standing == Standing::GeneratorBound);
+    match (table.load.kind, bound) {
+        (LoopKind::Open, _) => "ranked by the server's CPU time per request at this rate".to_owned(),
+        (LoopKind::Closed, false) => "ranked by requests/s".to_owned(),
+        (LoopKind::Closed, true) => {
+            let at = reference(table).unwrap_or_else(|| "under this load".to_owned());
+            format!(
+                "ranked by requests/s; those with ≥ come first, by the server's CPU time per request {at}"
+            )
+        }
+    }
+}
+
+/// Whose doing a verdict is, as in `caution, the generator's doing`.
+pub fn doing(note: &Note) -> String {
+    let severity = match note.severity {
+        Severity::Note => "note",
+        Severity::Caution => "caution",
+        Severity::Invalid => "invalid",
+    };
+    let whose = match note.blame {
+        Blame::Server => "the server's doing",
+        Blame::Generator => "the generator's doing",
+        Blame::Environment => "the environment's doing",
+        Blame::User => "asked for",
+    };
+    format!("{severity}, {whose}")
+}
+
+/// The servers that carry a verdict: `rust-hyper, go-nethttp (1 launch)`; the number only where not every launch does.
+pub fn carriers(note: &Note, table: &Table) -> String {
+    let one = |(server, launches): (&String, &u32)| {
+        let row = table.rows.iter().find(|row| row.server.id == *server);
+        if row.is_some_and(|row| row.launches_usable == *launches) {
+            server.clone()
+        } else {
+            format!("{server} ({})", count(u64::from(*launches), "launch", "launches"))
+        }
+    };
+    note.launches_by_server.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// How far a failed trial came.
+pub fn stage(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Setup => "setting up",
+        Stage::Build => "building",
+        Stage::Start => "starting",
+        Stage::Validate => "validating its answers",
+        Stage::Load => "under load",
+        Stage::Generate => "generating load",
+    }
+}
+
+/// What was measured, as the servers' own version commands put it, first lines only; by server, each once.
+pub fn versions(tables: &[Table]) -> BTreeMap<&str, Vec<&str>> {
+    let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for server in tables.iter().flat_map(|table| &table.rows).map(|row| &row.server) {
+        let known = versions.entry(&server.id).or_default();
+        for version in server.versions.iter().filter_map(|version| version.lines().next()) {
+            if !known.contains(&version) {
+                known.push(version);
+            }
+        }
+    }
+    versions.retain(|_, known| !known.is_empty());
+    versions
+}
+
+/// What the marks and columns of these tables mean; only those that occur.
+pub fn legend(tables: &[Table]) -> Vec<(&'static str, &'static str)> {
+    let rows = || tables.iter().flat_map(|table| &table.rows);
+    let any = |standing| rows().any(|row| row.standing == standing);
+    let percentiles = || {
+        rows().flat_map(|r| [r.figures.time_ns_p50, r.figures.time_ns_p99, r.figures.time_ns_p99_9]).flatten()
+    };
+    let single = tables.iter().any(Table::is_single);
+    let closed = tables.iter().any(|table| table.load.kind == LoopKind::Closed);
+    let open = tables.iter().any(|table| table.load.kind == LoopKind::Open);
+    let entries = [
+        (
+            !single,
+            "±",
+            "half the range over the launches, as a share of their median, which is the figure shown",
+        ),
+        (
+            rows().any(|row| row.tied),
+            "2=",
+            "a shared rank: the launches' ranges overlap, so few cannot tell them apart",
+        ),
+        (single, "1", "one launch only: its rank may be chance"),
+        (
+            any(Standing::GeneratorBound),
+            "≥ req/s",
+            "at least: the generator's core was over 90 % busy, the server can do more",
+        ),
+        (
+            percentiles().any(|p| p.at_least),
+            "≥ time",
+            "at least: answers that never came are in it at the time waited for them",
+        ),
+        (
+            percentiles().any(|p| !p.enough),
+            "·",
+            "too few answers for this percentile, which needs 3.7/(1-p) of them",
+        ),
+        (
+            any(Standing::Overloaded),
+            "!",
+            "overloaded: achieved less than 99 % of the rate offered, so its times are a growing queue; not ranked",
+        ),
+        (
+            any(Standing::Invalid),
+            "?",
+            "a verdict says that the number does not answer the question; not ranked",
+        ),
+        (
+            rows().any(|r| r.is_measured() && r.launches_usable < r.launches_planned),
+            "used",
+            "launches with a usable run, of those planned; see the failures",
+        ),
+        (any(Standing::Failed), "×", "no usable launch; see the failures"),
+        (
+            closed,
+            "p50 p99",
+            "service time (closed loop), from a request's first byte sent to its answer's last byte",
+        ),
+        (
+            open,
+            "p50 p99",
+            "response time (open loop), from the moment a request was due to its answer's last byte",
+        ),
+        (
+            rows().any(|r| r.figures.not_ok_share.is_some_and(|f| f.max > 0.0)),
+            "errors",
+            "share of requests not answered as expected, in the worst launch",
+        ),
+    ];
+    entries.into_iter().filter(|(holds, ..)| *holds).map(|(_, mark, meaning)| (mark, meaning)).collect()
+}
+
+/// `1 core`, `2 cores`.
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", number::whole(number as f64), if number == 1 { one } else { many })
+}

@@ -1,0 +1,62 @@
+//! Which trials of a cell count: one for each repeat, the second try where the first was spoiled.
+
+use paceline_record::{Fault, Run, Stage, Trial};
+use std::collections::BTreeMap;
+
+/// A trial whose run can be used.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// The trial.
+    pub trial: &'a Trial,
+    /// Its run.
+    pub run: &'a Run,
+}
+
+/// The trials of one cell, sorted out.
+#[derive(Debug, Default)]
+pub struct Launches<'a> {
+    /// One for each repeat that has a usable trial, in the order of repeats.
+    pub usable: Vec<Launch<'a>>,
+    /// For each repeat that has none, its last trial and why.
+    pub failed: Vec<(&'a Trial, Fault)>,
+}
+
+impl<'a> Launches<'a> {
+    /// Sorts the trials of one cell. Of several usable tries of one repeat the last counts.
+    pub fn of(trials: &[&'a Trial]) -> Self {
+        let mut repeats: BTreeMap<u32, Vec<&'a Trial>> = BTreeMap::new();
+        for trial in trials {
+            repeats.entry(trial.repeat).or_default().push(trial);
+        }
+        let mut sorted = Self::default();
+        for tries in repeats.values_mut() {
+            tries.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
+            match tries.iter().rev().find_map(|trial| usable(trial)) {
+                Some(launch) => sorted.usable.push(launch),
+                None => sorted.failed.extend(tries.last().map(|trial| (*trial, fault_of(trial)))),
+            }
+        }
+        sorted
+    }
+}
+
+/// A trial can be used when nothing stopped it and at least one answer was as expected.
+fn usable(trial: &Trial) -> Option<Launch<'_>> {
+    let run = trial.run.as_ref().filter(|run| run.total.counts.ok > 0)?;
+    trial.error.is_none().then_some(Launch { trial, run })
+}
+
+fn fault_of(trial: &Trial) -> Fault {
+    if let Some(fault) = &trial.error {
+        return fault.clone();
+    }
+    let (stage, message) = match &trial.run {
+        None => (Stage::Generate, "the generator left no record".to_owned()),
+        Some(run) => {
+            let commonest = run.connections.commonest_failure.as_deref();
+            let why = commonest.map(|failure| format!("; most often: {failure}")).unwrap_or_default();
+            (Stage::Load, format!("none of {} requests ended well{why}", run.total.counts.scheduled))
+        }
+    };
+    Fault { stage, message, transient: false }
+}

@@ -1,0 +1,128 @@
+//! A row: one server under one form, workload and load, over its launches.
+
+use crate::figure::{Figure, Figures};
+use crate::launch::{Launch, Launches};
+use crate::note::{Failure, failures, names, verdicts};
+use paceline_record::{Load, LoopKind, Server, Severity};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Above this share of its core a generator is taken to be the limit: what remains is lost to the scheduler and the
+/// hypervisor, and service times are mostly its own queue.
+const GENERATOR_BOUND: f64 = 0.9;
+/// Below this share of what was offered a server is overloaded.
+const DELIVERED: f64 = 0.99;
+
+/// What a row can be taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It measures the server, and is ranked.
+    Ranked,
+    /// The generator was busier than 90 % of its core in some launch: the server can do at least this.
+    GeneratorBound,
+    /// Open loop: less than 99 % of the offered rate was achieved in some launch.
+    Overloaded,
+    /// Some launch has a verdict that says its numbers do not answer the question.
+    Invalid,
+    /// No launch is usable.
+    Failed,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Subject {
+    /// The folder's name.
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// The language it is written in.
+    pub language: String,
+    /// The framework.
+    pub framework: String,
+    /// What its version command printed; several where it changed between launches.
+    pub versions: Vec<String>,
+}
+
+/// One server under one form, workload and load.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Row {
+    /// Its rank, 1 the best; rows that cannot be told apart share one. None where it is not ranked.
+    pub rank: Option<u32>,
+    /// Whether another row has the same rank.
+    pub tied: bool,
+    /// What it can be taken for.
+    pub standing: Standing,
+    /// What was measured.
+    pub server: Subject,
+    /// Launches with a usable run.
+    pub launches_usable: u32,
+    /// Launches that were planned.
+    pub launches_planned: u32,
+    /// Its figures.
+    pub figures: Figures,
+    /// CPU of the server for each response at the fixed rate that generator-bound rows are ranked by, in microseconds.
+    pub server_cpu_us_per_request_at_reference: Option<Figure>,
+    /// The names of its verdicts, the most severe first.
+    pub verdicts: Vec<String>,
+    /// What failed.
+    pub failures: Vec<Failure>,
+}
+
+impl Row {
+    /// The row of a cell's launches, not yet ranked.
+    pub fn of(servers: &[&Server], load: &Load, launches: &Launches<'_>, planned: u32) -> Self {
+        let usable: Vec<&Launch<'_>> = launches.usable.iter().collect();
+        Self {
+            rank: None,
+            tied: false,
+            standing: standing(&usable, load),
+            server: subject(servers),
+            launches_usable: usable.len() as u32,
+            launches_planned: planned.max((usable.len() + launches.failed.len()) as u32),
+            figures: Figures::of(&usable, load.kind),
+            server_cpu_us_per_request_at_reference: None,
+            verdicts: names(&usable),
+            failures: failures(launches),
+        }
+    }
+
+    /// Whether its numbers count for something.
+    pub fn is_measured(&self) -> bool {
+        self.standing != Standing::Failed
+    }
+}
+
+fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
+    let any = |test: &dyn Fn(&Launch<'_>) -> bool| launches.iter().any(|launch| test(launch));
+    let bound = any(&|launch| launch.run.generator.utilization > GENERATOR_BOUND);
+    let short = load.kind == LoopKind::Open && any(&|launch| fell_short(launch, load));
+    if launches.is_empty() {
+        Standing::Failed
+    } else if bound && (short || load.kind == LoopKind::Closed) {
+        Standing::GeneratorBound
+    } else if short {
+        Standing::Overloaded
+    } else if any(&|launch| verdicts(launch).any(|verdict| verdict.severity == Severity::Invalid)) {
+        Standing::Invalid
+    } else {
+        Standing::Ranked
+    }
+}
+
+fn fell_short(launch: &Launch<'_>, load: &Load) -> bool {
+    let offered = launch.run.rate_per_s.offered.or(load.rate_per_s);
+    offered.is_some_and(|offered| launch.run.rate_per_s.achieved < DELIVERED * offered)
+}
+
+fn subject(servers: &[&Server]) -> Subject {
+    let last = servers.last().copied().cloned().unwrap_or_default();
+    let mut versions: Vec<String> = Vec::new();
+    for server in servers {
+        let version = server.versions.trim().to_owned();
+        if !version.is_empty() && !versions.contains(&version) {
+            versions.push(version);
+        }
+    }
+    Subject { id: last.id, name: last.name, language: last.language, framework: last.framework, versions }
+}

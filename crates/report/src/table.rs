@@ -1,0 +1,160 @@
+//! Tables: the rows of one workload, load and form on one machine.
+
+use crate::launch::Launches;
+use crate::machine::Machines;
+use crate::note::{self, Note};
+use crate::rank::rank;
+use crate::row::{Row, Standing};
+use paceline_record::{Load, LoopKind, Pinning, Server, Trial};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What the rows of a table are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RankedBy {
+    /// Requests per second, more is better: closed loop.
+    RequestsPerS,
+    /// The server's CPU for each request at the offered rate, less is better: open loop.
+    ServerCpuPerRequest,
+}
+
+/// The rows of one workload, load and form on one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Table {
+    /// The label of the machine.
+    pub machine: String,
+    /// The workload.
+    pub workload: String,
+    /// `single` or `cores`.
+    pub form: String,
+    /// The load.
+    pub load: Load,
+    /// Where server and generator ran; several where it was not the same for all.
+    pub pinnings: Vec<Pinning>,
+    /// What the rows are ordered by.
+    pub ranked_by: RankedBy,
+    /// The load at whose fixed rate the CPU of generator-bound rows is compared; none where none was measured.
+    pub reference_load: Option<Load>,
+    /// The rows, best first.
+    pub rows: Vec<Row>,
+    /// The verdicts that some rows carry, by name.
+    pub notes: Vec<Note>,
+}
+
+impl Table {
+    /// Whether no row was to have more than one launch: nothing is then known of its spread.
+    pub fn is_single(&self) -> bool {
+        self.rows.iter().all(|row| row.launches_planned <= 1)
+    }
+}
+
+/// What sets one table apart from another, in the order tables are shown: the round's own order of workloads is not
+/// recorded, so by name; closed loops before open ones, then by rate and connections.
+type Key = (usize, String, String, bool, u64, u32, String);
+
+fn key(machines: &Machines, trial: &Trial) -> Key {
+    let load = &trial.load;
+    let rate = load.rate_per_s.unwrap_or(0.0).max(0.0) as u64;
+    (
+        machines.place(trial),
+        trial.workload.clone(),
+        trial.form.clone(),
+        load.kind == LoopKind::Open,
+        rate,
+        load.connections,
+        load.name.clone(),
+    )
+}
+
+/// The tables of some trials, given in the order they ran. `planned` is the number of launches each row should have.
+pub fn tables(machines: &Machines, trials: &[&Trial], planned: u32) -> Vec<Table> {
+    let mut groups: BTreeMap<Key, Vec<&Trial>> = BTreeMap::new();
+    for trial in trials {
+        groups.entry(key(machines, trial)).or_default().push(trial);
+    }
+    let label =
+        |place: usize| machines.list.get(place).map(|machine| machine.label.clone()).unwrap_or_default();
+    let mut tables: Vec<Table> = groups
+        .iter()
+        .filter_map(|(key, trials)| Some(table(label(key.0), trials.first()?, trials, planned)))
+        .collect();
+    for place in 0..tables.len() {
+        refer(&mut tables, place);
+    }
+    for table in &mut tables {
+        rank(&mut table.rows, table.load.kind);
+    }
+    tables
+}
+
+fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Table {
+    let mut servers: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
+    let mut pinnings: Vec<Pinning> = Vec::new();
+    for trial in trials {
+        servers.entry(&trial.server.id).or_default().push(trial);
+        if trial.run.is_some() && !pinnings.contains(&trial.pinning) {
+            pinnings.push(trial.pinning.clone());
+        }
+    }
+    let mut notes = BTreeMap::new();
+    let mut rows = Vec::new();
+    for (server, trials) in servers {
+        let launches = Launches::of(&trials);
+        note::collect(&mut notes, server, &launches);
+        let subjects: Vec<&Server> = trials.iter().map(|trial| &trial.server).collect();
+        rows.push(Row::of(&subjects, &first.load, &launches, planned));
+    }
+    Table {
+        machine,
+        workload: first.workload.clone(),
+        form: first.form.clone(),
+        load: first.load.clone(),
+        pinnings,
+        ranked_by: match first.load.kind {
+            LoopKind::Closed => RankedBy::RequestsPerS,
+            LoopKind::Open => RankedBy::ServerCpuPerRequest,
+        },
+        reference_load: None,
+        rows,
+        notes: notes.into_values().collect(),
+    }
+}
+
+/// Gives the rows of a closed-loop table with generator-bound ones their CPU per request at a fixed rate: of the rates
+/// at which all of those were measured without falling short, the highest.
+fn refer(tables: &mut [Table], place: usize) {
+    let Some(table) = tables.get(place) else { return };
+    let bound: Vec<&str> = table
+        .rows
+        .iter()
+        .filter(|row| row.standing == Standing::GeneratorBound)
+        .map(|row| row.server.id.as_str())
+        .collect();
+    if table.load.kind == LoopKind::Open || bound.is_empty() {
+        return;
+    }
+    let alike = |other: &&Table| {
+        other.load.kind == LoopKind::Open
+            && (&other.machine, &other.workload, &other.form)
+                == (&table.machine, &table.workload, &table.form)
+            && bound.iter().all(|server| cpu_at(other, server).is_some())
+    };
+    let rate = |table: &Table| table.load.rate_per_s.unwrap_or(0.0);
+    let Some(reference) = tables.iter().filter(alike).max_by(|a, b| rate(a).total_cmp(&rate(b))) else {
+        return;
+    };
+    let reference = reference.clone();
+    if let Some(table) = tables.get_mut(place) {
+        for row in &mut table.rows {
+            row.server_cpu_us_per_request_at_reference = cpu_at(&reference, &row.server.id);
+        }
+        table.reference_load = Some(reference.load);
+    }
+}
+
+fn cpu_at(table: &Table, server: &str) -> Option<crate::Figure> {
+    let row = table.rows.iter().find(|row| row.server.id == server && row.standing == Standing::Ranked)?;
+    row.figures.server_cpu_us_per_request
+}

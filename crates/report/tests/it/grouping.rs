@@ -1,0 +1,131 @@
+//! What shares a table and what does not, and which trial of several counts.
+
+use crate::built::{self, Seen};
+use paceline_record::{Blame, Severity, Stage};
+use paceline_report::{Format, Options, Report, Standing};
+
+const SEEN: Seen = Seen {
+    per_s: 1000.0,
+    server_cpu_us: 20.0,
+    p50_us: 100.0,
+    p99_us: 200.0,
+    p99_9_us: 300.0,
+    rss_mb: 10.0,
+    start_ms: 5.0,
+    generator: 0.1,
+};
+
+fn text(report: &Report) -> String {
+    report.render(Format::Text, Options { width: 80, colour: false })
+}
+
+#[test]
+fn another_machine_is_another_table_and_says_what_differs() {
+    let first = built::trial("go-nethttp", &built::closed(), 0, SEEN);
+    let mut second = built::trial("go-nethttp", &built::closed(), 1, SEEN);
+    second.run.as_mut().unwrap().environment.kernel = "Linux 6.9.0".to_owned();
+    let report = Report::new(&built::round(), &[first, second]);
+    assert_eq!(report.machines.len(), 2);
+    assert_eq!(report.tables.iter().map(|table| table.machine.as_str()).collect::<Vec<_>>(), ["A", "B"]);
+    assert!(text(&report).contains("kernel: Linux 6.9.0 instead of Linux 6.1.0-18-amd64"));
+}
+
+#[test]
+fn a_limit_of_the_process_makes_no_other_machine() {
+    let first = built::trial("go-nethttp", &built::closed(), 0, SEEN);
+    let mut second = built::trial("go-nethttp", &built::closed(), 1, SEEN);
+    let environment = &mut second.run.as_mut().unwrap().environment;
+    environment.open_files_soft += 1;
+    environment.memory_bytes += 4096;
+    assert_eq!(Report::new(&built::round(), &[first, second]).machines.len(), 1);
+}
+
+#[test]
+fn forms_workloads_and_loads_have_tables_of_their_own() {
+    let single = built::trial("go-nethttp", &built::closed(), 0, SEEN);
+    let mut cores = single.clone();
+    cores.form = "cores".to_owned();
+    let mut page = single.clone();
+    page.workload = "page".to_owned();
+    let open = built::trial("go-nethttp", &built::open(), 0, SEEN);
+    let report = Report::new(&built::round(), &[open, page, cores, single]);
+    let keys: Vec<_> =
+        report.tables.iter().map(|t| (t.workload.as_str(), t.form.as_str(), t.load.name.as_str())).collect();
+    let expected = [
+        ("hello", "cores", "closed-64"),
+        ("hello", "single", "closed-64"),
+        ("hello", "single", "rate-2000"),
+        ("page", "single", "closed-64"),
+    ];
+    assert_eq!(keys, expected);
+}
+
+#[test]
+fn a_second_try_takes_the_place_of_the_first() {
+    let failed = built::failed("go-nethttp", &built::closed(), 0, Stage::Start, "port taken");
+    let mut again = built::trial("go-nethttp", &built::closed(), 0, SEEN);
+    again.started_at = "2026-11-21T02:00:00.000Z".to_owned();
+    let report = Report::new(&built::round(), &[again, failed]);
+    let row = &report.tables[0].rows[0];
+    assert_eq!((row.launches_usable, row.launches_planned, row.failures.len()), (1, 1, 0));
+    assert_eq!((report.round.trials_done, report.round.trials_retried), (1, 1));
+}
+
+#[test]
+fn launches_are_observations_and_are_never_pooled() {
+    let trials: Vec<_> = [1000.0, 4000.0, 2000.0]
+        .iter()
+        .zip(0..)
+        .map(|(per_s, repeat)| {
+            built::trial("go-nethttp", &built::closed(), repeat, Seen { per_s: *per_s, ..SEEN })
+        })
+        .collect();
+    let report = Report::new(&built::round(), &trials);
+    let achieved = report.tables[0].rows[0].figures.achieved_per_s.unwrap();
+    assert_eq!((achieved.min, achieved.median, achieved.max, achieved.launches), (1000.0, 2000.0, 4000.0, 3));
+}
+
+#[test]
+fn an_invalid_launch_takes_the_rank_away() {
+    let mut trial = built::trial("go-nethttp", &built::closed(), 0, SEEN);
+    trial.verdicts.push(built::verdict("noisy", Blame::Environment, Severity::Invalid, "Repeat it."));
+    let report = Report::new(&built::round(), &[trial]);
+    let row = &report.tables[0].rows[0];
+    assert_eq!((row.standing, row.rank), (Standing::Invalid, None));
+}
+
+#[test]
+fn a_run_without_a_good_answer_is_a_failure_that_says_so() {
+    let mut trial = built::trial("go-nethttp", &built::closed(), 0, SEEN);
+    let run = trial.run.as_mut().unwrap();
+    (run.total.counts.ok, run.total.counts.bad_body) = (0, 3000);
+    let report = Report::new(&built::round(), &[trial]);
+    assert!(text(&report).contains("none of 3000 requests ended well"), "{}", text(&report));
+}
+
+#[test]
+fn too_few_answers_for_a_percentile_leave_it_out() {
+    let few = Seen { per_s: 300.0, ..SEEN };
+    let report = Report::new(&built::round(), &[built::trial("go-nethttp", &built::closed(), 0, few)]);
+    let figures = &report.tables[0].rows[0].figures;
+    // 900 answers: enough for p99 (370), too few for p99.9 (3,700).
+    assert!(figures.time_ns_p99.unwrap().enough && !figures.time_ns_p99_9.unwrap().enough);
+    assert!(text(&report).contains("too few answers"));
+}
+
+#[test]
+fn a_round_without_trials_says_so() {
+    let report = Report::new(&built::round(), &[]);
+    assert!(text(&report).contains("No trial of it is kept"));
+    for format in [Format::Markdown, Format::Csv, Format::Json] {
+        assert!(report.render(format, Options { width: 80, colour: false }).ends_with('\n'));
+    }
+}
+
+#[test]
+fn a_table_on_a_very_narrow_terminal_still_renders() {
+    let report = Report::new(&built::round(), &[built::trial("go-nethttp", &built::closed(), 0, SEEN)]);
+    for width in [0, 1, 20, 40] {
+        assert!(report.render(Format::Text, Options { width, colour: false }).contains("go-nethttp"));
+    }
+}
