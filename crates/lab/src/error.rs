@@ -72,23 +72,8 @@ pub enum LabError {
         command: String,
     },
     /// A command of a manifest, or of setting it up, failed.
-    #[error("{server}: {step} {how}\n  command: {command}\n  log: {}{}", log.display(), tail_of(tail))]
-    Command {
-        /// The server's id.
-        server: String,
-        /// "setup", "build", "version", "packages".
-        step: &'static str,
-        /// "ended with exit status 2", "was not done within 1200 s".
-        how: String,
-        /// What was run.
-        command: String,
-        /// Where all it printed is kept.
-        log: PathBuf,
-        /// The end of what it printed.
-        tail: String,
-        /// Packages of its manifest that are not installed: often why it failed, seldom said by what it printed.
-        absent_packages: Vec<String>,
-    },
+    #[error(transparent)]
+    Command(Box<CommandFailure>),
     /// A version command that printed nothing: no version, no measurement.
     #[error(
         "{server}: the version command printed nothing, and what has no version is not measured: {command}"
@@ -108,9 +93,36 @@ pub enum LabError {
         #[source]
         source: std::io::Error,
     },
+    /// A trial or round that could not be kept.
+    #[error("cannot keep the results: {source}")]
+    Keep {
+        /// What the store said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Ctrl-C or a termination signal; what was begun has been ended.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// A command that failed, with the end of what it printed.
+#[derive(Debug, thiserror::Error)]
+#[error("{server}: {step} {how}\n  command: {command}\n  log: {}{}", log.display(), tail_of(tail))]
+pub struct CommandFailure {
+    /// The server's id.
+    pub server: String,
+    /// "setup", "build", "version", "install".
+    pub step: &'static str,
+    /// "ended with exit status 2", "was not done within 1200 s".
+    pub how: String,
+    /// What was run.
+    pub command: String,
+    /// Where all it printed is kept.
+    pub log: PathBuf,
+    /// The end of what it printed.
+    pub tail: String,
+    /// Packages of its manifest that are not installed: often why it failed, seldom said by what it printed.
+    pub absent_packages: Vec<String>,
 }
 
 impl LabError {
@@ -122,8 +134,9 @@ impl LabError {
             | LabError::Unknown { .. }
             | LabError::Plan { .. }
             | LabError::Interrupted => Blame::User,
-            LabError::Command { .. } | LabError::NoVersion { .. } => Blame::Server,
+            LabError::Command(_) | LabError::NoVersion { .. } => Blame::Server,
             LabError::File { .. }
+            | LabError::Keep { .. }
             | LabError::NotSetUp { .. }
             | LabError::PackagesMissing { .. }
             | LabError::Spawn { .. } => Blame::Environment,
@@ -133,9 +146,9 @@ impl LabError {
     /// What to do about it, where the message does not say so itself.
     pub fn hint(&self) -> Option<String> {
         match self {
-            LabError::Command { absent_packages, .. } if !absent_packages.is_empty() => Some(format!(
+            LabError::Command(failure) if !failure.absent_packages.is_empty() => Some(format!(
                 "packages of its manifest are not installed: sudo apt-get install {}",
-                absent_packages.join(" ")
+                failure.absent_packages.join(" ")
             )),
             LabError::NotSetUp { server, .. } => Some(format!("paceline lab setup {server}")),
             LabError::NoTree { .. } => Some("name the folders with --servers-dir and --workloads-dir".into()),

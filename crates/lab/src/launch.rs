@@ -183,7 +183,10 @@ impl Launch {
     }
 
     /// The end of what it printed so far. Of a long log the very end is known only once the server has ended.
-    pub fn log_tail(&self) -> String {
+    pub fn log_tail(&mut self) -> String {
+        if self.ended().is_some() {
+            self.shepherd.settle();
+        }
         self.log.as_deref().map(tail_of).unwrap_or_default()
     }
 
@@ -210,7 +213,7 @@ impl Launch {
 
     fn wait_ready(&mut self, of: &LaunchOf<'_>, interrupt: Interrupt) -> Result<(), Spoiled> {
         let patience = Patience::of(of.server.start_timeout, interrupt);
-        let mut last = "nobody listens".to_owned();
+        let mut last = NotReady { stage: Stage::Start, why: "nobody listens".to_owned() };
         loop {
             if let Some(ended) = self.shepherd.ended() {
                 let after = seconds(self.since_start_ns());
@@ -222,22 +225,23 @@ impl Launch {
                 Err(Trouble::Interrupted) => return Err(Spoiled::Interrupted),
                 Err(_) => {
                     let limit = of.server.start_timeout.as_secs();
+                    let NotReady { stage, why } = last;
                     let message =
-                        format!("no correct answer to GET {} within {limit} s: {last}", of.ready.path);
-                    return Err(Spoiled::fault(Stage::Start, message, false));
+                        format!("no correct answer to GET {} within {limit} s: {why}", of.ready.path);
+                    return Err(Spoiled::fault(stage, message, false));
                 }
             }
             match self.try_first_answer(of.ready, patience) {
                 Ok(()) => return Ok(()),
-                Err(problem) => last = problem,
+                Err(not_ready) => last = not_ready,
             }
             // Nothing announces that a server has begun to listen.
             std::thread::sleep(ASK_EVERY);
         }
     }
 
-    fn try_first_answer(&mut self, ready: &WorkloadCase, patience: Patience) -> Result<(), String> {
-        let told = |trouble: Trouble| trouble.to_string();
+    fn try_first_answer(&mut self, ready: &WorkloadCase, patience: Patience) -> Result<(), NotReady> {
+        let told = |trouble: Trouble| NotReady { stage: Stage::Start, why: trouble.to_string() };
         let mut connection = Connection::open(self.address, patience).map_err(told)?;
         if self.startup.listening_ns == 0 {
             self.startup.listening_ns = self.since_start_ns();
@@ -245,7 +249,7 @@ impl Launch {
         let answer = connection.ask(Question::new(&ready.method, &ready.path)).map_err(told)?;
         let answered_ns = self.since_start_ns();
         if let Some(difference) = validate::difference(&ready.expect, &answer) {
-            return Err(difference);
+            return Err(NotReady { stage: Stage::Validate, why: difference });
         }
         let sample = self.tree.sample();
         self.startup.first_answer_ns = answered_ns;
@@ -256,6 +260,12 @@ impl Launch {
     fn since_start_ns(&self) -> u64 {
         system::monotonic_ns().saturating_sub(self.shepherd.started_monotonic_ns())
     }
+}
+
+/// Why a server is not ready yet, and what that is should it stay so: a wrong answer is no matter of starting.
+struct NotReady {
+    stage: Stage,
+    why: String,
 }
 
 fn seconds(ns: u64) -> String {

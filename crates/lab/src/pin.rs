@@ -18,12 +18,33 @@ pub enum CoresWanted {
     Half,
 }
 
-/// Chooses among the cores this process may use.
-///
-/// # Errors
-/// When the system does not tell which those are.
-pub fn choose(wanted: CoresWanted) -> io::Result<Pinning> {
-    Ok(split(&by_physical_core(&system::affinity()?), wanted))
+/// The cores this process may use, as they were before anything was pinned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cores {
+    /// In groups of hardware threads that share one physical core.
+    physical: Vec<Vec<u32>>,
+}
+
+impl Cores {
+    /// Looks which there are. Taken once, at the start: the lab's own pinning would hide some later.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn allowed() -> io::Result<Self> {
+        Ok(Self { physical: by_physical_core(&system::affinity()?) })
+    }
+
+    /// Which of them the server gets, and which the generator.
+    pub fn split(&self, wanted: CoresWanted) -> Pinning {
+        split(&self.physical, wanted)
+    }
+}
+
+impl CoresWanted {
+    /// What a form of that name is for.
+    pub fn of_form(form: &str) -> Self {
+        if form == "single" { Self::One } else { Self::Half }
+    }
 }
 
 /// Keeps the calling thread, and every thread and process it starts, on the generator's cores.

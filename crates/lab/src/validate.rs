@@ -25,14 +25,22 @@ pub struct Validated {
     pub validation: Validation,
     /// The body of every case that passed, by the case's address.
     pub bodies: BTreeMap<String, Vec<u8>>,
+    /// What failed, by workload.
+    failures: BTreeMap<String, Vec<String>>,
 }
 
 impl Validated {
-    /// The checks that failed, as one text for people.
-    pub fn failures(&self) -> Option<String> {
-        let failed = self.validation.checks.iter().filter(|check| check.outcome == CheckOutcome::Fail);
-        let failed: Vec<String> = failed.map(|check| format!("{}: {}", check.name, check.detail)).collect();
-        (!failed.is_empty()).then(|| failed.join("; "))
+    /// The checks of a workload that failed, as one text for people.
+    pub fn failures_of(&self, workload: &str) -> Option<String> {
+        self.failures.get(workload).map(|failures| failures.join("; "))
+    }
+
+    fn keep(&mut self, workload: &str, check: Check) {
+        if check.outcome == CheckOutcome::Fail {
+            let failure = format!("{}: {}", check.name, check.detail);
+            self.failures.entry(workload.to_owned()).or_default().push(failure);
+        }
+        self.validation.checks.push(check);
     }
 }
 
@@ -51,13 +59,13 @@ pub fn validate(
     for workload in workloads {
         for case in &workload.cases {
             let (check, body) = asker.case(case)?;
-            found.validation.checks.push(check);
+            found.keep(&workload.name, check);
             if let Some(body) = body {
                 found.bodies.insert(case.address.clone(), body);
             }
         }
         for refusal in &workload.refusals {
-            found.validation.checks.push(asker.refusal(refusal)?);
+            found.keep(&workload.name, asker.refusal(refusal)?);
         }
     }
     if let Some(case) = workloads.iter().flat_map(|workload| &workload.cases).next() {

@@ -158,6 +158,16 @@ impl Shepherd {
         self.ended
     }
 
+    /// Once the command's own process has ended: waits until nothing is left of it and its log is complete.
+    pub fn settle(&mut self) {
+        while self.ended.is_some() && self.gone.is_none() {
+            match self.reports.recv_timeout(LEAVING_LIMIT) {
+                Ok(report) => self.take(report),
+                Err(_) => break,
+            }
+        }
+    }
+
     /// Stops the command: SIGTERM, the order's limit, then by force. Waits until nothing is left.
     ///
     /// # Errors

@@ -1,0 +1,105 @@
+//! Who keeps trials, and what is still to be done given those that are kept.
+
+use crate::{Cell, PlannedLaunch};
+use paceline_record::{Blame, Severity, Trial, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Why a trial could not be kept: the store's own error.
+pub type KeepError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Keeps the trials of one round.
+pub trait Keeper {
+    /// Keeps a trial for good: it is there after a crash that follows.
+    ///
+    /// # Errors
+    /// When it could not be kept.
+    fn keep(&mut self, trial: &Trial) -> Result<(), KeepError>;
+
+    /// Every trial kept so far; histograms may be left out.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn kept(&mut self) -> Result<Vec<Trial>, KeepError>;
+}
+
+/// First what was never tried, then once more what the environment spoiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// Never tried.
+    First,
+    /// Tried once, and spoiled.
+    Again,
+}
+
+/// How each cell's repeats went so far.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    tries: BTreeMap<(String, u32), Tries>,
+    usable: BTreeSet<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tries {
+    count: u32,
+    spoiled: bool,
+}
+
+impl Tally {
+    /// Of these trials.
+    pub fn of(kept: &[Trial]) -> Self {
+        let mut tally = Self::default();
+        // In the order in which they were tried, whatever the keeper's is.
+        let mut kept: Vec<&Trial> = kept.iter().collect();
+        kept.sort_by(|a, b| a.started_at.cmp(&b.started_at));
+        kept.into_iter().for_each(|trial| tally.count(trial));
+        tally
+    }
+
+    /// One more trial.
+    pub fn count(&mut self, trial: &Trial) {
+        let cell = format!("{} {} {} {}", trial.server.id, trial.form, trial.workload, trial.load.name);
+        if is_usable(trial) {
+            self.usable.insert(cell.clone());
+        }
+        let tries = self.tries.entry((cell, trial.repeat)).or_default();
+        tries.count += 1;
+        tries.spoiled = is_spoiled(trial);
+    }
+
+    /// What of `launches` belongs to a pass. Launches with nothing left are left out.
+    pub fn left(&self, launches: &[PlannedLaunch], pass: Pass) -> Vec<PlannedLaunch> {
+        let left = launches.iter().map(|launch| {
+            let cells = launch.cells.iter().filter(|cell| self.belongs(cell, launch.block, pass));
+            PlannedLaunch { cells: cells.cloned().collect(), ..launch.clone() }
+        });
+        left.filter(|launch| !launch.cells.is_empty()).collect()
+    }
+
+    fn belongs(&self, cell: &Cell, repeat: u32, pass: Pass) -> bool {
+        let tries = self.tries.get(&(cell.key(), repeat)).copied().unwrap_or_default();
+        match pass {
+            Pass::First => tries.count == 0,
+            Pass::Again => tries.count == 1 && tries.spoiled,
+        }
+    }
+
+    /// The cells without a usable trial, each once.
+    pub fn unusable(&self, launches: &[PlannedLaunch]) -> Vec<String> {
+        let cells = launches.iter().flat_map(|launch| &launch.cells).map(Cell::key);
+        let unusable: BTreeSet<String> = cells.filter(|cell| !self.usable.contains(cell)).collect();
+        unusable.into_iter().collect()
+    }
+}
+
+/// Whether the environment spoiled a trial, so that a second try may go well.
+fn is_spoiled(trial: &Trial) -> bool {
+    let of_run = trial.run.iter().flat_map(|run| &run.verdicts);
+    let invalid =
+        |verdict: &Verdict| verdict.severity == Severity::Invalid && verdict.blame == Blame::Environment;
+    trial.error.as_ref().is_some_and(|fault| fault.transient) || of_run.chain(&trial.verdicts).any(invalid)
+}
+
+/// Whether a trial says anything about its cell.
+fn is_usable(trial: &Trial) -> bool {
+    trial.error.is_none() && trial.run.is_some()
+}

@@ -1,0 +1,208 @@
+//! A round: a plan carried out in one environment, launch by launch, each trial kept when it ends.
+//!
+//! The binary brings the plan's order, a [`Keeper`] and somebody who listens to [`Event`]s; it also keeps the round's
+//! own record. What is kept already is skipped, so that an interrupted round and a resumed one are the same code.
+//! What the environment spoiled is tried once more at the end.
+
+mod keeper;
+mod outlook;
+mod turn;
+
+pub use keeper::{KeepError, Keeper};
+pub use outlook::Outlook;
+
+use crate::generator::Generator;
+use crate::{Cores, LabError, Made, Manifest, PlannedLaunch, Starter, Workload, Workshop};
+use keeper::{Pass, Tally};
+use paceline_record::{Fault, Server, Stage, Trial};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What every trial of a sitting is carried out with.
+pub struct Bench<'a> {
+    /// Builds servers.
+    pub workshop: &'a Workshop,
+    /// Starts them.
+    pub starter: &'a Starter,
+    /// Puts load on them.
+    pub generator: &'a dyn Generator,
+    /// The cores there are, before anything was pinned.
+    pub cores: &'a Cores,
+    /// Every workload of the plan, whole.
+    pub workloads: &'a [Arc<Workload>],
+    /// A folder for what passes between generator and lab; what is in it afterwards is nothing.
+    pub scratch: PathBuf,
+    /// The wall clock in RFC 3339.
+    pub now: fn() -> String,
+    /// A new id.
+    pub new_id: fn() -> String,
+}
+
+/// The round and the sitting at hand.
+#[derive(Clone, Copy, Debug)]
+pub struct Sitting<'a> {
+    /// The round.
+    pub round: &'a str,
+    /// The sitting.
+    pub sitting: &'a str,
+    /// Where the round's orders were drawn from.
+    pub seed: u64,
+}
+
+/// What happens, for whoever shows it.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A server is looked at and built where something changed.
+    Building {
+        /// Its id.
+        server: &'a str,
+        /// How many there are.
+        of: usize,
+        /// Which of them, from 1.
+        nth: usize,
+    },
+    /// A server cannot be used; all its trials are records of this.
+    CannotUse {
+        /// Its id.
+        server: &'a str,
+        /// Why.
+        fault: &'a Fault,
+    },
+    /// A server is being started.
+    Launching {
+        /// What is started.
+        launch: &'a PlannedLaunch,
+        /// What is left.
+        outlook: &'a Outlook,
+    },
+    /// A trial is under way.
+    Loading {
+        /// As far as it is known.
+        trial: &'a Trial,
+        /// What is left.
+        outlook: &'a Outlook,
+    },
+    /// A trial has ended and is kept.
+    Kept {
+        /// The trial.
+        trial: &'a Trial,
+        /// What is left.
+        outlook: &'a Outlook,
+    },
+    /// What the environment spoiled is tried once more.
+    Again {
+        /// How many trials.
+        trials: usize,
+    },
+}
+
+/// How a round ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// The cells without a usable trial in any repeat, by name.
+    pub unusable: Vec<String>,
+}
+
+/// Carries out what is left of a round's `launches`.
+///
+/// # Errors
+/// [`LabError::Interrupted`] on Ctrl-C, with the trial at hand abandoned and its server stopped; [`LabError::Keep`]
+/// when a trial could not be kept; [`LabError::File`] when the scratch folder cannot be made. The round can be
+/// carried on after each.
+pub fn carry_out(
+    bench: &Bench<'_>,
+    sitting: Sitting<'_>,
+    launches: &[PlannedLaunch],
+    keeper: &mut dyn Keeper,
+    listener: &mut dyn FnMut(Event<'_>),
+) -> Result<Summary, LabError> {
+    let kept = keeper.kept().map_err(|source| LabError::Keep { source })?;
+    let tally = Tally::of(&kept);
+    let outlook = Outlook::new(launches, &tally);
+    let mut round =
+        Carried { bench, sitting, keeper, listener, tally, outlook, servers: BTreeMap::new(), order: 0 };
+    round.build(launches)?;
+    for launch in round.tally.left(launches, Pass::First) {
+        round.launch(launch)?;
+    }
+    let again = round.tally.left(launches, Pass::Again);
+    let trials = again.iter().map(|launch| launch.cells.len()).sum();
+    if trials > 0 {
+        (round.listener)(Event::Again { trials });
+        round.outlook.add(&again);
+    }
+    for launch in again {
+        round.launch(launch)?;
+    }
+    Ok(Summary { unusable: round.tally.unusable(launches) })
+}
+
+/// A server's receipt, or why it cannot be used, with the end of the log that says so.
+type Built = Result<Server, (Fault, String)>;
+
+struct Carried<'a> {
+    bench: &'a Bench<'a>,
+    sitting: Sitting<'a>,
+    keeper: &'a mut dyn Keeper,
+    listener: &'a mut dyn FnMut(Event<'_>),
+    tally: Tally,
+    outlook: Outlook,
+    servers: BTreeMap<String, Built>,
+    order: u32,
+}
+
+impl Carried<'_> {
+    /// Builds every server that is still needed, before anything is pinned or measured.
+    fn build(&mut self, launches: &[PlannedLaunch]) -> Result<(), LabError> {
+        let left =
+            self.tally.left(launches, Pass::First).into_iter().chain(self.tally.left(launches, Pass::Again));
+        let servers: BTreeMap<String, Arc<Manifest>> =
+            left.map(|launch| (launch.server.id.clone(), launch.server)).collect();
+        let of = servers.len();
+        for (index, (id, server)) in servers.into_iter().enumerate() {
+            (self.listener)(Event::Building { server: &id, of, nth: index + 1 });
+            let built = match self.receipt(&server) {
+                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                Err(error) => Err(fault_of(error)),
+                Ok(receipt) => Ok(receipt),
+            };
+            if let Err((fault, _)) = &built {
+                (self.listener)(Event::CannotUse { server: &id, fault });
+            }
+            self.servers.insert(id, built);
+        }
+        Ok(())
+    }
+
+    fn receipt(&self, server: &Manifest) -> Result<Server, LabError> {
+        let _made: Made = self.bench.workshop.build(server, false)?;
+        Ok(server.record(self.bench.workshop.versions(server)?))
+    }
+
+    fn keep(&mut self, trial: &Trial) -> Result<(), LabError> {
+        self.keeper.keep(trial).map_err(|source| LabError::Keep { source })?;
+        self.tally.count(trial);
+        self.outlook.trial_done(trial);
+        (self.listener)(Event::Kept { trial, outlook: &self.outlook });
+        Ok(())
+    }
+}
+
+/// What a failed build is in a record. The log of the command is its tail.
+fn fault_of(error: LabError) -> (Fault, String) {
+    let stage = match &error {
+        LabError::Command(failed) if failed.step == "build" => Stage::Build,
+        _ => Stage::Setup,
+    };
+    let (message, tail) = match error {
+        LabError::Command(failed) => {
+            (format!("{} {}: {}", failed.step, failed.how, failed.command), failed.tail)
+        }
+        other => {
+            let hint = other.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            (format!("{other}{hint}"), String::new())
+        }
+    };
+    (Fault { stage, message, transient: false }, tail)
+}

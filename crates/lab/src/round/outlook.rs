@@ -1,0 +1,109 @@
+//! How much of a round is left, and how long that will take: from the plan, corrected by what it took so far.
+
+use super::keeper::{Pass, Tally};
+use crate::PlannedLaunch;
+use paceline_record::Trial;
+use std::time::{Duration, Instant};
+
+/// A launch with its validation, before any was seen: half a second for a native server, two for a virtual machine.
+const LAUNCH_GUESS_S: f64 = 1.5;
+/// What a trial takes beyond its warm-up and window, before any was seen: connecting, draining, records.
+const TRIAL_EXTRA_GUESS_S: f64 = 0.5;
+/// The length of a trial that a number of requests bounds, before any was seen.
+const COUNTED_GUESS_S: f64 = 5.0;
+
+/// What is left of a round.
+#[derive(Clone, Debug)]
+pub struct Outlook {
+    /// Trials kept, earlier sittings included.
+    pub trials_done: usize,
+    /// Trials planned, those tried again included.
+    pub trials_planned: usize,
+    launches_left: usize,
+    load_left_s: f64,
+    launch_s: Mean,
+    trial_extra_s: Mean,
+    trial_began: Option<Instant>,
+    launch_began: Option<Instant>,
+}
+
+/// A mean that begins with a guess, which counts as one observation.
+#[derive(Clone, Copy, Debug)]
+struct Mean {
+    sum: f64,
+    count: f64,
+}
+
+impl Mean {
+    fn guess(value: f64) -> Self {
+        Self { sum: value, count: 1.0 }
+    }
+
+    fn see(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1.0;
+    }
+
+    fn value(self) -> f64 {
+        self.sum / self.count
+    }
+}
+
+impl Outlook {
+    pub(super) fn new(launches: &[PlannedLaunch], tally: &Tally) -> Self {
+        let planned: usize = launches.iter().map(|launch| launch.cells.len()).sum();
+        let mut outlook = Self {
+            trials_done: planned,
+            trials_planned: planned,
+            launches_left: 0,
+            load_left_s: 0.0,
+            launch_s: Mean::guess(LAUNCH_GUESS_S),
+            trial_extra_s: Mean::guess(TRIAL_EXTRA_GUESS_S),
+            trial_began: None,
+            launch_began: None,
+        };
+        let left = tally.left(launches, Pass::First);
+        let trials: usize = left.iter().map(|launch| launch.cells.len()).sum();
+        outlook.trials_done -= trials;
+        outlook.trials_planned -= trials;
+        outlook.add(&left);
+        outlook
+    }
+
+    /// These launches come on top.
+    pub(super) fn add(&mut self, launches: &[PlannedLaunch]) {
+        self.launches_left += launches.len();
+        for cell in launches.iter().flat_map(|launch| &launch.cells) {
+            self.trials_planned += 1;
+            self.load_left_s += cell.load.length().map_or(COUNTED_GUESS_S, |length| length.as_secs_f64());
+        }
+    }
+
+    pub(super) fn launch_begins(&mut self) {
+        self.launches_left = self.launches_left.saturating_sub(1);
+        self.launch_began = Some(Instant::now());
+    }
+
+    pub(super) fn trial_begins(&mut self) {
+        if let Some(began) = self.launch_began.take() {
+            self.launch_s.see(began.elapsed().as_secs_f64());
+        }
+        self.trial_began = Some(Instant::now());
+    }
+
+    pub(super) fn trial_done(&mut self, trial: &Trial) {
+        self.trials_done += 1;
+        let length = trial.load.duration_s.map_or(COUNTED_GUESS_S, |window_s| window_s + trial.load.warmup_s);
+        self.load_left_s = (self.load_left_s - length).max(0.0);
+        if let (Some(began), None) = (self.trial_began.take(), &trial.error) {
+            self.trial_extra_s.see((began.elapsed().as_secs_f64() - length).max(0.0));
+        }
+    }
+
+    /// About how long the rest takes.
+    pub fn left(&self) -> Duration {
+        let trials = self.trials_planned.saturating_sub(self.trials_done) as f64;
+        let launches_s = self.launches_left as f64 * self.launch_s.value();
+        Duration::from_secs_f64(self.load_left_s + trials * self.trial_extra_s.value() + launches_s)
+    }
+}

@@ -1,0 +1,196 @@
+//! One trial: a cell put under load on a launch that answers, and the record of it.
+//!
+//! Whatever goes wrong is in the record: a trial that was begun is never a missing row. Only Ctrl-C leaves none.
+
+use crate::generator::{Followed, Following, Generator, Job, follow};
+use crate::launch::{Launch, Spoiled};
+use crate::{Cell, Validated};
+use paceline_record::{CpuSource, Fault, Pinning, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, verdict};
+use sha2::{Digest as _, Sha256};
+use std::fs;
+use std::path::Path;
+
+/// What a record says of a trial beside what happened in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The round.
+    pub round: &'a str,
+    /// The sitting.
+    pub sitting: &'a str,
+    /// The launch.
+    pub launch: &'a str,
+    /// The block, which is the repeat of all its cells.
+    pub block: u32,
+    /// The server, with the receipt of its version.
+    pub server: &'a Server,
+    /// Which process is allowed where.
+    pub pinning: &'a Pinning,
+}
+
+/// A trial that has not been carried out.
+pub fn begin(place: &Place<'_>, cell: &Cell, id: String, order: u32, started_at: String) -> Trial {
+    Trial {
+        schema: SCHEMA,
+        id,
+        round: place.round.to_owned(),
+        sitting: place.sitting.to_owned(),
+        launch: place.launch.to_owned(),
+        block: place.block,
+        order,
+        repeat: place.block,
+        started_at,
+        server: place.server.clone(),
+        form: cell.form.clone(),
+        workload: cell.case.address.clone(),
+        load: cell.load.record(),
+        pinning: place.pinning.clone(),
+        generator_argv: Vec::new(),
+        run: None,
+        startup: None,
+        usage: None,
+        samples: Vec::new(),
+        cores: Vec::new(),
+        validation: None,
+        log_tail: String::new(),
+        error: None,
+        verdicts: Vec::new(),
+    }
+}
+
+/// The trial as one that failed.
+pub fn failed(mut trial: Trial, fault: Fault, log_tail: String) -> Trial {
+    trial.error = Some(fault);
+    trial.log_tail = log_tail;
+    judged(trial)
+}
+
+/// Puts a cell under load and completes its trial. `None` on Ctrl-C.
+pub fn measure(
+    mut trial: Trial,
+    cell: &Cell,
+    seed: u64,
+    launch: &mut Launch,
+    validated: &Validated,
+    generator: &dyn Generator,
+    following: &Following<'_>,
+) -> Option<Trial> {
+    trial.startup = Some(launch.startup.clone());
+    trial.validation = Some(validated.validation.clone());
+    if let Some(message) = validated.failures_of(&cell.case.workload) {
+        let fault = Fault { stage: Stage::Validate, message, transient: false };
+        return Some(failed(trial, fault, launch.log_tail()));
+    }
+    let loaded = job(&trial, cell, seed, launch, validated, generator, following)
+        .and_then(|job| follow(generator, &job, launch, following));
+    match loaded {
+        Ok(followed) => {
+            trial.log_tail = launch.log_tail();
+            Some(judged(complete(trial, followed, launch.tree.source())))
+        }
+        Err(Spoiled::Interrupted) => None,
+        Err(Spoiled::Fault { fault, .. }) => {
+            // The log of a server that died is complete: its shepherd has ended too.
+            let log_tail = launch.log_tail();
+            Some(failed(trial, fault, log_tail))
+        }
+    }
+}
+
+fn job(
+    trial: &Trial,
+    cell: &Cell,
+    seed: u64,
+    launch: &Launch,
+    validated: &Validated,
+    generator: &dyn Generator,
+    following: &Following<'_>,
+) -> Result<Job, Spoiled> {
+    let fault = |message: String| Spoiled::fault(Stage::Generate, message, false);
+    if let Some(why) = generator.refuses(&trial.load) {
+        return Err(fault(why));
+    }
+    let body = validated
+        .bodies
+        .get(&cell.case.address)
+        .ok_or_else(|| fault(format!("no validated body of {}", cell.case.address)))?;
+    write_body(&following.folder.join("body"), body).map_err(fault)?;
+    Ok(Job {
+        url: format!("http://{}{}", launch.address, cell.case.path),
+        load: trial.load.clone(),
+        threads: (following.cores.len() as u32).clamp(1, trial.load.connections.max(1)),
+        status: cell.case.expect.status,
+        body: following.folder.join("body"),
+        seed: seed_of(seed, &cell.key(), trial.repeat),
+        record: following.folder.join("run.json"),
+        events: -1,
+    })
+}
+
+fn write_body(path: &Path, body: &[u8]) -> Result<(), String> {
+    fs::write(path, body).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// A seed of the trial's own, from the round's: the same plan draws the same arrivals again.
+fn seed_of(seed: u64, cell: &str, repeat: u32) -> u64 {
+    let digest = Sha256::digest(format!("{seed} {cell} {repeat}"));
+    digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte)) & crate::SEED_MAX
+}
+
+fn complete(mut trial: Trial, followed: Followed, source: CpuSource) -> Trial {
+    trial.usage = usage(&followed, trial.pinning.server.len(), source);
+    trial.generator_argv = followed.argv;
+    trial.samples = followed.samples;
+    trial.cores = followed.cores.1.since(&followed.cores.0);
+    trial.run = Some(followed.measured.run);
+    trial.verdicts = followed.measured.verdicts;
+    trial
+}
+
+/// What the server cost. `None` where nothing was answered: there is nothing to share the cost among.
+fn usage(followed: &Followed, cores: usize, source: CpuSource) -> Option<Usage> {
+    let (from, to) = &followed.over;
+    let over_s = to.monotonic_ns.saturating_sub(from.monotonic_ns) as f64 * 1e-9;
+    let cpu_s = to.cpu_s - from.cpu_s;
+    let completed = completed(&followed.measured.run);
+    if completed == 0 || over_s <= 0.0 {
+        return None;
+    }
+    let peak = |of: fn(&Sample) -> u64| followed.samples.iter().map(of).max().unwrap_or_default();
+    Some(Usage {
+        over_s,
+        cpu_s,
+        cpu_ns_per_request: cpu_s * 1e9 / completed as f64,
+        utilization: cpu_s / (over_s * cores.max(1) as f64),
+        source,
+        rss_bytes_peak: peak(|sample| sample.rss_bytes),
+        pss_bytes: followed.pss_bytes,
+        threads_peak: peak(|sample| sample.threads.into()) as u32,
+        voluntary_switches: to.voluntary_switches.saturating_sub(from.voluntary_switches),
+        involuntary_switches: to.involuntary_switches.saturating_sub(from.involuntary_switches),
+        run_delay_s: (to.run_delay_s - from.run_delay_s).max(0.0),
+    })
+}
+
+fn completed(run: &Run) -> u64 {
+    run.total.completed_in_window
+}
+
+fn judged(mut trial: Trial) -> Trial {
+    let verdicts = verdict::of_trial(&trial);
+    trial.verdicts.extend(verdicts);
+    trial
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_trial_draws_its_own_seed_again() {
+        let seed = seed_of(7, "go-nethttp single hello closed-64", 0);
+        assert_eq!(seed, seed_of(7, "go-nethttp single hello closed-64", 0));
+        assert!(seed <= crate::SEED_MAX);
+        assert_ne!(seed, seed_of(7, "go-nethttp single hello closed-64", 1));
+        assert_ne!(seed, seed_of(8, "go-nethttp single hello closed-64", 0));
+    }
+}
