@@ -80,11 +80,9 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         self.counts.failed_attempts += 1;
         self.note(failure);
         self.transport.close(slot);
-        if let Some(due) = self.schedule.due(now) {
-            if self.line_is_empty() {
-                self.schedule.take(1);
-                self.recorder.never_sent(due, Ending::ConnectFailed, now);
-            }
+        if let (Some(due), true) = (self.schedule.due(now), self.line_is_empty()) {
+            self.schedule.take(1);
+            self.recorder.never_sent(due, Ending::ConnectFailed, now);
         }
         self.pause(slot, now);
     }

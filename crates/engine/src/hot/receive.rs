@@ -236,6 +236,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         if let Some(sent) = self.take_oldest(slot) {
             self.recorder.abandoned(&sent, Ending::TimedOut, now);
         }
+        self.last_progress = now;
         self.disconnect(slot, ClosedBy::Us, Some(Failure::TimedOut), now);
     }
 }

@@ -62,11 +62,13 @@ pub struct Worker<'a, C, T> {
     pub(super) outstanding: u64,
     pub(super) counts: ConnectionCounts,
     pub(super) deadline_grid: Nanos,
-    /// When a connection was last made or a response came.
+    /// When a connection was last made, or a request on one last ended.
     pub(super) last_progress: Nanos,
     index: u32,
     phase: Phase,
     spans: Spans,
+    /// Since when it has been polling in vain; [`Nanos::NEVER`] while it has something to do.
+    idle_since: Nanos,
     spun: Nanos,
     backlog: u64,
 }
@@ -110,6 +112,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             transport,
             index,
             phase: Phase::Connect,
+            idle_since: Nanos::NEVER,
             spun: Nanos::ZERO,
             backlog: 0,
         }
@@ -122,7 +125,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     pub fn run(&mut self, conductor: &impl Conductor, observer: &impl Observer) -> Result<(), EngineError> {
         observer.thread_phase(self.index, Phase::Connect);
         while !self.has_connections()? && conductor.stop_at() == Nanos::NEVER && !conductor.aborted() {
-            self.turn(NAP)?;
+            self.turn(self.clock.now(), NAP)?;
         }
         self.counts.had = u64::from(self.open);
         conductor.connected(self.counts.had);
@@ -130,15 +133,16 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
         while self.timeline.is_none() && !conductor.aborted() {
             match conductor.epoch() {
                 Some(epoch) => self.begin(epoch),
-                None => self.turn(Nanos::from_millis(1))?,
+                None => self.turn(self.clock.now(), Nanos::from_millis(1))?,
             }
         }
         while self.timeline.is_some() {
-            self.advance(conductor.stop_at(), observer);
+            let now = self.clock.now();
+            self.advance(now, conductor.stop_at(), observer);
             if self.phase == Phase::End {
                 break;
             }
-            self.turn(NAP)?;
+            self.turn(now, NAP)?;
         }
         Ok(())
     }
@@ -164,22 +168,18 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     }
 
     /// One turn of the loop: send what is due, ring what is due, wait, handle what happened.
-    fn turn(&mut self, nap: Nanos) -> Result<(), EngineError> {
-        let now = self.clock.now();
-        let now = self.dispatch(now);
+    fn turn(&mut self, start: Nanos, nap: Nanos) -> Result<(), EngineError> {
+        self.spun += start.since(self.idle_since);
+        let now = self.dispatch(start);
         self.recorder.roll(now);
         self.ring(now);
         self.keep_connecting(now);
         let patience = self.patience(now, nap);
         let mut ready = std::mem::take(&mut self.ready);
         let waited = self.transport.wait(patience, &mut ready);
-        if ready.is_empty()
-            && patience == Patience::Poll
-            && self.again.is_empty()
-            && self.phase == Phase::Window
-        {
-            self.spun += self.clock.now().since(now);
-        }
+        let found_nothing = ready.is_empty() && now == start && self.again.is_empty();
+        let spinning = found_nothing && patience == Patience::Poll && self.phase == Phase::Window;
+        self.idle_since = if spinning { start } else { Nanos::NEVER };
         for event in ready.drain(..) {
             self.handle(event);
         }
@@ -270,7 +270,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     }
 
     /// Moves on through the phases.
-    fn advance(&mut self, stop_at: Nanos, observer: &impl Observer) {
+    fn advance(&mut self, now: Nanos, stop_at: Nanos, observer: &impl Observer) {
         let Some(timeline) = &mut self.timeline else { return };
         if stop_at < timeline.window_end {
             timeline.window_end = stop_at;
@@ -279,7 +279,6 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             self.recorder.end_at(stop_at);
         }
         let timeline = *timeline;
-        let now = self.clock.now();
         if self.phase == Phase::Connect && now >= timeline.epoch {
             self.enter(Phase::Warmup, now, observer);
         }

@@ -43,7 +43,7 @@ impl Script for Freezing {
         let mut end = begin + self.service;
         // Work that a freeze interrupts goes on after it.
         if self.thawed(end) != end {
-            end = end + self.freeze;
+            end += self.freeze;
         }
         self.done_at = end;
         acts.push((end, Act::Send(Rc::clone(&self.answer))));

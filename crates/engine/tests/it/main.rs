@@ -1,5 +1,10 @@
 //! The engine in simulation, and on the kernel against small servers of its own.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 mod conservation;
+mod faults;
 mod freeze;
+mod kernel;
+mod server;
 mod support;

@@ -1,0 +1,149 @@
+//! Servers that misbehave: whatever they do, the counts add up, nothing hangs past the timeout, and it is known why.
+
+use crate::server::{answer, reset, serve};
+use crate::support::{closed_loop, open_loop};
+use paceline_engine::{Bound, Ending, Failure, Nanos, NoObserver, RunOutcome, Settings, Stop, run};
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Twelve requests over three connections; every response must be "ok".
+fn twelve(address: SocketAddr) -> RunOutcome {
+    let settings = Settings {
+        address,
+        bound: Bound::Requests(12),
+        timeout: Nanos::from_millis(300),
+        expect_body: Some(Arc::from(&b"ok"[..])),
+        ..closed_loop(3, 1)
+    };
+    let outcome = run(&settings, &Stop::new(), &NoObserver).unwrap();
+    assert_eq!(outcome.total.counts.scheduled, 12, "{:?}", outcome.total.counts);
+    outcome
+}
+
+fn expect(outcome: &RunOutcome, ending: Ending, failure: Option<Failure>) {
+    let (counts, failures) = (&outcome.total.counts, &outcome.connections.failures);
+    assert_eq!(counts.ended(ending), 12, "{counts:?} {failures:?}");
+    assert_eq!(failures.first().map(|(failure, _)| *failure), failure, "{failures:?}");
+}
+
+#[test]
+fn says_nothing() {
+    expect(&twelve(serve(|_, _| true)), Ending::TimedOut, Some(Failure::TimedOut));
+}
+
+#[test]
+fn one_byte_now_and_then() {
+    let slow = |stream: &mut TcpStream, _| {
+        OK.iter().all(|byte| {
+            std::thread::sleep(Duration::from_millis(50));
+            stream.write_all(&[*byte]).is_ok()
+        })
+    };
+    expect(&twelve(serve(slow)), Ending::TimedOut, Some(Failure::TimedOut));
+}
+
+#[test]
+fn closes_without_an_answer() {
+    expect(&twelve(serve(|_, _| false)), Ending::IoFailed, Some(Failure::ClosedUnanswered));
+}
+
+#[test]
+fn resets_without_an_answer() {
+    let address = serve(|stream, _| {
+        reset(stream);
+        false
+    });
+    expect(&twelve(address), Ending::IoFailed, Some(Failure::Os(libc::ECONNRESET)));
+}
+
+#[test]
+fn closes_in_the_middle() {
+    let short = |stream: &mut TcpStream, _| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok").unwrap();
+        false
+    };
+    expect(&twelve(serve(short)), Ending::IoFailed, Some(Failure::Truncated));
+}
+
+#[test]
+fn no_body_where_one_was_announced() {
+    expect(
+        &twelve(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")),
+        Ending::TimedOut,
+        Some(Failure::TimedOut),
+    );
+}
+
+#[test]
+fn more_than_announced() {
+    let outcome = twelve(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more"));
+    expect(&outcome, Ending::Ok, Some(Failure::Unsolicited));
+}
+
+#[test]
+fn answers_twice() {
+    let twice =
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    expect(&twelve(answer(twice)), Ending::Ok, Some(Failure::Unsolicited));
+}
+
+#[test]
+fn another_body_and_another_status() {
+    expect(&twelve(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")), Ending::BadBody, None);
+    expect(&twelve(answer(b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nok")), Ending::BadStatus, None);
+}
+
+#[test]
+fn not_http() {
+    for bytes in [
+        &b"SSH-2.0-OpenSSH_9.2\r\n"[..],
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000000\r\nok",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+    ] {
+        let outcome = twelve(answer(bytes));
+        expect(&outcome, Ending::IoFailed, Some(Failure::Protocol));
+        assert!(outcome.connections.protocol_error.is_some());
+    }
+}
+
+#[test]
+fn endless_headers() {
+    let endless = |stream: &mut TcpStream, _| {
+        let line = format!("X: {}\r\n", "y".repeat(1_000));
+        stream.write_all(b"HTTP/1.1 200 OK\r\n").is_ok()
+            && (0..1_000_000).all(|_| stream.write_all(line.as_bytes()).is_ok())
+    };
+    expect(&twelve(serve(endless)), Ending::IoFailed, Some(Failure::Protocol));
+}
+
+#[test]
+fn dies_in_mid_run() {
+    // An open loop: the server closes its listener and every connection after a while. What was due is accounted for.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let streams: Vec<TcpStream> = (0..2).map(|_| listener.accept().unwrap().0).collect();
+        drop(listener);
+        for mut stream in streams {
+            for _ in 0..5 {
+                let _ = std::io::Read::read(&mut stream, &mut [0; 512]);
+                let _ = stream.write_all(OK);
+            }
+        }
+    });
+    let settings = Settings {
+        address,
+        bound: Bound::Duration(Nanos::from_millis(300)),
+        drain: Nanos::from_millis(50),
+        timeout: Nanos::from_millis(100),
+        ..open_loop(200.0, 2, 1)
+    };
+    let counts = run(&settings, &Stop::new(), &NoObserver).unwrap().total.counts;
+    assert_eq!(counts.scheduled, 60);
+    assert!(counts.ended(Ending::ConnectFailed) > 0 && counts.ended(Ending::Ok) > 0, "{counts:?}");
+}

@@ -1,0 +1,152 @@
+//! The engine on the kernel's clock and sockets: every kind of load, against servers that behave.
+
+use crate::server::{answer, serve};
+use crate::support::{REQUEST, closed_loop, open_loop};
+use paceline_engine::{
+    Bound, Ending, EngineError, Measure, Nanos, NoObserver, Observer, Pace, Phase, RunOutcome, Settings,
+    Stop, run,
+};
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn go(settings: &Settings) -> RunOutcome {
+    run(settings, &Stop::new(), &NoObserver).unwrap()
+}
+
+fn numbered(address: SocketAddr, connections: u32, requests: u64) -> Settings {
+    Settings { address, bound: Bound::Requests(requests), ..closed_loop(connections, 1) }
+}
+
+#[test]
+fn a_number_of_requests_over_two_threads() {
+    let settings =
+        Settings { threads: 2, expect_body: Some(Arc::from(&b"ok"[..])), ..numbered(answer(OK), 5, 1_001) };
+    let outcome = go(&settings);
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 1_001);
+    assert_eq!(outcome.total.counts.completed_in_window, 1_001);
+    assert_eq!(outcome.connections.had, 5);
+    assert_eq!(outcome.connections.served.iter().sum::<u64>(), 1_001);
+    assert_eq!(outcome.total.counts.sent_bytes, 1_001 * REQUEST.len() as u64);
+    assert_eq!(outcome.total.counts.received_bytes, 1_001 * OK.len() as u64);
+}
+
+#[test]
+fn an_open_loop_offers_what_it_says() {
+    for pace in [Pace::Sleep, Pace::Hybrid(Nanos::from_micros(50)), Pace::Spin] {
+        let bound = Bound::Duration(Nanos::from_millis(500));
+        let settings = Settings { address: answer(OK), pace, bound, threads: 2, ..open_loop(2_000.0, 8, 1) };
+        let outcome = go(&settings);
+        assert_eq!(outcome.total.counts.scheduled, 1_000, "{pace:?}");
+        assert_eq!(outcome.total.counts.ended(Ending::Ok), 1_000, "{pace:?}");
+        assert_eq!(outcome.total.times(Measure::Response).count(), 1_000);
+        assert_eq!(outcome.spans.drain.since(outcome.spans.window), Nanos::from_millis(500));
+    }
+}
+
+#[test]
+fn pipelined_answers_are_told_apart() {
+    // The third answer of every connection is another one: exactly one request of each is bad.
+    let address = serve(|stream, number| {
+        let bytes = if number == 2 { &b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"[..] } else { OK };
+        stream.write_all(bytes).is_ok()
+    });
+    let outcome = go(&Settings { depth: 16, ..numbered(address, 4, 640) });
+    assert_eq!(outcome.total.counts.ended(Ending::BadStatus), 4);
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 636);
+}
+
+#[test]
+fn every_framing_is_read() {
+    let chunked =
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;x=y\r\no\r\n1\r\nk\r\n0\r\nT: 1\r\n\r\n";
+    let until_close = b"HTTP/1.1 200 OK\r\n\r\nok";
+    let interim = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let closing = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+    for (bytes, keeps) in [(&chunked[..], true), (until_close, false), (interim, true), (closing, false)] {
+        let address = serve(move |stream, _| stream.write_all(bytes).is_ok() && keeps);
+        let settings = Settings { expect_body: Some(Arc::from(&b"ok"[..])), ..numbered(address, 3, 60) };
+        let outcome = go(&settings);
+        let what = String::from_utf8_lossy(bytes);
+        assert_eq!(outcome.total.counts.ended(Ending::Ok), 60, "{what}: {:?}", outcome.connections.failures);
+        assert_eq!(outcome.connections.closed_by_server >= 60, !keeps, "{what}");
+    }
+}
+
+#[test]
+fn a_response_in_single_bytes_is_whole() {
+    let address = serve(|stream, _| OK.iter().all(|byte| stream.write_all(&[*byte]).is_ok()));
+    let outcome = go(&Settings { expect_body: Some(Arc::from(&b"ok"[..])), ..numbered(address, 2, 20) });
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 20);
+    assert_eq!(outcome.total.counts.received_bytes, 20 * OK.len() as u64);
+}
+
+#[test]
+fn stopping_keeps_what_was_measured() {
+    let settings = Settings { address: answer(OK), ..open_loop(500.0, 2, 3_600) };
+    let stop = Stop::new();
+    let outcome = std::thread::scope(|scope| {
+        let run = scope.spawn(|| run(&settings, &stop, &StopAfter(&stop)));
+        run.join().unwrap().unwrap()
+    });
+    assert!(outcome.stopped && outcome.total.counts.ended(Ending::Ok) > 0);
+    assert_eq!(outcome.total.counts.scheduled, outcome.total.counts.ended(Ending::Ok));
+}
+
+/// Asks for the end a moment after the window began.
+struct StopAfter<'a>(&'a Stop);
+
+impl Observer for StopAfter<'_> {
+    fn phase(&self, phase: Phase, _: Nanos) {
+        if phase == Phase::Window {
+            self.0.request();
+        }
+    }
+
+    fn thread_phase(&self, _: u32, _: Phase) {}
+}
+
+#[test]
+fn phases_are_told_in_order() {
+    #[derive(Default)]
+    struct Told(Mutex<Vec<Phase>>);
+    impl Observer for Told {
+        fn phase(&self, phase: Phase, _: Nanos) {
+            self.0.lock().unwrap().push(phase);
+        }
+        fn thread_phase(&self, _: u32, _: Phase) {}
+    }
+    let told = Told::default();
+    let settings = Settings { warmup: Nanos::from_millis(20), ..closed_loop(2, 1) };
+    let settings =
+        Settings { address: answer(OK), bound: Bound::Duration(Nanos::from_millis(50)), ..settings };
+    run(&settings, &Stop::new(), &told).unwrap();
+    let phases = told.0.into_inner().unwrap();
+    assert_eq!(phases, [Phase::Connect, Phase::Warmup, Phase::Window, Phase::Drain, Phase::End]);
+}
+
+#[test]
+fn nobody_listens() {
+    // A port that was free a moment ago.
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = run(&numbered(address, 3, 10), &Stop::new(), &NoObserver).unwrap_err();
+    let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
+    assert_eq!(source.kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn nobody_accepts() {
+    // A listener whose backlog is full answers no handshake.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // SAFETY: listen(2) on an open listener sets its backlog anew.
+    unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 0) };
+    let address = listener.local_addr().unwrap();
+    let fill = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50));
+    let held: Vec<_> = (0..4).map_while(|_| fill().ok()).collect();
+    let settings = Settings { connect_limit: Nanos::from_millis(200), ..numbered(address, 2, 10) };
+    let error = run(&settings, &Stop::new(), &NoObserver).unwrap_err();
+    assert!(matches!(error, EngineError::Unreachable { .. }), "{error} with {} held", held.len());
+}

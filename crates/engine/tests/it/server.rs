@@ -1,0 +1,61 @@
+//! A small real server: a thread for each connection, which does what the test says with every request.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+/// What is done with a request: write what you like to the stream; false closes it.
+pub type Handler = dyn Fn(&mut TcpStream, usize) -> bool + Send + Sync;
+
+/// Starts a server on a free port. Its threads end with the test process.
+pub fn serve(handler: impl Fn(&mut TcpStream, usize) -> bool + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let handler: Arc<Handler> = Arc::new(handler);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let handler = Arc::clone(&handler);
+            thread::spawn(move || converse(stream, &*handler));
+        }
+    });
+    address
+}
+
+/// Starts a server that answers every request with these bytes.
+pub fn answer(bytes: &'static [u8]) -> SocketAddr {
+    serve(move |stream, _| stream.write_all(bytes).is_ok())
+}
+
+/// Hands each request, cut at its blank line, to the handler with its number on the connection.
+fn converse(mut stream: TcpStream, handler: &Handler) {
+    stream.set_nodelay(true).unwrap();
+    let (mut pending, mut buffer, mut number) = (Vec::new(), [0; 4096], 0);
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        pending.extend_from_slice(&buffer[..count]);
+        while let Some(end) = pending.windows(4).position(|four| four == b"\r\n\r\n") {
+            pending.drain(..end + 4);
+            if !handler(&mut stream, number) {
+                return;
+            }
+            number += 1;
+        }
+    }
+}
+
+/// Breaks the connection instead of closing it: what is unread or unsent is lost, the peer sees a reset.
+pub fn reset(stream: &TcpStream) {
+    use std::os::fd::AsRawFd as _;
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    let length = size_of::<libc::linger>() as libc::socklen_t;
+    // SAFETY: the pointer is to a live linger of the size given.
+    unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw const linger).cast(),
+            length,
+        );
+    }
+}
