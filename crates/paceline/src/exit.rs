@@ -53,6 +53,11 @@ impl Complaint {
         Self { what: what.into(), hint: None, status: Status::Environment }
     }
 
+    /// Stopped by the user.
+    pub fn interrupted(what: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: None, status: Status::Interrupted }
+    }
+
     /// Adds what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -93,4 +98,10 @@ fn render(error: &anyhow::Error, complaint: Option<&Complaint>) {
     if let Some(hint) = complaint.and_then(|complaint| complaint.hint.as_deref()) {
         eprintln!("  hint: {hint}");
     }
+}
+
+/// Tells a person something beside the result, on standard error.
+#[expect(clippy::print_stderr, reason = "the one place that speaks beside the result")]
+pub fn say(line: &str) {
+    eprintln!("{line}");
 }

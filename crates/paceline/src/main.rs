@@ -1,9 +1,13 @@
 //! The binary: flags, printing, error rendering and exit codes. What is measured and how lives in the crates below.
 
 mod commands;
+mod environment;
 mod exit;
+mod file;
+mod kept;
 mod moment;
 mod places;
+mod terminal;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

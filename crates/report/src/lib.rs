@@ -12,6 +12,7 @@ mod note;
 mod rank;
 mod report;
 mod row;
+mod run_text;
 mod table;
 
 pub use figure::{Figure, Figures, Percentile};
@@ -20,4 +21,5 @@ pub use machine::Machine;
 pub use note::{Failure, Note};
 pub use report::{About, REPORT_SCHEMA, Report, schema};
 pub use row::{Row, Standing, Subject};
+pub use run_text::run_text;
 pub use table::{RankedBy, Table};

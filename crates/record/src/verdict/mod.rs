@@ -1,5 +1,11 @@
 //! Verdicts: named reasons why a number may not mean what it seems to.
 
+mod run;
+mod trial;
+
+pub use run::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, LAG_GROWTH_MOST, of_run};
+pub use trial::{STEAL_MOST, of_trial};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,6 +23,27 @@ pub struct Verdict {
     pub evidence: BTreeMap<String, serde_json::Value>,
     /// What to do about it, for people.
     pub remedy: String,
+}
+
+impl Verdict {
+    /// A verdict without evidence yet.
+    pub fn new(name: &str, blame: Blame, severity: Severity) -> Self {
+        Self { name: name.to_owned(), blame, severity, evidence: BTreeMap::new(), remedy: String::new() }
+    }
+
+    /// Adds a figure it rests on, its unit in the key.
+    #[must_use]
+    pub fn with(mut self, key: &str, figure: serde_json::Value) -> Self {
+        self.evidence.insert(key.to_owned(), figure);
+        self
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn remedy(mut self, remedy: &str) -> Self {
+        self.remedy = remedy.to_owned();
+        self
+    }
 }
 
 /// Whose doing it is.

@@ -1,0 +1,169 @@
+//! The flags of `paceline run`, each with its help, and how their values are read.
+
+use paceline_engine::Rate;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Put load on one URL and report what came back.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What to load: http://host[:port]/path
+    pub url: String,
+
+    /// Connections to hold open
+    #[arg(short, long, default_value_t = 64, value_name = "N", help_heading = "Load")]
+    pub connections: u32,
+
+    /// End the window after so many requests; without a warm-up
+    #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "warmup"], help_heading = "Load")]
+    pub requests: Option<u64>,
+
+    /// Length of the window alone: 500ms, 10s, 2m [default: 10s]
+    #[arg(short, long, value_name = "T", value_parser = duration, help_heading = "Load")]
+    pub duration: Option<Duration>,
+
+    /// Offer so many requests per second, whatever the server does (an open loop); without it the loop is closed
+    #[arg(short, long, value_name = "PER_SECOND", value_parser = rate, help_heading = "Load")]
+    pub rate: Option<Rate>,
+
+    /// How the arrivals of an open loop are spaced
+    #[arg(long, value_enum, default_value_t = ArrivalsFlag::Constant, requires = "rate", help_heading = "Load")]
+    pub arrivals: ArrivalsFlag,
+
+    /// Threads, each on a core of its own with its own share of the connections
+    #[arg(short, long, default_value_t = 1, value_name = "N", help_heading = "Load")]
+    pub threads: u32,
+
+    /// Requests outstanding on a connection at most; above 1 they are pipelined
+    #[arg(long, default_value_t = 1, value_name = "DEPTH", help_heading = "Load")]
+    pub pipeline: u16,
+
+    /// Load before the window, not measured [default: 1s, or 0 with -n]
+    #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
+    pub warmup: Option<Duration>,
+
+    /// Longest wait after the window for what was due in it [default: the timeout]
+    #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
+    pub drain: Option<Duration>,
+
+    /// A request without a complete answer so long after it was sent has timed out
+    #[arg(long, default_value = "10s", value_name = "T", value_parser = duration, help_heading = "Phases")]
+    pub timeout: Duration,
+
+    /// Longest time to make all connections in
+    #[arg(long, default_value = "10s", value_name = "T", value_parser = duration, help_heading = "Phases")]
+    pub connect_timeout: Duration,
+
+    /// The request's method
+    #[arg(short = 'X', long, default_value = "GET", value_name = "NAME", help_heading = "Request")]
+    pub method: String,
+
+    /// A header field, "Name: value"; replaces a default of that name
+    #[arg(short = 'H', long = "header", value_name = "FIELD", help_heading = "Request")]
+    pub headers: Vec<String>,
+
+    /// The request's body, or @FILE
+    #[arg(long, value_name = "TEXT|@FILE", help_heading = "Request")]
+    pub body: Option<String>,
+
+    /// The status every response must have; without it any 2xx or 3xx is fine
+    #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..600), help_heading = "Checks")]
+    pub expect_status: Option<u16>,
+
+    /// The body every response must have, byte for byte, or @FILE
+    #[arg(long, value_name = "TEXT|@FILE", help_heading = "Checks")]
+    pub expect_body: Option<String>,
+
+    /// How to wait for the next send: auto spins shortly before it where the generator has its cores to itself
+    #[arg(long, value_enum, default_value_t = PaceFlag::Auto, help_heading = "Generator")]
+    pub pace: PaceFlag,
+
+    /// Where every random choice comes from [default: drawn anew, and recorded]
+    #[arg(long, value_name = "N", help_heading = "Generator")]
+    pub seed: Option<u64>,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, help_heading = "Output")]
+    pub format: OutputFormat,
+
+    /// Write the result to a file instead
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+
+    /// Write a line of JSON to this open descriptor as each phase begins
+    #[arg(long, value_name = "FD", help_heading = "Output")]
+    pub events: Option<i32>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  paceline run http://127.0.0.1:8080/                             as fast as 64 connections go
+  paceline run http://127.0.0.1:8080/ -c 1000 -r 20000 -d 30s     20,000/s offered, whatever happens
+  paceline run http://127.0.0.1:8080/ -n 100000 --format json     100,000 requests, the record as JSON
+  paceline run http://127.0.0.1:8080/ --expect-body @page.txt     every byte of every response compared
+
+Exit status: 0 done, 1 the run is invalid, 2 usage, 3 environment, 130 interrupted.";
+
+/// Values of `--arrivals`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ArrivalsFlag {
+    /// Evenly
+    Constant,
+    /// As independent users arrive
+    Poisson,
+}
+
+/// Values of `--pace`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum PaceFlag {
+    /// Hybrid where the generator has its cores to itself, else sleep
+    Auto,
+    /// Always polling: the least lag, a whole core
+    Spin,
+    /// Never polling: the least CPU
+    Sleep,
+}
+
+/// Values of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum OutputFormat {
+    /// For people
+    Text,
+    /// The run's record
+    Json,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    paceline_lab::parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// Reads a rate: `20000`, `20_000`, `20k`, `1.5M`.
+fn rate(text: &str) -> Result<Rate, String> {
+    let (digits, factor) = match text.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1e3),
+        None => text.strip_suffix('M').map_or((text, 1.0), |digits| (digits, 1e6)),
+    };
+    let number: f64 =
+        digits.replace('_', "").parse().map_err(|_| "a rate is a number, such as 20000 or 20k".to_owned())?;
+    let highest = Rate::HIGHEST;
+    Rate::per_second(number * factor)
+        .ok_or_else(|| format!("a rate is above 0 and at most {highest} per second"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates() {
+        for (text, per_second) in
+            [("20000", 2e4), ("20_000", 2e4), ("20k", 2e4), ("1.5M", 1.5e6), ("0.5", 0.5)]
+        {
+            assert_eq!(rate(text).unwrap().get(), per_second, "{text}");
+        }
+        for text in ["", "k", "0", "-1", "nan", "inf", "1e12", "20 k"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+}

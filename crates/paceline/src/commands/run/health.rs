@@ -1,0 +1,151 @@
+//! The generator's own health: what its threads and cores did between the beginning and the end of the window.
+
+use super::events::Events;
+use paceline_engine::{Nanos, Observer, Phase};
+use std::fs;
+use std::sync::Mutex;
+
+/// CPU time and scheduling of one thread, since its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ThreadUse {
+    /// User CPU time, in seconds.
+    pub user_s: f64,
+    /// System CPU time, in seconds.
+    pub system_s: f64,
+    /// Time runnable but not running, in seconds.
+    pub run_delay_s: f64,
+    /// Times it gave the core up by itself.
+    pub voluntary_switches: u64,
+    /// Times the core was taken from it.
+    pub involuntary_switches: u64,
+}
+
+impl ThreadUse {
+    /// Of the calling thread, from getrusage(2) and its schedstat.
+    fn now() -> Self {
+        // SAFETY: rusage is plain old data, for which zeroes are a valid value.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: `usage` is a valid rusage to write to; RUSAGE_THREAD is known to every Linux since 2.6.26.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        Self {
+            user_s: seconds(usage.ru_utime),
+            system_s: seconds(usage.ru_stime),
+            run_delay_s: run_delay_s().unwrap_or(0.0),
+            voluntary_switches: usage.ru_nvcsw as u64,
+            involuntary_switches: usage.ru_nivcsw as u64,
+        }
+    }
+
+    /// What was used since `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            user_s: self.user_s - earlier.user_s,
+            system_s: self.system_s - earlier.system_s,
+            run_delay_s: self.run_delay_s - earlier.run_delay_s,
+            voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
+            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
+        }
+    }
+}
+
+/// The second field of schedstat: nanoseconds spent waiting on a run queue (kernel Documentation/scheduler/sched-stats).
+fn run_delay_s() -> Option<f64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1e9)
+}
+
+/// Watches a run from inside: the engine tells it of phases, it reads what the kernel counts.
+#[derive(Debug)]
+pub struct Health {
+    events: Option<Events>,
+    /// Each thread at the beginning and at the end of the window.
+    threads: Mutex<Vec<[ThreadUse; 2]>>,
+    /// Steal time of all cores at the beginning and at the end of the window, in seconds.
+    steal_s: Mutex<[f64; 2]>,
+}
+
+impl Health {
+    /// Watches a run of so many threads, and tells `events` of its phases.
+    pub fn new(threads: u32, events: Option<Events>) -> Self {
+        let threads = Mutex::new(vec![Default::default(); threads as usize]);
+        Self { events, threads, steal_s: Mutex::new([0.0; 2]) }
+    }
+
+    /// What each thread used over the window.
+    pub fn by_thread(&self) -> Vec<ThreadUse> {
+        let threads = self.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        threads.iter().map(|[start, end]| end.since(start)).collect()
+    }
+
+    /// What the hypervisor took over the window, all cores, in seconds.
+    pub fn steal_s(&self) -> f64 {
+        let [start, end] = *self.steal_s.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        (end - start).max(0.0)
+    }
+}
+
+/// Which edge of the window a phase begins at.
+fn edge(phase: Phase) -> Option<usize> {
+    match phase {
+        Phase::Window => Some(0),
+        Phase::Drain => Some(1),
+        Phase::Connect | Phase::Warmup | Phase::End => None,
+    }
+}
+
+impl Observer for Health {
+    fn phase(&self, phase: Phase, at: Nanos) {
+        if let Some(events) = &self.events {
+            events.tell(phase, at.0);
+        }
+        if let (Some(edge), Ok(mut steal_s)) = (edge(phase), self.steal_s.lock()) {
+            steal_s[edge] =
+                fs::read_to_string("/proc/stat").ok().and_then(|text| steal_of(&text)).unwrap_or(0.0);
+        }
+    }
+
+    fn thread_phase(&self, worker: u32, phase: Phase) {
+        if let (Some(edge), Ok(mut threads)) = (edge(phase), self.threads.lock()) {
+            threads[worker as usize][edge] = ThreadUse::now();
+        }
+    }
+}
+
+/// The steal column of the first line of /proc/stat (proc(5)), in seconds.
+fn steal_of(stat: &str) -> Option<f64> {
+    let ticks: f64 = stat.lines().next()?.split_whitespace().nth(8)?.parse().ok()?;
+    // SAFETY: sysconf reads a constant of the system.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    (per_second > 0).then(|| ticks / per_second as f64)
+}
+
+/// Peak resident memory of this process, in bytes (VmHWM of /proc/self/status).
+pub fn rss_bytes_peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steal_is_the_eighth_number() {
+        let ticks = steal_of("cpu  1 2 3 4 5 6 7 800 9 10\ncpu0 1 2").unwrap();
+        assert!((1.0..=800.0).contains(&ticks));
+        assert_eq!(steal_of("cpu 1 2"), None);
+    }
+
+    #[test]
+    fn this_thread_has_used_something() {
+        let before = ThreadUse::now();
+        let spent = (0..20_000_000u64).fold(0u64, |sum, i| sum.wrapping_add(std::hint::black_box(i)));
+        assert!(spent > 0);
+        let used = ThreadUse::now().since(&before);
+        assert!(used.user_s + used.system_s > 0.0);
+        assert!(rss_bytes_peak() > 100_000);
+    }
+}

@@ -1,0 +1,76 @@
+//! `paceline run URL`: put load on one URL and report what came back.
+//!
+//! The lab starts this very command as a child process; nothing here knows of servers, plans or rounds.
+
+mod events;
+mod flags;
+mod health;
+mod outcome;
+mod settings;
+mod stop;
+
+pub use flags::Arguments;
+
+use crate::exit::{Complaint, Status};
+use anyhow::Context as _;
+use flags::OutputFormat;
+use paceline_engine::EngineError;
+use paceline_record::{Run, Severity};
+use paceline_report::run_text;
+use std::io::{IsTerminal as _, Write as _};
+
+/// Carries the command out.
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    let job = settings::Job::from_flags(&arguments)?;
+    let health =
+        health::Health::new(job.settings.threads, arguments.events.map(events::Events::open).transpose()?);
+    let started_at = crate::moment::now_rfc3339();
+    let stop = stop::listen()?;
+    let outcome = paceline_engine::run(&job.settings, stop, &health).map_err(explain)?;
+    let stopped = outcome.stopped;
+    let run = outcome::record(&job, outcome, health, started_at);
+    write_out(&run, &arguments).context("the run went well, but its result could not be written")?;
+    let invalid = run.verdicts.iter().any(|verdict| verdict.severity == Severity::Invalid);
+    Ok(match (stopped, invalid) {
+        (true, _) => Status::Interrupted,
+        (false, true) => Status::Failed,
+        (false, false) => Status::Done,
+    })
+}
+
+/// What the user can do about an engine that could not run.
+fn explain(error: EngineError) -> anyhow::Error {
+    let complaint = match &error {
+        EngineError::Settings(_) => Complaint::usage("the run makes no sense as asked"),
+        EngineError::Unreachable { .. } => Complaint::environment("nothing was measured")
+            .hint("is the server running, and listening on that address and port?"),
+        EngineError::Kernel { .. } => Complaint::environment("nothing was measured")
+            .hint("fewer connections, or a higher limit of open files (`ulimit -n`), may help"),
+        EngineError::StoppedEarly(_) => Complaint::interrupted("interrupted"),
+        EngineError::Accounts(_) | EngineError::WorkerDied => {
+            Complaint::environment("nothing that was measured can be trusted")
+                .hint("please report it, with the command line")
+        }
+    };
+    anyhow::Error::new(error).context(complaint)
+}
+
+fn write_out(run: &Run, arguments: &Arguments) -> anyhow::Result<()> {
+    let text = match arguments.format {
+        OutputFormat::Json => format!("{}\n", serde_json::to_string(run)?),
+        OutputFormat::Text => {
+            let colour = arguments.output.is_none() && crate::terminal::wants_colour();
+            run_text(run, colour)
+        }
+    };
+    let Some(path) = &arguments.output else {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        return Ok(stdout.flush()?);
+    };
+    crate::file::write_whole(path, text.as_bytes())?;
+    if std::io::stderr().is_terminal() {
+        crate::exit::say(&format!("wrote {}", path.display()));
+    }
+    Ok(())
+}

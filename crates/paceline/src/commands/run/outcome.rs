@@ -1,0 +1,242 @@
+//! From the engine's outcome to the run's record: the same numbers under their published keys.
+
+use super::flags::PaceFlag;
+use super::health::{Health, rss_bytes_peak};
+use super::settings::Job;
+use paceline_engine::{
+    Arrivals as EngineArrivals, Bound, ConnectionCounts, Counts as EngineCounts, Ending, Load, Measure,
+    Nanos, Pace as EnginePace, Phase as EnginePhase, RunOutcome, Spans, Tally,
+};
+use paceline_record as record;
+use paceline_record::{Block, Run, Times};
+use sha2::{Digest as _, Sha256};
+
+/// The record of a run.
+pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String) -> Run {
+    let settings = &job.settings;
+    let window_s = outcome.spans.drain.since(outcome.spans.window).as_secs_f64();
+    let mut run = Run {
+        schema: record::SCHEMA,
+        id: crate::moment::new_id(),
+        tool: record::Tool {
+            name: "paceline".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("PACELINE_COMMIT").map(str::to_owned),
+        },
+        argv: job.argv.clone(),
+        seed: settings.seed,
+        started_at,
+        target: record::Target {
+            url: format!("{}://{}{}", job.url.scheme.name(), job.url.authority(), job.url.path),
+            protocol: "http/1.1".to_owned(),
+            address: settings.address.to_string(),
+        },
+        loop_: load_of(job),
+        pace: pace_of(job),
+        expectations: record::Expectations {
+            status: settings.expect_status,
+            body_bytes: settings.expect_body.as_ref().map(|body| body.len() as u64),
+            body_sha256: settings.expect_body.as_ref().map(|body| hex(&Sha256::digest(body))),
+        },
+        timeout_ns: settings.timeout.0,
+        phases: phases(&outcome.spans),
+        window_s,
+        connections: connections(job, &outcome.connections),
+        environment: crate::environment::read(),
+        generator: generator(job, &outcome, &health, window_s),
+        total: total(&outcome),
+        by_segment: None,
+        by_request: None,
+        by_generator: None,
+        intervals: intervals(&outcome),
+        rate_per_s: record::Rates::default(),
+        verdicts: Vec::new(),
+    };
+    run.rate_per_s = record::Rates {
+        offered: run.loop_.offered_per_s,
+        sent: ratio(outcome.total.counts.sent_in_window as f64, window_s),
+        achieved: ratio(run.total.completed_in_window as f64, window_s),
+    };
+    run.verdicts = record::verdict::of_run(&run);
+    run
+}
+
+fn load_of(job: &Job) -> record::Loop {
+    let settings = &job.settings;
+    let (kind, offered_per_s, arrivals) = match settings.load {
+        Load::Closed => (record::LoopKind::Closed, None, None),
+        Load::Open { rate, arrivals: EngineArrivals::Constant } => {
+            (record::LoopKind::Open, Some(rate.get()), Some(record::Arrivals::Constant))
+        }
+        Load::Open { rate, arrivals: EngineArrivals::Poisson } => {
+            (record::LoopKind::Open, Some(rate.get()), Some(record::Arrivals::Poisson))
+        }
+    };
+    let requests = match settings.bound {
+        Bound::Requests(requests) => Some(requests),
+        Bound::Duration(_) => None,
+    };
+    record::Loop {
+        kind,
+        connections: settings.connections,
+        depth: settings.depth.into(),
+        requests,
+        offered_per_s,
+        arrivals,
+    }
+}
+
+fn pace_of(job: &Job) -> record::Pace {
+    let asked = match job.pace_asked {
+        PaceFlag::Auto => record::PaceAsked::Auto,
+        PaceFlag::Spin => record::PaceAsked::Spin,
+        PaceFlag::Sleep => record::PaceAsked::Sleep,
+    };
+    let (used, spin_before_ns) = match job.settings.pace {
+        EnginePace::Sleep => (record::PaceKind::Sleep, 0),
+        EnginePace::Hybrid(before) => (record::PaceKind::Hybrid, before.0),
+        EnginePace::Spin => (record::PaceKind::Spin, 0),
+    };
+    record::Pace { asked, used, spin_before_ns }
+}
+
+fn phases(spans: &Spans) -> record::Phases {
+    let span = |start: Nanos, end: Nanos| record::Span {
+        start_ns: start.since(spans.start).0,
+        end_ns: end.max(start).since(spans.start).0,
+    };
+    record::Phases {
+        connect: span(spans.start, spans.warmup),
+        warmup: span(spans.warmup, spans.window),
+        window: span(spans.window, spans.drain),
+        drain: span(spans.drain, spans.end),
+    }
+}
+
+fn connections(job: &Job, counts: &ConnectionCounts) -> record::Connections {
+    let mut served = counts.served.clone();
+    served.sort_unstable();
+    let commonest = counts.failures.iter().max_by_key(|(_, count)| *count);
+    let detail = counts.protocol_error.as_ref().map_or(String::new(), |error| format!(" ({error})"));
+    record::Connections {
+        asked: job.settings.connections.into(),
+        had: counts.had,
+        closed_by_server: counts.closed_by_server,
+        closed_by_us: counts.closed_by_us,
+        failed_attempts: counts.failed_attempts,
+        commonest_failure: commonest.map(|(failure, count)| match failure {
+            paceline_engine::Failure::Protocol => format!("{failure}{detail}, {count} times"),
+            _ => format!("{failure}, {count} times"),
+        }),
+        served: (!served.is_empty()).then(|| record::Served {
+            min: served[0],
+            median: served[served.len() / 2],
+            max: served[served.len() - 1],
+        }),
+    }
+}
+
+fn generator(job: &Job, outcome: &RunOutcome, health: &Health, window_s: f64) -> record::Generator {
+    let used = health.by_thread();
+    let cpu = |index: usize| used[index].user_s + used[index].system_s;
+    let spun = |index: usize| outcome.spun.get(index).copied().unwrap_or(Nanos::ZERO).as_secs_f64();
+    let busy = |index: usize| (cpu(index) - spun(index)).max(0.0);
+    let threads = 0..used.len();
+    let busy_s: f64 = threads.clone().map(busy).sum();
+    let busiest_s = threads.clone().map(busy).fold(0.0, f64::max);
+    record::Generator {
+        threads: job.settings.threads,
+        cores: job.cores.clone(),
+        cpu_s: threads.clone().map(cpu).sum(),
+        busy_s,
+        spin_s: threads.clone().map(spun).sum(),
+        cpu_ns_per_request: ratio(busy_s * 1e9, outcome.total.counts.sent_in_window as f64),
+        utilization: ratio(busiest_s, window_s),
+        run_delay_s: used.iter().map(|thread| thread.run_delay_s).sum(),
+        steal_s: health.steal_s(),
+        rss_bytes_peak: rss_bytes_peak(),
+        backlog_at_window_start: outcome.backlog,
+        by_thread: threads
+            .map(|index| record::GeneratorThread {
+                user_s: used[index].user_s,
+                system_s: used[index].system_s,
+                spin_s: spun(index),
+                run_delay_s: used[index].run_delay_s,
+                voluntary_switches: used[index].voluntary_switches,
+                involuntary_switches: used[index].involuntary_switches,
+            })
+            .collect(),
+    }
+}
+
+/// A quotient, 0 where there is nothing to divide by: never infinite, never NaN, which JSON cannot say.
+fn ratio(numerator: f64, denominator: f64) -> f64 {
+    if denominator > 0.0 { numerator / denominator } else { 0.0 }
+}
+
+/// The window's cohort. Of the warm-up's some are answered inside the window: the server did that work there.
+fn total(outcome: &RunOutcome) -> Block {
+    let carried = outcome.intervals.iter().filter(|interval| interval.cohort != EnginePhase::Window);
+    let mut total = block(&outcome.total);
+    total.completed_in_window +=
+        carried.map(|interval| interval.tally.counts.completed_in_window).sum::<u64>();
+    total
+}
+
+fn intervals(outcome: &RunOutcome) -> Vec<record::Interval> {
+    let mut tally = Tally::default();
+    let mut kept = Vec::new();
+    for interval in &outcome.intervals {
+        tally.clear();
+        tally.merge_compact(&interval.tally);
+        let phase = match interval.cohort {
+            EnginePhase::Connect => record::Phase::Connect,
+            EnginePhase::Window => record::Phase::Window,
+            _ => record::Phase::Warmup,
+        };
+        let start_ns = interval.start.max(outcome.spans.start).since(outcome.spans.start).0;
+        kept.push(record::Interval { phase, start_ns, block: block(&tally) });
+    }
+    kept
+}
+
+fn block(tally: &Tally) -> Block {
+    let counts = &tally.counts;
+    let times = |measure| Some(tally.times(measure)).filter(|times| !times.is_empty()).map(Times::of);
+    Block {
+        counts: outcomes(counts),
+        completed_in_window: counts.completed_in_window,
+        status: counts.status.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
+        bytes: record::Bytes {
+            sent: counts.sent_bytes,
+            received: counts.received_bytes,
+            body: counts.body_bytes,
+        },
+        body_bytes: counts.body_lengths.map(|(min, max)| record::Lengths { min, max }),
+        service_time_ns: times(Measure::Service),
+        response_time_ns: times(Measure::Response),
+        generator_lag_ns: times(Measure::GeneratorLag),
+        connection_wait_ns: times(Measure::ConnectionWait),
+        connect_time_ns: times(Measure::Connect),
+        first_byte_ns: times(Measure::FirstByte),
+        failed_time_ns: times(Measure::Failed),
+        censored: counts.censored.map(|(count, lowest)| record::Censored { count, lowest_ns: lowest.0 }),
+    }
+}
+
+fn outcomes(counts: &EngineCounts) -> record::Counts {
+    record::Counts {
+        scheduled: counts.scheduled,
+        ok: counts.ended(Ending::Ok),
+        bad_status: counts.ended(Ending::BadStatus),
+        bad_body: counts.ended(Ending::BadBody),
+        connect_failed: counts.ended(Ending::ConnectFailed),
+        io_failed: counts.ended(Ending::IoFailed),
+        timed_out: counts.ended(Ending::TimedOut),
+        unsent: counts.ended(Ending::Unsent),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

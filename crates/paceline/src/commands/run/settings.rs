@@ -1,0 +1,172 @@
+//! From flags to a job: everything checked and looked up before anything starts.
+
+use super::flags::{Arguments, ArrivalsFlag, PaceFlag};
+use crate::exit::Complaint;
+use anyhow::Context as _;
+use paceline_engine::{Arrivals, Bound, Load, Nanos, Pace, SPIN_BEFORE, Settings};
+use paceline_http::{Request, Scheme, Url};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Descriptors a run needs beside its connections: standard streams, epolls, files.
+const DESCRIPTORS_BESIDE: u64 = 32;
+/// The window without -n and -d.
+const DURATION: Duration = Duration::from_secs(10);
+/// The warm-up without --warmup and -n.
+const WARMUP: Duration = Duration::from_secs(1);
+
+/// What a run is asked to do, with what its record tells of it beside the engine's settings.
+#[derive(Debug)]
+pub struct Job {
+    /// For the engine.
+    pub settings: Settings,
+    /// The target.
+    pub url: Url,
+    /// What `--pace` said.
+    pub pace_asked: PaceFlag,
+    /// The cores this process may run on.
+    pub cores: Vec<u32>,
+    /// The command line.
+    pub argv: Vec<String>,
+}
+
+impl Job {
+    /// Checks and looks up what the flags ask for.
+    pub fn from_flags(arguments: &Arguments) -> anyhow::Result<Self> {
+        let url = Url::parse(&arguments.url).map_err(|error| Complaint::usage(error.to_string()))?;
+        if url.scheme == Scheme::Https {
+            let what = format!("{}: TLS is not spoken yet", arguments.url);
+            return Err(Complaint::usage(what).hint("use a plain http:// target").into());
+        }
+        let request = request(arguments, &url)?;
+        let encoded = request.encode().map_err(|error| Complaint::usage(error.to_string()))?;
+        raise_descriptor_limit(arguments.connections)?;
+        let cores = allowed_cores();
+        let bound = match (arguments.requests, arguments.duration) {
+            (Some(requests), _) => Bound::Requests(requests),
+            (None, duration) => Bound::Duration(duration.unwrap_or(DURATION).into()),
+        };
+        let warmup =
+            arguments.warmup.unwrap_or(if arguments.requests.is_some() { Duration::ZERO } else { WARMUP });
+        let settings = Settings {
+            address: resolve(&url, arguments.connect_timeout)?,
+            request: Arc::from(encoded),
+            method: request.method_kind(),
+            connections: arguments.connections,
+            depth: arguments.pipeline,
+            threads: arguments.threads,
+            load: load(arguments),
+            bound,
+            warmup: warmup.into(),
+            drain: arguments.drain.unwrap_or(arguments.timeout).into(),
+            timeout: arguments.timeout.into(),
+            connect_limit: Nanos::from(arguments.connect_timeout),
+            pace: pace(arguments, &cores),
+            expect_status: arguments.expect_status,
+            expect_body: arguments.expect_body.as_deref().map(text_or_file).transpose()?.map(Arc::from),
+            seed: arguments.seed.unwrap_or_else(paceline_lab::fresh_seed),
+        };
+        settings.check().map_err(|error| Complaint::usage(error.to_string()))?;
+        Ok(Self { settings, url, pace_asked: arguments.pace, cores, argv: std::env::args().collect() })
+    }
+}
+
+fn load(arguments: &Arguments) -> Load {
+    let arrivals = match arguments.arrivals {
+        ArrivalsFlag::Constant => Arrivals::Constant,
+        ArrivalsFlag::Poisson => Arrivals::Poisson,
+    };
+    arguments.rate.map_or(Load::Closed, |rate| Load::Open { rate, arrivals })
+}
+
+/// Spinning is fair only where it takes no core from the server: where this process has been confined to some cores
+/// of several, and has one for each thread.
+fn pace(arguments: &Arguments, cores: &[u32]) -> Pace {
+    let online = std::thread::available_parallelism().map_or(1, usize::from).max(online_cores());
+    let has_cores_to_itself = cores.len() < online && cores.len() >= arguments.threads as usize;
+    match arguments.pace {
+        PaceFlag::Spin => Pace::Spin,
+        PaceFlag::Sleep => Pace::Sleep,
+        PaceFlag::Auto if arguments.rate.is_some() && has_cores_to_itself => Pace::Hybrid(SPIN_BEFORE),
+        PaceFlag::Auto => Pace::Sleep,
+    }
+}
+
+fn request(arguments: &Arguments, url: &Url) -> anyhow::Result<Request> {
+    let mut headers = Vec::new();
+    for field in &arguments.headers {
+        let Some((name, value)) = field.split_once(':') else {
+            let what = format!("--header {field:?} is not a header field");
+            return Err(Complaint::usage(what).hint("write it as \"Name: value\"").into());
+        };
+        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+    let body = arguments.body.as_deref().map(text_or_file).transpose()?.unwrap_or_default();
+    Ok(Request { method: arguments.method.clone(), headers, body, ..Request::get(url) })
+}
+
+/// The text itself, or the content of the file it names with an @.
+fn text_or_file(text: &str) -> anyhow::Result<Vec<u8>> {
+    match text.strip_prefix('@') {
+        Some(path) => std::fs::read(path).with_context(|| Complaint::usage(format!("cannot read {path}"))),
+        None => Ok(text.as_bytes().to_vec()),
+    }
+}
+
+/// The address to connect to: the only one of the name, or the first that answers.
+fn resolve(url: &Url, limit: Duration) -> anyhow::Result<SocketAddr> {
+    let unknown = || {
+        Complaint::environment(format!("the name {:?} does not resolve", url.host))
+            .hint("check the spelling, or give an address")
+    };
+    let found: Vec<SocketAddr> =
+        (url.host.as_str(), url.port).to_socket_addrs().with_context(unknown)?.collect();
+    match found.as_slice() {
+        [] => Err(unknown().into()),
+        [only] => Ok(*only),
+        [first, ..] => {
+            let answers = |address: &&SocketAddr| TcpStream::connect_timeout(address, limit).is_ok();
+            Ok(*found.iter().find(answers).unwrap_or(first))
+        }
+    }
+}
+
+/// Raises the limit of open files as far as allowed, and says so when that is not far enough.
+fn raise_descriptor_limit(connections: u32) -> anyhow::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid rlimit to write to, and to read from.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+    }
+    let needed = u64::from(connections) + DESCRIPTORS_BESIDE;
+    if limit.rlim_cur < needed {
+        let what =
+            format!("{connections} connections need {needed} open files, the limit is {}", limit.rlim_cur);
+        return Err(Complaint::environment(what)
+            .hint("raise the hard limit (`ulimit -Hn`), or ask for fewer")
+            .into());
+    }
+    Ok(())
+}
+
+/// The cores this process may run on.
+fn allowed_cores() -> Vec<u32> {
+    // SAFETY: cpu_set_t is plain old data, for which zeroes are a valid value; the size given is its own.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set);
+        set
+    };
+    // SAFETY: the indices are below the set's size.
+    (0..libc::CPU_SETSIZE as u32).filter(|core| unsafe { libc::CPU_ISSET(*core as usize, &set) }).collect()
+}
+
+/// Processors online, whether this process may use them or not.
+fn online_cores() -> usize {
+    // SAFETY: sysconf reads a number of the system.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
+}

@@ -1,0 +1,29 @@
+//! Ctrl-C: the first ends the window and keeps what was measured, the second leaves at once.
+
+use paceline_engine::Stop;
+use std::io;
+
+static STOP: Stop = Stop::new();
+
+/// The exit status of an interrupted command, for the handler that may not return.
+const INTERRUPTED: i32 = 130;
+
+/// Stops the run on SIGINT and SIGTERM from now on.
+pub fn listen() -> io::Result<&'static Stop> {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let handler = on_signal as extern "C" fn(i32);
+        // SAFETY: the handler only calls what signal-safety(7) allows: atomics, clock_gettime and _exit.
+        if unsafe { libc::signal(signal, handler as libc::sighandler_t) } == libc::SIG_ERR {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(&STOP)
+}
+
+extern "C" fn on_signal(_signal: i32) {
+    if STOP.at() != paceline_engine::Nanos::NEVER {
+        // SAFETY: _exit is async-signal-safe.
+        unsafe { libc::_exit(INTERRUPTED) };
+    }
+    STOP.request();
+}

@@ -1,0 +1,244 @@
+//! What a run's own figures say against themselves. Every judge is a pure function of the record and names its source.
+
+use super::{Blame, Severity, Verdict};
+use crate::{Block, LoopKind, Run, Times};
+use serde_json::json;
+
+/// A generator busier than this share of a core was the limit, or nearly so.
+pub const GENERATOR_BUSY_MOST: f64 = 0.9;
+/// Below this share of what was scheduled a target is saturated.
+pub const ACHIEVED_LEAST: f64 = 0.99;
+/// A schedule lag that grows by more than this, in seconds for each second, is a queue that will not drain.
+pub const LAG_GROWTH_MOST: f64 = 0.01;
+/// Share of the response time at which generator lag begins to colour it.
+const LAG_SHARE_MOST: f64 = 0.1;
+/// Generator lag below this, in nanoseconds, is what a sleeping generator has everywhere: a timer wakes late.
+const LAG_UNAVOIDABLE_NS: u64 = 200_000;
+/// Share of the window lost to other processes or to the hypervisor that is worth saying.
+const STOLEN_MOST: f64 = 0.01;
+/// Samples beyond a percentile that an order-statistic interval at 95 % needs, as a multiple of 1/(1-p)
+/// (the smallest n with (1-p)^n <= 0.025, that is ln 40 = 3.7).
+const SAMPLES_FOR_INTERVAL: f64 = 3.7;
+
+/// Every verdict on a run, the worst first.
+pub fn of_run(run: &Run) -> Vec<Verdict> {
+    let judges: [fn(&Run) -> Option<Verdict>; 14] = [
+        nothing_scheduled,
+        no_valid_response,
+        generator_bound,
+        saturated,
+        generator_lag,
+        too_few_connections,
+        failed_requests,
+        censored,
+        connections_short,
+        keep_alive_refused,
+        descheduled,
+        stolen,
+        body_length_varies,
+        few_samples,
+    ];
+    let mut verdicts: Vec<Verdict> = judges.iter().filter_map(|judge| judge(run)).collect();
+    verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
+    verdicts
+}
+
+fn is_open(run: &Run) -> bool {
+    run.loop_.kind == LoopKind::Open
+}
+
+/// Nothing fell due: the window was shorter than a gap of the schedule, or no connection was ever free.
+fn nothing_scheduled(run: &Run) -> Option<Verdict> {
+    (run.total.counts.scheduled == 0).then(|| {
+        Verdict::new("nothing_scheduled", Blame::User, Severity::Invalid)
+            .with("window_s", json!(run.window_s))
+            .remedy("no request fell due in the window: make it longer, or the rate higher")
+    })
+}
+
+/// Not one valid response: whatever was measured, it was not the server doing its work.
+fn no_valid_response(run: &Run) -> Option<Verdict> {
+    let counts = run.total.counts;
+    (counts.scheduled > 0 && counts.ok == 0).then(|| {
+        Verdict::new("no_valid_response", Blame::Server, Severity::Invalid)
+            .with("scheduled", json!(counts.scheduled))
+            .with("status", json!(run.total.status))
+            .with("commonest_failure", json!(run.connections.commonest_failure))
+            .remedy("check the URL and the expectations: ask for the page once by hand")
+    })
+}
+
+/// The generator ran out of CPU. A closed loop's rate is then a lower bound of the server's; an open loop that did
+/// not deliver says nothing of the server at all.
+fn generator_bound(run: &Run) -> Option<Verdict> {
+    let busy = run.generator.utilization > GENERATOR_BUSY_MOST;
+    let delivered = !is_open(run) || achieved_share(run) >= ACHIEVED_LEAST;
+    let severity = if delivered { Severity::Caution } else { Severity::Invalid };
+    busy.then(|| {
+        Verdict::new("generator_bound", Blame::Generator, severity)
+            .with("generator_utilization", json!(run.generator.utilization))
+            .with("threads", json!(run.generator.threads))
+            .remedy("the rate is at least this: give the generator more threads on cores of their own (-t)")
+    })
+}
+
+/// The server did not keep up with the schedule: response times are a growing queue, not its speed.
+fn saturated(run: &Run) -> Option<Verdict> {
+    if !is_open(run) || run.total.counts.scheduled == 0 {
+        return None;
+    }
+    let growth = lag_growth(run);
+    let behind = achieved_share(run) < ACHIEVED_LEAST;
+    (behind || growth > LAG_GROWTH_MOST).then(|| {
+        Verdict::new("saturated", Blame::Server, Severity::Caution)
+            .with("offered_per_s", json!(run.rate_per_s.offered))
+            .with("achieved_per_s", json!(run.rate_per_s.achieved))
+            .with("schedule_lag_growth_s_per_s", json!(growth))
+            .remedy("response times are a queue that grows with the length of the run: offer less than was achieved")
+    })
+}
+
+/// Valid responses completed in the window for each request scheduled in it.
+fn achieved_share(run: &Run) -> f64 {
+    run.total.completed_in_window as f64 / (run.total.counts.scheduled as f64).max(1.0)
+}
+
+/// Least-squares slope of the mean schedule lag over the window's intervals, in seconds for each second.
+fn lag_growth(run: &Run) -> f64 {
+    let points: Vec<(f64, f64)> = run
+        .intervals
+        .iter()
+        .filter(|interval| {
+            interval.phase == crate::Phase::Window && interval.start_ns < run.phases.window.end_ns
+        })
+        .filter_map(|interval| Some((interval.start_ns as f64, mean_lag(&interval.block)?)))
+        .collect();
+    if points.len() < 3 { 0.0 } else { paceline_stats::slope(&points).unwrap_or(0.0) }
+}
+
+fn mean_lag(block: &Block) -> Option<f64> {
+    Some(block.generator_lag_ns.as_ref()?.mean + block.connection_wait_ns.as_ref()?.mean)
+}
+
+/// The generator sent late by a share of what it measured.
+fn generator_lag(run: &Run) -> Option<Verdict> {
+    let lag = run.total.generator_lag_ns.as_ref()?;
+    let response = run.total.response_time_ns.as_ref()?;
+    let late = lag.p99 > LAG_UNAVOIDABLE_NS && lag.p99 as f64 > LAG_SHARE_MOST * response.p99 as f64;
+    let spoils = lag.p50 as f64 > 0.5 * response.p50 as f64 && lag.p50 > LAG_UNAVOIDABLE_NS;
+    let severity = if spoils { Severity::Invalid } else { Severity::Caution };
+    (late || spoils).then(|| {
+        Verdict::new("generator_lag", Blame::Generator, severity)
+            .with("generator_lag_ns_p99", json!(lag.p99))
+            .with("response_time_ns_p99", json!(response.p99))
+            .remedy("part of the response time is ours; read the service time, or give the generator a core of its own")
+    })
+}
+
+/// By Little's law a rate needs at least rate x service time connections; with fewer, requests wait for one.
+fn too_few_connections(run: &Run) -> Option<Verdict> {
+    let wait = run.total.connection_wait_ns.as_ref()?;
+    let service = run.total.service_time_ns.as_ref()?;
+    let needed = run.loop_.offered_per_s? * service.p50 as f64 / 1e9;
+    let had = run.connections.had as f64 * f64::from(run.loop_.depth);
+    (wait.p50 > 0 && needed > had).then(|| {
+        Verdict::new("too_few_connections", Blame::User, Severity::Caution)
+            .with("connections", json!(run.connections.had))
+            .with("connections_needed", json!(needed.ceil()))
+            .with("connection_wait_ns_p50", json!(wait.p50))
+            .remedy("requests waited for a free connection: ask for more connections (-c)")
+    })
+}
+
+/// Some requests failed.
+fn failed_requests(run: &Run) -> Option<Verdict> {
+    let counts = run.total.counts;
+    (counts.ok > 0 && counts.failed() > 0).then(|| {
+        Verdict::new("failed_requests", Blame::Server, Severity::Caution)
+            .with("failed", json!(counts.failed()))
+            .with("share", json!(counts.failed() as f64 / counts.scheduled as f64))
+            .with("commonest_failure", json!(run.connections.commonest_failure))
+            .remedy("failures are in no percentile: judge the server by both")
+    })
+}
+
+/// Some requests were never answered: high percentiles are lower bounds.
+fn censored(run: &Run) -> Option<Verdict> {
+    let censored = run.total.censored?;
+    Some(
+        Verdict::new("censored", Blame::Server, Severity::Caution)
+            .with("timed_out", json!(run.total.counts.timed_out))
+            .with("unsent", json!(run.total.counts.unsent))
+            .with("lowest_ns", json!(censored.lowest_ns))
+            .remedy("percentiles at or above the lowest time waited are lower bounds, printed with \u{2265}"),
+    )
+}
+
+/// Fewer connections than asked for.
+fn connections_short(run: &Run) -> Option<Verdict> {
+    let connections = &run.connections;
+    (connections.had < connections.asked).then(|| {
+        Verdict::new("connections_short", Blame::Server, Severity::Caution)
+            .with("asked", json!(connections.asked))
+            .with("had", json!(connections.had))
+            .with("commonest_failure", json!(connections.commonest_failure))
+            .remedy("the load is not the one asked for: raise the server's limits, or ask for fewer")
+    })
+}
+
+/// The server closed after nearly every response.
+fn keep_alive_refused(run: &Run) -> Option<Verdict> {
+    let closed = run.connections.closed_by_server as f64;
+    let refused = closed >= 0.9 * run.total.counts.ok as f64 && closed > run.connections.had as f64;
+    refused.then(|| {
+        Verdict::new("keep_alive_refused", Blame::Server, Severity::Caution)
+            .with("closed_by_server", json!(run.connections.closed_by_server))
+            .remedy("the server closed after every response: this measures connecting, compare it with its like only")
+    })
+}
+
+/// Other processes ran on the generator's cores.
+fn descheduled(run: &Run) -> Option<Verdict> {
+    let share =
+        run.generator.run_delay_s / (run.window_s * f64::from(run.generator.threads)).max(f64::MIN_POSITIVE);
+    (share > STOLEN_MOST).then(|| {
+        Verdict::new("generator_descheduled", Blame::Environment, Severity::Caution)
+            .with("run_delay_share", json!(share))
+            .remedy("something else ran on the generator's cores: pin it to a core of its own")
+    })
+}
+
+/// The hypervisor took time from the machine.
+fn stolen(run: &Run) -> Option<Verdict> {
+    let share = run.generator.steal_s
+        / (run.window_s * f64::from(run.environment.cores.max(1))).max(f64::MIN_POSITIVE);
+    (share > STOLEN_MOST).then(|| {
+        Verdict::new("steal", Blame::Environment, Severity::Caution)
+            .with("steal_share", json!(share))
+            .remedy("the hypervisor gave the machine's time to others: repeat on a quieter host")
+    })
+}
+
+/// Nobody said what the body should be, and it was not always as long.
+fn body_length_varies(run: &Run) -> Option<Verdict> {
+    let lengths = run.total.body_bytes?;
+    let unchecked = run.expectations.body_bytes.is_none() && run.expectations.body_sha256.is_none();
+    (unchecked && lengths.min != lengths.max).then(|| {
+        Verdict::new("body_length_varies", Blame::User, Severity::Note)
+            .with("body_bytes_min", json!(lengths.min))
+            .with("body_bytes_max", json!(lengths.max))
+            .remedy("responses differ in length: say what is right with --expect-body, unless they are meant to differ")
+    })
+}
+
+/// Too few requests for the 99th percentile to mean anything.
+fn few_samples(run: &Run) -> Option<Verdict> {
+    let times: &Times = run.total.response_time_ns.as_ref().or(run.total.service_time_ns.as_ref())?;
+    let needed = SAMPLES_FOR_INTERVAL / (1.0 - 0.99);
+    ((times.count as f64) < needed).then(|| {
+        Verdict::new("few_samples", Blame::User, Severity::Note)
+            .with("samples", json!(times.count))
+            .with("samples_for_p99", json!(needed.ceil()))
+            .remedy("too few requests for the 99th percentile and beyond: measure longer")
+    })
+}

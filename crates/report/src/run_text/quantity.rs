@@ -1,0 +1,73 @@
+//! Quantities for people: three significant digits and a unit.
+
+/// A length of time in nanoseconds, in the unit that gives one to three digits before the point.
+pub(super) fn nanos(value: f64) -> String {
+    let (scaled, unit) = match value {
+        value if value < 1e3 => return format!("{value:.0} ns"),
+        value if value < 999.5e3 => (value / 1e3, "\u{b5}s"),
+        value if value < 999.5e6 => (value / 1e6, "ms"),
+        value => (value / 1e9, "s"),
+    };
+    format!("{} {unit}", three_digits(scaled))
+}
+
+/// A length of time in seconds, without digits that say nothing.
+pub(super) fn seconds(value: f64) -> String {
+    if value >= 1.0 && (value - value.round()).abs() < 5e-4 {
+        format!("{value:.0} s")
+    } else {
+        nanos(value * 1e9)
+    }
+}
+
+/// A count or a rate, thousands apart; below 100 with a decimal if it has one.
+pub(super) fn count(value: f64) -> String {
+    if value < 100.0 && (value - value.round()).abs() > 0.05 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// An amount of memory.
+pub(super) fn bytes(value: u64) -> String {
+    let value = value as f64;
+    let (scaled, unit) = match value {
+        value if value < 1e6 => (value / 1e3, "kB"),
+        value if value < 1e9 => (value / 1e6, "MB"),
+        value => (value / 1e9, "GB"),
+    };
+    format!("{} {unit}", three_digits(scaled))
+}
+
+/// A figure of a verdict's evidence: the unit in its key decides how it reads.
+pub(super) fn evidence(key: &str, value: &serde_json::Value) -> String {
+    let name = key.replace('_', " ");
+    match value.as_f64() {
+        Some(number) if key.contains("_ns") => format!("{} {}", name.replacen(" ns", "", 1), nanos(number)),
+        Some(number) if key.ends_with("_per_s") => {
+            format!("{} {}/s", name.trim_end_matches(" per s"), count(number))
+        }
+        Some(number) if key.contains("share") || key.contains("utilization") => {
+            format!("{name} {:.1}%", number * 100.0)
+        }
+        Some(number) if number.fract() != 0.0 => format!("{name} {number:.3}"),
+        Some(number) => format!("{name} {}", count(number)),
+        None => format!("{name}: {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
+    }
+}
+
+fn three_digits(value: f64) -> String {
+    match value {
+        value if value < 9.995 => format!("{value:.2}"),
+        value if value < 99.95 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
+    }
+}

@@ -1,0 +1,43 @@
+//! What a person reads, to the letter.
+
+use super::quantity::{bytes, count, evidence, nanos, seconds};
+use serde_json::json;
+
+#[test]
+fn quantities() {
+    for (value, text) in [
+        (0.0, "0 ns"),
+        (999.4, "999 ns"),
+        (1_000.0, "1.00 \u{b5}s"),
+        (87_430.0, "87.4 \u{b5}s"),
+        (999_600.0, "1.00 ms"),
+        (1_234_000.0, "1.23 ms"),
+        (8.2e9, "8.20 s"),
+        (120e9, "120 s"),
+    ] {
+        assert_eq!(nanos(value), text);
+    }
+    assert_eq!(
+        (seconds(10.0), seconds(0.5), seconds(2.5)),
+        ("10 s".into(), "500 ms".into(), "2.50 s".into())
+    );
+    for (value, text) in
+        [(0.0, "0"), (0.5, "0.5"), (999.0, "999"), (1_000.0, "1,000"), (1_234_567.8, "1,234,568")]
+    {
+        assert_eq!(count(value), text);
+    }
+    assert_eq!((bytes(12_600_000), bytes(999)), ("12.6 MB".into(), "1.00 kB".into()));
+}
+
+#[test]
+fn evidence_reads_by_its_unit() {
+    for (key, value, text) in [
+        ("generator_lag_ns_p99", json!(120_000), "generator lag p99 120 \u{b5}s"),
+        ("offered_per_s", json!(30_000.0), "offered 30,000/s"),
+        ("generator_utilization", json!(0.956), "generator utilization 95.6%"),
+        ("had", json!(60), "had 60"),
+        ("commonest_failure", json!("refused"), "commonest failure: refused"),
+    ] {
+        assert_eq!(evidence(key, &value), text);
+    }
+}
