@@ -1,0 +1,4 @@
+//! The record seen from outside: its published schemas and the guide to its verdicts.
+
+mod schemas;
+mod verdicts;
