@@ -16,33 +16,34 @@ use std::time::Duration;
 /// [`StoreError`] saying what the file is instead, or why it cannot be written.
 pub async fn open(path: &Path) -> Result<AnyPool, StoreError> {
     sqlx::any::install_default_drivers();
-    let options: AnyConnectOptions = url_of(path)?.parse().map_err(|error| StoreError::of(path, error))?;
+    let failed = |error| StoreError::of(path, error);
+    let options: AnyConnectOptions = url_of(path)?.parse().map_err(failed)?;
+    // The first connection stands alone: a pool would try what can never succeed again and again.
+    let mut connection = AnyConnection::connect_with(&options).await.map_err(failed)?;
+    connection.execute(AssertSqlSafe(busy_timeout())).await.map_err(failed)?;
+    refuse_foreign(&mut connection, path).await?;
+    prepare(&mut connection, path).await?;
+    connection.close().await.map_err(failed)?;
     // One connection: the store is called from one thread, and SQLite has one writer anyway.
-    let pool = AnyPoolOptions::new()
+    AnyPoolOptions::new()
         .max_connections(1)
         .acquire_timeout(Duration::from_secs(BUSY_TIMEOUT_S + 5))
         .after_connect(|connection, _| Box::pin(settle(connection)))
         .connect_with(options)
         .await
-        .map_err(|error| StoreError::of(path, error))?;
-    let mut connection = pool.acquire().await.map_err(|error| StoreError::of(path, error))?;
-    refuse_foreign(&mut connection, path).await?;
-    prepare(&mut connection, path).await?;
-    drop(connection);
-    Ok(pool)
+        .map_err(failed)
 }
 
-/// WAL lets a report read while a round writes; FULL makes a commit survive the loss of power; the timeout makes a
-/// second writer wait. WAL is set last: it is the first statement that touches the file.
+/// FULL makes a commit survive the loss of power; the timeout makes a second writer wait.
 async fn settle(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
-    for pragma in ["foreign_keys = ON", "synchronous = FULL", "journal_mode = WAL"] {
-        if pragma.starts_with("journal") {
-            let wait = format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT_S * 1000);
-            connection.execute(AssertSqlSafe(wait)).await?;
-        }
-        connection.execute(AssertSqlSafe(format!("PRAGMA {pragma}"))).await?;
+    for pragma in [busy_timeout().as_str(), "PRAGMA foreign_keys = ON", "PRAGMA synchronous = FULL"] {
+        connection.execute(AssertSqlSafe(pragma.to_owned())).await?;
     }
     Ok(())
+}
+
+fn busy_timeout() -> String {
+    format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT_S * 1000)
 }
 
 /// A database that somebody else made has tables, and none of ours: it is not ours to add to.
@@ -58,9 +59,11 @@ async fn refuse_foreign(connection: &mut AnyConnection, path: &Path) -> Result<(
     Err(StoreError::NotAStore { path: path.to_owned(), found })
 }
 
-/// Applies the versions under the write lock, so that of two processes one builds and the other finds it built.
+/// Switches to the write-ahead log, which lets a report read while a round writes, and applies the versions under the
+/// write lock, so that of two processes one builds and the other finds it built.
 async fn prepare(connection: &mut AnyConnection, path: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::of(path, error);
+    connection.execute("PRAGMA journal_mode = WAL").await.map_err(failed)?;
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
     migrations::apply(&mut transaction, path).await?;
     transaction.commit().await.map_err(failed)

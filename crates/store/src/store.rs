@@ -43,6 +43,17 @@ impl Store {
         &self.path
     }
 
+    /// Caps the size of the file, in pages of 4 KiB; below the present size nothing can be added. For whoever shares a
+    /// small disk, and for tests of what a full one does.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database refuses.
+    pub fn limit_pages(&self, pages: u32) -> Result<(), StoreError> {
+        let limit = sqlx::query(sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {pages}")));
+        self.runtime.block_on(limit.fetch_one(&self.pool)).map_err(|error| self.failed(error))?;
+        Ok(())
+    }
+
     /// What a database error means here.
     pub(crate) fn failed(&self, error: sqlx::Error) -> StoreError {
         StoreError::of(&self.path, error)

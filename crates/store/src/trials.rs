@@ -68,6 +68,19 @@ impl Store {
         self.documents(round)?.into_iter().map(|(id, text)| read(id, &text)).collect()
     }
 
+    /// How many trials of a round are kept, and how many of them have a run and no error.
+    ///
+    /// # Errors
+    /// [`StoreError`] when they cannot be counted.
+    pub fn tally(&self, round: &str) -> Result<(u64, u64), StoreError> {
+        let count =
+            sqlx::query("SELECT COUNT(*), CAST(COALESCE(SUM(ok), 0) AS BIGINT) FROM trials WHERE round = $1")
+                .bind(round.to_owned());
+        let row = self.runtime.block_on(count.fetch_one(&self.pool)).map_err(|error| self.failed(error))?;
+        let number = |place: usize| row.try_get::<i64, _>(place).map_err(|error| self.failed(error));
+        Ok((number(0)?.unsigned_abs(), number(1)?.unsigned_abs()))
+    }
+
     /// The one trial whose id begins with `prefix`, exactly as it was put.
     ///
     /// # Errors

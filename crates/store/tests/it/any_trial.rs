@@ -1,0 +1,258 @@
+//! A generator of trials with every optional part there or not, and every number and text anything its type allows.
+
+use paceline_record::{
+    Arrivals, Blame, Block, Bytes, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource,
+    Environment, Expectations, Fault, Generator, GeneratorThread, IdleState, Interval, Lengths, Load, Loop,
+    LoopKind, Pace, PaceAsked, PaceKind, Phase, Phases, Pinning, Rates, Round, Run, SCHEMA, Sample, Served,
+    Server, Severity, Sitting, Span, Stage, Startup, Target, Times, Tool, Trial, Usage, Validation, Verdict,
+};
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn text() -> impl Strategy<Value = String> + Clone {
+    select(vec!["", "hello", "tetra/140", "two\nlines \u{0} \"quoted\" \\", "π → ∞ \u{1f680}", "a.b/c~d"])
+        .prop_map(str::to_owned)
+}
+
+/// Every number JSON can carry: NaN and the infinities are refused by the store, and tested apart.
+fn number() -> impl Strategy<Value = f64> + Clone {
+    use proptest::num::f64::{NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
+    POSITIVE | NEGATIVE | NORMAL | SUBNORMAL | ZERO
+}
+
+fn whole() -> impl Strategy<Value = u64> + Clone {
+    prop_oneof![0..1000u64, any::<u64>(), Just(u64::MAX)]
+}
+
+prop_compose! {
+    fn times()(count in whole(), min in whole(), mean in number(), p in vec(whole(), 8), histogram in text()) -> Times {
+        Times {
+            count, min, mean, p50: p[0], p75: p[1], p90: p[2], p95: p[3], p99: p[4], p99_9: p[5], p99_99: p[6],
+            max: p[7], histogram,
+        }
+    }
+}
+
+prop_compose! {
+    fn block()(
+        c in vec(whole(), 12),
+        status in btree_map(text(), whole(), 0..3),
+        body_bytes in option::of((whole(), whole()).prop_map(|(min, max)| Lengths { min, max })),
+        times in vec(option::of(times()), 7),
+        censored in option::of((whole(), whole()).prop_map(|(count, lowest_ns)| Censored { count, lowest_ns })),
+    ) -> Block {
+        let mut times = times.into_iter();
+        let mut next = || times.next().flatten();
+        Block {
+            counts: Counts {
+                scheduled: c[0], ok: c[1], bad_status: c[2], bad_body: c[3], connect_failed: c[4], io_failed: c[5],
+                timed_out: c[6], unsent: c[7],
+            },
+            completed_in_window: c[8],
+            status,
+            bytes: Bytes { sent: c[9], received: c[10], body: c[11] },
+            body_bytes,
+            service_time_ns: next(),
+            response_time_ns: next(),
+            generator_lag_ns: next(),
+            connection_wait_ns: next(),
+            connect_time_ns: next(),
+            first_byte_ns: next(),
+            failed_time_ns: next(),
+            censored,
+        }
+    }
+}
+
+prop_compose! {
+    fn verdict()(
+        name in text(),
+        blame in select(vec![Blame::Server, Blame::Generator, Blame::Environment, Blame::User]),
+        severity in select(vec![Severity::Note, Severity::Caution, Severity::Invalid]),
+        histogram in text(),
+        number in number(),
+        remedy in text(),
+    ) -> Verdict {
+        // Evidence may hold a key that looks like a histogram of the record's own.
+        let evidence = serde_json::json!({ "histogram": histogram, "deep/er~": { "histogram": "x", "n": number } });
+        let evidence = serde_json::from_value(evidence).unwrap();
+        Verdict { name, blame, severity, evidence, remedy }
+    }
+}
+
+prop_compose! {
+    fn environment()(
+        text in text(), whole in whole(), cores in any::<u32>(), virtual_machine in any::<bool>(),
+        optional in option::of(text()), map in btree_map(text(), text(), 0..3), exit_us in option::of(whole()),
+    ) -> Environment {
+        Environment {
+            cpu_model: text.clone(), cores, memory_bytes: whole, kernel: text.clone(), os: text.clone(), virtual_machine,
+            mitigations: map.clone(), governor: optional.clone(), clock_source: optional,
+            idle_states: exit_us.into_iter().map(|exit_us| IdleState { name: text.clone(), exit_us }).collect(),
+            open_files_soft: whole, open_files_hard: whole, sysctl: map, held: vec![text],
+        }
+    }
+}
+
+prop_compose! {
+    fn generator()(threads in any::<u32>(), cores in vec(any::<u32>(), 0..3), n in vec(number(), 7), w in whole()) -> Generator {
+        let thread = GeneratorThread {
+            user_s: n[0], system_s: n[1], spin_s: n[2], run_delay_s: n[3], voluntary_switches: w, involuntary_switches: w,
+        };
+        Generator {
+            threads, cores, cpu_s: n[0], busy_s: n[1], spin_s: n[2], cpu_ns_per_request: n[3], utilization: n[4],
+            run_delay_s: n[5], steal_s: n[6], rss_bytes_peak: w, backlog_at_window_start: w, by_thread: vec![thread; 2],
+        }
+    }
+}
+
+fn arrivals() -> impl Strategy<Value = Option<Arrivals>> {
+    option::of(select(vec![Arrivals::Constant, Arrivals::Poisson]))
+}
+
+prop_compose! {
+    fn shape()(
+        open in any::<bool>(), connections in any::<u32>(), depth in any::<u32>(), requests in option::of(whole()),
+        rate in option::of(number()), arrivals in arrivals(), served in option::of(whole()), failure in option::of(text()),
+        closed in whole(),
+    ) -> (Loop, Connections) {
+        let kind = if open { LoopKind::Open } else { LoopKind::Closed };
+        (
+            Loop { kind, connections, depth, requests, offered_per_s: rate, arrivals },
+            Connections {
+                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, failed_attempts: closed,
+                commonest_failure: failure, served: served.map(|n| Served { min: n, median: n, max: n }),
+            },
+        )
+    }
+}
+
+prop_compose! {
+    fn run()(
+        (loop_, connections) in shape(),
+        (text, seed, n, ns) in (text(), any::<u64>(), number(), whole()),
+        commit in option::of(text()),
+        (status, length, digest) in (option::of(any::<u16>()), option::of(whole()), option::of(text())),
+        environment in environment(),
+        generator in generator(),
+        total in block(),
+        segments in option::of(vec(block(), 0..3)),
+        intervals in vec((select(vec![Phase::Warmup, Phase::Window]), whole(), block()), 0..4),
+        verdicts in vec(verdict(), 0..3),
+    ) -> Run {
+        let span = Span { start_ns: ns, end_ns: ns };
+        Run {
+            schema: SCHEMA, id: text.clone(), tool: Tool { name: text.clone(), version: text.clone(), commit },
+            argv: vec![text.clone(); 3], seed, started_at: text.clone(),
+            target: Target { url: text.clone(), protocol: text.clone(), address: text.clone() },
+            loop_, pace: Pace { asked: PaceAsked::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
+            expectations: Expectations { status, body_bytes: length, body_sha256: digest },
+            timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n,
+            connections, environment, generator, total, by_segment: segments.clone(), by_request: None,
+            by_generator: segments,
+            intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { phase, start_ns, block }).collect(),
+            rate_per_s: Rates { offered: None, sent: n, achieved: n }, verdicts,
+        }
+    }
+}
+
+prop_compose! {
+    fn usage()(n in vec(number(), 5), w in whole(), pss_bytes in option::of(whole()), cgroup in any::<bool>(), threads in any::<u32>()) -> Usage {
+        Usage {
+            over_s: n[0], cpu_s: n[1], cpu_ns_per_request: n[2], utilization: n[3],
+            source: if cgroup { CpuSource::Cgroup } else { CpuSource::Proc }, rss_bytes_peak: w, pss_bytes,
+            threads_peak: threads, voluntary_switches: w, involuntary_switches: w, run_delay_s: n[4],
+        }
+    }
+}
+
+prop_compose! {
+    fn load()(
+        name in text(), open in any::<bool>(), n in any::<u32>(), rate_per_s in option::of(number()),
+        arrivals in arrivals(), duration_s in option::of(number()), requests in option::of(whole()), warmup_s in number(),
+    ) -> Load {
+        let kind = if open { LoopKind::Open } else { LoopKind::Closed };
+        Load { name, kind, connections: n, depth: n, rate_per_s, arrivals, duration_s, requests, warmup_s }
+    }
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    let stages =
+        vec![Stage::Setup, Stage::Build, Stage::Start, Stage::Validate, Stage::Load, Stage::Generate];
+    (select(stages), text(), any::<bool>()).prop_map(|(stage, message, transient)| Fault {
+        stage,
+        message,
+        transient,
+    })
+}
+
+prop_compose! {
+    /// Any trial of the given round, its id apart.
+    pub fn trial(round: String)(
+        run in option::of(run()),
+        load in load(),
+        usage in option::of(usage()),
+        startup in option::of((whole(), text())),
+        samples in vec((whole(), number()), 0..3),
+        validation in option::of(vec((text(), text()), 0..3)),
+        error in option::of(fault()),
+        verdicts in vec(verdict(), 0..2),
+        (text, list, block, repeat, core) in (text(), vec(text(), 0..3), any::<u32>(), any::<u32>(), vec(any::<u32>(), 0..2)),
+        disjoint in any::<bool>(),
+    ) -> Trial {
+        let server = Server {
+            id: text.clone(), name: text.clone(), language: text.clone(), framework: text.clone(), engine: text.clone(),
+            kind: text.clone(), tags: list.clone(), versions: text.clone(),
+        };
+        let sample = |(at_ns, n): (u64, f64)| Sample {
+            at_ns, phase: Phase::Window, cpu_s: n, rss_bytes: at_ns, processes: 1, threads: 2,
+            voluntary_switches: at_ns, involuntary_switches: at_ns, run_delay_s: n,
+        };
+        let check = |(name, detail)| Check { name, outcome: CheckOutcome::Warn, detail };
+        Trial {
+            schema: SCHEMA, id: "20261121-010639-00000000".to_owned(), round: round.clone(), sitting: text.clone(),
+            launch: text.clone(), block, order: block, repeat, started_at: text.clone(), server, form: text.clone(),
+            workload: text.clone(), load, pinning: Pinning { server: core.clone(), generator: core, disjoint },
+            generator_argv: list, run,
+            startup: startup.map(|(ns, guarantee)| Startup {
+                listening_ns: ns, first_answer_ns: ns, rss_bytes: ns, processes: 1, guarantee,
+            }),
+            usage, cores: samples.iter().map(|(_, n)| CoreTime { core: 0, over_s: *n, busy_s: *n, interrupt_s: *n, steal_s: *n }).collect(),
+            samples: samples.into_iter().map(sample).collect(),
+            validation: validation.map(|checks| Validation { checks: checks.into_iter().map(check).collect() }),
+            log_tail: text, error, verdicts,
+        }
+    }
+}
+
+/// A round of this id that began at this moment.
+pub fn round(id: &str, started_at: &str) -> Round {
+    Round {
+        schema: SCHEMA,
+        id: id.to_owned(),
+        plan: "quick".to_owned(),
+        plan_toml: "seed = 7\n".to_owned(),
+        seed: u64::MAX,
+        started_at: started_at.to_owned(),
+        finished_at: None,
+        planned: 42,
+        environment: Environment::default(),
+        sittings: vec![Sitting { id: "1".to_owned(), started_at: started_at.to_owned() }],
+    }
+}
+
+/// Some one trial of the given round and id, always the same, with histograms in it.
+pub fn some_trial(round: &str, id: &str) -> Trial {
+    use proptest::strategy::ValueTree as _;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let with_times = trial(round.to_owned()).prop_filter("has histograms", |trial| {
+        let times = trial.run.as_ref().and_then(|run| run.total.service_time_ns.as_ref());
+        times.is_some_and(|times| !times.histogram.is_empty()) && trial.error.is_none()
+    });
+    let mut trial = with_times.new_tree(&mut runner).unwrap().current();
+    trial.id = id.to_owned();
+    trial
+}

@@ -1,0 +1,106 @@
+//! Opening: folders are made, and whatever is in the way is named and left untouched.
+
+use crate::any_trial::{round, some_trial};
+use paceline_store::{Store, StoreError};
+use sqlx::Connection as _;
+use std::path::Path;
+
+/// Runs statements on a file, as another program would.
+fn with_sqlite(path: &Path, statements: &'static str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    sqlx::any::install_default_drivers();
+    runtime.block_on(async {
+        let url = format!("sqlite://{}?mode=rwc", path.display());
+        let mut connection = sqlx::AnyConnection::connect(&url).await.unwrap();
+        sqlx::raw_sql(statements).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    });
+}
+
+#[test]
+fn folders_are_made_and_a_strange_name_is_no_matter() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a b/c?d#e%20/é results.sqlite");
+    let store = Store::open(&path).unwrap();
+    store.put_round(&round("r", "2026-11-21T01:00:00.000Z")).unwrap();
+    assert!(path.is_file());
+    assert_eq!(store.path(), path.canonicalize().unwrap());
+}
+
+#[test]
+fn a_reader_leaves_no_store_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none.sqlite");
+    assert!(matches!(Store::open_existing(&path), Err(StoreError::Missing { .. })));
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let Err(StoreError::Folder { path, .. }) = Store::open(&file.join("below/results.sqlite")) else {
+        panic!("made")
+    };
+    assert_eq!(path, file.join("below"));
+    assert!(matches!(Store::open(folder.path()), Err(StoreError::NotAStore { .. })));
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_is_named() {
+    // Nobody, root included, may make a file here.
+    let Err(error) = Store::open(Path::new("/proc/self/fdinfo/results.sqlite")) else { panic!("opened") };
+    assert!(matches!(error, StoreError::Unwritable { .. }), "{error:?}");
+}
+
+#[test]
+fn what_is_no_database_is_left_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    let text = "these are my notes, and they are longer than a header of SQLite, which is a hundred bytes long, so there";
+    std::fs::write(&path, text).unwrap();
+    let Err(error) = Store::open(&path) else { panic!("opened") };
+    assert!(matches!(error, StoreError::NotAStore { .. }), "{error:?}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn a_database_of_somebody_else_is_left_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("theirs.sqlite");
+    with_sqlite(&path, "CREATE TABLE accounts (id BIGINT)");
+    let before = std::fs::read(&path).unwrap();
+    let Err(StoreError::NotAStore { found, .. }) = Store::open(&path) else { panic!("opened") };
+    assert!(found.contains("accounts"), "{found}");
+    assert!(std::fs::read(&path).unwrap() == before, "the file was changed");
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_refused_by_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.sqlite");
+    Store::open(&path).unwrap();
+    with_sqlite(
+        &path,
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) VALUES (9, 'later', 1, x'00', 0)",
+    );
+    let Err(StoreError::Newer { found, known, .. }) = Store::open(&path) else { panic!("opened") };
+    assert_eq!((found, known), (9, 1));
+}
+
+#[test]
+fn a_full_store_refuses_the_trial_and_keeps_the_earlier_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.sqlite");
+    let store = Store::open(&path).unwrap();
+    store.put_round(&round("r", "2026-11-21T01:00:00.000Z")).unwrap();
+    store.put_trial(&some_trial("r", "t1")).unwrap();
+    // SQLite answers a page limit as it answers a full disk: with SQLITE_FULL.
+    store.limit_pages(40).unwrap();
+    let mut large = some_trial("r", "t2");
+    large.log_tail = "x".repeat(1_000_000);
+    let Err(error) = store.put_trial(&large) else { panic!("kept") };
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    assert_eq!(store.trials("r").unwrap(), [some_trial("r", "t1")]);
+}
