@@ -1,12 +1,169 @@
-//! `paceline report`: being written.
+//! `paceline report`: the kept results as tables.
 
-use crate::exit::Status;
+use crate::exit::{Complaint, Status};
+use crate::kept::{StoreArguments, complain};
+use crate::{file, terminal};
+use paceline_lab::{PlaceFlags, Places};
+use paceline_report::{Format, Options, Report, Table};
+use paceline_store::Store;
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  paceline report                          the newest round
+  paceline report --list                   every round that is kept
+  paceline report 20261121-01              the round whose id begins so
+  paceline report --workload tetra -o tetra.md
+  paceline report --format csv | column -t -s,";
 
 /// Flags of `paceline report`.
 #[derive(clap::Args)]
-pub struct Arguments {}
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The round, by its id or the beginning of it [default: the newest]
+    round: Option<String>,
+    /// List the rounds that are kept, newest first
+    #[arg(long, conflicts_with_all = ["round", "format", "workload", "load"])]
+    list: bool,
+    /// What to render [default: by the ending of --output, else text]
+    #[arg(long, value_enum)]
+    format: Option<Shape>,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Only this workload; `tetra` means every case of it, `tetra/140` one. May be repeated
+    #[arg(long, value_name = "NAME")]
+    workload: Vec<String>,
+    /// Only this load, by its name in the plan. May be repeated
+    #[arg(long, value_name = "NAME")]
+    load: Vec<String>,
+    #[command(flatten)]
+    store: StoreArguments,
+    /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
+    #[arg(long, value_name = "DIR", env = "PACELINE_HOME")]
+    state_dir: Option<PathBuf>,
+}
 
-/// Carries the command out.
-pub fn run(_arguments: Arguments) -> anyhow::Result<Status> {
-    anyhow::bail!("not yet written")
+/// The formats, as flags name them.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Shape {
+    Text,
+    Markdown,
+    Csv,
+    Json,
+}
+
+/// Renders a round, or lists them.
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    let path = arguments.store.path(&state_dir(arguments.state_dir.clone()));
+    let store = Store::open_existing(&path).map_err(complain)?;
+    let text = if arguments.list { listed(&store)? } else { rendered(&store, &arguments)? };
+    match &arguments.output {
+        Some(output) => file::write_whole(output, text.as_bytes())?,
+        None => std::io::stdout().write_all(text.as_bytes())?,
+    }
+    Ok(Status::Done)
+}
+
+/// Results can be read where there are no servers: only the folder beside them is then not to be found.
+fn state_dir(flag: Option<PathBuf>) -> PathBuf {
+    let flags = PlaceFlags { state_dir: flag.clone(), ..PlaceFlags::default() };
+    let found = Places::find(&flags).map(|places| places.state_dir).ok();
+    flag.or(found).unwrap_or_else(|| PathBuf::from(".paceline"))
+}
+
+fn rendered(store: &Store, arguments: &Arguments) -> anyhow::Result<String> {
+    let round = match &arguments.round {
+        Some(prefix) => store.find_round(prefix).map_err(complain)?,
+        None => store.newest().map_err(complain)?.ok_or_else(|| nothing_kept(store.path()))?,
+    };
+    let trials = store.trials_without_histograms(&round.id).map_err(complain)?;
+    let mut report = Report::new(&round, &trials);
+    only(&mut report, "workload", &arguments.workload, |table, wanted| {
+        table.workload == wanted || table.workload.split('/').next() == Some(wanted)
+    })?;
+    only(&mut report, "load", &arguments.load, |table, wanted| table.load.name == wanted)?;
+    let to_terminal = arguments.output.is_none();
+    let options = Options {
+        width: if to_terminal { terminal_width() } else { WIDTH_OF_A_FILE },
+        colour: to_terminal && terminal::wants_colour(),
+    };
+    Ok(report.render(format(arguments), options))
+}
+
+/// Keeps the tables that are wanted. A name that fits none is a mistake: the names there are, are listed.
+fn only(
+    report: &mut Report,
+    what: &str,
+    wanted: &[String],
+    fits: fn(&Table, &str) -> bool,
+) -> anyhow::Result<()> {
+    for name in wanted {
+        if !report.tables.iter().any(|table| fits(table, name)) {
+            let mut known: Vec<&str> = report
+                .tables
+                .iter()
+                .map(|table| if what == "load" { table.load.name.as_str() } else { table.workload.as_str() })
+                .collect();
+            known.sort_unstable();
+            known.dedup();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let complaint =
+                Complaint::usage(format!("no trial of round {} has the {what} {name:?}", report.round.id));
+            return Err(complaint.hint(format!("it has {known}")).into());
+        }
+    }
+    if !wanted.is_empty() {
+        report.retain(|table| wanted.iter().any(|name| fits(table, name)));
+    }
+    Ok(())
+}
+
+fn nothing_kept(path: &Path) -> Complaint {
+    Complaint::usage(format!("no round is kept in {}", path.display()))
+        .hint("`paceline round plans/quick.toml` measures and keeps one")
+}
+
+/// The rounds of a store, newest first, one a line.
+fn listed(store: &Store) -> anyhow::Result<String> {
+    let rounds = store.rounds().map_err(complain)?;
+    if rounds.is_empty() {
+        return Err(nothing_kept(store.path()).into());
+    }
+    let plan_width = rounds.iter().map(|round| round.plan.chars().count()).max().unwrap_or(0);
+    let mut text = format!("{}\n\n", store.path().display());
+    for round in rounds {
+        let (kept, usable) = store.tally(&round.id).map_err(complain)?;
+        let state = if round.finished_at.is_some() { "finished" } else { "not finished" };
+        let day = round.started_at.get(..16).unwrap_or(&round.started_at).replace('T', " ");
+        text.push_str(&format!(
+            "{}  {day} UTC  {:plan_width$}  {kept} trials of {} planned, {usable} usable, {state}\n",
+            round.id, round.plan, round.planned
+        ));
+    }
+    Ok(text)
+}
+
+fn format(arguments: &Arguments) -> Format {
+    let ending = arguments.output.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
+    match (arguments.format, ending) {
+        (Some(Shape::Text), _) => Format::Text,
+        (Some(Shape::Markdown), _) | (None, Some("md" | "markdown")) => Format::Markdown,
+        (Some(Shape::Csv), _) | (None, Some("csv")) => Format::Csv,
+        (Some(Shape::Json), _) | (None, Some("json")) => Format::Json,
+        (None, _) => Format::Text,
+    }
+}
+
+/// Wide enough for every column of a table: a file is scrolled, not wrapped.
+const WIDTH_OF_A_FILE: usize = 180;
+
+/// The columns of the terminal; where output goes elsewhere, what `COLUMNS` says, else those of a file.
+fn terminal_width() -> usize {
+    let of_terminal =
+        terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
+    let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
+    of_terminal.or_else(asked).filter(|width| *width > 0).unwrap_or(WIDTH_OF_A_FILE)
 }
