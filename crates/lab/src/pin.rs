@@ -55,6 +55,14 @@ pub fn stay_beside_generator(pinning: &Pinning) -> io::Result<()> {
     system::set_affinity(&pinning.generator)
 }
 
+/// Keeps the calling thread, and every thread and process it starts, on these cores.
+///
+/// # Errors
+/// When the system refuses: no such core, or one this process may not use.
+pub fn pin_self(cores: &[u32]) -> io::Result<()> {
+    system::set_affinity(cores)
+}
+
 /// Splits cores, given as groups of hardware threads that share one physical core.
 fn split(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
     let all: Vec<u32> = physical.iter().flatten().copied().collect();

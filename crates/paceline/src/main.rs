@@ -7,6 +7,7 @@ mod file;
 mod kept;
 mod moment;
 mod places;
+mod reference;
 mod terminal;
 
 use clap::{Parser, Subcommand};
@@ -31,8 +32,13 @@ enum Command {
     Round(commands::round::Arguments),
     /// The kept results as a table
     Report(commands::report::Arguments),
+    /// How good is this tool on this very machine?
+    Selftest(commands::selftest::Arguments),
     /// Print a completion script for a shell
     Completions(commands::completions::Arguments),
+    /// Serve with known service times; started by the self-test, not by people
+    #[command(hide = true)]
+    ReferenceServer(commands::selftest::ServerArguments),
     /// Watch over one launch of a server; started by the lab, not by people
     #[command(hide = true)]
     Shepherd(commands::shepherd::Arguments),
@@ -44,6 +50,8 @@ fn main() -> ExitCode {
         Command::Lab(arguments) => commands::lab::run(arguments),
         Command::Round(arguments) => commands::round::run(arguments),
         Command::Report(arguments) => commands::report::run(arguments),
+        Command::Selftest(arguments) => commands::selftest::run(arguments),
+        Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),
         Command::Completions(arguments) => commands::completions::run(arguments),
         Command::Shepherd(arguments) => commands::shepherd::run(arguments),
     };

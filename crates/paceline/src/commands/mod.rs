@@ -5,4 +5,5 @@ pub mod lab;
 pub mod report;
 pub mod round;
 pub mod run;
+pub mod selftest;
 pub mod shepherd;

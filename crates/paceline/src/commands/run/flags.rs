@@ -134,7 +134,8 @@ pub enum OutputFormat {
     Json,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+/// Reads a length of time: `500ms`, `10s`, `2m`.
+pub fn duration(text: &str) -> Result<Duration, String> {
     paceline_lab::parse_duration(text).map_err(|error| error.to_string())
 }
 

@@ -4,12 +4,12 @@
 
 mod events;
 mod flags;
-mod health;
+pub mod health;
 mod outcome;
-mod settings;
+pub mod settings;
 mod stop;
 
-pub use flags::Arguments;
+pub use flags::{Arguments, duration};
 
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;

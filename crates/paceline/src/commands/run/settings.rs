@@ -154,7 +154,7 @@ fn raise_descriptor_limit(connections: u32) -> anyhow::Result<()> {
 }
 
 /// The cores this process may run on.
-fn allowed_cores() -> Vec<u32> {
+pub fn allowed_cores() -> Vec<u32> {
     // SAFETY: cpu_set_t is plain old data, for which zeroes are a valid value; the size given is its own.
     let set = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();

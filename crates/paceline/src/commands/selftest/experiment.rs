@@ -1,0 +1,187 @@
+//! The experiments of the self-test, one after another: truth, punctuality, ceiling.
+
+use super::child::Reference;
+use crate::commands::run::health::Health;
+use crate::reference::{BODY, FREEZE, FREEZE_PERIOD, Service};
+use paceline_engine::{
+    Arrivals, Bound, Load, Measure, Nanos, Pace, Rate, RunOutcome, SPIN_BEFORE, Settings, Stop,
+};
+use paceline_http::{Method, Request, Url};
+use paceline_stats::Histogram;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Requests offered per second where times are compared: far below what any machine can do.
+const RATE: f64 = 1_000.0;
+/// Connections where times are compared: more than are ever in use at once.
+const CONNECTIONS: u32 = 50;
+/// How long punctuality and the ceiling are measured.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// Everything the self-test found out.
+pub(super) struct Instrument {
+    /// Reported against true times.
+    pub truths: Vec<Truth>,
+    /// Generator lag by pace.
+    pub lags: Vec<(&'static str, Histogram)>,
+    /// What a sleeping server adds to the median response time, in nanoseconds; none where it cannot be told apart.
+    pub wake_up_ns: Option<u64>,
+    /// Requests per second of one core, closed loop.
+    pub ceiling_per_s: f64,
+    /// CPU time of a request there, in nanoseconds.
+    pub ceiling_cpu_ns: f64,
+    /// Share of time that other processes took from the generator while it measured.
+    pub run_delay_share: f64,
+    /// Share of time that the hypervisor took.
+    pub steal_share: f64,
+    /// The generator's core and the reference server's; none where they had to share.
+    pub cores: Option<(u32, u32)>,
+}
+
+/// One distribution, as it was and as it was reported.
+pub(super) struct Truth {
+    /// The distribution.
+    pub service: Service,
+    /// What was compared: service time, or response time.
+    pub what: &'static str,
+    /// (quantile, true, reported), times in nanoseconds.
+    pub points: Vec<(f64, u64, u64)>,
+}
+
+/// Runs every experiment, telling what is being done.
+pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow::Result<Instrument> {
+    let allowed = crate::commands::run::settings::allowed_cores();
+    let cores = match allowed.as_slice() {
+        [server, .., generator] => Some((*generator, *server)),
+        _ => None,
+    };
+    if let Some((generator, _)) = cores {
+        paceline_lab::pin_self(&[generator])?;
+    }
+    let mut bench = Bench { cores, run_delay_s: 0.0, steal_s: 0.0, measured_s: 0.0 };
+    let mut truths = Vec::new();
+    for service in [Service::Fixed, Service::Bimodal, Service::Exponential] {
+        say(&format!("service times, {} ...", service.name()));
+        truths.push(bench.service_times(service, duration)?);
+    }
+    say("coordinated omission, a server that freezes ...");
+    truths.push(bench.freeze(duration)?);
+    say("generator lag, spinning and sleeping ...");
+    let (spin, spun_response) = bench.lag(Pace::Spin, true)?;
+    let (hybrid, _) = bench.lag(Pace::Hybrid(SPIN_BEFORE), true)?;
+    let (sleep, _) = bench.lag(Pace::Sleep, true)?;
+    let (_, woken_response) = bench.lag(Pace::Spin, false)?;
+    say("this machine's ceiling, one core ...");
+    let (ceiling_per_s, ceiling_cpu_ns) = bench.ceiling()?;
+    Ok(Instrument {
+        truths,
+        lags: vec![("spin", spin), ("hybrid", hybrid), ("sleep", sleep)],
+        wake_up_ns: cores.map(|_| woken_response.saturating_sub(spun_response)),
+        ceiling_per_s,
+        ceiling_cpu_ns,
+        run_delay_share: bench.run_delay_s / bench.measured_s,
+        steal_share: bench.steal_s / bench.measured_s,
+        cores,
+    })
+}
+
+/// Where experiments run, and what disturbed them.
+struct Bench {
+    cores: Option<(u32, u32)>,
+    run_delay_s: f64,
+    steal_s: f64,
+    measured_s: f64,
+}
+
+impl Bench {
+    /// Reported service times against what the server itself saw, at three percentiles.
+    fn service_times(&mut self, service: Service, duration: Duration) -> anyhow::Result<Truth> {
+        let reference = self.start(service, true)?;
+        let settings = open_loop(&reference, duration, self.pace())?;
+        let outcome = self.run(&settings)?;
+        let truth = reference.truth()?.decode()?;
+        let reported = outcome.total.times(Measure::Service);
+        let points =
+            [0.5, 0.9, 0.99].map(|q| (q, truth.quantile(q).unwrap_or(0), reported.quantile(q).unwrap_or(0)));
+        Ok(Truth { service, what: "service time", points: points.into() })
+    }
+
+    /// Reported response times of a server that freezes, against arithmetic: a request that falls due when a share x
+    /// of the freeze has passed waits for the rest of it.
+    fn freeze(&mut self, duration: Duration) -> anyhow::Result<Truth> {
+        let reference = self.start(Service::Freeze, true)?;
+        let periods = (duration.as_nanos() as u64).div_ceil(FREEZE_PERIOD.0).max(1);
+        let settings = open_loop(&reference, Duration::from_nanos(periods * FREEZE_PERIOD.0), self.pace())?;
+        let outcome = self.run(&settings)?;
+        let reported = outcome.total.times(Measure::Response);
+        let frozen_share = FREEZE.0 as f64 / FREEZE_PERIOD.0 as f64;
+        let points = [0.95, 0.98, 0.99].map(|q: f64| {
+            let truth = FREEZE.0 as f64 * (1.0 - (1.0 - q) / frozen_share);
+            (q, truth as u64, reported.quantile(q).unwrap_or(0))
+        });
+        Ok(Truth { service: Service::Freeze, what: "response time", points: points.into() })
+    }
+
+    /// Generator lag at one pace, and the median response time, of a server that spins or sleeps.
+    fn lag(&mut self, pace: Pace, server_spins: bool) -> anyhow::Result<(Histogram, u64)> {
+        let reference = self.start(Service::Immediate, server_spins)?;
+        let settings = open_loop(&reference, SHORT, pace)?;
+        let outcome = self.run(&settings)?;
+        let median = outcome.total.times(Measure::Response).quantile(0.5).unwrap_or(0);
+        Ok((outcome.total.times(Measure::GeneratorLag).clone(), median))
+    }
+
+    /// Closed loop, as fast as it goes: requests per second and CPU time of each.
+    fn ceiling(&mut self) -> anyhow::Result<(f64, f64)> {
+        let reference = self.start(Service::Immediate, true)?;
+        let settings =
+            Settings { load: Load::Closed, connections: 64, ..open_loop(&reference, SHORT, Pace::Sleep)? };
+        let health = Health::new(1, None);
+        let outcome = paceline_engine::run(&settings, &Stop::new(), &health)?;
+        let completed = outcome.total.counts.completed_in_window as f64;
+        let cpu_s: f64 = health.by_thread().iter().map(|thread| thread.user_s + thread.system_s).sum();
+        Ok((completed / SHORT.as_secs_f64(), cpu_s * 1e9 / completed.max(1.0)))
+    }
+
+    fn start(&self, service: Service, spin: bool) -> anyhow::Result<Reference> {
+        // On a single core a server that spins would take the generator's time.
+        Reference::start(service, self.cores.map(|(_, server)| server), spin && self.cores.is_some())
+    }
+
+    fn pace(&self) -> Pace {
+        if self.cores.is_some() { Pace::Hybrid(SPIN_BEFORE) } else { Pace::Sleep }
+    }
+
+    fn run(&mut self, settings: &Settings) -> anyhow::Result<RunOutcome> {
+        let health = Health::new(1, None);
+        let outcome = paceline_engine::run(settings, &Stop::new(), &health)?;
+        self.run_delay_s += health.by_thread().iter().map(|thread| thread.run_delay_s).sum::<f64>();
+        self.steal_s += health.steal_s();
+        self.measured_s += outcome.spans.drain.since(outcome.spans.window).as_secs_f64();
+        Ok(outcome)
+    }
+}
+
+fn open_loop(reference: &Reference, duration: Duration, pace: Pace) -> anyhow::Result<Settings> {
+    let url = Url::parse(&format!("http://{}/", reference.address))?;
+    let rate =
+        Rate::per_second(RATE).map_or(Load::Closed, |rate| Load::Open { rate, arrivals: Arrivals::Constant });
+    Ok(Settings {
+        address: reference.address,
+        request: Arc::from(Request::get(&url).encode()?),
+        method: Method::Other,
+        connections: CONNECTIONS,
+        depth: 1,
+        threads: 1,
+        load: rate,
+        bound: Bound::Duration(duration.into()),
+        warmup: Nanos::ZERO,
+        drain: Nanos::from_secs(5),
+        timeout: Nanos::from_secs(5),
+        connect_limit: Nanos::from_secs(5),
+        pace,
+        expect_status: Some(200),
+        expect_body: Some(Arc::from(BODY)),
+        seed: 1,
+    })
+}

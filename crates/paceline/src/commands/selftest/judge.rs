@@ -1,0 +1,125 @@
+//! The verdict on this machine as a measuring instrument. Pure: figures in, verdict out.
+
+use super::experiment::{Instrument, Truth};
+
+/// A reported time may exceed the true one by this much: the kernel's path there and back, and a wake-up, none of
+/// which the reference server sees. Generous: on the slowest machine measured it was 100 microseconds.
+const EXCESS_MOST_NS: u64 = 500_000;
+/// And by this share: the width of a histogram's cell, and a percentile's own luck.
+const EXCESS_SHARE_MOST: f64 = 0.05;
+/// Shares of time taken by others above which the machine counts as noisy.
+const NOISE_MOST: f64 = 0.01;
+/// And above which nothing should be measured on it.
+const DISTURBANCE_MOST: f64 = 0.1;
+/// Generator lag p99 above which a pace that spins is not punctual, in nanoseconds.
+const LAG_MOST_NS: u64 = 50_000;
+
+/// What the self-test comes to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// Reported times that are not true: nothing measured here can be believed.
+    pub wrong: Vec<String>,
+    /// What makes the machine a worse instrument than it could be.
+    pub notes: Vec<String>,
+    /// Whether it is so disturbed that nothing should be measured on it now.
+    pub is_unfit: bool,
+}
+
+impl Verdict {
+    pub(super) fn is_fatal(&self) -> bool {
+        !self.wrong.is_empty()
+    }
+}
+
+/// Judges the figures.
+pub(super) fn judge(instrument: &Instrument) -> Verdict {
+    let mut verdict = Verdict::default();
+    let worst_share = instrument.run_delay_share.max(instrument.steal_share);
+    verdict.is_unfit = worst_share > DISTURBANCE_MOST;
+    let disturbed = worst_share > NOISE_MOST || instrument.cores.is_none();
+    let excesses = instrument.truths.iter().filter_map(|truth| judge_truth(truth, disturbed, &mut verdict));
+    if let Some(worst) = excesses.max() {
+        let micros = worst / 1_000;
+        verdict.notes.push(format!(
+            "reported times are up to {micros} \u{b5}s above the true ones: the disturbance below"
+        ));
+    }
+    if instrument.cores.is_none() {
+        verdict
+            .notes
+            .push("one core only: server and generator shared it, every time holds some of both".to_owned());
+    }
+    if instrument.run_delay_share > NOISE_MOST {
+        let percent = instrument.run_delay_share * 100.0;
+        verdict.notes.push(format!("other processes kept the generator waiting {percent:.1}% of the time"));
+    }
+    if instrument.steal_share > NOISE_MOST {
+        let percent = instrument.steal_share * 100.0;
+        verdict.notes.push(format!("the hypervisor took {percent:.1}% of a core's time"));
+    }
+    for (pace, lag) in &instrument.lags {
+        let p99 = lag.quantile(0.99).unwrap_or(0);
+        if *pace != "sleep" && p99 > LAG_MOST_NS {
+            verdict
+                .notes
+                .push(format!("even at pace {pace} one send in a hundred is {} \u{b5}s late", p99 / 1_000));
+        }
+    }
+    verdict
+}
+
+/// A reported time below the true one is impossible; one far above it is wrong, unless something else took the time:
+/// then its excess is returned, in nanoseconds.
+fn judge_truth(truth: &Truth, disturbed: bool, verdict: &mut Verdict) -> Option<u64> {
+    let mut excess_most_ns = None;
+    for &(q, real, reported) in &truth.points {
+        let tolerance = (real as f64 * EXCESS_SHARE_MOST) as u64;
+        let too_low = reported + tolerance < real;
+        let too_high = reported > real + tolerance + EXCESS_MOST_NS;
+        if too_low || too_high && !disturbed {
+            let (name, what, percent) = (truth.service.name(), truth.what, q * 100.0);
+            verdict
+                .wrong
+                .push(format!("{name}: p{percent:.0} of the {what} is {real} ns, reported {reported} ns"));
+        } else if too_high {
+            excess_most_ns = excess_most_ns.max(Some(reported - real));
+        }
+    }
+    excess_most_ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::Service;
+
+    fn instrument(real: u64, reported: u64, run_delay_share: f64) -> Instrument {
+        let points = vec![(0.99, real, reported)];
+        Instrument {
+            truths: vec![Truth { service: Service::Fixed, what: "service time", points }],
+            lags: Vec::new(),
+            wake_up_ns: None,
+            ceiling_per_s: 1.0,
+            ceiling_cpu_ns: 1.0,
+            run_delay_share,
+            steal_share: 0.0,
+            cores: Some((1, 0)),
+        }
+    }
+
+    #[test]
+    fn truth_is_told_from_error_and_from_noise() {
+        assert_eq!(judge(&instrument(1_000_000, 1_100_000, 0.0)), Verdict::default());
+        assert!(judge(&instrument(1_000_000, 900_000, 0.0)).is_fatal(), "faster than the truth");
+        assert!(
+            judge(&instrument(1_000_000, 900_000, 0.5)).is_fatal(),
+            "faster than the truth, noise or not"
+        );
+        assert!(judge(&instrument(1_000_000, 2_000_000, 0.0)).is_fatal(), "slower on a quiet machine");
+        let noisy = judge(&instrument(1_000_000, 2_000_000, 0.5));
+        assert!(
+            !noisy.is_fatal() && noisy.is_unfit && noisy.notes.len() == 2,
+            "slower on a noisy machine: {noisy:?}"
+        );
+    }
+}

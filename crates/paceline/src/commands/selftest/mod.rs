@@ -1,0 +1,56 @@
+//! `paceline selftest`: how good is this tool on this very machine?
+//!
+//! Runs the engine against the reference server, whose service times are known, and says how far what it reports is
+//! from the truth, how late it sends, what it can drive, and whether the machine is quiet enough to measure on.
+//! Wrong on the truth is fatal; a noisy machine is a note.
+
+mod child;
+mod experiment;
+mod judge;
+mod print;
+
+use crate::exit::Status;
+use crate::reference::Service;
+use std::io::Write as _;
+
+/// Flags of `paceline selftest`.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// Measure each distribution for so long
+    #[arg(long, default_value = "4s", value_name = "T", value_parser = super::run::duration)]
+    duration: std::time::Duration,
+}
+
+/// Flags of the hidden `paceline reference-server`.
+#[derive(clap::Args, Debug)]
+pub struct ServerArguments {
+    /// The distribution of service times
+    #[arg(long, value_enum)]
+    service: Service,
+    /// Where random times come from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Poll without sleeping
+    #[arg(long)]
+    spin: bool,
+    /// The core to run on
+    #[arg(long)]
+    core: Option<u32>,
+}
+
+/// Carries the self-test out.
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    let instrument = experiment::carry_out(arguments.duration, &mut |line| crate::exit::say(line))?;
+    let verdict = judge::judge(&instrument);
+    std::io::stdout().lock().write_all(print::text(&instrument, &verdict).as_bytes())?;
+    Ok(if verdict.is_fatal() { Status::Failed } else { Status::Done })
+}
+
+/// Serves until standard input ends.
+pub fn serve(arguments: ServerArguments) -> anyhow::Result<Status> {
+    if let Some(core) = arguments.core {
+        paceline_lab::pin_self(&[core])?;
+    }
+    crate::reference::serve(arguments.service, arguments.seed, arguments.spin)?;
+    Ok(Status::Done)
+}

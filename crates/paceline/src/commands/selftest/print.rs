@@ -1,0 +1,62 @@
+//! The self-test for people.
+
+use super::experiment::Instrument;
+use super::judge::Verdict;
+
+/// What was found out, and what it comes to.
+pub(super) fn text(instrument: &Instrument, verdict: &Verdict) -> String {
+    let mut text = String::from("\n  reported against true times            true   reported     excess\n");
+    for truth in &instrument.truths {
+        for (index, &(q, real, reported)) in truth.points.iter().enumerate() {
+            let name = if index == 0 { truth.service.name() } else { "" };
+            let (percent, excess) = (q * 100.0, reported as f64 - real as f64);
+            text.push_str(&format!(
+                "  {name:<26} p{percent:<4.0} {:>10} {:>10} {:>10}\n",
+                millis(real as f64),
+                millis(reported as f64),
+                micros(excess)
+            ));
+        }
+    }
+    text.push_str("\n  generator lag at 1,000/s                p50        p99        max\n");
+    for (pace, lag) in &instrument.lags {
+        let at = |q| micros(lag.quantile(q).unwrap_or(0) as f64);
+        text.push_str(&format!("  pace {pace:<27} {:>10} {:>10} {:>10}\n", at(0.5), at(0.99), at(1.0)));
+    }
+    text.push_str(&format!(
+        "\n  ceiling of one core        {:.0} requests/s, {} of CPU each\n",
+        instrument.ceiling_per_s,
+        micros(instrument.ceiling_cpu_ns)
+    ));
+    if let Some(wake_up_ns) = instrument.wake_up_ns {
+        text.push_str(&format!(
+            "  waking a sleeping server   {} more in the median\n",
+            micros(wake_up_ns as f64)
+        ));
+    }
+    let (delay, steal) = (instrument.run_delay_share * 100.0, instrument.steal_share * 100.0);
+    text.push_str(&format!("  disturbance                {delay:.2}% run delay, {steal:.2}% steal\n\n"));
+    text.push_str(&conclusion(verdict));
+    text
+}
+
+fn conclusion(verdict: &Verdict) -> String {
+    let lines =
+        |mark: &str, all: &[String]| all.iter().map(|line| format!("  {mark}: {line}\n")).collect::<String>();
+    let said = match (verdict.wrong.is_empty(), verdict.notes.is_empty()) {
+        (true, true) => "This machine is a good measuring instrument.\n",
+        (true, false) => "What is reported is true; this machine adds some noise:\n",
+        (false, _) => {
+            "WRONG: what is reported here is not true, nothing measured on this machine can be believed:\n"
+        }
+    };
+    format!("{said}{}{}", lines("wrong", &verdict.wrong), lines("note", &verdict.notes))
+}
+
+fn micros(ns: f64) -> String {
+    format!("{:.1} \u{b5}s", ns / 1e3)
+}
+
+fn millis(ns: f64) -> String {
+    format!("{:.3} ms", ns / 1e6)
+}

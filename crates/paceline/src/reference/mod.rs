@@ -1,0 +1,143 @@
+//! The reference server: serves one short answer after a time drawn from a known distribution, and keeps the truth.
+//!
+//! `paceline selftest` runs it as a child process on a core of its own and compares what a run reports with what the
+//! server itself saw between a request's arrival and its answer. It polls without sleeping, so that its own timers
+//! add nothing; it is an instrument for half a minute, not a server to deploy.
+
+mod conversation;
+mod service;
+
+pub use service::{FREEZE, FREEZE_PERIOD, Service};
+
+use conversation::Conversation;
+use mio::net::TcpListener;
+use mio::{Events, Interest, Poll, Token};
+use paceline_engine::kernel::KernelClock;
+use paceline_engine::{Clock as _, Nanos, Random};
+use paceline_record::Times;
+use paceline_stats::Histogram;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What it answers: twelve bytes of body.
+const ANSWER: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\nContent-Type: text/plain\r\n\r\nHello World\n";
+/// The body alone.
+pub const BODY: &[u8] = b"Hello World\n";
+const LISTENER: Token = Token(usize::MAX);
+
+/// An answer that is due.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at: Nanos,
+    arrived: Nanos,
+    who: usize,
+}
+
+/// The server's state.
+struct Server {
+    poll: Poll,
+    listener: TcpListener,
+    conversations: Vec<Conversation>,
+    due: BinaryHeap<Reverse<Due>>,
+    service: Service,
+    random: Random,
+    /// From arrival to answer, as it really was.
+    truth: Histogram,
+    /// Whether to poll without sleeping.
+    spin: bool,
+}
+
+/// Serves on a free port, whose number it prints, until its standard input ends; then prints the times it really took
+/// as JSON.
+pub fn serve(service: Service, seed: u64, spin: bool) -> anyhow::Result<()> {
+    let mut listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+    let port = listener.local_addr()?.port();
+    let poll = Poll::new()?;
+    poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{port}")?;
+    stdout.flush()?;
+    static ENDED: AtomicBool = AtomicBool::new(false);
+    std::thread::spawn(|| {
+        // Whatever comes of reading it, standard input is over.
+        let _ = io::stdin().read_to_end(&mut Vec::new());
+        ENDED.store(true, Ordering::Relaxed);
+    });
+    let mut server = Server {
+        poll,
+        listener,
+        conversations: Vec::new(),
+        due: BinaryHeap::new(),
+        service,
+        random: Random::new(seed),
+        truth: Histogram::new(),
+        spin,
+    };
+    while !ENDED.load(Ordering::Relaxed) {
+        server.turn()?;
+    }
+    writeln!(stdout, "{}", serde_json::to_string(&Times::of(&server.truth))?)?;
+    Ok(())
+}
+
+impl Server {
+    fn turn(&mut self) -> anyhow::Result<()> {
+        let mut events = Events::with_capacity(1024);
+        let patience = if self.spin { Duration::ZERO } else { Duration::from_millis(100) };
+        if let Err(error) = self.poll.poll(&mut events, Some(patience))
+            && error.kind() != io::ErrorKind::Interrupted
+        {
+            return Err(error.into());
+        }
+        for event in &events {
+            if event.token() == LISTENER { self.accept()? } else { self.hear(event.token().0) }
+        }
+        self.answer_due();
+        Ok(())
+    }
+
+    fn accept(&mut self) -> anyhow::Result<()> {
+        while let Ok((mut stream, _)) = self.listener.accept() {
+            stream.set_nodelay(true)?;
+            let who = self.conversations.len();
+            self.poll.registry().register(&mut stream, Token(who), Interest::READABLE)?;
+            self.conversations.push(Conversation::new(stream));
+        }
+        Ok(())
+    }
+
+    /// Takes in what one client said: each request is due after a time of its own.
+    fn hear(&mut self, who: usize) {
+        let requests = self.conversations[who].requests();
+        let arrived = KernelClock.now();
+        for _ in 0..requests {
+            let at = self.service.answer_at(arrived, &mut self.random);
+            if at <= arrived {
+                self.answer(who, arrived);
+            } else {
+                self.due.push(Reverse(Due { at, arrived, who }));
+            }
+        }
+    }
+
+    fn answer_due(&mut self) {
+        while let Some(Reverse(due)) = self.due.peek() {
+            if due.at > KernelClock.now() {
+                return;
+            }
+            let (who, arrived) = (due.who, due.arrived);
+            self.due.pop();
+            self.answer(who, arrived);
+        }
+    }
+
+    fn answer(&mut self, who: usize, arrived: Nanos) {
+        self.truth.record(KernelClock.now().since(arrived).0);
+        self.conversations[who].say(ANSWER);
+    }
+}
