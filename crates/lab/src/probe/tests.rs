@@ -1,3 +1,5 @@
+//! Responses of every framing, whole, in pieces and broken, as the prober reads them.
+
 use super::*;
 use std::io::{Cursor, Read};
 

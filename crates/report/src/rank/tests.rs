@@ -1,3 +1,5 @@
+//! Ranks of rows with every standing, tied and apart.
+
 use super::*;
 use crate::figure::Figures;
 use crate::row::Subject;

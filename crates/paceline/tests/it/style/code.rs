@@ -1,0 +1,121 @@
+//! Headers, lengths of files and lengths of functions.
+
+use super::Violation;
+use super::files::{self, File};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// A file over this many lines owes its header a reason.
+const LINES_EXPLAINED: usize = 400;
+/// No file is longer, whatever the reason.
+const LINES_MOST: usize = 700;
+/// A function ends here.
+const FUNCTION_LINES_MOST: usize = 70;
+
+/// Functions that are longer: file, name, and why they are better whole.
+const LONG: [(&str, &str, &str); 0] = [];
+
+/// A file that does not open by saying what it is.
+pub fn header(file: &File) -> Vec<Violation> {
+    // Fuzz targets and build scripts may begin with an inner attribute only after the header.
+    if file.text.starts_with("//! ") { Vec::new() } else { vec![file.at(1, "does not open with `//! `")] }
+}
+
+/// A file that is too long, or long without a word about it.
+pub fn length(file: &File) -> Vec<Violation> {
+    let lines = file.text.lines().count();
+    let header: String = file.text.lines().take_while(|line| line.starts_with("//!")).collect();
+    if file.is_test() || lines <= LINES_EXPLAINED {
+        Vec::new()
+    } else if lines > LINES_MOST {
+        vec![file.at(LINES_MOST + 1, &format!("{lines} lines"))]
+    } else if header.to_lowercase().contains("over 400 lines") {
+        Vec::new()
+    } else {
+        vec![file.at(LINES_EXPLAINED + 1, &format!("{lines} lines, and the header does not say why"))]
+    }
+}
+
+/// Functions that are too long and not listed.
+pub fn functions(file: &File) -> Vec<Violation> {
+    let is_listed = |name: &str| LONG.iter().any(|(path, listed, _)| *path == file.path && *listed == name);
+    let long = long_functions(&file.text).into_iter().filter(|function| !is_listed(&function.name));
+    long.map(|function| file.at(function.line, &format!("`{}` has {} lines", function.name, function.lines)))
+        .collect()
+}
+
+/// Entries of the list whose function is gone or has become short.
+pub fn long_for_nothing() -> Vec<Violation> {
+    let is_long = |path: &str, name: &str| {
+        let file = files::tracked().iter().find(|file| file.path == path);
+        file.is_some_and(|file| long_functions(&file.text).iter().any(|function| function.name == name))
+    };
+    let stale = LONG.iter().filter(|(path, name, _)| !is_long(path, name));
+    stale.map(|(path, name, _)| format!("{path}: `{name}` is listed and not long")).collect()
+}
+
+/// A function in a file.
+struct Function {
+    name: String,
+    line: usize,
+    lines: usize,
+}
+
+/// The functions over the limit, those in macros, traits and other functions among them.
+fn long_functions(text: &str) -> Vec<Function> {
+    let mut found = Vec::new();
+    match text.parse::<TokenStream>() {
+        Ok(tokens) => walk(tokens, &mut found),
+        // A file that is no Rust does not compile either; a shebang or a snippet has no functions to measure.
+        Err(_) => return found,
+    }
+    found.retain(|function| function.lines > FUNCTION_LINES_MOST);
+    found
+}
+
+/// Finds `fn NAME ... { }` on every level.
+fn walk(tokens: TokenStream, found: &mut Vec<Function>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    for (index, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => walk(group.stream(), found),
+            TokenTree::Ident(word) if word == "fn" => found.extend(function(&tokens[index..])),
+            _ => {}
+        }
+    }
+}
+
+/// The function that begins with these tokens, if it has a name and a body.
+fn function(tokens: &[TokenTree]) -> Option<Function> {
+    let [start, TokenTree::Ident(name), rest @ ..] = tokens else { return None };
+    let body = rest.iter().find_map(|token| match token {
+        TokenTree::Punct(end) if end.as_char() == ';' => Some(None),
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(Some(group)),
+        _ => None,
+    })??;
+    let line = start.span().start().line;
+    Some(Function { name: name.to_string(), line, lines: body.span_close().end().line + 1 - line })
+}
+
+#[test]
+fn functions_are_measured_wherever_they_are() {
+    let body = "let x = 1;\n".repeat(70);
+    let text = format!(
+        "trait T {{ fn none(&self); }}\nimpl T {{ fn long() -> fn(u8) {{\n{body}}} }}\nfn short() {{}}\n"
+    );
+    let found = long_functions(&text);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].name.as_str(), found[0].line, found[0].lines), ("long", 2, 72));
+    assert_eq!(long_functions(&format!("proptest! {{ #[test] fn inner(a in 0..3) {{\n{body}}} }}")).len(), 1);
+}
+
+#[test]
+fn a_long_file_says_why() {
+    let file = |lines: usize, header: &str| File {
+        path: "crates/x/src/y.rs".into(),
+        text: format!("{header}{}", "x\n".repeat(lines - 1)),
+    };
+    assert!(length(&file(400, "//! X.\n")).is_empty());
+    assert_eq!(length(&file(401, "//! X.\n")).len(), 1);
+    assert!(length(&file(500, "//! X. Over 400 lines: a table.\n")).is_empty());
+    assert_eq!(length(&file(701, "//! X. Over 400 lines: a table.\n")).len(), 1);
+}

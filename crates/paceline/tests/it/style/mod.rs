@@ -1,0 +1,82 @@
+//! The style of this project as tests: what CONTRIBUTING.md asks of every file, checked in every file.
+//!
+//! Each test gathers all violations before it fails, each with file and line. What is exempt stands here in a list,
+//! with the reason. Only tracked and new unignored files count, so that builds and results do not.
+
+mod code;
+mod crates;
+mod files;
+mod words;
+
+use files::File;
+
+/// A place where a rule is broken, and how.
+type Violation = String;
+
+/// Fails with every violation, one a line.
+fn none(rule: &str, violations: Vec<Violation>) {
+    assert!(
+        violations.is_empty(),
+        "{rule}; {} violations:\n  {}\n",
+        violations.len(),
+        violations.join("\n  ")
+    );
+}
+
+/// The violations of one rule over all Rust files.
+fn over_rust(rule: impl Fn(&File) -> Vec<Violation>) -> Vec<Violation> {
+    files::tracked().iter().filter(|file| file.is_rust()).flat_map(rule).collect()
+}
+
+/// The violations of one rule over all text files.
+fn over_all(rule: impl Fn(&File) -> Vec<Violation>) -> Vec<Violation> {
+    files::tracked().iter().flat_map(rule).collect()
+}
+
+#[test]
+fn every_rust_file_opens_with_what_it_is() {
+    none("a file opens with `//!`: what it is, who calls it, what it does not do", over_rust(code::header));
+}
+
+#[test]
+fn no_file_is_too_long() {
+    none(
+        "700 lines are the end of a file, and over 400 its header says why (\"over 400 lines\"); tests aside",
+        over_rust(code::length),
+    );
+}
+
+#[test]
+fn no_function_is_too_long() {
+    none("70 lines are the end of a function", over_rust(code::functions));
+    none("a function listed as long is long", code::long_for_nothing());
+}
+
+#[test]
+fn no_file_is_named_after_nothing() {
+    none("a file is named after what is in it", over_all(files::empty_name));
+}
+
+#[test]
+fn nothing_is_left_to_be_done() {
+    none("what is to be done is an issue, not a comment", over_all(words::left_to_do));
+}
+
+#[test]
+fn words_of_the_glossary_are_used() {
+    none(
+        "say service time, response time, achieved rate ... (docs/glossary.md); a peer's own word stands in a listed \
+         file or, in Markdown, in double quotes",
+        over_all(words::ambiguous),
+    );
+}
+
+#[test]
+fn no_file_speaks_of_one_machine() {
+    none("paths are relative, hosts are public and listed", over_all(words::of_one_machine));
+}
+
+#[test]
+fn crates_depend_on_each_other_as_designed() {
+    none("ARCHITECTURE.md lists what depends on what", crates::undesigned_edges());
+}

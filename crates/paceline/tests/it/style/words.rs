@@ -1,0 +1,162 @@
+//! Words, paths and hosts that do not belong in the repository.
+
+use super::Violation;
+use super::files::File;
+
+/// Words that each reader takes for another number. They never stand alone.
+const AMBIGUOUS: [&str; 2] = ["latenc", "throughput"];
+
+/// Names of others that hold such a word: wrk's flag, the kernel's device, its file of an idle state.
+const QUALIFIED: [&str; 4] = ["--latency", "cpu_dma_latency", "/latency", "idle-state latency"];
+
+/// Files and folders in which other tools' reports and scripts are quoted, word for word.
+const QUOTING: [&str; 4] = [
+    "crates/lab/src/generator/wrk.rs",
+    "crates/paceline/tests/it/style/words.rs",
+    "speed/percentiles.lua",
+    "speed/src/tools/",
+];
+
+/// Top folders that are somebody's own; a path into one is true on one machine only.
+const OWN_FOLDERS: [&str; 7] = ["home", "root", "Users", "work", "farm", "mnt", "media"];
+
+/// Hosts that may be named: documents, and names inside formats. A registry is never named, so that whatever is
+/// configured on a machine is used.
+const HOSTS: [&str; 11] = [
+    "docs.rs",
+    "doi.org",
+    "example.com",
+    "github.com",
+    "hdrhistogram.github.io",
+    "json-schema.org",
+    "maven.apache.org",
+    "no-color.org",
+    "rustup.rs",
+    "www.rfc-editor.org",
+    "www.sqlite.org",
+];
+
+/// Top-level names that belong to nobody (RFC 2606 and 6761), as tests use them.
+const NOBODYS: [&str; 4] = ["test", "example", "invalid", "localhost"];
+
+/// Whether a file says what others have written.
+fn is_quoting(file: &File) -> bool {
+    QUOTING.iter().any(|place| file.path.starts_with(place))
+}
+
+/// Each line with its number.
+fn lines(file: &File) -> impl Iterator<Item = (usize, &str)> {
+    file.text.lines().enumerate().map(|(index, line)| (index + 1, line))
+}
+
+/// Marks of work that was put off.
+pub fn left_to_do(file: &File) -> Vec<Violation> {
+    let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
+    let has = |line: &str| line.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| marks.contains(&word));
+    lines(file).filter(|(_, line)| has(line)).map(|(at, line)| file.at(at, line.trim())).collect()
+}
+
+/// Words that do not say which time or which rate.
+pub fn ambiguous(file: &File) -> Vec<Violation> {
+    if is_quoting(file) {
+        return Vec::new();
+    }
+    let is_document = file.path.ends_with(".md");
+    let has = |line: &str| {
+        let mut line = line.to_lowercase();
+        for name in QUALIFIED {
+            line = line.replace(name, "");
+        }
+        let line = if is_document { outside_quotes(&line) } else { line };
+        AMBIGUOUS.iter().any(|word| line.contains(word))
+    };
+    lines(file).filter(|(_, line)| has(line)).map(|(at, line)| file.at(at, line.trim())).collect()
+}
+
+/// A line without what stands in double quotes in it.
+fn outside_quotes(line: &str) -> String {
+    line.split('"').step_by(2).collect()
+}
+
+/// Paths and hosts that are right on one machine only.
+pub fn of_one_machine(file: &File) -> Vec<Violation> {
+    let mut found = Vec::new();
+    if is_quoting(file) {
+        return found;
+    }
+    for (at, line) in lines(file) {
+        found.extend(own_path(line).map(|path| file.at(at, &format!("a path of one machine: {path}"))));
+        let unlisted = hosts(line).filter(|host| !is_public(host));
+        found.extend(unlisted.map(|host| file.at(at, &format!("a host that is not listed: {host}"))));
+    }
+    found
+}
+
+/// An absolute path into somebody's own folder.
+fn own_path(line: &str) -> Option<&str> {
+    OWN_FOLDERS.iter().find_map(|folder| {
+        let path = format!("/{folder}/");
+        let is_absolute = |at: &usize| {
+            let before = line[..*at].chars().next_back();
+            !before.is_some_and(|c| c.is_alphanumeric() || "_.-/})*".contains(c))
+        };
+        let (at, _) = line.match_indices(&path).find(|(at, _)| is_absolute(at))?;
+        line[at..].split([' ', '"', '\'', '`', ')']).next()
+    })
+}
+
+/// The hosts of the URLs of a line.
+fn hosts(line: &str) -> impl Iterator<Item = &str> {
+    let starts = line.match_indices("://").map(|(at, mark)| &line[at + mark.len()..]);
+    starts.map(|rest| {
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '-')).unwrap_or(rest.len());
+        rest[..end].trim_end_matches('.')
+    })
+}
+
+/// Whether a host is listed, reserved, an address or no host at all.
+fn is_public(host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    let (_, top) = host.rsplit_once('.').unwrap_or(("", "localhost"));
+    let is_address = host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    is_address || NOBODYS.contains(&top) || HOSTS.contains(&host.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> File {
+        File { path: path.into(), text: text.into() }
+    }
+
+    #[test]
+    fn marks_of_work_put_off_are_found() {
+        let text = format!("// {}: later\nlet todos = 1;", concat!("TO", "DO"));
+        assert_eq!(left_to_do(&file("a.rs", &text)).len(), 1);
+    }
+
+    #[test]
+    fn ambiguous_words_are_found_but_for_quotations() {
+        let found = |path: &str, text: &str| ambiguous(&file(path, text)).len();
+        assert_eq!(found("a.rs", "let latency_ns = 1;\nlet max_throughput = 2;\nlet lateness = 3;"), 2);
+        assert_eq!(found("a.rs", "println!(\"Latency\");"), 1);
+        assert_eq!(found("a.rs", "wrk --latency"), 0);
+        assert_eq!(found("a.md", "What others call \"latency\" is one of two times."), 0);
+        assert_eq!(found("a.md", "Latency is \"fine\"."), 1);
+    }
+
+    #[test]
+    fn paths_and_hosts_of_one_machine_are_found() {
+        let found = |text: &str| of_one_machine(&file("a.rs", text)).len();
+        let own = format!("open(\"/{}/me/x\")", OWN_FOLDERS[0]);
+        assert_eq!(found(&own), 1);
+        assert_eq!(found("crates/lab/src/work/x.rs and $HOME/work/x"), 0);
+        assert_eq!(
+            found("http://127.0.0.1:80/ http://localhost/ http://a.test/ http://h:1/ https://github.com/x"),
+            0
+        );
+        assert_eq!(found(concat!("https:", "//mirror.corp.net/simple")), 1);
+    }
+}
