@@ -94,7 +94,7 @@ pub enum LabError {
         source: std::io::Error,
     },
     /// A trial or round that could not be kept.
-    #[error("cannot keep the results: {source}")]
+    #[error("cannot keep the results")]
     Keep {
         /// What the store said.
         #[source]

@@ -42,7 +42,7 @@ pub use launch::{Launch, LaunchOf, Spoiled, Starter};
 pub use manifest::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Traits};
 pub use nearest::nearest;
 pub use order::{PlannedLaunch, fresh_seed, order};
-pub use pin::{Cores, CoresWanted, stay_beside_generator};
+pub use pin::{Cores, CoresWanted, pin_self, stay_beside_generator};
 pub use plan::{AdHoc, Cell, Plan, PlanLoad, Resolution, SEED_MAX, Select};
 pub use round::{Bench, Event, KeepError, Keeper, Outlook, Sitting, Summary, carry_out};
 pub use validate::{Validated, validate};

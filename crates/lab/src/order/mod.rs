@@ -35,9 +35,8 @@ pub fn fresh_seed() -> u64 {
 }
 
 fn block_order(cells: &[Cell], block: u32, seed: u64) -> Vec<PlannedLaunch> {
-    let mut random = SplitMix64(seed);
-    // A stream of its own for each block: the block's number moves the seed by that many outputs of another stream.
-    let mut random = SplitMix64(random.next() ^ SplitMix64(u64::from(block)).next());
+    // A stream of its own for each block, so that neither the number of blocks nor what is drawn in one moves another.
+    let mut random = SplitMix64(SplitMix64(seed).next() ^ SplitMix64(u64::from(block)).next());
     let mut by_launch: BTreeMap<(&str, &str), Vec<Cell>> = BTreeMap::new();
     for cell in cells {
         by_launch.entry((&cell.server.id, &cell.form)).or_default().push(cell.clone());

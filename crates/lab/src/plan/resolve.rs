@@ -43,7 +43,7 @@ impl Plan {
     /// broken manifest or workload it names outright is that document's own error.
     pub fn resolve(&self, catalogue: &Catalogue) -> Result<Resolution, LabError> {
         let cases = self.cases(&self.workloads, catalogue)?;
-        let by_load = self.loads_with_cases(&cases, catalogue)?;
+        let loads = self.meant_loads(&cases, catalogue)?;
         let mut notes = Vec::new();
         let servers = self.servers(catalogue, &mut notes)?;
         let mut cells = Vec::new();
@@ -57,7 +57,7 @@ impl Plan {
                     notes.push(format!("{} has no form `{form}`", server.id));
                     continue;
                 }
-                cells.extend(cells_of(&server, form, &cases, &by_load));
+                cells.extend(cells_of(&server, form, &cases, &loads));
             }
         }
         if cells.is_empty() {
@@ -137,12 +137,12 @@ impl Plan {
         self.wrong(format!("there is no workload `{name}`{hint}"))
     }
 
-    /// Each load with the addresses it is for.
-    fn loads_with_cases(
+    /// Each load with the cases it is for.
+    fn meant_loads(
         &self,
         cases: &[Arc<WorkloadCase>],
         catalogue: &Catalogue,
-    ) -> Result<Vec<(Arc<PlanLoad>, Vec<String>)>, LabError> {
+    ) -> Result<Vec<MeantLoad>, LabError> {
         let mut loads = Vec::new();
         for load in &self.load {
             let own = if load.workloads.is_empty() {
@@ -150,36 +150,40 @@ impl Plan {
             } else {
                 self.cases(&load.workloads, catalogue)?
             };
+            let addresses: Vec<String> = own.iter().map(|case| case.address.clone()).collect();
             if let Some(foreign) =
-                own.iter().find(|case| !cases.iter().any(|known| known.address == case.address))
+                addresses.iter().find(|own| !cases.iter().any(|case| case.address == **own))
             {
-                let problem =
-                    format!("load `{}` names `{}`, which the plan does not", load.name, foreign.address);
+                let problem = format!("load `{}` names `{foreign}`, which the plan does not", load.name);
                 return Err(self.wrong(problem));
             }
-            loads.push((Arc::new(load.clone()), own.iter().map(|case| case.address.clone()).collect()));
+            loads.push(MeantLoad { load: Arc::new(load.clone()), addresses });
         }
         Ok(loads)
     }
+}
+
+/// A load with the addresses of the cases it is for.
+struct MeantLoad {
+    load: Arc<PlanLoad>,
+    addresses: Vec<String>,
 }
 
 fn cells_of(
     server: &Arc<Manifest>,
     form: &str,
     cases: &[Arc<WorkloadCase>],
-    by_load: &[(Arc<PlanLoad>, Vec<String>)],
+    loads: &[MeantLoad],
 ) -> Vec<Cell> {
     let mut cells = Vec::new();
     for case in cases.iter().filter(|case| server.serves(&case.workload)) {
-        for (load, addresses) in by_load {
-            if addresses.contains(&case.address) {
-                cells.push(Cell {
-                    server: Arc::clone(server),
-                    form: form.to_owned(),
-                    case: Arc::clone(case),
-                    load: Arc::clone(load),
-                });
-            }
+        for meant in loads.iter().filter(|meant| meant.addresses.contains(&case.address)) {
+            cells.push(Cell {
+                server: Arc::clone(server),
+                form: form.to_owned(),
+                case: Arc::clone(case),
+                load: Arc::clone(&meant.load),
+            });
         }
     }
     cells

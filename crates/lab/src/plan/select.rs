@@ -56,10 +56,11 @@ impl Select {
             servers.iter().map(|server| server.id.as_str()).chain(broken.iter().copied()).collect();
         for pattern in &self.servers {
             if !ids.iter().any(|id| fits(pattern, id)) {
-                return Some(no_such("server", pattern, &ids));
+                return Some(no_such("id", pattern, &ids));
             }
         }
-        let lists: [(&str, &[String], fn(&Manifest) -> Vec<&str>); 5] = [
+        type Values = fn(&Manifest) -> Vec<&str>;
+        let lists: [(&str, &[String], Values); 5] = [
             ("tag", &self.tags, |server| server.tags.iter().map(String::as_str).collect()),
             ("language", &self.languages, |server| vec![&server.language]),
             ("framework", &self.frameworks, |server| vec![&server.framework]),

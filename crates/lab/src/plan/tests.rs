@@ -1,1 +1,237 @@
-//! Tests of the plan.
+//! Tests of the plan: what it says, what it comes to, how a wrong one is told, and that it survives its own TOML.
+
+use super::*;
+use crate::fixture::{MANIFEST, Tree};
+use paceline_record::{Arrivals, LoopKind};
+use proptest::prelude::*;
+use std::time::Duration;
+
+const PLAN: &str = r#"name = "small"
+about = "Two loads."
+repeats = 3
+workloads = ["hello", "tetra/3"]
+
+[select]
+servers = ["go-*"]
+tags = ["idiomatic"]
+
+[[load]]
+name = "closed"
+connections = 64
+duration = "3s"
+
+[[load]]
+name = "fixed"
+connections = 64
+rate_per_s = 2000
+duration = "2s"
+warmup = "500ms"
+workloads = ["hello"]
+"#;
+
+fn parse(text: &str) -> Result<Plan, String> {
+    Plan::parse("small.toml", text).map_err(|error| error.to_string())
+}
+
+/// The plan with one text replaced, on a tree of three servers: what it comes to, or the complaint.
+fn resolved(from: &str, to: &str) -> Result<Resolution, String> {
+    assert!(PLAN.contains(from), "{from}");
+    let tree = Tree::with(&["go-one", "go-two", "node-http"]);
+    let tuned = MANIFEST.replace("idiomatic", "tuned").replace("[\"hello\", \"tetra\"]", "[\"tetra\"]");
+    tree.write("servers/go-tuned/server.toml", &tuned);
+    parse(&PLAN.replacen(from, to, 1))?.resolve(&tree.catalogue()).map_err(|error| error.to_string())
+}
+
+fn keys(resolution: &Resolution) -> Vec<String> {
+    resolution.cells.iter().map(Cell::key).collect()
+}
+
+#[test]
+fn a_plan_comes_to_its_cells() {
+    let resolution = resolved("small", "small").unwrap();
+    let expected = [
+        "go-one single hello closed",
+        "go-one single hello fixed",
+        "go-one single tetra/3 closed",
+        "go-two single hello closed",
+        "go-two single hello fixed",
+        "go-two single tetra/3 closed",
+    ];
+    assert_eq!(keys(&resolution), expected);
+    let workloads: Vec<&str> = resolution.workloads.iter().map(|workload| workload.name.as_str()).collect();
+    assert_eq!(workloads, ["hello", "tetra"]);
+}
+
+#[test]
+fn a_bare_workload_means_all_its_cases_each_once() {
+    let resolution = resolved("[\"hello\", \"tetra/3\"]", "[\"tetra/3\", \"tetra\", \"hello\"]").unwrap();
+    let of_one: Vec<String> = keys(&resolution).into_iter().filter(|key| key.starts_with("go-one")).collect();
+    assert_eq!(of_one.len(), 4, "{of_one:?}");
+}
+
+#[test]
+fn a_load_is_what_it_says() {
+    let plan = parse(PLAN).unwrap();
+    let (closed, fixed) = (plan.load[0].record(), plan.load[1].record());
+    assert_eq!((closed.kind, closed.warmup_s, closed.depth), (LoopKind::Closed, 1.0, 1));
+    assert_eq!((fixed.kind, fixed.arrivals, fixed.warmup_s), (LoopKind::Open, Some(Arrivals::Constant), 0.5));
+    assert_eq!(plan.load[1].length(), Some(Duration::from_millis(2_500)));
+}
+
+#[test]
+fn what_a_plan_may_not_say_is_told() {
+    let table = [
+        ("repeats", "repeat", "small.toml:3: unknown key `repeat`; the nearest right one is `repeats`"),
+        ("warmup", "warm_up", "small.toml:20: unknown key `warm_up`; the nearest right one is `warmup`"),
+        ("\"500ms\"", "\"500\"", "small.toml:20: `500` is no length of time; write 500ms, 3s, 2m or 1m30s"),
+        ("repeats = 3", "repeats = 0", "small.toml: `repeats` is 0: nothing would be measured"),
+        (
+            "\"3s\"",
+            "\"3s\"\nrequests = 5",
+            "small.toml: load `closed`: needs either `duration` or `requests`",
+        ),
+        (
+            "\"3s\"",
+            "\"3s\"\narrivals = \"poisson\"",
+            "small.toml: load `closed`: `arrivals` needs a `rate_per_s`",
+        ),
+        ("\"fixed\"", "\"closed\"", "small.toml: two loads are named `closed`"),
+        ("2000", "-1", "small.toml: load `fixed`: `rate_per_s` is not above 0"),
+        ("64", "0", "small.toml: load `closed`: `connections` and `depth` are at least 1"),
+        (
+            "repeats = 3",
+            "repeats = 3\nforms = [\"core\"]",
+            "small.toml: unknown form `core`; the nearest is `cores`",
+        ),
+        ("repeats = 3", "repeats = 3\nseed = 9007199254740992", "small.toml: `seed` is beyond"),
+        ("go-*", "go-[", "small.toml: `go-[` is no pattern"),
+    ];
+    for (from, to, expected) in table {
+        let told = parse(&PLAN.replacen(from, to, 1)).expect_err(to);
+        assert!(told.starts_with(expected), "{told}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_the_tree_is_told() {
+    let table = [
+        ("\"hello\"", "\"helo\"", "plan `small`: there is no workload `helo`; the nearest is `hello`"),
+        (
+            "\"tetra/3\"",
+            "\"tetra/4\"",
+            "plan `small`: there is no workload `tetra/4`; there are: tetra/3, tetra/2",
+        ),
+        ("go-*", "php-*", "plan `small`: no server has the id `php-*`; there are: go-one"),
+        ("go-*", "go-oen", "plan `small`: no server has the id `go-oen`; the nearest is `go-one`"),
+        (
+            "idiomatic",
+            "idomatic",
+            "plan `small`: no server has the tag `idomatic`; the nearest is `idiomatic`",
+        ),
+        ("go-*\"]", "go-*\"]\nexclude = [\"*\"]", "plan `small`: nothing to measure"),
+        (
+            "workloads = [\"hello\"]",
+            "workloads = [\"tetra/2\"]",
+            "plan `small`: load `fixed` names `tetra/2`, which",
+        ),
+    ];
+    for (from, to, expected) in table {
+        let told = resolved(from, to).expect_err(to);
+        assert!(told.starts_with(expected), "{told}");
+    }
+}
+
+#[test]
+fn what_is_left_out_is_noted() {
+    let resolution = resolved("tags = [\"idiomatic\"]", "").unwrap();
+    assert!(keys(&resolution).iter().any(|key| key.starts_with("go-tuned single tetra/3")));
+    let hello_only = resolved("tags = [\"idiomatic\"]", "").map(|_| ()).and_then(|()| {
+        let tree = Tree::with(&["go-one"]);
+        tree.write("servers/go-two/server.toml", &MANIFEST.replace("\"hello\", ", ""));
+        tree.write("servers/go-bad/server.toml", "");
+        let plan = parse(&PLAN.replacen(", \"tetra/3\"", "", 1))?;
+        plan.resolve(&tree.catalogue()).map_err(|error| error.to_string())
+    });
+    let notes = hello_only.unwrap().notes;
+    assert!(notes.iter().any(|note| note.starts_with("go-bad is left out: ")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.starts_with("go-two is left out: it serves none")), "{notes:?}");
+}
+
+#[test]
+fn a_form_that_a_server_lacks_is_noted() {
+    let tree = Tree::with(&["go-one", "go-two"]);
+    let single = MANIFEST.split("[forms.cores]").next().unwrap();
+    tree.write("servers/go-two/server.toml", single);
+    let text = PLAN.replacen("repeats = 3", "repeats = 3\nforms = [\"single\", \"cores\"]", 1);
+    let resolution = parse(&text).unwrap().resolve(&tree.catalogue()).unwrap();
+    assert_eq!(resolution.cells.len(), 9);
+    assert_eq!(resolution.notes, ["go-two has no form `cores`"]);
+}
+
+#[test]
+fn a_broken_manifest_named_outright_is_an_error() {
+    let tree = Tree::with(&["go-one"]);
+    tree.write("servers/go-bad/server.toml", "name = 3\n");
+    let plan = parse(&PLAN.replacen("go-*", "go-bad", 1)).unwrap();
+    let told = plan.resolve(&tree.catalogue()).unwrap_err().to_string();
+    assert!(told.contains("`go-bad` cannot be used") && told.contains("server.toml:1: "), "{told}");
+}
+
+#[test]
+fn flags_make_a_plan() {
+    let select = Select { servers: vec!["go-*".into()], ..Select::default() };
+    let flags = AdHoc { select, rates_per_s: vec![2_000.0], repeats: 2, ..AdHoc::default() };
+    let plan = flags.plan().unwrap();
+    assert_eq!(parse(&plan.to_toml().unwrap()).unwrap(), plan);
+    assert_eq!((plan.load.len(), plan.load[0].name.as_str()), (1, "open-2000"));
+    assert!(AdHoc { repeats: 0, ..AdHoc::default() }.plan().is_err());
+    assert_eq!(AdHoc::default().plan().unwrap().load[0].kind(), LoopKind::Closed);
+}
+
+fn words() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec("[a-z\"\\\\]{1,6}", 0..3)
+}
+
+prop_compose! {
+    fn loads()(
+        connections in 1..100_000_u32,
+        depth in 1..20_u32,
+        rate in prop::option::of(0.001..1e7_f64),
+        poisson: bool,
+        duration_ms in prop::option::of(1..10_000_000_u64),
+        warmup_us in prop::option::of(0..10_000_000_u64),
+        workloads in words(),
+        number in 0..1_000_000_u32,
+    ) -> PlanLoad {
+        PlanLoad {
+            name: format!("load-{number}"),
+            connections,
+            depth,
+            rate_per_s: rate,
+            arrivals: rate.filter(|_| poisson).map(|_| Arrivals::Poisson),
+            duration: duration_ms.map(Duration::from_millis),
+            requests: duration_ms.is_none().then_some(1_000),
+            warmup: warmup_us.map(Duration::from_micros),
+            workloads,
+        }
+    }
+}
+
+proptest! {
+    /// `--resume` goes by the stored text: it must mean the very same plan.
+    #[test]
+    fn a_plan_survives_its_own_toml(
+        about in ".{0,30}",
+        seed in prop::option::of(0..=SEED_MAX),
+        repeats in 1..50_u32,
+        workloads in prop::collection::vec("[a-z]{1,8}(/[0-9]{1,5})?", 1..4),
+        tags in words(),
+        traits in words(),
+        load in loads(),
+    ) {
+        let select = Select { tags, traits, ..Select::default() };
+        let forms = vec!["cores".into()];
+        let plan = Plan { name: "p".into(), about, seed, repeats, forms, workloads, select, load: vec![load] };
+        prop_assert_eq!(Plan::parse("p", &plan.to_toml().unwrap()).unwrap(), plan);
+    }
+}

@@ -3,7 +3,7 @@
 
 use crate::error::seconds;
 use crate::shepherd::{Ended, Guard, Order, Output, Shepherd};
-use crate::{Interrupt, LabError};
+use crate::{CommandFailure, Interrupt, LabError};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -118,7 +118,7 @@ fn wait(step: &Step<'_>, running: &mut Shepherd, begun: Instant, interrupt: Inte
 }
 
 fn failure(step: &Step<'_>, how: String) -> LabError {
-    LabError::Command {
+    LabError::Command(Box::new(CommandFailure {
         server: step.server.into(),
         step: step.name,
         how,
@@ -126,7 +126,7 @@ fn failure(step: &Step<'_>, how: String) -> LabError {
         log: step.log.clone(),
         tail: tail(&step.log),
         absent_packages: Vec::new(),
-    }
+    }))
 }
 
 /// The last lines of a log; nothing if it cannot be read, since what failed is the command.

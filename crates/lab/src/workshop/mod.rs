@@ -179,8 +179,8 @@ impl Workshop {
     /// Runs a step of `server`; a failure names the packages of its manifest that are not installed.
     fn run(&self, step: &Step<'_>, server: &Manifest) -> Result<Duration, LabError> {
         let mut outcome = command::run(step, &self.shepherd, self.interrupt);
-        if let Err(LabError::Command { absent_packages, .. }) = &mut outcome {
-            *absent_packages = packages::absent(&server.packages);
+        if let Err(LabError::Command(failure)) = &mut outcome {
+            failure.absent_packages = packages::absent(&server.packages);
         }
         outcome
     }
@@ -194,6 +194,3 @@ impl Workshop {
         stamp::read(&self.keep_dir(server), name)
     }
 }
-
-#[cfg(test)]
-mod tests;

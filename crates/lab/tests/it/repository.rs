@@ -1,0 +1,55 @@
+//! Everything a person wrote in this repository is right: its servers, workloads and plans.
+
+use paceline_lab::{Catalogue, PlaceFlags, Places};
+use std::path::Path;
+
+fn catalogue() -> Catalogue {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let places = Places::find_from(&PlaceFlags::default(), here, Path::new("/nowhere/bin/paceline")).unwrap();
+    Catalogue::read(places).unwrap()
+}
+
+#[test]
+fn every_server_and_workload_is_sound() {
+    let catalogue = catalogue();
+    let broken = catalogue.broken_servers.iter().chain(&catalogue.broken_workloads);
+    let errors: Vec<String> = broken.map(|broken| broken.error.to_string()).collect();
+    assert_eq!(errors, [""; 0]);
+    assert_eq!(catalogue.notes, [""; 0]);
+    assert!(catalogue.servers.len() >= 7, "{}", catalogue.servers.len());
+}
+
+#[test]
+fn a_path_is_where_the_documentation_has_it() {
+    let catalogue = catalogue();
+    let table =
+        [("hello", "/hello", 12), ("byte", "/byte", 1), ("page", "/page", 2_053), ("tetra", "/tetra/3", 2)];
+    for (name, path, length) in table {
+        let case = &catalogue.workload(name).unwrap().cases[0];
+        assert_eq!((case.path.as_str(), case.expect.body.length()), (path, length), "{name}");
+    }
+}
+
+#[test]
+fn every_plan_comes_to_something_here() {
+    let catalogue = catalogue();
+    let names = catalogue.plan_names().unwrap();
+    assert!(names.contains(&"quick".to_owned()));
+    for name in names {
+        let plan = catalogue.plan(&name).unwrap();
+        assert_eq!(plan.name, name);
+        assert!(!plan.resolve(&catalogue).unwrap().cells.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn the_quick_plan_is_quick() {
+    let catalogue = catalogue();
+    let plan = catalogue.plan("quick").unwrap();
+    let cells = plan.resolve(&catalogue).unwrap().cells;
+    let seconds: f64 = cells.iter().map(|cell| cell.load.length().unwrap().as_secs_f64()).sum();
+    let servers = cells.len() / plan.load.len();
+    // Beside warm-up and window: 0.3 s for each load, 2 s for each start and stop; six minutes for seven servers.
+    let total = f64::from(plan.repeats) * (seconds + 0.3 * cells.len() as f64 + 2.0 * servers as f64);
+    assert!(total / servers as f64 * 7.0 < 330.0, "{total} s for {servers} servers");
+}

@@ -1,0 +1,216 @@
+//! The workshop: builds once, again when something changed, never stamps a failure, leaves no process behind.
+
+use crate::shepherd_door;
+use paceline_lab::{
+    Catalogue, CommandFailure, Interrupt, LabError, Made, Manifest, PlaceFlags, Places, State, Workshop,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A tree of one server, `sh-one`, that lives as long as the test.
+struct Tree {
+    folder: tempfile::TempDir,
+}
+
+impl Tree {
+    /// `steps` are the manifest's `[setup]` and `[build]`.
+    fn new(steps: &str) -> Self {
+        let tree = Self { folder: tempfile::tempdir().unwrap() };
+        let hello = "about = 'x'\n[[case]]\npath = '/hello'\n[case.expect]\nstatus = 200\nbody = 'x'\n";
+        tree.write("workloads/hello.toml", hello);
+        tree.write("servers/sh-one/source.txt", "one");
+        tree.manifest(&format!("version = 'cat $PACELINE_BUILD/made'\n{steps}"));
+        tree
+    }
+
+    fn manifest(&self, version_and_steps: &str) {
+        let head =
+            "name = 'x'\nlanguage = 'sh'\nframework = 'x'\nengine = 'x'\nkind = 'micro'\ntags = ['tuned']\n";
+        let rest = "[run]\ncommand = 'true'\n[forms.single]\n";
+        let text = format!("{head}workloads = ['hello']\nneeds = ['sh']\n{version_and_steps}\n{rest}");
+        self.write("servers/sh-one/server.toml", &text);
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    fn server(&self) -> Arc<Manifest> {
+        Catalogue::read(self.places()).unwrap().server("sh-one").unwrap()
+    }
+
+    fn places(&self) -> Places {
+        Places::find_from(&PlaceFlags::default(), self.folder.path(), Path::new("/nowhere/bin/x")).unwrap()
+    }
+
+    fn workshop(&self) -> Workshop {
+        Workshop::new(&self.places(), shepherd_door::command(), Interrupt::never())
+    }
+
+    fn build(&self) -> Result<Made, LabError> {
+        self.workshop().build(&self.server(), false)
+    }
+}
+
+/// Each build leaves one line in `made`.
+const BUILD: &str =
+    "[build]\ncommand = 'cat source.txt >> $PACELINE_BUILD/made; echo >> $PACELINE_BUILD/made'";
+
+#[test]
+fn it_builds_once_and_again_when_a_file_changed() {
+    let tree = Tree::new(BUILD);
+    let state = || tree.workshop().state(&tree.server()).unwrap();
+    assert_eq!(state(), State::NotBuilt);
+    assert!(matches!(tree.build().unwrap(), Made::Now(_)));
+    assert_eq!(tree.build().unwrap(), Made::Already);
+    assert_eq!(state(), State::Ready);
+    tree.write("servers/sh-one/source.txt", "two");
+    assert_eq!(state(), State::Stale);
+    assert!(matches!(tree.build().unwrap(), Made::Now(_)));
+    assert_eq!(tree.read(".paceline/build/sh-one/made"), "one\ntwo\n");
+    assert!(matches!(tree.workshop().build(&tree.server(), true).unwrap(), Made::Now(_)));
+}
+
+#[test]
+fn of_the_manifest_only_the_commands_count() {
+    let tree = Tree::new(BUILD);
+    tree.build().unwrap();
+    tree.manifest(&format!("version = 'echo another'\n{BUILD}"));
+    assert_eq!(tree.build().unwrap(), Made::Already);
+    tree.manifest(&format!("version = 'echo another'\n{}", BUILD.replace("echo", "echo more")));
+    assert!(matches!(tree.build().unwrap(), Made::Now(_)));
+}
+
+#[test]
+fn what_it_fingerprints_includes_names_new_files_and_folders() {
+    let tree = Tree::new(BUILD);
+    tree.build().unwrap();
+    let changes: [&dyn Fn(); 4] = [
+        &|| tree.write("servers/sh-one/more.txt", ""),
+        &|| tree.write("servers/sh-one/src/deep.txt", "a"),
+        &|| tree.write("servers/sh-one/src/deep.txt", "b"),
+        &|| {
+            std::fs::rename(tree.path("servers/sh-one/more.txt"), tree.path("servers/sh-one/less.txt"))
+                .unwrap()
+        },
+    ];
+    for change in changes {
+        change();
+        assert!(matches!(tree.build().unwrap(), Made::Now(_)));
+        assert_eq!(tree.build().unwrap(), Made::Already);
+    }
+    tree.write("servers/sh-one/__pycache__/x.pyc", "left behind by a run");
+    assert_eq!(tree.build().unwrap(), Made::Already);
+}
+
+#[test]
+fn a_failed_build_shows_its_log_and_leaves_no_stamp() {
+    let tree = Tree::new("[build]\ncommand = 'echo first; echo cannot find uv.h >&2; exit 3'");
+    let failure = |error: LabError| match error {
+        LabError::Command(failure) => *failure,
+        other => panic!("{other}"),
+    };
+    let CommandFailure { how, tail, log, .. } = failure(tree.build().unwrap_err());
+    assert_eq!((how.as_str(), tail.as_str()), ("ended with exit status 3", "first\ncannot find uv.h"));
+    assert_eq!(std::fs::read_to_string(log).unwrap(), "first\ncannot find uv.h\n");
+    assert_eq!(tree.workshop().state(&tree.server()).unwrap(), State::NotBuilt);
+    let told = tree.build().unwrap_err().to_string();
+    assert!(told.starts_with("sh-one: build ended with exit status 3\n  command: echo first"), "{told}");
+    assert!(told.ends_with("\n  | first\n  | cannot find uv.h"), "{told}");
+}
+
+#[test]
+fn a_failure_takes_the_last_success_back() {
+    let tree = Tree::new(BUILD);
+    tree.build().unwrap();
+    tree.write("servers/sh-one/source.txt", "two");
+    tree.manifest("version = 'true'\n[build]\ncommand = 'exit 1'");
+    tree.build().unwrap_err();
+    tree.write("servers/sh-one/source.txt", "one");
+    tree.manifest(&format!("version = 'true'\n{BUILD}"));
+    assert!(matches!(tree.build().unwrap(), Made::Now(_)), "what lies there is half of another build");
+}
+
+#[test]
+fn a_build_does_not_begin_a_setup_but_renews_an_old_one() {
+    let setup = "[setup]\ncommand = 'echo setup >> $PACELINE_BUILD/made'\ndownload_mb = 1.5\n";
+    let tree = Tree::new(&format!("{setup}{BUILD}"));
+    let told = tree.build().unwrap_err();
+    assert!(matches!(&told, LabError::NotSetUp { .. }), "{told}");
+    assert_eq!(told.hint().as_deref(), Some("paceline lab setup sh-one"));
+    let (workshop, server) = (tree.workshop(), tree.server());
+    let plan = workshop.setup_plan(&[Arc::clone(&server)], false).unwrap();
+    assert_eq!((plan.packages.len(), plan.servers.len(), plan.servers[0].download_mb), (0, 1, Some(1.5)));
+    assert!(matches!(workshop.set_up(&server, false).unwrap(), Made::Now(_)));
+    assert_eq!(workshop.set_up(&server, false).unwrap(), Made::Already);
+    assert!(workshop.setup_plan(&[server], false).unwrap().is_empty());
+    tree.build().unwrap();
+    tree.write("servers/sh-one/source.txt", "two");
+    tree.build().unwrap();
+    assert_eq!(tree.read(".paceline/build/sh-one/made"), "setup\none\nsetup\ntwo\n");
+}
+
+#[test]
+fn a_missing_program_is_told_before_anything_runs() {
+    let tree = Tree::new(BUILD);
+    let text = tree.read("servers/sh-one/server.toml");
+    let needs = "needs = ['sh', 'no-such-program']\npackages = ['no-such-package']";
+    tree.write("servers/sh-one/server.toml", &text.replace("needs = ['sh']", needs));
+    assert_eq!(
+        tree.workshop().state(&tree.server()).unwrap(),
+        State::Lacking(vec!["no-such-program".into()])
+    );
+    assert!(matches!(tree.build(), Err(LabError::NotSetUp { .. })));
+    let plan = tree.workshop().setup_plan(&[tree.server()], false).unwrap();
+    assert_eq!(plan.packages, ["no-such-package"]);
+    assert!(!tree.path(".paceline/build/sh-one/made").exists());
+}
+
+#[test]
+fn no_version_no_measurement() {
+    let tree = Tree::new(BUILD);
+    tree.build().unwrap();
+    assert_eq!(tree.workshop().versions(&tree.server()).unwrap(), "one");
+    tree.manifest("version = 'echo warning >&2'");
+    assert!(matches!(tree.workshop().versions(&tree.server()), Err(LabError::NoVersion { .. })));
+    tree.manifest("version = 'exit 1'");
+    assert!(matches!(tree.workshop().versions(&tree.server()), Err(LabError::Command(_))));
+}
+
+#[test]
+fn who_comes_second_waits_and_finds_it_built() {
+    let tree = Tree::new(BUILD);
+    std::thread::scope(|scope| {
+        let builds: Vec<_> = (0..4).map(|_| scope.spawn(|| tree.build().unwrap())).collect();
+        let made: Vec<Made> = builds.into_iter().map(|build| build.join().unwrap()).collect();
+        assert_eq!(made.iter().filter(|made| matches!(made, Made::Now(_))).count(), 1);
+    });
+    assert_eq!(tree.read(".paceline/build/sh-one/made"), "one\n");
+}
+
+#[test]
+fn what_a_build_leaves_running_is_ended() {
+    let tree = Tree::new("[build]\ncommand = 'setsid sleep 300 & echo $! > $PACELINE_BUILD/made'");
+    tree.build().unwrap();
+    let pid = tree.read(".paceline/build/sh-one/made");
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+    assert!(stat.is_err() || stat.unwrap().contains(") Z "), "process {pid} is still there");
+}
+
+#[test]
+fn a_log_without_end_stays_bounded() {
+    let tree = Tree::new("[build]\ncommand = 'yes no end of words | head -c 5000000; echo the end; exit 1'");
+    let Err(LabError::Command(failure)) = tree.build() else { panic!("it fails") };
+    assert!(failure.tail.ends_with("the end"), "{}", failure.tail);
+    assert!(std::fs::metadata(&failure.log).unwrap().len() < 2_000_000);
+}
