@@ -106,7 +106,7 @@ fn job(
     following: &Following<'_>,
 ) -> Result<Job, Spoiled> {
     let fault = |message: String| Spoiled::fault(Stage::Generate, message, false);
-    if let Some(why) = generator.refuses(&trial.load) {
+    if let Some(why) = generator.refuses(&trial.load, &cell.case.method) {
         return Err(fault(why));
     }
     let body = validated
@@ -116,6 +116,7 @@ fn job(
     write_body(&following.folder.join("body"), body).map_err(fault)?;
     Ok(Job {
         url: format!("http://{}{}", launch.address, cell.case.path),
+        method: cell.case.method.clone(),
         load: trial.load.clone(),
         threads: (following.cores.len() as u32).clamp(1, trial.load.connections.max(1)),
         status: cell.case.expect.status,

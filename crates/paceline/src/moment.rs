@@ -7,6 +7,12 @@ pub fn now_rfc3339() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
 
+/// The time of day so long from now, where the user is: `14:32`.
+pub fn clock_in(from_now: std::time::Duration) -> String {
+    let then = jiff::Timestamp::now().checked_add(from_now).unwrap_or(jiff::Timestamp::MAX);
+    then.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M").to_string()
+}
+
 /// A new id: the second it was made and a random part, `20261121-010639-9f3a61c4`. Ids sort by time, are typed by
 /// their beginning, and need no quoting in a shell or a URL.
 pub fn new_id() -> String {

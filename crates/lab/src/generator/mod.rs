@@ -21,6 +21,8 @@ const DEFAULT_GENERATOR: &str = "paceline";
 pub struct Job {
     /// What is loaded.
     pub url: String,
+    /// The request's method.
+    pub method: String,
     /// How.
     pub load: Load,
     /// How many threads may drive load: one for each of the generator's cores.
@@ -58,7 +60,7 @@ pub trait Generator {
     fn read(&self, job: &Job, finished: &Finished) -> Result<Measured, String>;
 
     /// Why it cannot do a job, for people; most can do all.
-    fn refuses(&self, _load: &Load) -> Option<String> {
+    fn refuses(&self, _load: &Load, _method: &str) -> Option<String> {
         None
     }
 }

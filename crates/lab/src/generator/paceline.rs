@@ -24,6 +24,9 @@ impl Generator for Paceline {
         let mut words = self.program.clone();
         let mut say = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
         say("run", job.url.clone());
+        if job.method != "GET" {
+            say("-X", job.method.clone());
+        }
         say("-c", job.load.connections.to_string());
         if job.load.depth > 1 {
             say("--pipeline", job.load.depth.to_string());
@@ -81,6 +84,7 @@ mod tests {
     fn job(load: Load) -> Job {
         Job {
             url: "http://127.0.0.1:20000/hello".into(),
+            method: "GET".into(),
             load,
             threads: 1,
             status: 200,

@@ -38,8 +38,9 @@ impl Generator for Wrk {
         template::fill(&self.words, job)
     }
 
-    fn refuses(&self, load: &Load) -> Option<String> {
+    fn refuses(&self, load: &Load, method: &str) -> Option<String> {
         let what = match load {
+            _ if method != "GET" => "asks with GET alone",
             Load { kind: LoopKind::Open, .. } => "offers no rate",
             Load { requests: Some(_), .. } => "is bounded by time alone, not by a number of requests",
             Load { depth: 2.., .. } => "does not send requests ahead",
@@ -139,11 +140,12 @@ impl Printed {
             argv: argv.to_vec(),
             seed: job.seed,
             started_at: String::new(),
-            target: Target { url: job.url.clone(), protocol: "http/1.1".into(), address: String::new() },
+            target: Target { url: job.url.clone(), protocol: "http/1.1".into(), address: String::new(), sources: Vec::new() },
             loop_: Loop {
                 kind: LoopKind::Closed,
                 connections: job.load.connections,
                 depth: 1,
+                batch: false,
                 requests: None,
                 offered_per_s: None,
                 arrivals: None,

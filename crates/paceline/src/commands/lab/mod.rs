@@ -1,7 +1,9 @@
 //! `paceline lab`: the servers under test, taken through their life by hand.
 
 mod build;
+mod check;
 mod list;
+mod serve;
 mod setup;
 
 use crate::exit::Status;
@@ -30,6 +32,10 @@ enum Command {
     Setup(setup::Arguments),
     /// Build servers, where something has changed
     Build(build::Arguments),
+    /// Ask servers everything a workload asks, and compare every answer
+    Check(check::Arguments),
+    /// Start one server for a person to look at
+    Serve(serve::Arguments),
 }
 
 /// Which servers a command is for.
@@ -42,6 +48,9 @@ struct Chosen {
     /// Every server
     #[arg(long)]
     all: bool,
+    /// Every server a plan selects: a file, or the name of one in the plans folder
+    #[arg(long, value_name = "PLAN")]
+    plan: Option<String>,
 }
 
 /// Carries the command out.
@@ -51,6 +60,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         Command::List(arguments) => list::run(&arguments, &catalogue),
         Command::Setup(arguments) => setup::run(&arguments, &catalogue),
         Command::Build(arguments) => build::run(&arguments, &catalogue),
+        Command::Check(arguments) => check::run(&arguments, &catalogue),
+        Command::Serve(arguments) => serve::run(&arguments, &catalogue),
     }
 }
 
@@ -58,6 +69,9 @@ impl Chosen {
     fn of(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
         if self.all {
             return Ok(catalogue.servers.clone());
+        }
+        if let Some(plan) = &self.plan {
+            return of_plan(plan, catalogue).map_err(complain);
         }
         catalogue.servers_named(&self.servers).map_err(complain)
     }
@@ -70,6 +84,14 @@ impl Chosen {
         }
         broken.len()
     }
+}
+
+/// The servers of a plan's cells, each once. What the plan leaves out and why is the round's to tell.
+fn of_plan(name: &str, catalogue: &Catalogue) -> Result<Vec<Arc<Manifest>>, LabError> {
+    let cells = catalogue.plan(name)?.resolve(catalogue)?.cells;
+    let mut servers: Vec<Arc<Manifest>> = cells.into_iter().map(|cell| cell.server).collect();
+    servers.dedup_by(|a, b| a.id == b.id);
+    Ok(servers)
 }
 
 fn workshop(catalogue: &Catalogue) -> anyhow::Result<Workshop> {

@@ -1,0 +1,124 @@
+//! `paceline lab serve`: starts one server as a round would and leaves it running until Ctrl-C.
+
+use super::workshop;
+use crate::exit::{Complaint, Status};
+use crate::moment;
+use crate::places::{complain, shepherd_command};
+use anyhow::Context as _;
+use paceline_lab::shepherd::Guard;
+use paceline_lab::{
+    Catalogue, Cores, CoresWanted, Interrupt, Launch, LaunchOf, Manifest, Spoiled, Starter, Variables,
+    WorkloadCase, nearest,
+};
+use std::io::Write as _;
+use std::time::Duration;
+
+/// How often a server that serves is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Flags of `paceline lab serve`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  paceline lab serve go-nethttp                    on a free port, in the form `single`
+  paceline lab serve go-nethttp --form cores       as its authors say, on all its cores
+  paceline lab serve go-nethttp --port 8080 --cores 0 1")]
+pub struct Arguments {
+    /// The server's id
+    server: String,
+    /// The form to start it in
+    #[arg(long, default_value = "single", value_name = "FORM")]
+    form: String,
+    /// The port to listen on [default: a free one outside the ephemeral range]
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// The cores it may run on, by number [default: as in a round]
+    #[arg(long, value_name = "CORE", num_args = 1..)]
+    cores: Vec<u32>,
+    /// Start it without a PID namespace
+    #[arg(long)]
+    no_namespace: bool,
+}
+
+/// Builds where something has changed, starts, prints the URL, waits.
+pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
+    let server = catalogue.server(&arguments.server).map_err(complain)?;
+    check_form(&server, &arguments.form)?;
+    let ready = ready(&server, catalogue)?;
+    let workshop = workshop(catalogue)?;
+    workshop.build(&server, false).map_err(complain)?;
+    let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
+    let guard = if arguments.no_namespace { Guard::Subreaper } else { Guard::Namespace };
+    let starter = Starter { shepherd: shepherd_command()?, guard, logs: None, interrupt };
+    let cores = cores(arguments)?;
+    let variables = workshop.variables(&server, 0, cores.len() as u32);
+    let launched = starter.launch(&LaunchOf {
+        id: &moment::new_id(),
+        server: &server,
+        form: &arguments.form,
+        variables: Variables { port: arguments.port, ..variables },
+        cores: &cores,
+        ready: &ready,
+    });
+    let launch = match launched {
+        Ok(launch) => launch,
+        Err(Spoiled::Interrupted) => return Ok(Status::Interrupted),
+        Err(Spoiled::Fault { fault, .. }) => {
+            return Err(Complaint::environment(format!("{}: {}", server.id, fault.message)).into());
+        }
+    };
+    announce(&server, &launch, &cores)?;
+    wait(&server, launch, interrupt)
+}
+
+fn check_form(server: &Manifest, form: &str) -> anyhow::Result<()> {
+    if server.form(form).is_some() {
+        return Ok(());
+    }
+    let forms = || server.forms.keys().map(String::as_str);
+    let hint = nearest(form, forms()).map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+    let there = forms().collect::<Vec<_>>().join(", ");
+    Err(Complaint::usage(format!("{} has no form `{form}`{hint}", server.id))
+        .hint(format!("it has: {there}"))
+        .into())
+}
+
+/// What the server must answer before its URL is shown.
+fn ready(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<WorkloadCase> {
+    let workloads = server.workloads.iter().filter_map(|name| catalogue.workload(name));
+    let case = workloads.flat_map(|workload| &workload.cases).next().cloned();
+    case.ok_or_else(|| Complaint::usage(format!("{} serves no sound workload", server.id)).into())
+}
+
+fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {
+    if !arguments.cores.is_empty() {
+        return Ok(arguments.cores.clone());
+    }
+    let cores = Cores::allowed().context("cannot see which cores there are")?;
+    Ok(cores.split(CoresWanted::of_form(&arguments.form)).server)
+}
+
+fn announce(server: &Manifest, launch: &Launch, cores: &[u32]) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
+    let start_s = launch.startup.first_answer_ns as f64 * 1e-9;
+    writeln!(stdout, "http://{}/", launch.address)?;
+    writeln!(
+        stdout,
+        "{} answers after {start_s:.2} s, on core {}; Ctrl-C stops it",
+        server.id,
+        cores.join(", ")
+    )?;
+    Ok(stdout.flush()?)
+}
+
+fn wait(server: &Manifest, mut launch: Launch, interrupt: Interrupt) -> anyhow::Result<Status> {
+    loop {
+        if let Some(ended) = launch.wait_ended(LOOK_EVERY) {
+            return Err(Complaint::environment(format!("{} ended with {ended}", server.id)).into());
+        }
+        if interrupt.asked() {
+            launch.stop().with_context(|| format!("cannot stop {}", server.id))?;
+            return Ok(Status::Interrupted);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The flags of `paceline round`.
+
+use crate::kept::StoreArguments;
+use crate::places::PlaceArguments;
+use paceline_lab::parse_duration;
+use paceline_lab::shepherd::Guard;
+use std::time::Duration;
+
+/// Flags of `paceline round`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub asked: Asked,
+    #[command(flatten)]
+    pub carrying: Carrying,
+    #[command(flatten)]
+    pub store: StoreArguments,
+    #[command(flatten)]
+    pub places: PlaceArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  paceline round plans/quick.toml                                   carry a plan out
+  paceline round --servers 'go-*' --workloads hello --repeats 3     a round without a plan
+  paceline round --servers go-nethttp --generator wrk                cross-checked with wrk
+  paceline round --resume                                           carry the newest unfinished round on
+
+Exit status: 0 done, 1 a planned cell has no usable trial, 2 usage or plan, 3 environment, 130 interrupted.";
+
+/// What to measure: a plan, or flags that make one.
+#[derive(clap::Args)]
+pub struct Asked {
+    /// A plan: a file, or the name of one in the plans folder
+    #[arg(value_name = "PLAN", conflicts_with_all = ["servers", "workloads", "forms", "connections", "pipeline", "rate", "duration", "warmup"])]
+    pub plan: Option<String>,
+    /// Servers by id or pattern, instead of a plan: 'go-*'
+    #[arg(long, value_name = "GLOB", num_args = 1.., help_heading = "Without a plan")]
+    pub servers: Vec<String>,
+    /// Workloads, or one case of a workload: hello, tetra/140 [default: hello]
+    #[arg(long, value_name = "WORKLOAD", num_args = 1.., help_heading = "Without a plan")]
+    pub workloads: Vec<String>,
+    /// Forms of the servers: single, cores [default: single]
+    #[arg(long, value_name = "FORM", num_args = 1.., help_heading = "Without a plan")]
+    pub forms: Vec<String>,
+    /// Connections [default: 64]
+    #[arg(long, short, value_name = "N", help_heading = "Without a plan")]
+    pub connections: Option<u32>,
+    /// Requests outstanding on a connection at most [default: 1]
+    #[arg(long, value_name = "DEPTH", help_heading = "Without a plan")]
+    pub pipeline: Option<u32>,
+    /// Offer so many requests per second (an open loop); several for one load each
+    #[arg(long, short, value_name = "PER_SECOND", num_args = 1.., help_heading = "Without a plan")]
+    pub rate: Vec<f64>,
+    /// Length of each window [default: 3s]
+    #[arg(long, short, value_name = "T", value_parser = parse_duration, help_heading = "Without a plan")]
+    pub duration: Option<Duration>,
+    /// Length of each warm-up [default: 1s]
+    #[arg(long, value_name = "T", value_parser = parse_duration, help_heading = "Without a plan")]
+    pub warmup: Option<Duration>,
+    /// Launches of each server [default: the plan's, or 3]
+    #[arg(long, value_name = "N", help_heading = "Order")]
+    pub repeats: Option<u32>,
+    /// Where every order is drawn from [default: the plan's, or drawn anew; recorded]
+    #[arg(long, value_name = "N", help_heading = "Order")]
+    pub seed: Option<u64>,
+}
+
+/// How to carry it out.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Carrying out")]
+pub struct Carrying {
+    /// Carry a round on: the one named by the beginning of its id, or the newest unfinished one
+    #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed"])]
+    pub resume: Option<String>,
+    /// The load generator: wrk, a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or a
+    /// program that takes the flags of `paceline run` [default: this program]
+    #[arg(long, value_name = "CMD")]
+    pub generator: Option<String>,
+    /// Start servers without a PID namespace
+    #[arg(long)]
+    no_namespace: bool,
+    /// Say nothing but the report and what went wrong
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl Carrying {
+    /// How servers' processes are held together.
+    pub fn guard(&self) -> Guard {
+        if self.no_namespace { Guard::Subreaper } else { Guard::Namespace }
+    }
+}

@@ -1,0 +1,28 @@
+//! Keeps a round's trials in the store.
+
+use paceline_lab::{KeepError, Keeper};
+use paceline_record::Trial;
+use paceline_store::Store;
+
+/// The trials of one round, in the store.
+pub struct StoreKeeper<'a> {
+    store: &'a Store,
+    round: &'a str,
+}
+
+impl<'a> StoreKeeper<'a> {
+    /// For the round of that id, which the store has.
+    pub fn new(store: &'a Store, round: &'a str) -> Self {
+        Self { store, round }
+    }
+}
+
+impl Keeper for StoreKeeper<'_> {
+    fn keep(&mut self, trial: &Trial) -> Result<(), KeepError> {
+        Ok(self.store.put_trial(trial)?)
+    }
+
+    fn kept(&mut self) -> Result<Vec<Trial>, KeepError> {
+        Ok(self.store.trials_without_histograms(self.round)?)
+    }
+}

@@ -1,0 +1,123 @@
+//! `paceline round`: servers x workloads x loads, repeated, each trial kept when it ends; then the ranked report.
+//!
+//! What is carried out is the lab's; here are the flags, the store, the progress and the exit status.
+
+mod flags;
+mod keep;
+mod open;
+mod progress;
+
+pub use flags::Arguments;
+
+use crate::exit::{Complaint, Status};
+use crate::places::{complain, shepherd_command};
+use crate::{kept, moment, terminal};
+use anyhow::Context as _;
+use flags::Carrying;
+use keep::StoreKeeper;
+use open::Opened;
+use paceline_lab::{
+    Bench, Catalogue, Cores, Interrupt, LabError, PlannedLaunch, Sitting, Starter, Summary, Workshop,
+    carry_out,
+};
+use paceline_record::Round;
+use paceline_report::{Format, Options, Report};
+use paceline_store::Store;
+use progress::Progress;
+use std::io::Write as _;
+
+/// Carries a round out, or on.
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    let Arguments { asked, carrying, store, places } = arguments;
+    let catalogue = places.catalogue()?;
+    let store = Store::open(&store.path(&catalogue.places.state_dir)).map_err(kept::complain)?;
+    let mut opened = open::open(&asked, &carrying, &catalogue, &store)?;
+    let mut progress = Progress::new(carrying.quiet);
+    opened.notes.iter().for_each(|note| progress.note(note));
+    progress.begin(&opened.round, opened.is_resumed);
+    let outcome = sit(&opened, &carrying, &catalogue, &store, &mut progress);
+    progress.end();
+    let summary = match outcome {
+        Ok(summary) => summary,
+        Err(Stopped::Interrupted) => return Err(interrupted(&opened.round.id)),
+        Err(Stopped::By(error)) => return Err(error),
+    };
+    opened.round.finished_at = Some(moment::now_rfc3339());
+    store.put_round(&opened.round).map_err(kept::complain)?;
+    print_report(&opened.round, &store)?;
+    Ok(tell_unusable(&summary, &mut progress))
+}
+
+/// Why a round stopped before its end.
+enum Stopped {
+    /// Ctrl-C or a termination signal.
+    Interrupted,
+    /// Something that must be mended first.
+    By(anyhow::Error),
+}
+
+impl From<LabError> for Stopped {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Interrupted => Stopped::Interrupted,
+            error => Stopped::By(complain(error)),
+        }
+    }
+}
+
+/// One sitting: everything that is left of the round.
+fn sit(
+    opened: &Opened,
+    carrying: &Carrying,
+    catalogue: &Catalogue,
+    store: &Store,
+    progress: &mut Progress,
+) -> Result<Summary, Stopped> {
+    let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C").map_err(Stopped::By)?;
+    let shepherd = shepherd_command().map_err(Stopped::By)?;
+    // `paceline run` is this very program, as the shepherd is.
+    let own = &shepherd[..1];
+    let generator = paceline_lab::generator(carrying.generator.as_deref(), own)
+        .map_err(|what| Stopped::By(Complaint::usage(format!("--generator: {what}")).into()))?;
+    let cores = Cores::allowed().context("cannot see which cores there are").map_err(Stopped::By)?;
+    let state = &catalogue.places.state_dir;
+    let bench = Bench {
+        workshop: &Workshop::new(&catalogue.places, shepherd.clone(), interrupt),
+        starter: &Starter { shepherd, guard: carrying.guard(), logs: Some(state.join("logs")), interrupt },
+        generator: &*generator,
+        cores: &cores,
+        workloads: &opened.workloads,
+        scratch: state.join("scratch"),
+        now: moment::now_rfc3339,
+        new_id: moment::new_id,
+    };
+    let sitting = Sitting { round: &opened.round.id, sitting: &opened.sitting, seed: opened.round.seed };
+    let mut keeper = StoreKeeper::new(store, &opened.round.id);
+    let launches: &[PlannedLaunch] = &opened.launches;
+    Ok(carry_out(&bench, sitting, launches, &mut keeper, &mut |event| progress.hear(event))?)
+}
+
+fn interrupted(round: &str) -> anyhow::Error {
+    Complaint::interrupted("interrupted; the trials so far are kept")
+        .hint(format!("paceline round --resume {round}"))
+        .into()
+}
+
+fn print_report(round: &Round, store: &Store) -> anyhow::Result<()> {
+    let trials = store.trials_without_histograms(&round.id).map_err(kept::complain)?;
+    let options = Options { width: terminal::width(), colour: terminal::wants_colour() };
+    let text = Report::new(round, &trials).render(Format::Text, options);
+    let mut stdout = std::io::stdout().lock();
+    write!(stdout, "{text}\nkept in {} as round {}\n", store.path().display(), round.id)?;
+    Ok(stdout.flush()?)
+}
+
+/// A cell that nobody can say anything about makes the round a failure.
+fn tell_unusable(summary: &Summary, progress: &mut Progress) -> Status {
+    if summary.unusable.is_empty() {
+        return Status::Done;
+    }
+    progress.note(&format!("{} planned cells have no usable trial:", summary.unusable.len()));
+    summary.unusable.iter().for_each(|cell| progress.note(&format!("  {cell}")));
+    Status::Failed
+}

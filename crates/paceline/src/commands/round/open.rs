@@ -1,0 +1,138 @@
+//! Opens a round: a new one from a plan or flags, or one in the store that was not finished.
+
+use super::flags::{Asked, Carrying};
+use crate::exit::Complaint;
+use crate::places::complain;
+use crate::{environment, kept, moment};
+use paceline_lab::{AdHoc, Catalogue, Plan, PlannedLaunch, Select, Workload, fresh_seed, order};
+use paceline_record::{Round, SCHEMA, Sitting};
+use paceline_store::Store;
+use std::sync::Arc;
+
+/// A round that is kept in the store and can be carried out.
+pub struct Opened {
+    /// Its record.
+    pub round: Round,
+    /// The sitting that begins.
+    pub sitting: String,
+    /// Every launch of the plan, in order.
+    pub launches: Vec<PlannedLaunch>,
+    /// Every workload it needs, whole.
+    pub workloads: Vec<Arc<Workload>>,
+    /// What the plan left out, for people.
+    pub notes: Vec<String>,
+    /// Whether it was begun before.
+    pub is_resumed: bool,
+}
+
+/// Opens the round that the flags mean, and keeps it.
+pub fn open(
+    asked: &Asked,
+    carrying: &Carrying,
+    catalogue: &Catalogue,
+    store: &Store,
+) -> anyhow::Result<Opened> {
+    let (mut round, plan, is_resumed) = match &carrying.resume {
+        Some(id) => {
+            let round = unfinished(id, asked.plan.as_deref(), catalogue, store)?;
+            let plan = Plan::parse(&format!("round {}", round.id), &round.plan_toml).map_err(complain)?;
+            (round, plan, true)
+        }
+        None => {
+            let plan = plan(asked, catalogue)?;
+            (new_round(&plan)?, plan, false)
+        }
+    };
+    let resolution = plan.resolve(catalogue).map_err(complain)?;
+    let launches = order(&resolution.cells, plan.repeats, round.seed);
+    round.planned = launches.iter().map(|launch| launch.cells.len() as u32).sum();
+    let sitting = moment::new_id();
+    round.sittings.push(Sitting { id: sitting.clone(), started_at: moment::now_rfc3339() });
+    round.finished_at = None;
+    store.put_round(&round).map_err(kept::complain)?;
+    let (workloads, notes) = (resolution.workloads, resolution.notes);
+    Ok(Opened { round, sitting, launches, workloads, notes, is_resumed })
+}
+
+fn new_round(plan: &Plan) -> anyhow::Result<Round> {
+    // Drawn here where the plan has none, so that the kept plan always has one.
+    let seed = plan.seed.unwrap_or_else(fresh_seed);
+    let plan = Plan { seed: Some(seed), ..plan.clone() };
+    Ok(Round {
+        schema: SCHEMA,
+        id: moment::new_id(),
+        plan: plan.name.clone(),
+        plan_toml: plan.to_toml().map_err(complain)?,
+        seed,
+        started_at: moment::now_rfc3339(),
+        finished_at: None,
+        planned: 0,
+        environment: environment::read(),
+        sittings: Vec::new(),
+    })
+}
+
+/// The round to carry on: by the beginning of its id, else the newest unfinished one, of the plan if one is named.
+fn unfinished(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> anyhow::Result<Round> {
+    if !id.is_empty() {
+        return Ok(store.find_round(id).map_err(kept::complain)?);
+    }
+    let Some(plan) = plan else {
+        return store
+            .newest_unfinished()
+            .map_err(kept::complain)?
+            .ok_or_else(|| nothing_to_resume("", store));
+    };
+    let name = catalogue.plan(plan).map_err(complain)?.name;
+    let newest = store
+        .rounds()
+        .map_err(kept::complain)?
+        .into_iter()
+        .find(|round| round.finished_at.is_none() && round.plan == name);
+    newest.ok_or_else(|| nothing_to_resume(&format!(" of plan {name}"), store))
+}
+
+fn nothing_to_resume(which: &str, store: &Store) -> anyhow::Error {
+    Complaint::usage(format!("no unfinished round{which} in {}", store.path().display()))
+        .hint("leave --resume out to begin a new round")
+        .into()
+}
+
+fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<Plan> {
+    let Some(name) = &asked.plan else { return ad_hoc(asked) };
+    let plan = catalogue.plan(name).map_err(complain)?;
+    let (repeats, seed) = (asked.repeats.unwrap_or(plan.repeats), asked.seed.or(plan.seed));
+    let changed = Plan { repeats, seed, ..plan };
+    // Read back, so that what a flag changed is held to the same rules.
+    let text = changed.to_toml().map_err(complain)?;
+    Plan::parse(name, &text).map_err(complain)
+}
+
+fn ad_hoc(asked: &Asked) -> anyhow::Result<Plan> {
+    if asked.servers.is_empty() && asked.workloads.is_empty() {
+        return Err(Complaint::usage("nothing to measure: neither a plan nor --servers was given")
+            .hint("paceline round plans/quick.toml, or paceline round --servers 'go-*' --workloads hello")
+            .into());
+    }
+    let usual = AdHoc::default();
+    let or_usual =
+        |given: &Vec<String>, usual: Vec<String>| if given.is_empty() { usual } else { given.clone() };
+    let select = if asked.servers.is_empty() {
+        usual.select
+    } else {
+        Select { servers: asked.servers.clone(), ..Select::default() }
+    };
+    let flags = AdHoc {
+        select,
+        workloads: or_usual(&asked.workloads, usual.workloads),
+        forms: or_usual(&asked.forms, usual.forms),
+        repeats: asked.repeats.unwrap_or(usual.repeats),
+        connections: asked.connections.unwrap_or(usual.connections),
+        depth: asked.pipeline.unwrap_or(usual.depth),
+        rates_per_s: asked.rate.clone(),
+        duration: asked.duration.unwrap_or(usual.duration),
+        warmup: asked.warmup.unwrap_or(usual.warmup),
+        seed: asked.seed,
+    };
+    flags.plan().map_err(complain)
+}

@@ -1,0 +1,168 @@
+//! Progress for a person, on standard error: what is running now, what is done with its headline figure, what is left
+//! and when it will end. On a terminal one line is rewritten; elsewhere each thing has a plain line.
+
+use paceline_lab::{Event, Outlook, PlannedLaunch};
+use paceline_record::{LoopKind, Round, Trial};
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
+
+/// Back to the beginning of the line and clear it: ECMA-48, EL.
+const CLEAR_LINE: &str = "\r\x1b[2K";
+
+/// Shows events to a person.
+pub struct Progress {
+    is_quiet: bool,
+    is_terminal: bool,
+    width: usize,
+}
+
+impl Progress {
+    /// On standard error, or nowhere.
+    pub fn new(is_quiet: bool) -> Self {
+        let width = crate::terminal::width().saturating_sub(1).max(20);
+        Self { is_quiet, is_terminal: std::io::stderr().is_terminal(), width }
+    }
+
+    /// A line that stays, quiet or not: something went wrong or was left out.
+    pub fn note(&mut self, text: &str) {
+        self.line(text);
+    }
+
+    /// What is begun.
+    pub fn begin(&mut self, round: &Round, is_resumed: bool) {
+        let verb = if is_resumed { "carrying on" } else { "round" };
+        self.done(&format!(
+            "{verb} {} of plan {}: {} trials, seed {}",
+            round.id, round.plan, round.planned, round.seed
+        ));
+    }
+
+    /// Takes the rewritten line away.
+    pub fn end(&mut self) {
+        self.now("");
+    }
+
+    /// Shows one event.
+    pub fn hear(&mut self, event: Event<'_>) {
+        match event {
+            Event::Building { server, of, nth } => self.doing(&format!("building {server} ({nth} of {of})")),
+            Event::CannotUse { server, fault } => {
+                self.line(&format!("{server} cannot be used: {}", first_line(&fault.message)));
+            }
+            Event::Launching { launch, outlook } => self.now(&with_outlook(&starting(launch), outlook)),
+            Event::Loading { trial, outlook } => self.now(&with_outlook(&cell(trial), outlook)),
+            Event::Kept { trial, outlook } => self.kept(trial, outlook),
+            Event::Again { trials } => {
+                self.done(&format!("trying {trials} trials again that the environment spoiled"));
+            }
+        }
+    }
+
+    fn kept(&mut self, trial: &Trial, outlook: &Outlook) {
+        let text = format!("{}  {}", cell(trial), headline(trial));
+        // Elsewhere than on a terminal this is the only line of a trial.
+        let text = if self.is_terminal { text } else { with_outlook(&text, outlook) };
+        if trial.error.is_some() { self.line(&text) } else { self.done(&text) }
+    }
+
+    /// What is going on now: a line of its own where it cannot be rewritten.
+    fn doing(&mut self, text: &str) {
+        if self.is_terminal { self.now(text) } else { self.done(text) }
+    }
+
+    fn done(&mut self, text: &str) {
+        if !self.is_quiet {
+            self.line(text);
+        }
+    }
+
+    fn now(&mut self, text: &str) {
+        if self.is_quiet || !self.is_terminal {
+            return;
+        }
+        let text: String = text.chars().take(self.width).collect();
+        let mut stderr = std::io::stderr().lock();
+        let _ = write!(stderr, "{CLEAR_LINE}{text}").and_then(|()| stderr.flush());
+    }
+
+    fn line(&mut self, text: &str) {
+        let clear = if self.is_terminal { CLEAR_LINE } else { "" };
+        // A standard error that is closed hears nothing, and that stops no round.
+        let _ = writeln!(std::io::stderr(), "{clear}{text}");
+    }
+}
+
+fn starting(launch: &PlannedLaunch) -> String {
+    format!("starting {} ({}), repeat {}", launch.server.id, launch.form, launch.block + 1)
+}
+
+fn cell(trial: &Trial) -> String {
+    let form = if trial.form == "single" { String::new() } else { format!(" ({})", trial.form) };
+    format!("{}{form} {} {} #{}", trial.server.id, trial.workload, trial.load.name, trial.repeat + 1)
+}
+
+/// The figure a person looks for first: what it came to in a closed loop, what it cost at a fixed rate.
+fn headline(trial: &Trial) -> String {
+    if let Some(fault) = &trial.error {
+        let stage = format!("{:?}", fault.stage).to_lowercase();
+        return format!("FAILED ({stage}): {}", first_line(&fault.message));
+    }
+    let Some(run) = &trial.run else { return "no run".to_owned() };
+    let cpu = match &trial.usage {
+        Some(usage) => format!(", {:.1} us of server CPU per request", usage.cpu_ns_per_request / 1e3),
+        None => String::new(),
+    };
+    let not_ok = match run.total.counts.not_ok() {
+        0 => String::new(),
+        count => format!(", {count} not ok"),
+    };
+    let time = match (run.loop_.kind, &run.total.response_time_ns) {
+        (LoopKind::Open, Some(times)) => format!(", response time p99 {}", milliseconds(times.p99)),
+        _ => String::new(),
+    };
+    format!("{:.0} requests/s{cpu}{time}{not_ok}", run.rate_per_s.achieved)
+}
+
+fn milliseconds(ns: u64) -> String {
+    format!("{:.2} ms", ns as f64 / 1e6)
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+fn with_outlook(text: &str, outlook: &Outlook) -> String {
+    let left = outlook.left();
+    let (done, planned) = (outlook.trials_done, outlook.trials_planned);
+    if done >= planned {
+        return format!("[{done}/{planned}] {text}");
+    }
+    format!(
+        "[{done}/{planned}] {text} | about {} left, until {}",
+        people(left),
+        crate::moment::clock_in(left)
+    )
+}
+
+/// A length of time for people: `40 s`, `3 min 20 s`, `2 h 5 min`.
+fn people(length: Duration) -> String {
+    let seconds = length.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_for_people() {
+        let table = [(40, "40 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")];
+        for (seconds, expected) in table {
+            assert_eq!(people(Duration::from_secs(seconds)), expected);
+        }
+    }
+}
