@@ -22,7 +22,7 @@ const OWN_FOLDERS: [&str; 7] = ["home", "root", "Users", "work", "farm", "mnt", 
 
 /// Hosts that may be named: documents, and names inside formats. A registry is never named, so that whatever is
 /// configured on a machine is used.
-const HOSTS: [&str; 11] = [
+const HOSTS: [&str; 12] = [
     "docs.rs",
     "doi.org",
     "example.com",
@@ -32,6 +32,7 @@ const HOSTS: [&str; 11] = [
     "maven.apache.org",
     "no-color.org",
     "rustup.rs",
+    "www.apache.org",
     "www.rfc-editor.org",
     "www.sqlite.org",
 ];
