@@ -1,7 +1,7 @@
 //! A run on the kernel's clock and transport: one thread for each worker, one that coordinates.
 
 use crate::hot::{Conductor, Recorder, Worker};
-use crate::kernel::{Epoll, KernelClock, sharpen_timers};
+use crate::kernel::{Epoll, KernelClock, own_descriptor_table, sharpen_timers};
 use crate::outcome::ThreadOutcome;
 use crate::{Clock, EngineError, Nanos, Observer, Phase, RunOutcome, Settings, Spans, Tally, Timeline};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -124,7 +124,11 @@ fn work(
     sharpen_timers();
     let finish = Finish(gate);
     let mut recorder = Recorder::new();
-    let transport = Epoll::new(settings.address, settings.connections_of(worker))?;
+    if settings.own_descriptors {
+        own_descriptor_table()
+            .map_err(|source| EngineError::Kernel { what: "have a descriptor table of its own", source })?;
+    }
+    let transport = Epoll::new(settings, settings.connections_of(worker))?;
     let mut worker = Worker::new(settings, worker, KernelClock, transport, &mut recorder);
     worker.run(gate, observer)?;
     finish.well();

@@ -1,7 +1,7 @@
 //! What a run is asked to do, checked once, before anything starts.
 
 use crate::{EngineError, Nanos, Pace, Rate};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// The shape of the load.
@@ -49,6 +49,9 @@ pub struct Settings {
     pub connections: u32,
     /// Requests outstanding on a connection at most; above 1 they are pipelined.
     pub depth: u16,
+    /// Whether a connection sends its next requests only when all of them are answered, as wrk's scripts do, instead
+    /// of one for each answer.
+    pub batch: bool,
     /// Threads, each with its own connections.
     pub threads: u32,
     /// Closed or open loop.
@@ -65,6 +68,12 @@ pub struct Settings {
     pub connect_limit: Nanos,
     /// How to wait for the next send.
     pub pace: Pace,
+    /// Local addresses that connections are spread over; the kernel chooses where there are none.
+    pub sources: Arc<[IpAddr]>,
+    /// Whether each thread has a descriptor table of its own, and with it a limit of its own.
+    pub own_descriptors: bool,
+    /// Whether to ask the kernel when it received what was read.
+    pub kernel_timestamps: bool,
     /// The status a response must have; without one any 2xx or 3xx is fine.
     pub expect_status: Option<u16>,
     /// The body a response must have.
@@ -85,6 +94,8 @@ impl Settings {
             "no threads: ask for at least one"
         } else if self.threads > self.connections {
             "more threads than connections: every thread needs a connection of its own"
+        } else if self.sources.iter().any(|source| source.is_ipv4() != self.address.is_ipv4()) {
+            "a source address is of another family than the target's"
         } else if self.depth == 0 {
             "a depth of 0 sends nothing: ask for at least 1"
         } else if self.request.is_empty() {
@@ -99,6 +110,12 @@ impl Settings {
             return Ok(());
         };
         Err(EngineError::Settings(problem))
+    }
+
+    /// A connection is free for another request while fewer than this are outstanding on it.
+    #[inline]
+    pub(crate) fn free_below(&self) -> u16 {
+        if self.batch { 1 } else { self.depth }
     }
 
     /// How many connections worker `k` of `threads` has: `connections` dealt out one by one.

@@ -42,10 +42,12 @@ pub enum Measure {
     FirstByte,
     /// Time to failure.
     Failed,
+    /// Last byte read minus last byte received by the kernel: how long an answer waited for the generator.
+    ReceiveDelay,
 }
 
 /// Number of measures.
-const MEASURES: usize = Measure::Failed as usize + 1;
+const MEASURES: usize = Measure::ReceiveDelay as usize + 1;
 
 /// Counts without times: what a [`Tally`] and a [`CompactTally`] have in common.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -66,6 +66,13 @@ pub trait Transport {
     /// `WouldBlock` when there is nothing; anything else means that the connection is broken.
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize>;
 
+    /// When the kernel received the last byte of the last [`Transport::receive`], on the worker's clock; none where it
+    /// was not asked, or does not tell.
+    #[inline]
+    fn received_at(&self) -> Option<Nanos> {
+        None
+    }
+
     /// Closes the slot. Events of the closed connection are never reported afterwards.
     fn close(&mut self, slot: Slot);
 

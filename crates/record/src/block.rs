@@ -186,6 +186,10 @@ pub struct Block {
     /// First byte of the response minus actual send.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_byte_ns: Option<Times>,
+    /// Last byte read minus last byte received by the kernel (`--timestamps kernel`): how long answers waited for the
+    /// generator. It is part of the service time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub receive_delay_ns: Option<Times>,
     /// Time to failure (from intended send, or from actual send in a closed loop) of requests that failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed_time_ns: Option<Times>,
@@ -223,6 +227,7 @@ impl Block {
         sum.connection_wait_ns = merge_times(&self.connection_wait_ns, &other.connection_wait_ns)?;
         sum.connect_time_ns = merge_times(&self.connect_time_ns, &other.connect_time_ns)?;
         sum.first_byte_ns = merge_times(&self.first_byte_ns, &other.first_byte_ns)?;
+        sum.receive_delay_ns = merge_times(&self.receive_delay_ns, &other.receive_delay_ns)?;
         sum.failed_time_ns = merge_times(&self.failed_time_ns, &other.failed_time_ns)?;
         Ok(sum)
     }

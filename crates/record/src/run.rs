@@ -79,6 +79,9 @@ pub struct Target {
     pub protocol: String,
     /// The address connections went to.
     pub address: String,
+    /// The local addresses they came from, where they were spread over several.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sources: Vec<String>,
 }
 
 /// Whether a connection's next request waits for its last answer.
@@ -110,6 +113,9 @@ pub struct Loop {
     pub connections: u32,
     /// Requests outstanding on a connection at most.
     pub depth: u32,
+    /// Whether a connection sent its next requests only when all of them were answered.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub batch: bool,
     /// Requests asked for in all, where the run was bounded by a number instead of a time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,

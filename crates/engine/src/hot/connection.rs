@@ -85,8 +85,8 @@ impl Connection {
 
     /// Whether another request may be sent on it now.
     #[inline]
-    pub(super) fn is_free(&self, depth: u16) -> bool {
-        self.state == State::Open && self.outstanding < depth && self.unsent_bytes == 0
+    pub(super) fn is_free(&self, free_below: u16) -> bool {
+        self.state == State::Open && self.outstanding < free_below && self.unsent_bytes == 0
     }
 }
 

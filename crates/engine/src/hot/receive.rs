@@ -31,6 +31,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                 }
                 Ok(count) => {
                     let now = self.clock.now();
+                    self.kernel_received = self.transport.received_at();
                     self.consume(slot, &buffer[..count], now);
                     self.dispatch(now);
                     if count < buffer.len() && !hangup {
@@ -151,16 +152,17 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             status: connection.status,
             body_bytes: connection.body_bytes,
             first_byte: connection.first_byte,
+            kernel_received: self.kernel_received,
             completed: now,
         };
         connection.failed_attempts = 0;
         (connection.body_bytes, connection.body_differs) = (0, false);
         connection.served += u64::from(self.recorder.in_window(sent.intended));
-        // It was full until now exactly if it was not standing in line.
-        if connection.outstanding + 1 == self.settings.depth {
+        let free_below = self.settings.free_below();
+        if connection.outstanding + 1 == free_below {
             connection.free_at = now;
         }
-        let (keep_alive, free) = (connection.keep_alive, connection.is_free(self.settings.depth));
+        let (keep_alive, free) = (connection.keep_alive, connection.is_free(free_below));
         self.last_progress = now;
         self.recorder.moved(sent.intended, 0, received_bytes);
         self.recorder.answered(&answer);

@@ -23,6 +23,8 @@ pub(super) struct Answer {
     pub body_bytes: u64,
     /// When its first byte was read.
     pub first_byte: Nanos,
+    /// When the kernel received its last byte, where it was asked.
+    pub kernel_received: Option<Nanos>,
     /// When its last byte was read.
     pub completed: Nanos,
 }
@@ -118,6 +120,9 @@ impl Recorder {
         if answer.ending == Ending::Ok {
             tally.counts.count_body(answer.body_bytes);
             tally.record(Measure::FirstByte, answer.first_byte.since(answer.sent.actual));
+            if let Some(received) = answer.kernel_received {
+                tally.record(Measure::ReceiveDelay, answer.completed.since(received));
+            }
         }
     }
 

@@ -67,7 +67,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             connection.deadline_set = true;
             self.timers.set(coarse(at + self.settings.timeout, self.deadline_grid), slot, Alarm::Deadline);
         }
-        let free = connection.is_free(self.settings.depth);
+        let free = connection.is_free(self.settings.free_below());
         self.outstanding += started as u64;
         self.recorder.moved(sent.intended, taken as u64, 0);
         self.schedule.take(started as u64);
@@ -95,7 +95,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                 }
             }
         }
-        if self.connections[index].is_free(self.settings.depth) {
+        if self.connections[index].is_free(self.settings.free_below()) {
             self.stand_in_line(slot);
         }
     }

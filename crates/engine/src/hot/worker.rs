@@ -64,6 +64,8 @@ pub struct Worker<'a, C, T> {
     pub(super) deadline_grid: Nanos,
     /// When a connection was last made, or a request on one last ended.
     pub(super) last_progress: Nanos,
+    /// When the kernel received what was read last, where it was asked.
+    pub(super) kernel_received: Option<Nanos>,
     index: u32,
     phase: Phase,
     spans: Spans,
@@ -107,6 +109,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             // A 64th of the timeout: an alarm rings at most so late, and wakes at most so often.
             deadline_grid: Nanos((settings.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
             last_progress: clock.now(),
+            kernel_received: None,
             spans: Spans { start: clock.now(), ..Spans::default() },
             clock,
             transport,
@@ -361,7 +364,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
         while let Some(slot) = self.line.pop_front() {
             let connection = &mut self.connections[slot as usize];
             connection.in_line = false;
-            if connection.is_free(self.settings.depth) {
+            if connection.is_free(self.settings.free_below()) {
                 return Some(slot);
             }
         }
@@ -370,7 +373,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
 
     /// Whether no connection is free.
     pub(super) fn line_is_empty(&self) -> bool {
-        let free = |slot: &Slot| self.connections[*slot as usize].is_free(self.settings.depth);
+        let free = |slot: &Slot| self.connections[*slot as usize].is_free(self.settings.free_below());
         !self.line.iter().any(free)
     }
 

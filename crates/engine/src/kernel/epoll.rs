@@ -2,10 +2,12 @@
 //! one send, one receive and its share of a wait, and no `epoll_ctl`.
 
 use super::socket::{Socket, check};
-use crate::{EngineError, Patience, Progress, Ready, Slot, Transport};
+use super::stamps::Stamps;
+use crate::{EngineError, Nanos, Patience, Progress, Ready, Settings, Slot, Transport};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
 
 /// Events fetched at a time. More make the last of a batch wait for the first; fewer cost more system calls.
 const EVENTS: usize = 256;
@@ -21,16 +23,20 @@ pub struct Epoll {
     address: SocketAddr,
     sockets: Vec<Option<Socket>>,
     events: Vec<libc::epoll_event>,
+    /// Local addresses that slots are spread over.
+    sources: Arc<[IpAddr]>,
+    /// Reads with timestamps, where asked for.
+    stamps: Option<Stamps>,
     /// Whether the kernel has `epoll_pwait2` (Linux 5.11); before it, waits are in whole milliseconds.
     has_nanoseconds: bool,
 }
 
 impl Epoll {
-    /// An epoll for so many slots, all to be connected to `address`.
+    /// An epoll for the slots of one worker.
     ///
     /// # Errors
     /// [`EngineError::Kernel`] when no epoll can be had: out of descriptors.
-    pub fn new(address: SocketAddr, slots: u32) -> Result<Self, EngineError> {
+    pub fn new(settings: &Settings, slots: u32) -> Result<Self, EngineError> {
         // SAFETY: epoll_create1 takes a number only.
         let raw = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
             .map_err(|source| EngineError::Kernel { what: "make an epoll", source })?;
@@ -39,15 +45,17 @@ impl Epoll {
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         Ok(Self {
             epoll,
-            address,
+            address: settings.address,
             sockets: (0..slots).map(|_| None).collect(),
             events,
+            sources: Arc::clone(&settings.sources),
+            stamps: settings.kernel_timestamps.then(Stamps::default),
             has_nanoseconds: true,
         })
     }
 
     fn socket(&self, slot: Slot) -> io::Result<&Socket> {
-        self.sockets[slot as usize].as_ref().ok_or_else(|| io::Error::from_raw_os_error(libc::ENOTCONN))
+        self.sockets[slot as usize].as_ref().ok_or_else(not_connected)
     }
 
     fn register(&self, slot: Slot, socket: &Socket) -> io::Result<()> {
@@ -96,6 +104,12 @@ impl Epoll {
 impl Transport for Epoll {
     fn connect(&mut self, slot: Slot) -> io::Result<Progress> {
         let socket = Socket::open(&self.address)?;
+        if !self.sources.is_empty() {
+            socket.bind(self.sources[slot as usize % self.sources.len()])?;
+        }
+        if self.stamps.is_some() {
+            socket.ask_for_stamps()?;
+        }
         // Registered before it connects: the event of a handshake that is done at once is not missed.
         self.register(slot, &socket)?;
         let progress = socket.connect(&self.address)?;
@@ -114,7 +128,16 @@ impl Transport for Epoll {
 
     #[inline]
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
-        self.socket(slot)?.receive(buffer)
+        let Some(socket) = &self.sockets[slot as usize] else { return Err(not_connected()) };
+        match &mut self.stamps {
+            None => socket.receive(buffer),
+            Some(stamps) => stamps.receive(socket, buffer),
+        }
+    }
+
+    #[inline]
+    fn received_at(&self) -> Option<Nanos> {
+        self.stamps.as_ref()?.last()
     }
 
     fn close(&mut self, slot: Slot) {
@@ -128,6 +151,9 @@ impl Transport for Epoll {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
             Err(error) => return Err(error),
         };
+        if let Some(stamps) = &mut self.stamps {
+            stamps.set_clock();
+        }
         ready.extend(self.events[..count].iter().map(|event| {
             let (flags, slot) = (event.events, event.u64 as Slot);
             Ready {
@@ -139,4 +165,8 @@ impl Transport for Epoll {
         }));
         Ok(())
     }
+}
+
+fn not_connected() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOTCONN)
 }

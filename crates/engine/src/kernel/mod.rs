@@ -5,6 +5,7 @@
 mod clock;
 mod epoll;
 mod socket;
+mod stamps;
 
-pub use clock::{KernelClock, sharpen_timers};
+pub use clock::{KernelClock, own_descriptor_table, sharpen_timers};
 pub use epoll::Epoll;

@@ -2,7 +2,7 @@
 
 use crate::Progress;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// A non-blocking TCP socket.
@@ -21,6 +21,21 @@ impl Socket {
         let socket = Self(unsafe { OwnedFd::from_raw_fd(raw) });
         socket.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
         Ok(socket)
+    }
+
+    /// Binds to a local address, leaving the port to the moment of connecting: the kernel then needs a port that is
+    /// free towards the target only (ip(7), IP_BIND_ADDRESS_NO_PORT), and finds it fast.
+    pub(super) fn bind(&self, source: IpAddr) -> io::Result<()> {
+        self.set(libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
+        let (storage, length) = encode(&SocketAddr::new(source, 0));
+        // SAFETY: `storage` holds an address of the family and length that go with it.
+        check(unsafe { libc::bind(self.raw(), (&raw const storage).cast(), length) })?;
+        Ok(())
+    }
+
+    /// Asks for the time at which the kernel receives each segment.
+    pub(super) fn ask_for_stamps(&self) -> io::Result<()> {
+        self.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
     }
 
     fn set(&self, level: i32, option: i32, value: i32) -> io::Result<()> {

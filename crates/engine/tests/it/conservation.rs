@@ -24,6 +24,7 @@ fn settings(random: &mut Random) -> Settings {
         request: Arc::from(REQUEST),
         connections: 1 + random.below(6) as u32,
         depth: 1 + random.below(3) as u16 * random.below(4) as u16,
+        batch: random.below(4) == 0,
         load: if random.below(3) == 0 { Load::Closed } else { Load::Open { rate, arrivals } },
         bound,
         warmup: Nanos(warmup),

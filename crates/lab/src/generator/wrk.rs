@@ -140,7 +140,12 @@ impl Printed {
             argv: argv.to_vec(),
             seed: job.seed,
             started_at: String::new(),
-            target: Target { url: job.url.clone(), protocol: "http/1.1".into(), address: String::new(), sources: Vec::new() },
+            target: Target {
+                url: job.url.clone(),
+                protocol: "http/1.1".into(),
+                address: String::new(),
+                sources: Vec::new(),
+            },
             loop_: Loop {
                 kind: LoopKind::Closed,
                 connections: job.load.connections,

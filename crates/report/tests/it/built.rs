@@ -170,11 +170,13 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
             url: "http://127.0.0.1:20000/hello".to_owned(),
             protocol: "http/1.1".to_owned(),
             address: "127.0.0.1:20000".to_owned(),
+            sources: Vec::new(),
         },
         loop_: Loop {
             kind: load.kind,
             connections: load.connections,
             depth: load.depth,
+            batch: false,
             requests: load.requests,
             offered_per_s: offered,
             arrivals: load.arrivals,

@@ -40,7 +40,7 @@ prop_compose! {
         c in vec(whole(), 12),
         status in btree_map(text(), whole(), 0..3),
         body_bytes in option::of((whole(), whole()).prop_map(|(min, max)| Lengths { min, max })),
-        times in vec(option::of(times()), 7),
+        times in vec(option::of(times()), 8),
         censored in option::of((whole(), whole()).prop_map(|(count, lowest_ns)| Censored { count, lowest_ns })),
     ) -> Block {
         let mut times = times.into_iter();
@@ -60,6 +60,7 @@ prop_compose! {
             connection_wait_ns: next(),
             connect_time_ns: next(),
             first_byte_ns: next(),
+            receive_delay_ns: next(),
             failed_time_ns: next(),
             censored,
         }
@@ -120,7 +121,7 @@ prop_compose! {
     ) -> (Loop, Connections) {
         let kind = if open { LoopKind::Open } else { LoopKind::Closed };
         (
-            Loop { kind, connections, depth, requests, offered_per_s: rate, arrivals },
+            Loop { kind, connections, depth, batch: open, requests, offered_per_s: rate, arrivals },
             Connections {
                 asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, failed_attempts: closed,
                 commonest_failure: failure, served: served.map(|n| Served { min: n, median: n, max: n }),
@@ -146,7 +147,7 @@ prop_compose! {
         Run {
             schema: SCHEMA, id: text.clone(), tool: Tool { name: text.clone(), version: text.clone(), commit },
             argv: vec![text.clone(); 3], seed, started_at: text.clone(),
-            target: Target { url: text.clone(), protocol: text.clone(), address: text.clone() },
+            target: Target { url: text.clone(), protocol: text.clone(), address: text.clone(), sources: vec![text.clone(); 2] },
             loop_, pace: Pace { asked: PaceAsked::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
             expectations: Expectations { status, body_bytes: length, body_sha256: digest },
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n,

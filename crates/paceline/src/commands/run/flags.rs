@@ -39,6 +39,15 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1, value_name = "DEPTH", help_heading = "Load")]
     pub pipeline: u16,
 
+    /// With --pipeline: send the next requests of a connection only when all are answered, as wrk's scripts do
+    #[arg(long, requires = "pipeline", help_heading = "Load")]
+    pub pipeline_batch: bool,
+
+    /// Local addresses to connect from, in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/28 [default: the kernel's choice; on
+    /// loopback as many as the ports need]
+    #[arg(long, value_name = "ADDR[,ADDR|/PREFIX]", help_heading = "Load")]
+    pub source: Option<String>,
+
     /// Load before the window, not measured [default: 1s, or 0 with -n]
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub warmup: Option<Duration>,
@@ -78,6 +87,15 @@ pub struct Arguments {
     /// How to wait for the next send: auto spins shortly before it where the generator has its cores to itself
     #[arg(long, value_enum, default_value_t = PaceFlag::Auto, help_heading = "Generator")]
     pub pace: PaceFlag,
+
+    /// Whose clock dates the arrival of a response: ours alone, or the kernel's too, which shows how long responses
+    /// waited for the generator
+    #[arg(long, value_enum, default_value_t = TimestampsFlag::User, help_heading = "Generator")]
+    pub timestamps: TimestampsFlag,
+
+    /// Keep the processors from sleeping deeply during the run, where allowed (/dev/cpu_dma_latency); recorded
+    #[arg(long, help_heading = "Generator")]
+    pub quiet_cpu: bool,
 
     /// Where every random choice comes from [default: drawn anew, and recorded]
     #[arg(long, value_name = "N", help_heading = "Generator")]
@@ -123,6 +141,15 @@ pub enum PaceFlag {
     Spin,
     /// Never polling: the least CPU
     Sleep,
+}
+
+/// Values of `--timestamps`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum TimestampsFlag {
+    /// When a response was read
+    User,
+    /// Also when the kernel received it; costs 3 to 5 % more CPU a request
+    Kernel,
 }
 
 /// Values of `--format`.

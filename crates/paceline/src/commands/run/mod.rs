@@ -6,7 +6,9 @@ mod events;
 mod flags;
 pub mod health;
 mod outcome;
+mod quiet;
 pub mod settings;
+mod sources;
 mod stop;
 
 pub use flags::{Arguments, duration};
@@ -21,7 +23,8 @@ use std::io::{IsTerminal as _, Write as _};
 
 /// Carries the command out.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
-    let job = settings::Job::from_flags(&arguments)?;
+    let mut job = settings::Job::from_flags(&arguments)?;
+    let _held_awake = arguments.quiet_cpu.then(|| hold_awake(&mut job));
     let health =
         health::Health::new(job.settings.threads, arguments.events.map(events::Events::open).transpose()?);
     let started_at = crate::moment::now_rfc3339();
@@ -36,6 +39,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         (false, true) => Status::Failed,
         (false, false) => Status::Done,
     })
+}
+
+/// Keeps processors awake for as long as what is returned lives.
+fn hold_awake(job: &mut settings::Job) -> Option<std::fs::File> {
+    match quiet::hold() {
+        Ok(file) => {
+            job.held.push(quiet::description());
+            Some(file)
+        }
+        Err(why) => {
+            crate::exit::say(&why);
+            None
+        }
+    }
 }
 
 /// What the user can do about an engine that could not run.

@@ -1,6 +1,7 @@
 //! From flags to a job: everything checked and looked up before anything starts.
 
-use super::flags::{Arguments, ArrivalsFlag, PaceFlag};
+use super::flags::{Arguments, ArrivalsFlag, PaceFlag, TimestampsFlag};
+use super::sources::sources;
 use crate::exit::Complaint;
 use anyhow::Context as _;
 use paceline_engine::{Arrivals, Bound, Load, Nanos, Pace, SPIN_BEFORE, Settings};
@@ -29,6 +30,8 @@ pub struct Job {
     pub cores: Vec<u32>,
     /// The command line.
     pub argv: Vec<String>,
+    /// Settings of the machine that are held for the run.
+    pub held: Vec<String>,
 }
 
 impl Job {
@@ -41,8 +44,9 @@ impl Job {
         }
         let request = request(arguments, &url)?;
         let encoded = request.encode().map_err(|error| Complaint::usage(error.to_string()))?;
-        raise_descriptor_limit(arguments.connections)?;
         let cores = allowed_cores();
+        let address = resolve(&url, arguments.connect_timeout)?;
+        let threads = threads_for(arguments, raise_descriptor_limit());
         let bound = match (arguments.requests, arguments.duration) {
             (Some(requests), _) => Bound::Requests(requests),
             (None, duration) => Bound::Duration(duration.unwrap_or(DURATION).into()),
@@ -50,12 +54,13 @@ impl Job {
         let warmup =
             arguments.warmup.unwrap_or(if arguments.requests.is_some() { Duration::ZERO } else { WARMUP });
         let settings = Settings {
-            address: resolve(&url, arguments.connect_timeout)?,
+            address,
             request: Arc::from(encoded),
             method: request.method_kind(),
             connections: arguments.connections,
             depth: arguments.pipeline,
-            threads: arguments.threads,
+            batch: arguments.pipeline_batch,
+            threads: threads.unwrap_or(arguments.threads),
             load: load(arguments),
             bound,
             warmup: warmup.into(),
@@ -63,12 +68,16 @@ impl Job {
             timeout: arguments.timeout.into(),
             connect_limit: Nanos::from(arguments.connect_timeout),
             pace: pace(arguments, &cores),
+            sources: sources(arguments.source.as_deref(), &address, arguments.connections)?,
+            own_descriptors: threads.is_some(),
+            kernel_timestamps: arguments.timestamps == TimestampsFlag::Kernel,
             expect_status: arguments.expect_status,
             expect_body: arguments.expect_body.as_deref().map(text_or_file).transpose()?.map(Arc::from),
             seed: arguments.seed.unwrap_or_else(paceline_lab::fresh_seed),
         };
         settings.check().map_err(|error| Complaint::usage(error.to_string()))?;
-        Ok(Self { settings, url, pace_asked: arguments.pace, cores, argv: std::env::args().collect() })
+        let argv = std::env::args().collect();
+        Ok(Self { settings, url, pace_asked: arguments.pace, cores, argv, held: Vec::new() })
     }
 }
 
@@ -132,25 +141,25 @@ fn resolve(url: &Url, limit: Duration) -> anyhow::Result<SocketAddr> {
     }
 }
 
-/// Raises the limit of open files as far as allowed, and says so when that is not far enough.
-fn raise_descriptor_limit(connections: u32) -> anyhow::Result<()> {
+/// Raises the limit of open files as far as allowed; what it comes to.
+fn raise_descriptor_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid rlimit to write to, and to read from.
+    // SAFETY: `limit` is a valid rlimit to write to, and to read from. A refusal leaves the limit as it was.
     unsafe {
         libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
         limit.rlim_cur = limit.rlim_max;
         libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
     }
-    let needed = u64::from(connections) + DESCRIPTORS_BESIDE;
-    if limit.rlim_cur < needed {
-        let what =
-            format!("{connections} connections need {needed} open files, the limit is {}", limit.rlim_cur);
-        return Err(Complaint::environment(what)
-            .hint("raise the hard limit (`ulimit -Hn`), or ask for fewer")
-            .into());
-    }
-    Ok(())
+    limit.rlim_cur
+}
+
+/// How many threads it takes to hold the connections where one descriptor table does not: each gets its own, and the
+/// limit counts by table. None where one suffices.
+fn threads_for(arguments: &Arguments, descriptor_limit: u64) -> Option<u32> {
+    let room = descriptor_limit.saturating_sub(DESCRIPTORS_BESIDE).max(1);
+    let needed = u64::from(arguments.connections).div_ceil(room);
+    (needed > 1).then(|| arguments.threads.max(u32::try_from(needed).unwrap_or(u32::MAX)))
 }
 
 /// The cores this process may run on.
