@@ -10,8 +10,10 @@ use serde::Serialize;
 /// Above this share of its core a generator is taken to be the limit: what remains is lost to the scheduler and the
 /// hypervisor, and service times are mostly its own queue.
 const GENERATOR_BOUND: f64 = 0.9;
-/// Below this share of what was offered a server is overloaded.
+/// Below this share of what was scheduled a server is overloaded.
 const DELIVERED: f64 = 0.99;
+/// The run's own verdict of overload: it sees the queue grow, too.
+const SATURATED: &str = "saturated";
 
 /// What a row can be taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -21,7 +23,7 @@ pub enum Standing {
     Ranked,
     /// The generator was busier than 90 % of its core in some launch: the server can do at least this.
     GeneratorBound,
-    /// Open loop: less than 99 % of the offered rate was achieved in some launch.
+    /// Open loop: in some launch less than 99 % of what was scheduled was answered in the window, or the queue grew.
     Overloaded,
     /// Some launch has a verdict that says its numbers do not answer the question.
     Invalid,
@@ -96,7 +98,7 @@ impl Row {
 fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
     let any = |test: &dyn Fn(&Launch<'_>) -> bool| launches.iter().any(|launch| test(launch));
     let bound = any(&|launch| launch.run.generator.utilization > GENERATOR_BOUND);
-    let short = load.kind == LoopKind::Open && any(&|launch| fell_short(launch, load));
+    let short = load.kind == LoopKind::Open && any(&|launch| fell_short(launch));
     if launches.is_empty() {
         Standing::Failed
     } else if bound && (short || load.kind == LoopKind::Closed) {
@@ -110,9 +112,10 @@ fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
     }
 }
 
-fn fell_short(launch: &Launch<'_>, load: &Load) -> bool {
-    let offered = launch.run.rate_per_s.offered.or(load.rate_per_s);
-    offered.is_some_and(|offered| launch.run.rate_per_s.achieved < DELIVERED * offered)
+fn fell_short(launch: &Launch<'_>) -> bool {
+    let total = &launch.run.total;
+    (total.completed_in_window as f64) < DELIVERED * total.counts.scheduled as f64
+        || verdicts(launch).any(|verdict| verdict.name == SATURATED)
 }
 
 fn subject(servers: &[&Server]) -> Subject {

@@ -216,12 +216,18 @@ fn launches(table: &Table) -> Vec<Column> {
     vec![column(Role::Figure, ["", "used"], table, cell)]
 }
 
-/// The names of a row's notes, and the letters that stand for them: whichever fits is shown.
+/// The names of a row's notes, and the letters that stand for them: whichever fits is shown. What every row would say
+/// is said once, below.
 fn notes(table: &Table) -> [Column; 2] {
-    let letter_of = |name: &String| table.notes.iter().position(|note| note.name == *name).map(letter);
-    let mut names = column(Role::Notes, ["", "notes"], table, |row| row.verdicts.join(", "));
+    let telling = |name: &&String| {
+        !table.notes.iter().any(|note| note.name == **name && words::is_everywhere(note, table))
+    };
+    let joined = |row: &Row| row.verdicts.iter().filter(telling).cloned().collect::<Vec<_>>().join(", ");
+    let mut names = column(Role::Notes, ["", "notes"], table, joined);
     names.leaves = Some(1);
-    let letters = |row: &Row| row.verdicts.iter().filter_map(letter_of).collect::<Vec<_>>().join(" ");
+    let letter_of = |name: &String| table.notes.iter().position(|note| note.name == *name).map(letter);
+    let letters =
+        |row: &Row| row.verdicts.iter().filter(telling).filter_map(letter_of).collect::<Vec<_>>().join(" ");
     [names, column(Role::Letters, ["", "notes"], table, letters)]
 }
 

@@ -99,7 +99,7 @@ fn grid(text: &mut String, table: &Table, columns: &[Column]) {
 fn list(text: &mut String, table: &Table) {
     let notes = table.notes.iter().map(|note| {
         let (carriers, doing) = (words::carriers(note, table), words::doing(note));
-        format!("- `{}` ({doing}): {carriers}. {}\n", note.name, escaped(note.remedy.trim()))
+        format!("- `{}` ({doing}), {carriers}: {}\n", note.name, escaped(note.remedy.trim()))
     });
     let failures = table.rows.iter().flat_map(|row| {
         row.failures.iter().map(|failure| {

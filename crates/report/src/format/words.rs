@@ -1,7 +1,7 @@
 //! The sentences around a table, the same in text and Markdown: what was run, where, and what the marks mean.
 
 use super::number;
-use crate::row::Standing;
+use crate::row::{Row, Standing};
 use crate::{About, Machine, Note, Table};
 use paceline_record::{Arrivals, Blame, LoopKind, Pinning, Severity, Stage};
 use std::collections::BTreeMap;
@@ -152,8 +152,17 @@ pub fn doing(note: &Note) -> String {
     format!("{severity}, {whose}")
 }
 
+/// Whether every launch of every row that measured something carries a note, so that no row needs to say it.
+pub fn is_everywhere(note: &Note, table: &Table) -> bool {
+    let carried = |row: &Row| note.launches_by_server.get(&row.server.id) == Some(&row.launches_usable);
+    note.severity == Severity::Note && table.rows.iter().filter(|row| row.is_measured()).all(carried)
+}
+
 /// The servers that carry a verdict: `rust-hyper, go-nethttp (1 launch)`; the number only where not every launch does.
 pub fn carriers(note: &Note, table: &Table) -> String {
+    if is_everywhere(note, table) {
+        return "every row".to_owned();
+    }
     let one = |(server, launches): (&String, &u32)| {
         let row = table.rows.iter().find(|row| row.server.id == *server);
         if row.is_some_and(|row| row.launches_usable == *launches) {
@@ -232,7 +241,7 @@ pub fn legend(tables: &[Table]) -> Vec<(&'static str, &'static str)> {
         (
             any(Standing::Overloaded),
             "!",
-            "overloaded: achieved less than 99 % of the rate offered, so its times are a growing queue; not ranked",
+            "overloaded: less than 99 % of what was due was answered in the window, or the queue grew: its times are a queue's; not ranked",
         ),
         (
             any(Standing::Invalid),

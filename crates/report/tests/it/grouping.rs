@@ -95,6 +95,43 @@ fn an_invalid_launch_takes_the_rank_away() {
 }
 
 #[test]
+fn a_queue_that_grows_is_overload_though_nearly_all_was_answered() {
+    let mut trial = built::trial("go-nethttp", &built::open(), 0, Seen { per_s: 2000.0, ..SEEN });
+    assert_eq!(standing(&trial), Standing::Ranked);
+    trial.verdicts.push(built::verdict("saturated", Blame::Server, Severity::Caution, "Offer less."));
+    assert_eq!(standing(&trial), Standing::Overloaded);
+}
+
+#[test]
+fn a_generator_that_could_not_deliver_says_nothing_of_the_server() {
+    let seen = Seen { per_s: 1500.0, generator: 0.99, ..SEEN };
+    assert_eq!(standing(&built::trial("go-nethttp", &built::open(), 0, seen)), Standing::GeneratorBound);
+    let report = Report::new(&built::round(), &[built::trial("go-nethttp", &built::open(), 0, seen)]);
+    assert_eq!(report.tables[0].rows[0].rank, None);
+}
+
+#[test]
+fn what_every_row_would_note_is_said_once() {
+    let trials = ["go-nethttp", "node-http"].map(|server| {
+        let mut trial = built::trial(server, &built::closed(), 0, SEEN);
+        trial.verdicts.push(built::verdict(
+            "cpu_lower_bound",
+            Blame::Environment,
+            Severity::Note,
+            "Run as root.",
+        ));
+        trial
+    });
+    let text = text(&Report::new(&built::round(), &trials));
+    assert_eq!(text.matches("cpu_lower_bound").count(), 1, "{text}");
+    assert!(text.contains("cpu_lower_bound  every row"), "{text}");
+}
+
+fn standing(trial: &paceline_record::Trial) -> Standing {
+    Report::new(&built::round(), std::slice::from_ref(trial)).tables[0].rows[0].standing
+}
+
+#[test]
 fn a_run_without_a_good_answer_is_a_failure_that_says_so() {
     let mut trial = built::trial("go-nethttp", &built::closed(), 0, SEEN);
     let run = trial.run.as_mut().unwrap();
