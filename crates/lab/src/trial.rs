@@ -5,7 +5,9 @@
 use crate::generator::{Followed, Following, Generator, Job, follow};
 use crate::launch::{Launch, Spoiled};
 use crate::{Cell, Validated};
-use paceline_record::{CpuSource, Fault, Pinning, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, verdict};
+use paceline_record::{
+    CpuSource, Environment, Fault, Pinning, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, verdict,
+};
 use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::path::Path;
@@ -174,6 +176,16 @@ fn usage(followed: &Followed, cores: usize, source: CpuSource) -> Option<Usage> 
 
 fn completed(run: &Run) -> u64 {
     run.total.completed_in_window
+}
+
+/// Puts the machine, and the trial's own id and time, into the run of a generator that looks at none of them.
+pub fn with_environment(mut trial: Trial, environment: &Environment) -> Trial {
+    if let Some(run) = trial.run.as_mut().filter(|run| run.id.is_empty()) {
+        run.id.clone_from(&trial.id);
+        run.started_at.clone_from(&trial.started_at);
+        run.environment = environment.clone();
+    }
+    trial
 }
 
 fn judged(mut trial: Trial) -> Trial {

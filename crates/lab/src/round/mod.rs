@@ -14,7 +14,7 @@ pub use outlook::Outlook;
 use crate::generator::Generator;
 use crate::{Cores, LabError, Made, Manifest, PlannedLaunch, Starter, Workload, Workshop};
 use keeper::{Pass, Tally};
-use paceline_record::{Fault, Server, Stage, Trial};
+use paceline_record::{Environment, Fault, Server, Stage, Trial};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub struct Bench<'a> {
     pub cores: &'a Cores,
     /// Every workload of the plan, whole.
     pub workloads: &'a [Arc<Workload>],
+    /// The machine, for runs of generators that do not look at it.
+    pub environment: &'a Environment,
     /// A folder for what passes between generator and lab; what is in it afterwards is nothing.
     pub scratch: PathBuf,
     /// The wall clock in RFC 3339.

@@ -106,6 +106,7 @@ impl Carried<'_> {
             let generator = self.bench.generator;
             let seed = self.sitting.seed;
             let trial = trial::measure(begun, cell, seed, &mut launch, &validated, generator, &following)
+                .map(|trial| trial::with_environment(trial, self.bench.environment))
                 .ok_or(LabError::Interrupted)?;
             self.keep(&trial)?;
         }

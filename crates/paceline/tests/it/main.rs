@@ -1,3 +1,7 @@
 //! The binary seen from outside, and the style of the whole project.
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test, in a test's own functions too")]
+
+mod lab;
 mod style;
+mod workshop;

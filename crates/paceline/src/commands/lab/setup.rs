@@ -1,9 +1,9 @@
 //! `paceline lab setup`: says what it will install and fetch, then does it.
 
-use super::{Chosen, for_each, workshop};
+use super::{Chosen, for_each, warn, workshop};
 use crate::exit::Status;
 use crate::places::complain;
-use paceline_lab::{Catalogue, Made, SetupPlan};
+use paceline_lab::{Catalogue, LabError, Made, SetupPlan, Workshop};
 use std::io::Write as _;
 
 /// Flags of `paceline lab setup`.
@@ -33,16 +33,31 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     if arguments.dry_run {
         return Ok(Status::Done);
     }
-    if let Made::Now(took) = workshop.install_packages(&plan).map_err(complain)? {
-        writeln!(std::io::stdout(), "packages: installed in {:.1} s", took.as_secs_f64())?;
-    }
+    let installed = install(&workshop, &plan)?;
     let failed = for_each(&servers, |server| {
         Ok(match workshop.set_up(server, arguments.again)? {
             Made::Already => "set up".into(),
             Made::Now(took) => format!("set up in {:.1} s", took.as_secs_f64()),
         })
     })?;
-    Ok(if failed + broken > 0 { Status::Environment } else { Status::Done })
+    Ok(if failed + broken > 0 || !installed { Status::Environment } else { Status::Done })
+}
+
+/// Whether every package is there now. Where this is not root the command to run is told, and what needs no package
+/// goes on.
+fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<bool> {
+    match workshop.install_packages(plan) {
+        Ok(Made::Already) => Ok(true),
+        Ok(Made::Now(took)) => {
+            writeln!(std::io::stdout(), "packages: installed in {:.1} s", took.as_secs_f64())?;
+            Ok(true)
+        }
+        Err(missing @ LabError::PackagesMissing { .. }) => {
+            warn(&missing.to_string());
+            Ok(false)
+        }
+        Err(error) => Err(complain(error)),
+    }
 }
 
 /// What will be done, and about how much it downloads.

@@ -87,6 +87,7 @@ fn sit(
         generator: &*generator,
         cores: &cores,
         workloads: &opened.workloads,
+        environment: &opened.round.environment,
         scratch: state.join("scratch"),
         now: moment::now_rfc3339,
         new_id: moment::new_id,

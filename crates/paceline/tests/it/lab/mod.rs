@@ -1,0 +1,10 @@
+//! The lab with real processes: launches, rounds, and that nothing survives either.
+//!
+//! Here and not in the lab's own crate, because the shepherd is this binary. Servers are small scripts in a tree of
+//! the test's own.
+
+mod launches;
+mod rounds;
+mod survivors;
+mod tree;
+mod witness;

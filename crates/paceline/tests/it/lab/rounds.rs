@@ -1,0 +1,142 @@
+//! Rounds with real servers, our own generator and scripted ones.
+
+use super::survivors::kill;
+use super::tree::{GOOD, Tree};
+use super::witness::Witness;
+use paceline_record::{Stage, Trial};
+use std::collections::BTreeSet;
+use std::process::Stdio;
+
+/// A round of windows so short that nothing is measured but the lab itself.
+const SHORT: [&str; 9] =
+    ["round", "--servers", "python-*", "--duration", "200ms", "--warmup", "50ms", "--connections", "4"];
+
+/// As many trials as planned, each once.
+fn assert_each_once(trials: &[Trial], planned: u32) {
+    let keys: BTreeSet<_> = trials.iter().map(|trial| (trial.server.id.clone(), trial.repeat)).collect();
+    assert_eq!((keys.len(), trials.len()), (planned as usize, planned as usize));
+}
+
+#[test]
+fn a_round_measures_keeps_and_reports() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let ran = tree.run(&[&SHORT[..], &["--repeats", "2"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("python-good") && ran.stdout.contains("results.sqlite as round"), "{ran:?}");
+    let (round, trials) = tree.kept();
+    assert!(round.finished_at.is_some());
+    assert_each_once(&trials, 2);
+    for trial in &trials {
+        let (run, usage, startup) = (&trial.run, &trial.usage, &trial.startup);
+        let (run, usage, startup) =
+            (run.as_ref().unwrap(), usage.as_ref().unwrap(), startup.as_ref().unwrap());
+        assert_eq!(run.total.counts.not_ok(), 0, "{:?}", run.total.counts);
+        assert_eq!(run.expectations.body_bytes, Some(12));
+        assert!(usage.cpu_s > 0.0 && usage.cpu_ns_per_request > 0.0 && usage.rss_bytes_peak > 0);
+        assert!(startup.listening_ns > 0 && startup.listening_ns <= startup.first_answer_ns);
+        let phases: BTreeSet<_> = trial.samples.iter().map(|sample| sample.phase).collect();
+        assert_eq!(phases.len(), 5, "a sample at each phase's beginning: {phases:?}");
+        assert!(trial.samples.is_sorted_by_key(|sample| sample.at_ns));
+        assert!(trial.samples.is_sorted_by(|a, b| a.cpu_s <= b.cpu_s));
+        // What was sampled is the window, give or take how late a busy machine wakes the sampler.
+        assert!(usage.over_s > 0.0 && usage.over_s < run.window_s * 50.0, "{} s", usage.over_s);
+        assert_eq!(
+            trial.cores.len(),
+            trial.cores.iter().map(|core| core.core).collect::<BTreeSet<_>>().len()
+        );
+    }
+    assert_ne!(trials[0].launch, trials[1].launch);
+}
+
+#[test]
+fn a_failure_is_a_record_and_the_round_goes_on() {
+    let dying = "import sys\nprint('cannot find x')\nsys.exit(7)\n";
+    let tree = Tree::new().with_server("python-good", GOOD, 60).with_server("python-dying", dying, 60);
+    let ran = tree.run(&[&SHORT[..], &["--repeats", "1"]].concat());
+    assert_eq!(ran.code, Some(1), "a planned cell has no usable trial: {ran:?}");
+    assert!(ran.stderr.contains("python-dying single hello closed-4"), "{ran:?}");
+    let (round, trials) = tree.kept();
+    assert!(round.finished_at.is_some());
+    assert_each_once(&trials, 2);
+    let dying = trials.iter().find(|trial| trial.server.id == "python-dying").unwrap();
+    let fault = dying.error.as_ref().unwrap();
+    assert_eq!((fault.stage, fault.transient), (Stage::Start, false));
+    assert!(fault.message.contains("exit status 7"), "{fault:?}");
+    assert_eq!(dying.log_tail, "cannot find x");
+    assert!(trials.iter().any(|trial| trial.server.id == "python-good" && trial.error.is_none()));
+}
+
+#[test]
+fn a_server_that_dies_under_load_is_told_from_one_that_is_slow() {
+    // It answers validation, then dies with many connections.
+    let mortal = GOOD.replace(
+        "    def do_GET(self):\n",
+        "    def do_GET(self):\n        import threading\n        threading.active_count() > 16 and os._exit(9)\n",
+    );
+    let tree = Tree::new().with_server("python-mortal", &mortal, 60);
+    let ran = tree.run(&[&SHORT[..7], &["--connections", "32", "--repeats", "1"]].concat());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let (_, trials) = tree.kept();
+    let fault = trials[0].error.as_ref().unwrap();
+    assert_eq!(fault.stage, Stage::Load, "{fault:?}");
+    assert!(fault.message.contains("exit status 9 under load"), "{fault:?}");
+    assert!(trials[0].verdicts.iter().any(|verdict| verdict.name == "server_died"));
+}
+
+#[test]
+fn a_generator_that_fails_says_why() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let broken = tree.script("broken", "#!/bin/sh\necho 'no such flag: --events' >&2\nexit 2\n");
+    let ran = tree.run(&[&SHORT[..], &["--repeats", "1", "--generator", broken.to_str().unwrap()]].concat());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let (_, trials) = tree.kept();
+    let fault = trials[0].error.as_ref().unwrap();
+    assert_eq!(fault.stage, Stage::Generate);
+    assert_eq!(fault.message, "the generator ended with exit status 2: no such flag: --events");
+}
+
+#[test]
+fn an_interrupted_round_leaves_no_process_and_is_carried_on() {
+    for signal in [libc::SIGKILL, libc::SIGINT] {
+        let held = GOOD.replace(
+            "Server((",
+            "witness = os.environ.get('WITNESS')\nif witness:\n    os.write(os.open(witness, os.O_WRONLY), b'x')\nServer((",
+        );
+        let tree = Tree::new().with_server("python-good", &held, 60);
+        let mut servers = Witness::new(&tree.path("servers-witness"));
+        let mut generators = Witness::new(&tree.path("generators-witness"));
+        // A generator that never ends and holds a witness of its own.
+        let endless = "#!/bin/sh\nexec 9>\"$GENERATORS\"\nprintf x >&9\nexec sleep 100\n";
+        let endless = tree.script("endless", endless);
+        let flags = [&SHORT[..], &["--repeats", "2", "--generator", endless.to_str().unwrap()]].concat();
+        let mut command = tree.paceline(&flags);
+        command
+            .env("WITNESS", tree.path("servers-witness"))
+            .env("GENERATORS", tree.path("generators-witness"));
+        let mut lab = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        servers.wait_signatures(1);
+        generators.wait_signatures(1);
+        kill(&lab, signal);
+        servers.wait_end();
+        generators.wait_end();
+        let expected = (signal == libc::SIGINT).then_some(130);
+        assert_eq!(lab.wait().unwrap().code(), expected);
+        let (round, trials) = tree.kept();
+        assert_eq!((round.finished_at, trials.len()), (None, 0));
+
+        let ran = tree.run(&["round", "--resume"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let (resumed, trials) = tree.kept();
+        assert_eq!((resumed.id, resumed.sittings.len()), (round.id, 2));
+        assert_each_once(&trials, 2);
+        assert!(trials.iter().all(|trial| trial.error.is_none()), "{trials:?}");
+    }
+}
+
+#[test]
+fn there_may_be_nothing_to_resume() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let ran = tree.run(&["round", "--resume"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("no unfinished round in "), "{ran:?}");
+}

@@ -1,0 +1,74 @@
+//! No process survives the lab, whatever ends the lab: Ctrl-C, SIGTERM and SIGKILL, with and without a PID namespace.
+
+use super::tree::{GOOD, Tree};
+use super::witness::Witness;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStdout, Stdio};
+
+/// The server and its four descendants.
+const PROCESSES: usize = 5;
+
+fn nasty() -> (Tree, Witness) {
+    let tree = Tree::new().with_server("python-nasty", include_str!("nasty.py"), 60);
+    fs::write(tree.path("servers/python-nasty/good.py"), GOOD).unwrap();
+    let witness = Witness::new(&tree.path("witness"));
+    (tree, witness)
+}
+
+/// Ends `lab serve` by a signal once the server answers; gives its exit status.
+fn end_by(signal: i32, flags: &[&str]) -> Option<i32> {
+    let (tree, mut witness) = nasty();
+    let (mut lab, _stdout) = serve(&tree, flags);
+    witness.wait_signatures(PROCESSES);
+    kill(&lab, signal);
+    witness.wait_end();
+    lab.wait().unwrap().code()
+}
+
+/// Once it serves. What it prints on is kept open: it would end when nobody reads.
+fn serve(tree: &Tree, flags: &[&str]) -> (Child, BufReader<ChildStdout>) {
+    let mut command = tree.paceline(&["lab", "serve", "python-nasty"]);
+    command.args(flags).env("WITNESS", tree.path("witness"));
+    let mut lab = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut url = String::new();
+    let mut stdout = BufReader::new(lab.stdout.take().unwrap());
+    stdout.read_line(&mut url).unwrap();
+    assert!(url.starts_with("http://127.0.0.1:"), "{url:?}");
+    (lab, stdout)
+}
+
+pub fn kill(child: &Child, signal: i32) {
+    // SAFETY: takes integers; the child has not been waited for, so that the number is still its own.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+}
+
+#[test]
+fn ctrl_c_leaves_no_process() {
+    assert_eq!(end_by(libc::SIGINT, &[]), Some(130));
+}
+
+#[test]
+fn ctrl_c_leaves_no_process_without_a_namespace() {
+    assert_eq!(end_by(libc::SIGINT, &["--no-namespace"]), Some(130));
+}
+
+#[test]
+fn sigterm_leaves_no_process() {
+    assert_eq!(end_by(libc::SIGTERM, &[]), Some(130));
+}
+
+#[test]
+fn sigterm_leaves_no_process_without_a_namespace() {
+    assert_eq!(end_by(libc::SIGTERM, &["--no-namespace"]), Some(130));
+}
+
+#[test]
+fn sigkill_leaves_no_process() {
+    assert_eq!(end_by(libc::SIGKILL, &[]), None);
+}
+
+#[test]
+fn sigkill_leaves_no_process_without_a_namespace() {
+    assert_eq!(end_by(libc::SIGKILL, &["--no-namespace"]), None);
+}

@@ -1,0 +1,106 @@
+//! A tree of servers, workloads and plans in a temporary folder, and the binary to use it with.
+
+use paceline_record::{Round, Trial};
+use paceline_store::Store;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A server in Python that answers `hello`, as the lab wants it.
+pub const GOOD: &str = include_str!("good.py");
+
+const HELLO: &str = r#"about = "Twelve bytes."
+[[case]]
+path = "/hello"
+[case.expect]
+status = 200
+content_type = "text/plain"
+body = "Hello World\n"
+[[refuse]]
+path = "/no-such-path"
+status = "404"
+"#;
+
+/// A tree of the test's own; it goes when dropped.
+pub struct Tree {
+    folder: tempfile::TempDir,
+}
+
+impl Tree {
+    /// With the workload `hello` and no server.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("servers")).unwrap();
+        fs::create_dir_all(folder.path().join("workloads")).unwrap();
+        fs::write(folder.path().join("workloads/hello.toml"), HELLO).unwrap();
+        Self { folder }
+    }
+
+    /// Adds a server that runs `script` with python3.
+    pub fn with_server(self, id: &str, script: &str, start_timeout_s: u32) -> Self {
+        let folder = self.path(&format!("servers/{id}"));
+        fs::create_dir_all(&folder).unwrap();
+        let manifest = format!(
+            "name = \"{id}\"\nlanguage = \"Python\"\nframework = \"none\"\nengine = \"none\"\nkind = \"platform\"\n\
+             tags = [\"idiomatic\"]\nworkloads = [\"hello\"]\nneeds = [\"python3\"]\nversion = \"echo 1\"\n\
+             [run]\ncommand = \"exec python3 server.py\"\nstart_timeout_s = {start_timeout_s}\n[forms.single]\n"
+        );
+        fs::write(folder.join("server.toml"), manifest).unwrap();
+        fs::write(folder.join("server.py"), script).unwrap();
+        self
+    }
+
+    /// A path in the tree.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `paceline`, with this tree's places.
+    pub fn paceline(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
+        command.args(arguments).current_dir(self.folder.path());
+        command.env("PACELINE_HOME", self.path("state")).env_remove("PACELINE_STORE");
+        command
+    }
+
+    /// Runs `paceline` to its end.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(self.paceline(arguments).output().unwrap())
+    }
+
+    /// The newest round and its trials.
+    pub fn kept(&self) -> (Round, Vec<Trial>) {
+        let store = Store::open_existing(&self.path("state/results.sqlite")).unwrap();
+        let round = store.newest().unwrap().unwrap();
+        let trials = store.trials(&round.id).unwrap();
+        (round, trials)
+    }
+
+    /// Writes a script that can be run.
+    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        set_executable(&path);
+        path
+    }
+}
+
+fn set_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What a command left.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    fn of(output: Output) -> Self {
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+}
