@@ -70,6 +70,34 @@ pub fn empty_name(file: &File) -> Vec<Violation> {
     empty.map(|name| file.at(1, &format!("\"{name}\" could be anything"))).collect()
 }
 
+/// Links of a document to files that are not there.
+pub fn broken_links(file: &File) -> Vec<Violation> {
+    if !file.path.ends_with(".md") {
+        return Vec::new();
+    }
+    let folder = root().join(&file.path).parent().map(Path::to_path_buf).unwrap_or_default();
+    let leads_nowhere = |target: &&str| !target.contains("://") && !folder.join(target).exists();
+    let lines = file.text.lines().enumerate();
+    let broken = lines.flat_map(|(index, line)| {
+        links(line).filter(leads_nowhere).map(move |target| file.at(index + 1, &format!("no file {target}")))
+    });
+    broken.collect()
+}
+
+/// The targets of the Markdown links of a line, without their anchors; those within the document are left out.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets.filter_map(|target| target.split('#').next()).filter(|target| !target.is_empty())
+}
+
+#[test]
+fn links_are_found() {
+    let line = "a [b](docs/c.md#d) and [e](#f), [g](https://github.com/h)";
+    assert_eq!(links(line).collect::<Vec<_>>(), ["docs/c.md", "https://github.com/h"]);
+    let file = File { path: "README.md".into(), text: "[a](README.md)\n[b](no-such-file.md)".into() };
+    assert_eq!(broken_links(&file), ["README.md:2: no file no-such-file.md"]);
+}
+
 #[test]
 fn an_empty_name_is_found_anywhere_in_a_path() {
     let named = |path: &str| empty_name(&File { path: path.into(), text: String::new() }).len();

@@ -58,6 +58,11 @@ fn no_file_is_named_after_nothing() {
 }
 
 #[test]
+fn links_of_documents_lead_somewhere() {
+    none("a document links to files that exist", over_all(files::broken_links));
+}
+
+#[test]
 fn nothing_is_left_to_be_done() {
     none("what is to be done is an issue, not a comment", over_all(words::left_to_do));
 }
