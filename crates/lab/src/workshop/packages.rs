@@ -1,9 +1,9 @@
 //! Debian packages: what installing some would download, and installing them. Only as root, and only by apt-get.
 
-use super::Workshop;
 use super::command::{self, Step};
-use crate::LabError;
-use std::path::Path;
+use super::{Workshop, tools};
+use crate::{LabError, Manifest};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -44,6 +44,32 @@ pub(super) fn absent(packages: &[String]) -> Vec<String> {
         status.is_ok_and(|status| status.stdout != b"installed")
     };
     packages.iter().filter(is_absent).cloned().collect()
+}
+
+/// The packages that `server` is short of, by its manifest. Where a need is missing, all of them: apt-get passes over
+/// what is installed. Where every need came by a package, those that are not installed: what they bring may not be
+/// among the needs. Where one came otherwise, none: who brings a toolchain of their own wants no second one.
+pub(super) fn short_of(server: &Manifest) -> Vec<String> {
+    let found: Vec<Option<PathBuf>> = server.needs.iter().map(|need| tools::find(need)).collect();
+    if found.iter().any(Option::is_none) {
+        return server.packages.clone();
+    }
+    let absent = absent(&server.packages);
+    if absent.is_empty() || found.into_iter().flatten().all(|file| came_by_package(&file)) {
+        return absent;
+    }
+    Vec::new()
+}
+
+/// Whether dpkg knows the file behind `path`, also under the name it had before `/bin` became `/usr/bin`.
+fn came_by_package(path: &Path) -> bool {
+    let Ok(file) = path.canonicalize() else { return false };
+    let before_merge = file.strip_prefix("/usr").map(|rest| Path::new("/").join(rest));
+    let known = |file: &Path| {
+        let search = Command::new("dpkg-query").arg("--search").arg(file).stdin(Stdio::null()).output();
+        search.is_ok_and(|search| search.status.success())
+    };
+    known(&file) || before_merge.is_ok_and(|file| known(&file))
 }
 
 impl Workshop {

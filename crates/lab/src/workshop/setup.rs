@@ -47,9 +47,7 @@ impl Workshop {
         let mut plan = SetupPlan { packages: Vec::new(), package_bytes: None, servers: Vec::new() };
         for server in servers {
             let state = self.state(server)?;
-            if let State::Lacking(_) = state {
-                plan.packages.extend(server.packages.iter().cloned());
-            }
+            plan.packages.extend(packages::short_of(server));
             let current =
                 || Ok::<_, LabError>(self.stamp(server, "setup") == Some(self.fingerprints(server)?.setup));
             if let Some(setup) = &server.setup

@@ -29,7 +29,7 @@ impl Toolbox {
         needs.iter().filter(|need| find(need).is_none()).cloned().collect()
     }
 
-    /// What `need` says of its version; for a file, and for a program that does not say, which file it is.
+    /// What `need` says of its version; where it does not say, which file it is.
     pub(super) fn version(&self, need: &str) -> String {
         let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
         versions.entry(need.to_owned()).or_insert_with(|| version_of(need)).clone()
@@ -42,7 +42,7 @@ impl Toolbox {
 }
 
 /// Where `need` is.
-fn find(need: &str) -> Option<PathBuf> {
+pub(super) fn find(need: &str) -> Option<PathBuf> {
     if need.contains('/') {
         return glob::glob(need).ok()?.flatten().next();
     }
@@ -105,13 +105,22 @@ mod tests {
     #[test]
     fn a_need_is_a_program_or_a_file() {
         let folder = tempfile::tempdir().unwrap();
-        let header = folder.path().join("uv.h");
-        std::fs::write(&header, "").unwrap();
+        std::fs::write(folder.path().join("uv.h"), "").unwrap();
         let pattern = format!("{}/*.h", folder.path().display());
         let absent = format!("{}/*.hpp", folder.path().display());
         let needs = ["sh".to_owned(), pattern.clone(), absent.clone(), "no-such-program-here".into()];
         assert_eq!(Toolbox::default().missing(&needs), [absent, "no-such-program-here".into()]);
         assert!(Toolbox::default().version(&pattern).contains("uv.h"));
+    }
+
+    #[test]
+    fn a_tool_that_tells_no_version_is_known_by_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let tool = folder.path().join("tool");
+        std::fs::write(&tool, "one").unwrap();
+        let before = identity(&tool);
+        std::fs::write(&tool, "longer").unwrap();
+        assert!(before.contains("tool") && before != identity(&tool), "{before}");
     }
 
     #[test]

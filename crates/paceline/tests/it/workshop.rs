@@ -1,0 +1,143 @@
+//! `lab list`, `lab setup` and `lab build` from outside: what they say, how they end, and what Ctrl-C leaves.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Long enough for a machine that does ten other things; what waits here ends by itself much earlier.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A tree of one server, `sh-one`.
+struct Tree(tempfile::TempDir);
+
+impl Tree {
+    /// `steps` are the manifest's `[setup]` and `[build]`.
+    fn new(steps: &str) -> Self {
+        let tree = Self(tempfile::tempdir().unwrap());
+        tree.write(
+            "workloads/hello.toml",
+            "about = 'x'\n[[case]]\npath = '/hello'\n[case.expect]\nstatus = 200\nbody = 'x'\n",
+        );
+        let manifest = "name = 'One'\nlanguage = 'Shell'\nframework = 'none'\nengine = 'none'\nkind = 'micro'\n\
+                        tags = ['tuned']\nworkloads = ['hello']\nneeds = ['sh']\nversion = 'echo one 1.0'\n";
+        let rest = "[run]\ncommand = 'true'\n[forms.single]\n";
+        tree.write("servers/sh-one/server.toml", &format!("{manifest}{steps}\n{rest}"));
+        tree
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn paceline(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
+        command.arg("lab").args(arguments).current_dir(self.0.path()).env_remove("PACELINE_HOME");
+        command
+    }
+
+    /// Standard output, standard error and exit status.
+    fn run(&self, arguments: &[&str]) -> (String, String, i32) {
+        let Output { stdout, stderr, status } = self.paceline(arguments).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(stdout), text(stderr), status.code().unwrap())
+    }
+}
+
+const BUILD: &str = "[build]\ncommand = 'touch $PACELINE_BUILD/made'";
+
+#[test]
+fn a_server_is_listed_through_its_life() {
+    let tree = Tree::new(&format!("[setup]\ncommand = 'true'\ndownload_mb = 0.5\n{BUILD}"));
+    let state = || tree.run(&["list"]).0.lines().nth(1).unwrap().rsplit("  ").next().unwrap().to_owned();
+    assert_eq!(state(), "not set up");
+    let (stdout, stderr, code) = tree.run(&["build", "sh-one"]);
+    assert_eq!((stdout.as_str(), code), ("", 3));
+    assert_eq!(
+        stderr,
+        "sh-one is not set up: its private environment was never fetched\n  hint: paceline lab setup sh-one\n"
+    );
+    let (stdout, _, code) = tree.run(&["setup", "--all"]);
+    assert!(stdout.starts_with("sh-one, about 1 MB: true\nsh-one: set up in ") && code == 0, "{stdout}");
+    assert_eq!(tree.run(&["setup", "--all"]).0, "nothing to install or fetch\nsh-one: set up\n");
+    assert_eq!(state(), "not built");
+    assert!(tree.run(&["build", "sh-*"]).0.ends_with(" s (one 1.0)\n"));
+    assert_eq!(state(), "ready");
+    assert_eq!(tree.run(&["build", "--all"]).0, "sh-one: up to date (one 1.0)\n");
+    tree.write("servers/sh-one/source.txt", "changed");
+    assert_eq!(state(), "stale");
+}
+
+#[test]
+fn a_broken_manifest_is_listed_with_its_error_and_hides_no_other() {
+    let tree = Tree::new(BUILD);
+    tree.write("servers/sh-two/server.toml", "name = 'Two'\nlangauge = 'Shell'\n");
+    let (stdout, _, code) = tree.run(&["list"]);
+    assert!(stdout.contains("\nsh-one  Shell") && code == 0, "{stdout}");
+    assert!(
+        stdout.contains("sh-two/server.toml:2: unknown key `langauge`; the nearest right one is `language`")
+    );
+    let json: serde_json::Value = serde_json::from_str(&tree.run(&["list", "--format", "json"]).0).unwrap();
+    assert_eq!(
+        (&json["servers"][0]["server"], &json["broken_servers"][0]["name"]),
+        (&"sh-one".into(), &"sh-two".into())
+    );
+    let (stdout, stderr, code) = tree.run(&["build", "--all"]);
+    assert!(stdout.starts_with("sh-one: built") && stderr.starts_with("sh-two is left out: ") && code == 3);
+}
+
+#[test]
+fn a_wrong_name_is_told_with_the_nearest() {
+    let (_, stderr, code) = Tree::new(BUILD).run(&["build", "sh-oen"]);
+    assert!(
+        stderr.starts_with("paceline: there is no server `sh-oen`; the nearest is `sh-one`\n"),
+        "{stderr}"
+    );
+    assert_eq!(code, 2);
+}
+
+#[test]
+fn a_failed_build_shows_its_command_and_the_end_of_its_log() {
+    let (_, stderr, code) = Tree::new("[build]\ncommand = 'echo no uv.h; exit 4'").run(&["build", "--all"]);
+    assert!(
+        stderr
+            .starts_with("sh-one: build ended with exit status 4\n  command: echo no uv.h; exit 4\n  log: ")
+    );
+    assert!(stderr.contains("\n  | no uv.h\n") && code == 3, "{stderr}");
+}
+
+#[test]
+fn ctrl_c_ends_a_build_with_all_its_processes() {
+    let tree = Tree::new(
+        "[build]\ncommand = 'setsid sleep 600 & echo $! > $PACELINE_BUILD/new; mv $PACELINE_BUILD/new $PACELINE_BUILD/begun; wait'",
+    );
+    let building =
+        tree.paceline(&["build", "--all"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let stray = wait_for(&tree.path(".paceline/build/sh-one/begun"));
+    // SAFETY: takes integers; the child has not been waited for, so that the number is still its own.
+    assert_eq!(unsafe { libc::kill(building.id().cast_signed(), libc::SIGINT) }, 0);
+    let output = building.wait_with_output().unwrap();
+    assert_eq!(
+        (String::from_utf8_lossy(&output.stderr).as_ref(), output.status.code()),
+        ("paceline: interrupted\n", Some(130))
+    );
+    assert!(!Path::new(&format!("/proc/{}", stray.trim())).exists(), "process {stray} is left");
+    assert!(!tree.path(".paceline/build/sh-one/.paceline/build.stamp").exists());
+}
+
+/// What the file holds once it is there.
+fn wait_for(path: &Path) -> String {
+    let begun = Instant::now();
+    loop {
+        match std::fs::read_to_string(path) {
+            Ok(text) => return text,
+            Err(error) => assert!(begun.elapsed() < LIMIT, "{}: {error}", path.display()),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
