@@ -10,7 +10,7 @@ use paceline_record::{
 };
 use sha2::{Digest as _, Sha256};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a record says of a trial beside what happened in it.
 #[derive(Clone, Copy, Debug)]
@@ -115,22 +115,27 @@ fn job(
         .bodies
         .get(&cell.case.address)
         .ok_or_else(|| fault(format!("no validated body of {}", cell.case.address)))?;
-    write_body(&following.folder.join("body"), body).map_err(fault)?;
+    let body = keep_body(following.bodies, body).map_err(fault)?;
     Ok(Job {
         url: format!("http://{}{}", launch.address, cell.case.path),
         method: cell.case.method.clone(),
         load: trial.load.clone(),
         threads: (following.cores.len() as u32).clamp(1, trial.load.connections.max(1)),
         status: cell.case.expect.status,
-        body: following.folder.join("body"),
+        body,
         seed: seed_of(seed, &cell.key(), trial.repeat),
         record: following.folder.join("run.json"),
         events: -1,
     })
 }
 
-fn write_body(path: &Path, body: &[u8]) -> Result<(), String> {
-    fs::write(path, body).map_err(|error| format!("cannot write {}: {error}", path.display()))
+/// Writes a body to a file named by its digest, so that equal ones are one file.
+fn keep_body(folder: &Path, body: &[u8]) -> Result<PathBuf, String> {
+    let digest: String = Sha256::digest(body).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let path = folder.join(digest);
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, body));
+    written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    Ok(path)
 }
 
 /// A seed of the trial's own, from the round's: the same plan draws the same arrivals again.

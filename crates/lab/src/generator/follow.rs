@@ -38,6 +38,8 @@ pub struct Following<'a> {
     pub cores: &'a [u32],
     /// A folder of this run's own, for what passes between the generator and the lab.
     pub folder: &'a Path,
+    /// A folder for the bodies to expect, which stay: so that the run can be repeated by hand.
+    pub bodies: &'a Path,
     /// Ctrl-C.
     pub interrupt: Interrupt,
 }

@@ -35,6 +35,8 @@ pub struct Bench<'a> {
     pub environment: &'a Environment,
     /// A folder for what passes between generator and lab; what is in it afterwards is nothing.
     pub scratch: PathBuf,
+    /// A folder for the bodies that generators are to expect; they stay.
+    pub bodies: PathBuf,
     /// The wall clock in RFC 3339.
     pub now: fn() -> String,
     /// A new id.

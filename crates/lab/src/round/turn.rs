@@ -94,8 +94,13 @@ impl Carried<'_> {
             validate(launch.address, &workloads, turn.planned.server.traits, interrupt)
                 .map_err(|_| LabError::Interrupted)?;
         let starter = self.bench.starter;
-        let following =
-            Following { shepherd: &starter.shepherd, cores: &turn.pinning.generator, folder, interrupt };
+        let following = Following {
+            shepherd: &starter.shepherd,
+            cores: &turn.pinning.generator,
+            folder,
+            bodies: &self.bench.bodies,
+            interrupt,
+        };
         for (index, cell) in turn.planned.cells.iter().enumerate() {
             if launch.ended().is_some() {
                 return self.died(turn, index, &mut launch);

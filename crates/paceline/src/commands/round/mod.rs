@@ -25,6 +25,7 @@ use paceline_report::{Format, Options, Report};
 use paceline_store::Store;
 use progress::Progress;
 use std::io::Write as _;
+use std::path::Path;
 
 /// Carries a round out, or on.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
@@ -35,8 +36,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let mut progress = Progress::new(carrying.quiet);
     opened.notes.iter().for_each(|note| progress.note(note));
     progress.begin(&opened.round, opened.is_resumed);
+    let scratch = catalogue.places.state_dir.join("scratch");
     let outcome = sit(&opened, &carrying, &catalogue, &store, &mut progress);
     progress.end();
+    sweep(&scratch, &opened.round);
     let summary = match outcome {
         Ok(summary) => summary,
         Err(Stopped::Interrupted) => return Err(interrupted(&opened.round.id)),
@@ -88,7 +91,8 @@ fn sit(
         cores: &cores,
         workloads: &opened.workloads,
         environment: &opened.round.environment,
-        scratch: state.join("scratch"),
+        scratch: state.join("scratch").join(&opened.sitting),
+        bodies: state.join("bodies"),
         now: moment::now_rfc3339,
         new_id: moment::new_id,
     };
@@ -96,6 +100,14 @@ fn sit(
     let mut keeper = StoreKeeper::new(store, &opened.round.id);
     let launches: &[PlannedLaunch] = &opened.launches;
     Ok(carry_out(&bench, sitting, launches, &mut keeper, &mut |event| progress.hear(event))?)
+}
+
+/// Removes what passed between generator and lab, in this sitting and in earlier ones that were killed.
+fn sweep(scratch: &Path, round: &Round) {
+    for sitting in &round.sittings {
+        // Most were swept before.
+        let _ = std::fs::remove_dir_all(scratch.join(&sitting.id));
+    }
 }
 
 fn interrupted(round: &str) -> anyhow::Error {

@@ -75,7 +75,7 @@ fn new_round(plan: &Plan) -> anyhow::Result<Round> {
 /// The round to carry on: by the beginning of its id, else the newest unfinished one, of the plan if one is named.
 fn unfinished(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> anyhow::Result<Round> {
     if !id.is_empty() {
-        return Ok(store.find_round(id).map_err(kept::complain)?);
+        return store.find_round(id).map_err(kept::complain);
     }
     let Some(plan) = plan else {
         return store
