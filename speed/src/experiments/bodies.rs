@@ -1,0 +1,52 @@
+//! Large bodies: how many bytes a second of CPU takes in, every one compared.
+
+use super::{Settings, contender, floor_closed, paceline_closed};
+use crate::plan::{Column, Comparison, FAILURES, Goal, Plan, RATE, RSS_MB, ServerSetting};
+use crate::tools::{Tool, wrk};
+
+const CONNECTIONS: u32 = 64;
+
+/// Bodies of complete responses alone: heads, and what the end of a run cut off, count for nobody.
+const GB_PER_CPU_S: Column = Column {
+    heading: "GB/CPU s",
+    of: |s| {
+        let cpu_s = s.user_s + s.system_s;
+        (cpu_s > 0.0).then_some(s.requests as f64 * s.extra.get("body_bytes")? / cpu_s / 1e9)
+    },
+    digits: 3,
+};
+
+/// 64 kB and 1 MB.
+pub fn plan(settings: &Settings) -> Plan {
+    let seconds = settings.seconds;
+    let sizes = [
+        (65_536, ["64 kB floor", "64 kB paceline", "64 kB wrk"]),
+        (1_048_576, ["1 MB floor", "1 MB paceline", "1 MB wrk"]),
+    ];
+    let mut contenders = Vec::new();
+    for (bytes, [floor, paceline, peer]) in sizes {
+        let server = ServerSetting::body(bytes);
+        contenders.extend([
+            contender(floor, Tool::FloorWhole, floor_closed(CONNECTIONS, "", seconds), &server),
+            contender(paceline, Tool::PacelineWhole, paceline_closed(CONNECTIONS, "", seconds), &server),
+            contender(peer, Tool::Wrk, wrk::closed(CONNECTIONS, seconds), &server),
+        ]);
+    }
+    let ratio = |of, to, goal| Comparison { of, to: Some(to), column: GB_PER_CPU_S, goal };
+    Plan {
+        name: "bodies",
+        title: format!("Bodies of 64 kB and 1 MB, closed loop, {CONNECTIONS} connections"),
+        about: "Bytes of whole bodies for each second of CPU time; more is better. Paceline compares every byte with what it \
+                should be; the floor and wrk throw them away.",
+        contenders,
+        rounds_most: None,
+        columns: vec![GB_PER_CPU_S, RATE, RSS_MB, FAILURES],
+        comparisons: sizes
+            .iter()
+            .flat_map(|(_, [floor, paceline, peer])| {
+                [ratio(paceline, peer, Some(Goal::AtLeast(1.0))), ratio(paceline, floor, None)]
+            })
+            .collect(),
+        derive: None,
+    }
+}

@@ -1,0 +1,68 @@
+use super::*;
+use crate::plan::{CPU_US, Goal, RATE};
+
+fn sample(contender: &str, round: u32, cpu_us: f64) -> Sample {
+    let (requests, wall_s) = (1_000_000, 4.0);
+    Sample { contender: contender.to_owned(), round, requests, wall_s, system_s: cpu_us, ..Sample::default() }
+}
+
+fn samples() -> Vec<Sample> {
+    [("a", 0, 3.0), ("b", 0, 6.0), ("a", 1, 4.0), ("b", 1, 5.0), ("a", 2, 9.0), ("b", 2, 9.0)]
+        .map(|(name, round, cpu_us)| sample(name, round, cpu_us))
+        .into()
+}
+
+fn against(goal: Option<Goal>) -> Comparison {
+    Comparison { of: "a", to: Some("b"), column: CPU_US, goal }
+}
+
+#[test]
+fn ratios_are_paired_before_their_median() {
+    // The ratio of the medians would be 4 / 6.
+    assert_eq!(by_round(&against(None), &samples()), [0.5, 0.8, 1.0]);
+    let text = comparisons(&[against(Some(Goal::AtMost(0.73)))], &samples());
+    assert!(
+        text.contains("| CPU us/request: a / b | 0.800 | 0.500 0.800 1.000 | at most 0.73 | **missed** |"),
+        "{text}"
+    );
+    let text = comparisons(&[against(Some(Goal::AtLeast(0.8)))], &samples());
+    assert!(text.contains("| at least 0.8 | met |"), "{text}");
+}
+
+#[test]
+fn a_failed_run_leaves_its_pair_out_and_is_said() {
+    let mut samples = samples();
+    samples[1].error = Some("it hung".to_owned());
+    assert_eq!(by_round(&against(None), &samples), [0.8, 1.0]);
+    let outcome = Outcome { samples, rounds: 3, left_out: vec!["siege: not installed".to_owned()] };
+    let text = notes(&outcome);
+    assert_eq!(text, "- Left out: siege: not installed.\n- b, in 1 of 3 rounds: failed: it hung.\n\n");
+    let none = comparisons(&[against(Some(Goal::AtMost(1.0)))], &[]);
+    assert!(none.contains("**not measured**"), "{none}");
+}
+
+#[test]
+fn cells_show_median_and_range() {
+    let samples = samples();
+    let of_a: Vec<&Sample> = samples.iter().filter(|sample| sample.contender == "a").collect();
+    assert_eq!(cell(&CPU_US, &of_a), "4.000 (3.000 to 9.000)");
+    assert_eq!(cell(&RATE, &of_a), "250,000");
+    assert_eq!(cell(&RATE, &[&Sample { error: Some(String::new()), ..Sample::default() }]), "failed");
+    assert_eq!(cell(&RATE, &[&Sample::default()]), "");
+}
+
+#[test]
+fn commas() {
+    for (plain, with) in [("7", "7"), ("1234", "1,234"), ("-123", "-123"), ("1234567.50", "1,234,567.50")] {
+        assert_eq!(with_commas(plain), with);
+    }
+}
+
+#[test]
+fn a_busy_machine_is_marked() {
+    let mut samples = samples();
+    assert!(!quietness(&samples).contains("not quiet"));
+    samples.iter_mut().for_each(|sample| sample.others_share = 0.4);
+    assert!(quietness(&samples).starts_with("Everything else on the machine used 40.0 % of a core"));
+    assert!(quietness(&samples).contains("not quiet"));
+}
