@@ -222,5 +222,4 @@ fn generator_line(contender: &Contender, workplace: &Workplace) -> String {
 }
 
 #[cfg(test)]
-#[path = "page/tests.rs"]
 mod tests;

@@ -1,3 +1,5 @@
+//! The page in pieces: paired ratios, ranges, failures and the mark of a busy machine.
+
 use super::*;
 use crate::plan::{CPU_US, Goal, RATE};
 
