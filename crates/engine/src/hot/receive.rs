@@ -151,6 +151,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             ending,
             status: connection.status,
             body_bytes: connection.body_bytes,
+            received_bytes,
             first_byte: connection.first_byte,
             kernel_received: self.kernel_received,
             completed: now,
@@ -164,7 +165,6 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         }
         let (keep_alive, free) = (connection.keep_alive, connection.is_free(free_below));
         self.last_progress = now;
-        self.recorder.moved(sent.intended, 0, received_bytes);
         self.recorder.answered(&answer);
         if !keep_alive {
             self.disconnect(slot, ClosedBy::Server, None, now);

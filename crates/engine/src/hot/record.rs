@@ -21,6 +21,8 @@ pub(super) struct Answer {
     pub status: u16,
     /// Body bytes.
     pub body_bytes: u64,
+    /// Bytes of it that have not been counted yet: all of a response that came in one piece.
+    pub received_bytes: u64,
     /// When its first byte was read.
     pub first_byte: Nanos,
     /// When the kernel received its last byte, where it was asked.
@@ -89,16 +91,17 @@ impl Recorder {
         self.timeline.as_ref().is_some_and(|timeline| timeline.in_window(at))
     }
 
-    /// A request was taken off the schedule and handed to a socket.
+    /// Requests were taken off the schedule and, at the same moment, handed to a socket: `bytes` of them so far.
     #[inline]
-    pub(super) fn sent(&mut self, sent: &Sent) {
+    pub(super) fn sent(&mut self, sent: &Sent, requests: u64, bytes: u64) {
         let in_window = self.in_window(sent.actual);
         let counts = &mut self.cohort(sent.intended).counts;
-        counts.scheduled += 1;
-        counts.sent_in_window += u64::from(in_window);
+        counts.scheduled += requests;
+        counts.sent_in_window += if in_window { requests } else { 0 };
+        counts.sent_bytes += bytes;
     }
 
-    /// Bytes left for a request, or came for it.
+    /// More bytes left for a request, or came for it before its answer was complete.
     #[inline]
     pub(super) fn moved(&mut self, intended: Nanos, sent_bytes: u64, received_bytes: u64) {
         let counts = &mut self.cohort(intended).counts;
@@ -116,6 +119,7 @@ impl Recorder {
         tally.counts.completed_in_window += u64::from(completed_in_window);
         tally.counts.count_status(answer.status);
         tally.counts.body_bytes += answer.body_bytes;
+        tally.counts.received_bytes += answer.received_bytes;
         end(tally, answer.ending, &answer.sent, answer.completed, open);
         if answer.ending == Ending::Ok {
             tally.counts.count_body(answer.body_bytes);

@@ -60,7 +60,6 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             let place = ring_place(connection.oldest, connection.outstanding, depth);
             self.in_flight[slot as usize * depth + place] = sent;
             connection.outstanding += 1;
-            self.recorder.sent(&sent);
         }
         connection.unsent_bytes = (started * length - taken) as u32;
         if !connection.deadline_set {
@@ -69,7 +68,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         }
         let free = connection.is_free(self.settings.free_below());
         self.outstanding += started as u64;
-        self.recorder.moved(sent.intended, taken as u64, 0);
+        self.recorder.sent(&sent, started as u64, taken as u64);
         self.schedule.take(started as u64);
         if free {
             self.stand_in_line(slot);

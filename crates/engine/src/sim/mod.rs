@@ -5,10 +5,12 @@
 //! kernel; a run is a function of its settings, its script and its seed.
 
 mod clock;
+mod echo;
 mod network;
 mod server;
 
 pub use clock::VirtualClock;
+pub use echo::Echo;
 pub use network::{Act, Connect, Network, Script};
 pub use server::{Freezing, Unruly, response};
 

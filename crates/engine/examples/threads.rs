@@ -1,0 +1,82 @@
+//! Do two generator threads do twice one thread's work? On the in-process transport, where no server and no kernel
+//! stands in the way: what is left is the engine.
+//!
+//! `cargo run --release -p paceline-engine --example threads` prints requests per second of one thread and of two,
+//! in turn, five times. Each thread has a core of its own as far as the machine has as many.
+
+use paceline_engine::hot::{Conductor, Recorder, Worker};
+use paceline_engine::kernel::KernelClock;
+use paceline_engine::sim::{Echo, response};
+use paceline_engine::{Bound, Clock as _, EngineError, Load, Nanos, NoObserver, Pace, Settings};
+use paceline_http::Method;
+use std::sync::Arc;
+use std::thread;
+
+/// The only ones in the world: nobody stops them, and they begin when they are ready.
+struct Alone;
+
+impl Conductor for Alone {
+    fn connected(&self, _had: u64) {}
+
+    fn epoch(&self) -> Option<Nanos> {
+        Some(KernelClock.now())
+    }
+
+    fn stop_at(&self) -> Nanos {
+        Nanos::NEVER
+    }
+
+    fn aborted(&self) -> bool {
+        false
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        address: ([127, 0, 0, 1], 9).into(),
+        request: Arc::from(&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..]),
+        method: Method::Other,
+        connections: 64,
+        depth: 1,
+        batch: false,
+        threads: 1,
+        load: Load::Closed,
+        bound: Bound::Duration(Nanos::from_secs(1)),
+        warmup: Nanos::from_millis(200),
+        drain: Nanos::from_secs(1),
+        timeout: Nanos::from_secs(1),
+        connect_limit: Nanos::from_secs(1),
+        pace: Pace::Spin,
+        sources: Arc::from([]),
+        own_descriptors: false,
+        kernel_timestamps: false,
+        expect_status: Some(200),
+        expect_body: Some(Arc::from(&b"Hello World\n"[..])),
+        seed: 1,
+    }
+}
+
+/// Requests per second of one worker.
+fn drive() -> Result<f64, EngineError> {
+    let settings = settings();
+    let mut recorder = Recorder::new();
+    let transport = Echo::new(settings.connections, settings.request.len(), response("Hello World\n"));
+    let mut worker = Worker::new(&settings, 0, KernelClock, transport, &mut recorder);
+    worker.run(&Alone, &NoObserver)?;
+    Ok(worker.into_outcome().total.counts.completed_in_window as f64)
+}
+
+#[expect(clippy::print_stdout, reason = "its result")]
+fn main() -> Result<(), EngineError> {
+    println!("requests/s, one thread and two, and what two do of twice one's work");
+    for _ in 0..5 {
+        let one = drive()?;
+        let both = thread::scope(|scope| {
+            let threads = [scope.spawn(drive), scope.spawn(drive)];
+            threads.map(|thread| thread.join().unwrap_or(Err(EngineError::WorkerDied)))
+        });
+        let two = both.into_iter().sum::<Result<f64, _>>()?;
+        println!("{one:>12.0} {two:>12.0} {:>8.2}", two / (2.0 * one));
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! A ceiling on the user instructions of a request, so that nobody makes the hot path heavier unnoticed.
+//!
+//! Instructions are counted by valgrind's callgrind: unlike times they are the same on a busy machine. Two runs that
+//! differ in their number of requests only are subtracted from each other, which leaves the requests.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+const PACELINE: &str = env!("CARGO_BIN_EXE_paceline");
+/// User instructions of one request, closed loop, checked and recorded, all that a run costs by the request included:
+/// 1,010 were counted in this profile when the ceiling was set. Raise it only for something that is worth it.
+const INSTRUCTIONS_MOST: u64 = 1_200;
+/// Of one request when 16 are pipelined, which share their system calls: 620 were counted.
+const PIPELINED_MOST: u64 = 750;
+
+/// The reference server, which ends with its standard input.
+struct Server(Child, u16);
+
+impl Server {
+    fn start() -> Self {
+        let arguments = ["reference-server", "--service", "immediate"];
+        let mut child = Command::new(PACELINE)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut port = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        Self(child, port.trim().parse().unwrap())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+fn instructions(server: &Server, requests: u64, more: &[&str]) -> u64 {
+    let url = format!("http://127.0.0.1:{}/", server.1);
+    let requests = requests.to_string();
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", PACELINE, "run", &url])
+        .args(["-c", "64", "-n", &requests, "--expect-body", "Hello World\n", "--timeout", "60s"])
+        .args(more)
+        .output()
+        .expect("valgrind counts the instructions: apt-get install valgrind");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    let line =
+        text.lines().find(|line| line.contains("Collected :")).expect("callgrind says what it collected");
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+fn per_request(more: &[&str]) -> u64 {
+    let server = Server::start();
+    let (few, many) = (4_000, 24_000);
+    (instructions(&server, many, more) - instructions(&server, few, more)) / (many - few)
+}
+
+#[test]
+fn a_request_costs_no_more_instructions_than_it_did() {
+    let count = per_request(&[]);
+    println!("{count} user instructions a request, ceiling {INSTRUCTIONS_MOST}");
+    assert!(count <= INSTRUCTIONS_MOST, "{count} user instructions a request, {INSTRUCTIONS_MOST} at most");
+}
+
+#[test]
+fn nor_does_a_pipelined_one() {
+    let count = per_request(&["--pipeline", "16"]);
+    println!("{count} user instructions a pipelined request, ceiling {PIPELINED_MOST}");
+    assert!(count <= PIPELINED_MOST, "{count} user instructions a request, {PIPELINED_MOST} at most");
+}
