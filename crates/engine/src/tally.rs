@@ -68,15 +68,42 @@ pub struct Counts {
     pub received_bytes: u64,
     /// Bytes of response bodies.
     pub body_bytes: u64,
-    /// Shortest and longest body of a valid response.
-    pub body_lengths: Option<(u64, u64)>,
+    /// Shortest and longest body of a valid response; see [`Counts::body_lengths`].
+    shortest_and_longest: Extremes,
     /// Requests in the histograms at the time waited so far, and the lowest of those times.
     pub censored: Option<(u64, Nanos)>,
     /// Requests whose times did not add up, or that were sent early: always 0.
     pub violations: u64,
 }
 
+/// The lowest and the highest of some numbers, kept without a branch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Extremes {
+    lowest: u64,
+    highest: u64,
+}
+
+impl Default for Extremes {
+    fn default() -> Self {
+        Self { lowest: u64::MAX, highest: 0 }
+    }
+}
+
+impl Extremes {
+    #[inline]
+    fn take_in(&mut self, lowest: u64, highest: u64) {
+        self.lowest = self.lowest.min(lowest);
+        self.highest = self.highest.max(highest);
+    }
+}
+
 impl Counts {
+    /// Shortest and longest body of a valid response, in bytes; none without one.
+    pub fn body_lengths(&self) -> Option<(u64, u64)> {
+        let Extremes { lowest, highest } = self.shortest_and_longest;
+        (lowest <= highest).then_some((lowest, highest))
+    }
+
     /// How many requests ended this way.
     pub fn ended(&self, ending: Ending) -> u64 {
         self.endings[ending as usize]
@@ -90,6 +117,13 @@ impl Counts {
     /// Counts one response's status.
     #[inline]
     pub(crate) fn count_status(&mut self, status: u16) {
+        // Nearly always there is one.
+        if let Some((first, count)) = self.status.first_mut()
+            && *first == status
+        {
+            *count += 1;
+            return;
+        }
         match self.status.iter_mut().find(|(seen, _)| *seen == status) {
             Some((_, count)) => *count += 1,
             None => self.status.push((status, 1)),
@@ -99,10 +133,7 @@ impl Counts {
     /// Counts one valid response's body.
     #[inline]
     pub(crate) fn count_body(&mut self, length: u64) {
-        self.body_lengths = Some(match self.body_lengths {
-            Some((shortest, longest)) => (shortest.min(length), longest.max(length)),
-            None => (length, length),
-        });
+        self.shortest_and_longest.take_in(length, length);
     }
 
     /// Counts one request that enters the histograms at the time waited so far.
@@ -128,10 +159,8 @@ impl Counts {
         self.received_bytes += other.received_bytes;
         self.body_bytes += other.body_bytes;
         self.violations += other.violations;
-        if let Some((shortest, longest)) = other.body_lengths {
-            self.count_body(shortest);
-            self.count_body(longest);
-        }
+        let Extremes { lowest, highest } = other.shortest_and_longest;
+        self.shortest_and_longest.take_in(lowest, highest);
         if let Some((count, lowest)) = other.censored {
             let (ours, our_lowest) = self.censored.unwrap_or((0, Nanos::NEVER));
             self.censored = Some((ours + count, our_lowest.min(lowest)));
@@ -153,7 +182,11 @@ impl Counts {
 pub struct Tally {
     /// Everything but times.
     pub counts: Counts,
+    /// By [`Measure`]. Until [`Tally::compose`], the service times are those of responses that came in one piece: their
+    /// first byte came with the last, so that one record serves both measures.
     times: [Histogram; MEASURES],
+    /// Service times of all others.
+    in_pieces: Histogram,
 }
 
 impl Tally {
@@ -166,6 +199,31 @@ impl Tally {
     #[inline]
     pub(crate) fn record(&mut self, measure: Measure, time: Nanos) {
         self.times[measure as usize].record(time.0);
+    }
+
+    /// Records the service time of a response whose first byte came after `first_byte`.
+    #[inline]
+    pub(crate) fn record_service(&mut self, service: Nanos, first_byte: Nanos) {
+        if service == first_byte {
+            return self.record(Measure::Service, service);
+        }
+        self.in_pieces.record(service.0);
+        self.record(Measure::FirstByte, first_byte);
+    }
+
+    /// Records the time waited for a response of which no end was seen.
+    pub(crate) fn record_waited(&mut self, waited: Nanos) {
+        self.in_pieces.record(waited.0);
+    }
+
+    /// Makes each measure whole.
+    fn compose(&mut self) {
+        let [service, first_byte] = [Measure::Service as usize, Measure::FirstByte as usize];
+        if let Ok([service, first_byte]) = self.times.get_disjoint_mut([service, first_byte]) {
+            first_byte.merge(service);
+            service.merge(&self.in_pieces);
+            self.in_pieces.clear();
+        }
     }
 
     /// Adds another tally to this one.
@@ -186,6 +244,7 @@ impl Tally {
 
     /// Moves everything counted here into `total` and returns what was moved.
     pub(crate) fn drain_into(&mut self, total: &mut Tally) -> CompactTally {
+        self.compose();
         let counts = self.counts.take();
         total.counts.absorb(&counts);
         let mut times: [Compact; MEASURES] = Default::default();
@@ -198,6 +257,7 @@ impl Tally {
     /// Empties the tally and keeps the memory behind it.
     pub fn clear(&mut self) {
         self.counts.take();
+        self.in_pieces.clear();
         self.times.iter_mut().for_each(Histogram::clear);
     }
 }

@@ -12,6 +12,20 @@ use std::io;
 /// Receives in a row on one connection before others get their turn: fairness under large bodies.
 const ROUNDS_MOST: u32 = 16;
 
+/// A response whose last byte has been read.
+struct Response {
+    status: u16,
+    /// Whether the server will keep the connection.
+    keep_alive: bool,
+    body_bytes: u64,
+    /// Whether the body is another than was expected.
+    body_differs: bool,
+    /// When its first byte was read.
+    first_byte: Nanos,
+    /// Its bytes that have not been counted while it came.
+    uncounted_bytes: u64,
+}
+
 impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// Reads what has come for a slot. A read that did not fill the buffer has emptied the socket (epoll(7)), unless
     /// the peer has hung up: then its end is still to be read.
@@ -63,15 +77,15 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             }
             if let Some(whole) = self.connections[index].decoder.whole(&self.heads, input) {
                 input = &input[whole.consumed..];
-                let differs =
-                    self.settings.expect_body.as_deref().is_some_and(|expected| expected != whole.body);
-                let connection = &mut self.connections[index];
-                connection.status = whole.head.status;
-                connection.keep_alive = whole.head.keep_alive;
-                connection.first_byte = now;
-                connection.body_bytes = whole.body.len() as u64;
-                connection.body_differs = differs;
-                self.complete(slot, whole.consumed as u64, now);
+                let response = Response {
+                    status: whole.head.status,
+                    keep_alive: whole.head.keep_alive,
+                    body_bytes: whole.body.len() as u64,
+                    body_differs: self.settings.expect_body.as_deref().is_some_and(|body| body != whole.body),
+                    first_byte: now,
+                    uncounted_bytes: whole.consumed as u64,
+                };
+                self.complete(slot, &response, now);
             } else {
                 match self.step(slot, input, now) {
                     Ok(consumed) => input = &input[consumed..],
@@ -108,7 +122,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             Step::End => complete = true,
         }
         if complete {
-            self.complete_checked(slot, consumed as u64, now);
+            self.complete_steps(slot, consumed as u64, now);
         } else {
             self.recorder.moved(intended, 0, consumed as u64);
         }
@@ -127,48 +141,53 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     }
 
     /// The end of a response that was read in steps: its length is checked here, its bytes were on the way.
-    fn complete_checked(&mut self, slot: Slot, received_bytes: u64, now: Nanos) {
+    fn complete_steps(&mut self, slot: Slot, uncounted_bytes: u64, now: Nanos) {
         let connection = &mut self.connections[slot as usize];
-        if let Some(expected) = &self.settings.expect_body {
-            connection.body_differs |= connection.body_bytes != expected.len() as u64;
-        }
-        self.complete(slot, received_bytes, now);
+        let longer_expected =
+            self.settings.expect_body.as_ref().is_some_and(|body| connection.body_bytes != body.len() as u64);
+        let response = Response {
+            status: connection.status,
+            keep_alive: connection.keep_alive,
+            body_bytes: std::mem::take(&mut connection.body_bytes),
+            body_differs: std::mem::take(&mut connection.body_differs) || longer_expected,
+            first_byte: connection.first_byte,
+            uncounted_bytes,
+        };
+        self.complete(slot, &response, now);
     }
 
     /// A response is complete: it ends the oldest request of its connection.
     #[inline]
-    fn complete(&mut self, slot: Slot, received_bytes: u64, now: Nanos) {
+    fn complete(&mut self, slot: Slot, response: &Response, now: Nanos) {
         let Some(sent) = self.take_oldest(slot) else { return };
-        let connection = &mut self.connections[slot as usize];
         let ending = match self.settings.expect_status {
-            Some(status) if status != connection.status => Ending::BadStatus,
-            None if !(200..400).contains(&connection.status) => Ending::BadStatus,
-            _ if connection.body_differs => Ending::BadBody,
+            Some(status) if status != response.status => Ending::BadStatus,
+            None if !(200..400).contains(&response.status) => Ending::BadStatus,
+            _ if response.body_differs => Ending::BadBody,
             _ => Ending::Ok,
         };
         let answer = Answer {
             sent,
             ending,
-            status: connection.status,
-            body_bytes: connection.body_bytes,
-            received_bytes,
-            first_byte: connection.first_byte,
+            status: response.status,
+            body_bytes: response.body_bytes,
+            received_bytes: response.uncounted_bytes,
+            first_byte: response.first_byte,
             kernel_received: self.kernel_received,
             completed: now,
         };
-        connection.failed_attempts = 0;
-        (connection.body_bytes, connection.body_differs) = (0, false);
-        connection.served += u64::from(self.recorder.in_window(sent.intended));
+        self.recorder.answered(&answer);
+        self.last_progress = now;
         let free_below = self.settings.free_below();
+        let connection = &mut self.connections[slot as usize];
+        connection.failed_attempts = 0;
+        connection.served += u64::from(self.recorder.in_window(sent.intended));
         if connection.outstanding + 1 == free_below {
             connection.free_at = now;
         }
-        let (keep_alive, free) = (connection.keep_alive, connection.is_free(free_below));
-        self.last_progress = now;
-        self.recorder.answered(&answer);
-        if !keep_alive {
+        if !response.keep_alive {
             self.disconnect(slot, ClosedBy::Server, None, now);
-        } else if free {
+        } else if connection.is_free(free_below) {
             self.stand_in_line(slot);
         }
     }
@@ -180,7 +199,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             // The close was the end of a response without a length.
             Ok(true) => {
                 self.connections[slot as usize].keep_alive = false;
-                self.complete_checked(slot, 0, now);
+                self.complete_steps(slot, 0, now);
             }
             Ok(false) if self.connections[slot as usize].outstanding == 0 => {
                 self.disconnect(slot, ClosedBy::Server, None, now);

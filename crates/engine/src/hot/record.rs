@@ -5,6 +5,7 @@
 
 use super::connection::Sent;
 use crate::{Ending, KeptInterval, Measure, Nanos, Phase, Tally, Timeline};
+use std::ops::Range;
 
 /// Length of an interval, to begin with.
 const INTERVAL: Nanos = Nanos::from_secs(1);
@@ -32,7 +33,7 @@ pub(super) struct Answer {
 }
 
 /// Counts what happens to the requests of one worker. Reusable: a simulation of a million runs needs one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Recorder {
     /// The current interval, warm-up's cohort and window's.
     current: [Tally; 2],
@@ -44,15 +45,34 @@ pub struct Recorder {
     interval_start: Nanos,
     /// When the current interval is over.
     interval_end: Nanos,
-    timeline: Option<Timeline>,
+    /// When the warm-up began; the grid of intervals counts from it.
+    epoch: Nanos,
+    /// The window; it is empty until the run begins.
+    window: Range<Nanos>,
     /// Whether intended sends come from a schedule, so that there are response times.
     open: bool,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Recorder {
     /// An empty recorder.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            current: Default::default(),
+            total: Default::default(),
+            kept: Vec::new(),
+            interval: INTERVAL,
+            interval_start: Nanos::ZERO,
+            interval_end: Nanos::NEVER,
+            epoch: Nanos::ZERO,
+            window: Nanos::NEVER..Nanos::NEVER,
+            open: false,
+        }
     }
 
     /// Makes ready for another run.
@@ -60,35 +80,34 @@ impl Recorder {
         self.current.iter_mut().chain(&mut self.total).for_each(Tally::clear);
         self.kept.clear();
         (self.interval, self.interval_start, self.interval_end) = (INTERVAL, Nanos::ZERO, Nanos::NEVER);
-        (self.timeline, self.open) = (None, open);
+        (self.epoch, self.window, self.open) = (Nanos::ZERO, Nanos::NEVER..Nanos::NEVER, open);
     }
 
     /// The connect phase is over: what was counted so far is put away, cohorts begin.
     pub(super) fn begin(&mut self, timeline: Timeline) {
         self.put_away(Phase::Connect);
-        self.timeline = Some(timeline);
+        self.epoch = timeline.epoch;
+        self.window = timeline.window_start..timeline.window_end;
         self.interval_start = timeline.epoch;
         self.interval_end = timeline.epoch + self.interval;
     }
 
     /// The run was stopped: the window ends earlier than planned.
     pub(super) fn end_at(&mut self, end: Nanos) {
-        if let Some(timeline) = &mut self.timeline {
-            timeline.window_end = timeline.window_end.min(end);
-        }
+        self.window.end = self.window.end.min(end);
     }
 
     /// The current tally of the cohort that a request due at `intended` belongs to.
     #[inline]
     fn cohort(&mut self, intended: Nanos) -> &mut Tally {
-        let window = self.timeline.as_ref().is_some_and(|timeline| timeline.in_window(intended));
+        let window = self.in_window(intended);
         &mut self.current[usize::from(window)]
     }
 
     /// Whether the moment lies in the window.
     #[inline]
     pub(super) fn in_window(&self, at: Nanos) -> bool {
-        self.timeline.as_ref().is_some_and(|timeline| timeline.in_window(at))
+        at >= self.window.start && at < self.window.end
     }
 
     /// Requests were taken off the schedule and, at the same moment, handed to a socket: `bytes` of them so far.
@@ -120,10 +139,10 @@ impl Recorder {
         tally.counts.count_status(answer.status);
         tally.counts.body_bytes += answer.body_bytes;
         tally.counts.received_bytes += answer.received_bytes;
-        end(tally, answer.ending, &answer.sent, answer.completed, open);
+        let service = end(tally, answer.ending, &answer.sent, answer.completed, open);
         if answer.ending == Ending::Ok {
             tally.counts.count_body(answer.body_bytes);
-            tally.record(Measure::FirstByte, answer.first_byte.since(answer.sent.actual));
+            tally.record_service(service, answer.first_byte.since(answer.sent.actual));
             if let Some(received) = answer.kernel_received {
                 tally.record(Measure::ReceiveDelay, answer.completed.since(received));
             }
@@ -134,7 +153,11 @@ impl Recorder {
     pub(super) fn abandoned(&mut self, sent: &Sent, ending: Ending, at: Nanos) {
         self.roll(at);
         let open = self.open;
-        end(self.cohort(sent.intended), ending, sent, at, open);
+        let tally = self.cohort(sent.intended);
+        let waited = end(tally, ending, sent, at, open);
+        if ending == Ending::TimedOut {
+            tally.record_waited(waited);
+        }
     }
 
     /// A request that was due was never sent: no connection could be made for it, or the drain is over.
@@ -176,7 +199,7 @@ impl Recorder {
         if self.kept.len() > KEPT_MOST {
             self.coarsen();
         }
-        let epoch = self.timeline.map_or(Nanos::ZERO, |timeline| timeline.epoch);
+        let epoch = self.epoch;
         let passed = now.since(epoch).0 / self.interval.0;
         self.interval_start = epoch + Nanos(passed * self.interval.0);
         self.interval_end = self.interval_start + self.interval;
@@ -194,7 +217,7 @@ impl Recorder {
 
     /// Joins neighbouring intervals and doubles their length.
     fn coarsen(&mut self) {
-        let epoch = self.timeline.map_or(Nanos::ZERO, |timeline| timeline.epoch);
+        let epoch = self.epoch;
         self.interval = Nanos(self.interval.0 * 2);
         self.kept = join_intervals(std::mem::take(&mut self.kept), epoch, self.interval);
     }
@@ -213,33 +236,36 @@ impl Recorder {
     }
 }
 
-/// Counts how a request that was sent ended, and what it took. Response = schedule lag + service time holds for each
-/// one, or it is counted as a violation.
+/// Counts how a request that was sent ended, and all that it took but the service time, which it returns. Response =
+/// schedule lag + service time holds for each one, or it is counted as a violation.
 #[inline]
-fn end(tally: &mut Tally, ending: Ending, sent: &Sent, at: Nanos, open: bool) {
+fn end(tally: &mut Tally, ending: Ending, sent: &Sent, at: Nanos, open: bool) -> Nanos {
+    tally.counts.endings[ending as usize] += 1;
     let service = at.since(sent.actual);
+    // In a closed loop a request is due when it is sent.
+    let response = if open { end_scheduled(tally, ending, sent, at, service) } else { service };
+    tally.counts.violations += u64::from(at < sent.actual);
+    match ending {
+        Ending::Ok => {}
+        Ending::TimedOut => tally.counts.count_censored(response),
+        _ => tally.record(Measure::Failed, response),
+    }
+    service
+}
+
+/// What a request of a schedule took beside its service time; its response time.
+fn end_scheduled(tally: &mut Tally, ending: Ending, sent: &Sent, at: Nanos, service: Nanos) -> Nanos {
     let response = at.since(sent.intended);
     let wait = sent.free_at.since(sent.intended);
     let lag = sent.actual.since(sent.intended.max(sent.free_at));
-    let adds_up = sent.actual >= sent.intended && at >= sent.actual && response == wait + lag + service;
+    let adds_up = sent.actual >= sent.intended && response == wait + lag + service;
     tally.counts.violations += u64::from(!adds_up);
-    tally.counts.endings[ending as usize] += 1;
-    match ending {
-        Ending::Ok | Ending::TimedOut => {
-            tally.record(Measure::Service, service);
-            if open {
-                tally.record(Measure::Response, response);
-            }
-        }
-        _ => tally.record(Measure::Failed, if open { response } else { service }),
+    if matches!(ending, Ending::Ok | Ending::TimedOut) {
+        tally.record(Measure::Response, response);
     }
-    if ending == Ending::TimedOut {
-        tally.counts.count_censored(if open { response } else { service });
-    }
-    if open {
-        tally.record(Measure::GeneratorLag, lag);
-        tally.record(Measure::ConnectionWait, wait);
-    }
+    tally.record(Measure::GeneratorLag, lag);
+    tally.record(Measure::ConnectionWait, wait);
+    response
 }
 
 /// Brings intervals to the grid of `length` that begins at `epoch`, adding up those that fall together. Also what

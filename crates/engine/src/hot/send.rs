@@ -48,7 +48,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     fn sent(&mut self, slot: Slot, due: Nanos, at: Nanos, taken: usize) {
         let open = self.schedule.is_open();
         let length = self.settings.request.len();
-        let started = taken.div_ceil(length);
+        let started = if taken == length { 1 } else { taken.div_ceil(length) };
         let depth = usize::from(self.settings.depth);
         let connection = &mut self.connections[slot as usize];
         let sent = Sent {

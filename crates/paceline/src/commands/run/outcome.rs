@@ -214,7 +214,7 @@ fn block(tally: &Tally) -> Block {
             received: counts.received_bytes,
             body: counts.body_bytes,
         },
-        body_bytes: counts.body_lengths.map(|(min, max)| record::Lengths { min, max }),
+        body_bytes: counts.body_lengths().map(|(min, max)| record::Lengths { min, max }),
         service_time_ns: times(Measure::Service),
         response_time_ns: times(Measure::Response),
         generator_lag_ns: times(Measure::GeneratorLag),
