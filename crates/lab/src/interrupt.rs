@@ -36,6 +36,13 @@ impl Interrupt {
         Self(&NEVER)
     }
 
+    /// One of a test's own, with the flag that makes it come.
+    #[cfg(test)]
+    pub fn by_hand() -> (Self, &'static AtomicBool) {
+        let flag: &'static Arc<AtomicBool> = Box::leak(Box::default());
+        (Self(flag), flag)
+    }
+
     /// Whether it has come.
     pub fn asked(self) -> bool {
         self.0.load(Ordering::Relaxed)

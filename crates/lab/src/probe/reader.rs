@@ -10,6 +10,11 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// The longest body a workload may have here; validation holds it in memory.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// Interim answers before the real one: a server sends one or two (100, 103), never many.
+const INTERIM_MOST: usize = 16;
+/// Trailers of a chunked body, in bytes: as much as a head may have.
+const TRAILER_BYTES_MAX: usize = HEAD_BYTES_MAX;
+
 /// Bytes read and not yet used.
 #[derive(Default)]
 pub struct Reader {
@@ -32,7 +37,7 @@ impl Reader {
         patience: &Patience,
     ) -> Result<Answer, Trouble> {
         let mut source = Source { stream, patience };
-        loop {
+        for _ in 0..=INTERIM_MOST {
             let head = Head::parse(&self.head(&mut source)?)?;
             if (100..200).contains(&head.status) {
                 continue;
@@ -46,6 +51,7 @@ impl Reader {
             };
             return Ok(Answer { status: head.status, headers: head.headers, body, keeps_alive });
         }
+        Err(not_http(format!("more than {INTERIM_MOST} interim answers (1xx) and no other")))
     }
 
     /// An error when bytes came that belong to no answer.
@@ -99,7 +105,7 @@ impl Reader {
             let length = usize::from_str_radix(digits, 16)
                 .map_err(|_| not_http(format!("a chunk begins with {line:?} instead of its length")))?;
             if length == 0 {
-                while !self.line(source)?.is_empty() {}
+                self.trailers(source)?;
                 return Ok(body);
             }
             within_limit(body.len().saturating_add(length))?;
@@ -108,6 +114,17 @@ impl Reader {
                 return Err(not_http(format!("a chunk is longer than its announced {length} bytes")));
             }
         }
+    }
+
+    fn trailers(&mut self, source: &mut Source<'_, impl Read>) -> Result<(), Trouble> {
+        let mut length = 0;
+        while length <= TRAILER_BYTES_MAX {
+            match self.line(source)?.len() {
+                0 => return Ok(()),
+                line => length += line,
+            }
+        }
+        Err(not_http(format!("its trailers are longer than {TRAILER_BYTES_MAX} bytes")))
     }
 
     fn line(&mut self, source: &mut Source<'_, impl Read>) -> Result<String, Trouble> {
@@ -133,16 +150,18 @@ struct Source<'a, S> {
 }
 
 impl<S: Read> Source<'_, S> {
-    /// Appends what comes next; 0 at the end.
+    /// Appends what comes next; 0 at the end. Patience is looked at before every read, not only after one that
+    /// brought nothing: a server that never falls silent would never be given up.
     fn fill(&mut self, buffer: &mut Vec<u8>) -> Result<usize, Trouble> {
         let mut chunk = [0; 16 * 1024];
         loop {
+            self.patience.check()?;
             match self.stream.read(&mut chunk) {
                 Ok(length) => {
                     buffer.extend_from_slice(&chunk[..length]);
                     return Ok(length);
                 }
-                Err(error) if is_slice_over(&error) => self.patience.check()?,
+                Err(error) if is_slice_over(&error) => {}
                 Err(error) => return Err(Trouble::Io(error)),
             }
         }

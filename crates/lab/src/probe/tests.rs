@@ -2,6 +2,7 @@
 
 use super::*;
 use std::io::{Cursor, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Reads an answer that comes in pieces of `step` bytes.
 fn read_in(text: &str, step: u64, method: &str) -> Result<Answer, Trouble> {
@@ -84,4 +85,69 @@ fn an_endless_head_is_given_up() {
     let text = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(100_000));
     let message = read_in(&text, 4096, "GET").expect_err("endless").to_string();
     assert!(message.contains("longer than 65536 bytes"), "{message}");
+}
+
+#[test]
+fn endless_interim_answers_are_given_up() {
+    let text = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(17);
+    let message = read_in(&text, 4096, "GET").expect_err("endless").to_string();
+    assert!(message.contains("more than 16 interim answers"), "{message}");
+    let few = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(16) + "HTTP/1.1 204 No Content\r\n\r\n";
+    assert_eq!(read_in(&few, 1, "GET").map(|answer| answer.status).ok(), Some(204));
+}
+
+#[test]
+fn endless_trailers_are_given_up() {
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
+    let text = head.to_owned() + &"X: y\r\n".repeat(20_000);
+    let message = read_in(&text, 4096, "GET").expect_err("endless").to_string();
+    assert!(message.contains("trailers are longer than 65536 bytes"), "{message}");
+}
+
+/// A server that never falls silent: after `beginning` it sends `piece` for ever, a read at a time, and asks for the
+/// end of it all once `reads` were made. A reader that is deaf to that fails the test instead of hanging it.
+struct Dripping<'a> {
+    beginning: &'a [u8],
+    piece: &'a [u8],
+    reads: usize,
+    asked: &'static AtomicBool,
+}
+
+impl Read for Dripping<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        assert!(!self.asked.load(Ordering::Relaxed), "read on after the end was asked for");
+        self.reads -= 1;
+        self.asked.store(self.reads == 0, Ordering::Relaxed);
+        let sent = std::mem::replace(&mut self.beginning, self.piece);
+        buffer[..sent.len()].copy_from_slice(sent);
+        Ok(sent.len())
+    }
+}
+
+/// How the reading of a dripping server ends.
+fn drip(beginning: &str, piece: &str, limit: Duration) -> Trouble {
+    let (interrupt, asked) = Interrupt::by_hand();
+    let (beginning, piece) = (beginning.as_bytes(), piece.as_bytes());
+    let mut stream = Dripping { beginning, piece, reads: 10, asked };
+    let patience = Patience::of(limit, interrupt);
+    Reader::default().answer(&mut stream, &Question::new("GET", "/"), &patience).expect_err("it never ends")
+}
+
+#[test]
+fn a_dripping_server_is_given_up_and_stopped() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let table = [
+        ("HTTP/1.1 200 OK\r\nX: ", "x"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", "x"),
+        ("HTTP/1.1 200 OK\r\n\r\n", "x"),
+        (chunked, "1\r\nx\r\n"),
+        ("HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n"),
+        (&(chunked.to_owned() + "0\r\n"), "T: x\r\n"),
+    ];
+    for (beginning, piece) in table {
+        let stopped = drip(beginning, piece, Duration::from_secs(60));
+        assert!(matches!(stopped, Trouble::Interrupted), "{beginning:?} then {piece:?}: {stopped}");
+        let given_up = drip(beginning, piece, Duration::ZERO);
+        assert!(matches!(given_up, Trouble::TimedOut), "{beginning:?} then {piece:?}: {given_up}");
+    }
 }
