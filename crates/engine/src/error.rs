@@ -33,6 +33,14 @@ pub enum EngineError {
     /// Outcomes do not add up to what was scheduled, or a time does not add up: a bug in Paceline.
     #[error("the engine's own accounts do not add up: {0}; this is a bug in Paceline")]
     Accounts(String),
+    /// The system did not start as many threads as asked for.
+    #[error("the system started {had} of {asked} threads")]
+    TooManyThreads {
+        /// Asked for.
+        asked: u32,
+        /// Had.
+        had: usize,
+    },
     /// A worker thread died: a bug in Paceline.
     #[error("a worker thread died; this is a bug in Paceline")]
     WorkerDied,

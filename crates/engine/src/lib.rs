@@ -32,5 +32,5 @@ pub use run::{Stop, run};
 pub use settings::{Arrivals, Bound, Load, Settings};
 pub use tally::{CompactTally, Counts, Ending, KeptInterval, Measure, Tally};
 pub use time::{Clock, Nanos, Rate};
-pub use timeline::{Phase, Spans, Timeline};
+pub use timeline::{Phase, Spans, Timeline, WindowLength};
 pub use transport::{Patience, Progress, Ready, Slot, Transport};

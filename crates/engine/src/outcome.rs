@@ -12,6 +12,8 @@ pub enum Failure {
     ConnectLimit,
     /// The connection was closed, without an error number.
     Closed,
+    /// The server closed a connection that had not been used.
+    ClosedUnused,
     /// The server closed without answering a request.
     ClosedUnanswered,
     /// The server closed in the middle of a response.
@@ -24,12 +26,21 @@ pub enum Failure {
     TimedOut,
 }
 
+impl Failure {
+    /// Whether this machine ran out of something, which is not the server's doing.
+    pub fn is_ours(self) -> bool {
+        use libc::{EADDRNOTAVAIL, EMFILE, ENFILE, ENOBUFS, ENOMEM};
+        matches!(self, Failure::Os(EADDRNOTAVAIL | EMFILE | ENFILE | ENOBUFS | ENOMEM))
+    }
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Failure::Os(number) => return io::Error::from_raw_os_error(*number).fmt(f),
             Failure::ConnectLimit => "no connection within the limit",
             Failure::Closed => "the connection was closed",
+            Failure::ClosedUnused => "the server closed a fresh connection before it was used",
             Failure::ClosedUnanswered => "the server closed the connection without answering",
             Failure::Truncated => "the server closed the connection in the middle of a response",
             Failure::Protocol => "the response is not HTTP",

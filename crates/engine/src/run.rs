@@ -3,7 +3,7 @@
 use crate::hot::{Conductor, Recorder, Worker};
 use crate::kernel::{Epoll, KernelClock, own_descriptor_table, sharpen_timers};
 use crate::outcome::ThreadOutcome;
-use crate::{Clock, EngineError, Nanos, Observer, Phase, RunOutcome, Settings, Spans, Tally, Timeline};
+use crate::{Clock, EngineError, Nanos, Observer, Phase, RunOutcome, Settings, Spans, Tally, WindowLength};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -88,23 +88,28 @@ pub fn run(settings: &Settings, stop: &Stop, observer: &impl Observer) -> Result
     let start = KernelClock.now();
     observer.phase(Phase::Connect, start);
     let outcomes = thread::scope(|scope| {
-        let work = |worker| {
-            scope.spawn({
-                let gate = &gate;
-                move || work(settings, worker, gate, observer)
+        let threads: Vec<_> = (0..settings.threads)
+            .map_while(|worker| {
+                let (gate, name) = (&gate, format!("worker {worker}"));
+                let work = move || work(settings, worker, gate, observer);
+                let spawned = thread::Builder::new().name(name).spawn_scoped(scope, work);
+                spawned.inspect_err(|_| gate.aborted.store(true, Ordering::Relaxed)).ok()
             })
-        };
-        let threads: Vec<_> = (0..settings.threads).map(work).collect();
+            .collect();
         coordinate(settings, &gate, observer);
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or(Err(EngineError::WorkerDied)))
-            .collect::<Vec<_>>()
+        let mut outcomes: Vec<_> =
+            threads.into_iter().map(|thread| thread.join().unwrap_or(Err(EngineError::WorkerDied))).collect();
+        if outcomes.len() < settings.threads as usize {
+            outcomes.push(Err(EngineError::TooManyThreads { asked: settings.threads, had: outcomes.len() }));
+        }
+        outcomes
     });
-    let mut workers = Vec::new();
-    for outcome in outcomes {
-        workers.push(outcome?);
+    // The last error is the one that tells: workers that were told to give up have little to say.
+    let (workers, errors): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
+    if let Some(error) = errors.into_iter().filter_map(Result::err).next_back() {
+        return Err(error);
     }
+    let workers = workers.into_iter().flatten().collect();
     let stopped = stop.at() != Nanos::NEVER;
     let outcome = gather(workers, start, stopped)?;
     if stopped && outcome.spans.drain <= outcome.spans.window {
@@ -161,9 +166,10 @@ fn coordinate(settings: &Settings, gate: &Gate<'_>, observer: &impl Observer) {
     while gate.waiting.load(Ordering::Acquire) > 0 && !all_done() {
         thread::park_timeout(Duration::from_millis(100));
     }
+    let length = WindowLength::of(settings);
     let epoch = KernelClock.now() + LEAD;
     gate.epoch.store(epoch.0, Ordering::Release);
-    let timeline = Timeline::new(settings, epoch);
+    let timeline = length.timeline(settings, epoch);
     for (phase, at) in [
         (Phase::Warmup, timeline.epoch),
         (Phase::Window, timeline.window_start),

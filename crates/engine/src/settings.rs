@@ -62,7 +62,8 @@ pub struct Settings {
     pub warmup: Nanos,
     /// Longest drain.
     pub drain: Nanos,
-    /// From actual send; a request without a complete answer by then is timed out.
+    /// From actual send; a request without a complete answer by then is timed out. It is noticed up to a 64th of the
+    /// timeout later (at least 1, at most 250 ms): an answer that comes in between counts.
     pub timeout: Nanos,
     /// Longest connect phase, and longest single attempt to connect.
     pub connect_limit: Nanos,
@@ -102,8 +103,10 @@ impl Settings {
             "the request is empty"
         } else if matches!(self.bound, Bound::Duration(Nanos::ZERO) | Bound::Requests(0)) {
             "an empty window measures nothing: ask for a longer duration or more requests"
-        } else if self.timeout == Nanos::ZERO {
-            "a timeout of 0 fails every request"
+        } else if self.timeout < Nanos::from_millis(1) {
+            "a timeout below 1 ms cannot be kept"
+        } else if self.connect_limit == Nanos::ZERO {
+            "a connect timeout of 0 leaves no time to connect in"
         } else if matches!(self.bound, Bound::Requests(_)) && self.warmup != Nanos::ZERO {
             "a number of requests leaves no room for a warm-up: bound the run by a duration"
         } else {

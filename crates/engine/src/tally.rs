@@ -216,8 +216,8 @@ impl Tally {
         self.in_pieces.record(waited.0);
     }
 
-    /// Makes each measure whole.
-    fn compose(&mut self) {
+    /// Makes each measure whole. Once, before a recorder's tally is put away: doing it twice would count twice.
+    pub(crate) fn compose(&mut self) {
         let [service, first_byte] = [Measure::Service as usize, Measure::FirstByte as usize];
         if let Ok([service, first_byte]) = self.times.get_disjoint_mut([service, first_byte]) {
             first_byte.merge(service);
@@ -244,7 +244,6 @@ impl Tally {
 
     /// Moves everything counted here into `total` and returns what was moved.
     pub(crate) fn drain_into(&mut self, total: &mut Tally) -> CompactTally {
-        self.compose();
         let counts = self.counts.take();
         total.counts.absorb(&counts);
         let mut times: [Compact; MEASURES] = Default::default();

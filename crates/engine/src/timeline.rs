@@ -39,25 +39,6 @@ impl Timeline {
         drain: Nanos::ZERO,
     };
 
-    /// The timeline of a run whose warm-up begins at `epoch`.
-    pub fn new(settings: &Settings, epoch: Nanos) -> Self {
-        let window_start = epoch + settings.warmup;
-        let window_end = match (settings.bound, settings.load) {
-            (Bound::Duration(length), _) => window_start + length,
-            (Bound::Requests(_), Load::Closed) => Nanos::NEVER,
-            (Bound::Requests(n), Load::Open { rate, arrivals: Arrivals::Constant }) => {
-                window_start + Nanos((n as f64 * rate.gap_ns()).ceil() as u64)
-            }
-            (Bound::Requests(n), Load::Open { rate, arrivals: Arrivals::Poisson }) => {
-                let mut random = Random::new(settings.seed);
-                let last: f64 = (0..n).map(|_| random.exponential(rate.gap_ns())).sum();
-                // The gap after the last arrival belongs to the window, as it does for even arrivals.
-                window_start + Nanos((last + random.exponential(rate.gap_ns())) as u64 + 1)
-            }
-        };
-        Self { epoch, window_start, window_end, drain: settings.drain }
-    }
-
     /// Whether a request due (or, in a closed loop, sent) at `at` belongs to the window's cohort.
     #[inline]
     pub fn in_window(&self, at: Nanos) -> bool {
@@ -67,6 +48,35 @@ impl Timeline {
     /// When the drain is over at the latest.
     pub fn drain_end(&self) -> Nanos {
         self.window_end + self.drain
+    }
+}
+
+/// How long the window is planned to be; [`Nanos::NEVER`] where a number of requests bounds a closed loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowLength(Nanos);
+
+impl WindowLength {
+    /// Of a run. Random arrivals are walked along to the last, so this comes before the run begins.
+    pub fn of(settings: &Settings) -> Self {
+        Self(match (settings.bound, settings.load) {
+            (Bound::Duration(length), _) => length,
+            (Bound::Requests(_), Load::Closed) => Nanos::NEVER,
+            (Bound::Requests(n), Load::Open { rate, arrivals: Arrivals::Constant }) => {
+                Nanos((n as f64 * rate.gap_ns()).ceil() as u64)
+            }
+            (Bound::Requests(n), Load::Open { rate, arrivals: Arrivals::Poisson }) => {
+                let mut random = Random::new(settings.seed);
+                let last: f64 = (0..n).map(|_| random.exponential(rate.gap_ns())).sum();
+                // The gap after the last arrival belongs to the window, as it does for even arrivals.
+                Nanos((last + random.exponential(rate.gap_ns())) as u64 + 1)
+            }
+        })
+    }
+
+    /// The timeline of a run whose warm-up begins at `epoch`.
+    pub fn timeline(self, settings: &Settings, epoch: Nanos) -> Timeline {
+        let window_start = epoch + settings.warmup;
+        Timeline { epoch, window_start, window_end: window_start + self.0, drain: settings.drain }
     }
 }
 

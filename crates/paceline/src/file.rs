@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 /// What is not a regular file (a pipe, `/dev/stdout`) is written to directly.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", path.display());
+    // A link keeps pointing where it did; what it points to is replaced.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if path.exists() && !path.is_file() {
         return fs::OpenOptions::new()
             .write(true)
@@ -27,6 +29,16 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let _ = fs::remove_file(&beside);
     }
     moved.with_context(cannot)
+}
+
+/// Sees whether a file can be written there, before the work whose result it is to hold.
+pub fn check_writable(path: &Path) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    if path.exists() && !path.is_file() {
+        return fs::OpenOptions::new().write(true).open(path).map(drop).with_context(cannot);
+    }
+    let beside = beside(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+    fs::File::create(&beside).and_then(|_| fs::remove_file(&beside)).with_context(cannot)
 }
 
 fn beside(path: &Path) -> PathBuf {

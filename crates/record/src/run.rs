@@ -34,6 +34,9 @@ pub struct Run {
     pub phases: Phases,
     /// Length of the window, in seconds: what rates are divided by.
     pub window_s: f64,
+    /// Whether it was stopped before its planned end.
+    #[serde(default)]
+    pub stopped: bool,
     /// Connections asked for and had, and who closed them.
     pub connections: Connections,
     /// The machine.
@@ -221,12 +224,18 @@ pub struct Connections {
     pub asked: u64,
     /// Open at once when the warm-up began.
     pub had: u64,
-    /// Closed by the server from then on.
+    /// Closed by the server from then on, in the drain too.
     pub closed_by_server: u64,
     /// Closed by the generator before the end of the run: after a timeout or a response that broke the rules.
     pub closed_by_us: u64,
     /// Attempts to connect that failed, the first connect phase included.
     pub failed_attempts: u64,
+    /// Those of them that failed for want of something on this machine: descriptors, ports, memory.
+    #[serde(default)]
+    pub failed_here: u64,
+    /// Connections given up because what came was not HTTP, or had not been asked for.
+    #[serde(default)]
+    pub broke_rules: u64,
     /// The commonest reason of a failed attempt or broken connection, for people.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub commonest_failure: Option<String>,
@@ -259,13 +268,14 @@ pub struct Generator {
     pub busy_s: f64,
     /// CPU time of polls that found nothing.
     pub spin_s: f64,
-    /// `busy_s` for each request that ended in the window, in nanoseconds.
+    /// `busy_s` for each request sent in the window, in nanoseconds.
     pub cpu_ns_per_request: f64,
-    /// Share of its wall-clock time the busiest thread was busy, 0 to 1.
+    /// Share of its wall-clock time the busiest thread was busy, or all threads of all their cores where that is more,
+    /// 0 to 1.
     pub utilization: f64,
     /// Time runnable but not running, all threads, in seconds.
     pub run_delay_s: f64,
-    /// Time the hypervisor took from the generator's cores, in seconds.
+    /// Time the hypervisor took from the machine, all cores, in seconds.
     pub steal_s: f64,
     /// Peak resident memory of the process.
     pub rss_bytes_peak: u64,

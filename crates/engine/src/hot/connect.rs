@@ -2,17 +2,20 @@
 //! failures.
 
 use super::connection::State;
+use super::send::coarse;
 use super::worker::Worker;
 use crate::outcome::Failure;
 use crate::timers::Alarm;
 use crate::{Clock, Ending, Nanos, Progress, Slot, Transport};
 use std::io;
 
-/// Handshakes under way at once, for each worker: below the listen backlog of every common server (128 is Linux's old
+/// Handshakes under way at once, over all workers: below the listen backlog of every common server (128 is Linux's old
 /// default), so that connecting does not overrun it.
 const HANDSHAKES_MOST: u32 = 64;
 /// Pause after the first failure in a row; it doubles up to [`PAUSE_MOST`].
 const PAUSE_LEAST: Nanos = Nanos::from_millis(1);
+/// Alarms for attempts to connect ring on this grid: those of thousands of connections together.
+const CONNECT_GRID: Nanos = Nanos::from_millis(100);
 /// Longest pause between attempts.
 const PAUSE_MOST: Nanos = Nanos::from_secs(1);
 
@@ -28,7 +31,7 @@ pub(super) enum ClosedBy {
 impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// Starts handshakes for slots that want one, as far as the cap allows.
     pub(super) fn keep_connecting(&mut self, now: Nanos) {
-        while self.connecting < HANDSHAKES_MOST {
+        while self.connecting < (HANDSHAKES_MOST / self.settings.threads).max(1) {
             let Some(slot) = self.to_connect.pop_front() else { return };
             self.start_connecting(slot, now);
         }
@@ -36,9 +39,11 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
 
     fn start_connecting(&mut self, slot: Slot, now: Nanos) {
         self.connecting += 1;
-        self.timers.set(now + self.settings.connect_limit, slot, Alarm::ConnectLimit);
+        let limit = coarse(now + self.settings.connect_limit, CONNECT_GRID);
+        self.timers.set(limit, slot, Alarm::ConnectLimit);
         let connection = &mut self.connections[slot as usize];
         connection.state = State::Connecting;
+        connection.has_served = false;
         connection.free_at = now;
         match self.transport.connect(slot) {
             Ok(Progress::Pending) => {}
@@ -116,6 +121,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// wrong, after a pause otherwise.
     pub(super) fn disconnect(&mut self, slot: Slot, by: ClosedBy, failure: Option<Failure>, now: Nanos) {
         self.transport.close(slot);
+        self.last_progress = now;
         self.open -= 1;
         match by {
             ClosedBy::Server => self.counts.closed_by_server += 1,
@@ -146,7 +152,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
 
     /// Whether anything will still be sent: in the drain of a run whose schedule is empty nothing will.
     fn wants_connections(&self) -> bool {
-        self.timeline.is_none() || self.schedule.next_due(Nanos::ZERO) != Nanos::NEVER
+        self.timeline.is_none() || self.schedule.next_due(self.clock.now()) != Nanos::NEVER
     }
 }
 

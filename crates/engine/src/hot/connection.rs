@@ -35,6 +35,8 @@ pub(super) struct Connection {
     pub in_line: bool,
     /// Whether a deadline alarm is set; one at a time suffices, it is moved on when it rings early.
     pub deadline_set: bool,
+    /// Whether a response has been completed on the connection: one that closes before that does not count as idle.
+    pub has_served: bool,
     /// Whether a byte of the body being received differs from the expectation.
     pub body_differs: bool,
     /// Status of the response being received, once its head is complete.
@@ -68,6 +70,7 @@ impl Connection {
             state: State::Closed,
             in_line: false,
             deadline_set: false,
+            has_served: false,
             body_differs: false,
             status: 0,
             keep_alive: true,

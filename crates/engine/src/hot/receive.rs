@@ -181,6 +181,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         let free_below = self.settings.free_below();
         let connection = &mut self.connections[slot as usize];
         connection.failed_attempts = 0;
+        connection.has_served = true;
         connection.served += u64::from(self.recorder.in_window(sent.intended));
         if connection.outstanding + 1 == free_below {
             connection.free_at = now;
@@ -202,7 +203,9 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                 self.complete_steps(slot, 0, now);
             }
             Ok(false) if self.connections[slot as usize].outstanding == 0 => {
-                self.disconnect(slot, ClosedBy::Server, None, now);
+                // Closing an idle connection is the server's right; closing one unused is a reason to wait.
+                let unused = !self.connections[slot as usize].has_served;
+                self.disconnect(slot, ClosedBy::Server, unused.then_some(Failure::ClosedUnused), now);
             }
             Ok(false) => self.disconnect(slot, ClosedBy::Server, Some(Failure::ClosedUnanswered), now),
             Err(_) => self.disconnect(slot, ClosedBy::Server, Some(Failure::Truncated), now),

@@ -208,6 +208,7 @@ impl Recorder {
     /// Moves the current tallies into the totals and keeps what they held; the warm-up's tally is labelled `early`.
     fn put_away(&mut self, early: Phase) {
         for (index, cohort) in [early, Phase::Window].into_iter().enumerate() {
+            self.current[index].compose();
             let tally = self.current[index].drain_into(&mut self.total[index]);
             if !tally.is_empty() {
                 self.kept.push(KeptInterval { cohort, start: self.interval_start, tally });

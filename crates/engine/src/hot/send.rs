@@ -94,7 +94,9 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                 }
             }
         }
-        if self.connections[index].is_free(self.settings.free_below()) {
+        if self.connections[index].is_free(self.settings.free_below()) && !self.connections[index].in_line {
+            // It waited for room in the socket until now: the server's doing, not the generator's.
+            self.connections[index].free_at = self.clock.now();
             self.stand_in_line(slot);
         }
     }

@@ -8,7 +8,7 @@ use crate::outcome::Failure;
 use crate::timers::{Alarm, Timers};
 use crate::{
     Clock, ConnectionCounts, Ending, EngineError, Nanos, Observer, Patience, Phase, Ready, Settings, Slot,
-    Spans, ThreadOutcome, Timeline, Transport,
+    Spans, ThreadOutcome, Timeline, Transport, WindowLength,
 };
 use paceline_http::{Decoder, HeadCache};
 use std::collections::VecDeque;
@@ -62,6 +62,8 @@ pub struct Worker<'a, C, T> {
     pub(super) outstanding: u64,
     pub(super) counts: ConnectionCounts,
     pub(super) deadline_grid: Nanos,
+    /// Computed before anything is due: with random arrivals it takes a walk along all of them.
+    window_length: WindowLength,
     /// When a connection was last made, or a request on one last ended.
     pub(super) last_progress: Nanos,
     /// When the kernel received what was read last, where it was asked.
@@ -108,6 +110,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             counts: ConnectionCounts::default(),
             // A 64th of the timeout: an alarm rings at most so late, and wakes at most so often.
             deadline_grid: Nanos((settings.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
+            window_length: WindowLength::of(settings),
             last_progress: clock.now(),
             kernel_received: None,
             spans: Spans { start: clock.now(), ..Spans::default() },
@@ -200,6 +203,10 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             State::Closed => {}
             State::Connecting => {
                 self.check_connecting(event.slot);
+                // A server that closes or speaks at once says so in the same event, and only there.
+                if event.readable || event.hangup {
+                    self.receive(event.slot, event.hangup);
+                }
                 let now = self.clock.now();
                 self.dispatch(now);
             }
@@ -264,18 +271,24 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     }
 
     fn begin(&mut self, epoch: Nanos) {
-        let timeline = Timeline::new(self.settings, epoch);
+        let timeline = self.window_length.timeline(self.settings, epoch);
         self.timeline = Some(timeline);
         self.schedule = Schedule::new(self.settings, &timeline, self.index);
         self.recorder.begin(timeline);
         self.connections.iter_mut().for_each(|connection| connection.served = 0);
+        (self.counts.closed_by_server, self.counts.closed_by_us) = (0, 0);
         self.last_progress = epoch;
     }
 
     /// Moves on through the phases.
     fn advance(&mut self, now: Nanos, stop_at: Nanos, observer: &impl Observer) {
         let Some(timeline) = &mut self.timeline else { return };
-        if stop_at < timeline.window_end {
+        if stop_at > timeline.window_end {
+            // Stopped in the drain, or never: what has not ended by then is cut off.
+            timeline.drain = timeline.drain.min(stop_at.since(timeline.window_end));
+        } else if stop_at < timeline.window_end {
+            // A worker that hears of it late has sent until now: what it counted stays counted.
+            let stop_at = stop_at.max(now + Nanos(1));
             timeline.window_end = stop_at;
             timeline.drain = timeline.drain.min(Nanos::from_millis(500));
             self.schedule.end_at(stop_at);

@@ -27,11 +27,11 @@ pub fn simulate<S: Script>(
     clock: &VirtualClock,
 ) -> Result<ThreadOutcome, EngineError> {
     let mut recorder = Recorder::new();
-    let worker = drive(settings, script, clock, &mut recorder)?;
+    let worker = drive(settings, script, clock, Nanos::NEVER, &mut recorder)?;
     Ok(worker.into_outcome())
 }
 
-/// As [`simulate`], with a recorder that is used again and again; returns the tallies of the warm-up's cohort and of
+/// As [`simulate`], stopped at `stop_at`, with a recorder that is used again and again; returns the tallies of the warm-up's cohort and of
 /// the window's, and whether every request was answered for.
 ///
 /// # Errors
@@ -40,10 +40,11 @@ pub fn simulate_with<S: Script, R>(
     settings: &Settings,
     script: S,
     clock: &VirtualClock,
+    stop_at: Nanos,
     recorder: &mut Recorder,
     look: impl FnOnce(&[Tally; 2], &S) -> R,
 ) -> Result<R, EngineError> {
-    let worker = drive(settings, script, clock, recorder)?;
+    let worker = drive(settings, script, clock, stop_at, recorder)?;
     Ok(worker.settle(look))
 }
 
@@ -51,27 +52,31 @@ fn drive<'a, S: Script>(
     settings: &'a Settings,
     script: S,
     clock: &VirtualClock,
+    stop_at: Nanos,
     recorder: &'a mut Recorder,
 ) -> Result<Worker<'a, VirtualClock, Network<S>>, EngineError> {
     settings.check()?;
     let network = Network::new(clock.clone(), settings.connections, settings.request.len(), script);
     let mut worker = Worker::new(settings, 0, clock.clone(), network, recorder);
-    worker.run(&Alone(clock.clone()), &NoObserver)?;
+    worker.run(&Alone { clock: clock.clone(), stop_at }, &NoObserver)?;
     Ok(worker)
 }
 
 /// The only worker: it need not wait for others.
-struct Alone(VirtualClock);
+struct Alone {
+    clock: VirtualClock,
+    stop_at: Nanos,
+}
 
 impl Conductor for Alone {
     fn connected(&self, _had: u64) {}
 
     fn epoch(&self) -> Option<Nanos> {
-        Some(crate::Clock::now(&self.0))
+        Some(crate::Clock::now(&self.clock))
     }
 
     fn stop_at(&self) -> Nanos {
-        Nanos::NEVER
+        self.stop_at
     }
 
     fn aborted(&self) -> bool {

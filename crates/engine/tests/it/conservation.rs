@@ -29,7 +29,7 @@ fn settings(random: &mut Random) -> Settings {
         bound,
         warmup: Nanos(warmup),
         drain: Nanos(random.below(3) * random.below(30_000_000)),
-        timeout: Nanos(1 + random.below(20_000_000)),
+        timeout: Nanos(1_000_000 + random.below(20_000_000)),
         connect_limit: Nanos(1 + random.below(20_000_000)),
         pace: [Pace::Sleep, Pace::Hybrid(Nanos(50_000)), Pace::Spin][random.below(3) as usize],
         expect_status: (random.below(3) == 0).then_some(200),
@@ -39,7 +39,7 @@ fn settings(random: &mut Random) -> Settings {
     }
 }
 
-fn check(case: u64, settings: &Settings, tallies: &[Tally; 2], server: &Unruly) {
+fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally; 2], server: &Unruly) {
     let context =
         || format!("case {case}: {settings:?}\n{:?}", tallies.each_ref().map(|tally| &tally.counts));
     for tally in tallies {
@@ -57,7 +57,10 @@ fn check(case: u64, settings: &Settings, tallies: &[Tally; 2], server: &Unruly) 
             (0..).take_while(|i| ((*i as f64 * rate.gap_ns()) as u64) < limit.0).count() as u64
         };
         let truth = due(settings.warmup + window) - due(settings.warmup);
-        assert_eq!(tallies[1].counts.scheduled, truth, "{}", context());
+        assert!(tallies[1].counts.scheduled <= truth, "{}", context());
+        if stop_at == Nanos::NEVER {
+            assert_eq!(tallies[1].counts.scheduled, truth, "{}", context());
+        }
     }
 }
 
@@ -97,13 +100,15 @@ fn every_request_ends_exactly_once() {
         let server = Unruly::new(random.next_u64(), one_in, pieces, Nanos(random.below(8_000_000)));
         let clock = VirtualClock::new(Nanos(random.below(2) * random.below(2_000)));
         let clock = if settings.pace == Pace::Sleep { clock } else { VirtualClock::new(Nanos(500)) };
+        // Some are stopped, at any moment, which the worker hears of late if its clock is coarse.
+        let stop_at = if random.below(5) == 0 { Nanos(random.below(60_000_000)) } else { Nanos::NEVER };
         let look = |tallies: &[Tally; 2], server: &Unruly| {
-            check(case, &settings, tallies, server);
+            check(case, &settings, stop_at, tallies, server);
             let sum =
                 |count: fn(&Counts) -> u64| tallies.iter().map(|tally| count(&tally.counts)).sum::<u64>();
             (sum(|counts| counts.scheduled), sum(|counts| counts.scheduled - counts.ended(Ending::Ok)))
         };
-        match simulate_with(&settings, server, &clock, &mut recorder, look) {
+        match simulate_with(&settings, server, &clock, stop_at, &mut recorder, look) {
             Ok((scheduled, failed)) => (requests, not_ok) = (requests + scheduled, not_ok + failed),
             Err(EngineError::Unreachable { .. }) => unreachable += 1,
             Err(error) => panic!("case {case}: {error}"),

@@ -44,6 +44,12 @@ fn an_open_loop_offers_what_it_says() {
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 1_000, "{pace:?}");
         assert_eq!(outcome.total.times(Measure::Response).count(), 1_000);
         assert_eq!(outcome.spans.drain.since(outcome.spans.window), Nanos::from_millis(500));
+        // The intervals of both threads, joined, hold what the total holds.
+        for measure in [Measure::Service, Measure::FirstByte, Measure::Response] {
+            let window = outcome.intervals.iter().filter(|interval| interval.cohort == Phase::Window);
+            let kept: u64 = window.map(|interval| interval.tally.times(measure).count()).sum();
+            assert_eq!(kept, outcome.total.times(measure).count(), "{measure:?}");
+        }
     }
 }
 

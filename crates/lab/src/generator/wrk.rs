@@ -160,6 +160,7 @@ impl Printed {
             timeout_ns: 2_000_000_000, // wrk's own default, which the template leaves
             phases: Phases { window, ..Phases::default() },
             window_s: self.elapsed_s,
+            stopped: false,
             connections: Connections { asked: job.load.connections.into(), ..Connections::default() },
             environment: Environment::default(),
             generator: self.generator(job, finished),

@@ -48,7 +48,8 @@ fn instructions(server: &Server, requests: u64, more: &[&str]) -> u64 {
         .output()
         .expect("valgrind counts the instructions: apt-get install valgrind");
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}");
+    // 1: on a busy machine the run says that it is not to be trusted; its instructions are.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{text}");
     let line =
         text.lines().find(|line| line.contains("Collected :")).expect("callgrind says what it collected");
     line.rsplit(' ').next().unwrap().parse().unwrap()

@@ -77,13 +77,22 @@ fn times_table(run: &Run, style: Style) -> String {
     let rows: Vec<(&str, Option<&Times>)> = match run.loop_.kind {
         LoopKind::Closed => vec![
             ("service time", total.service_time_ns.as_ref()),
-            ("first byte", total.first_byte_ns.as_ref()),
+            (
+                "first byte",
+                total.first_byte_ns.as_ref().filter(|first| {
+                    total.service_time_ns.as_ref().is_some_and(|service| first.p99 != service.p99)
+                }),
+            ),
+            ("connect time", total.connect_time_ns.as_ref()),
+            ("receive delay", total.receive_delay_ns.as_ref()),
         ],
         LoopKind::Open => vec![
             ("response time", total.response_time_ns.as_ref()),
             ("service time", total.service_time_ns.as_ref()),
             ("connection wait", total.connection_wait_ns.as_ref()),
             ("generator lag", total.generator_lag_ns.as_ref()),
+            ("connect time", total.connect_time_ns.as_ref()),
+            ("receive delay", total.receive_delay_ns.as_ref()),
         ],
     };
     let censored_from = total.censored.map_or(u64::MAX, |censored| censored.lowest_ns);

@@ -186,6 +186,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         timeout_ns: 2_000_000_000,
         phases: Phases::default(),
         window_s,
+        stopped: false,
         connections: Connections::default(),
         environment: environment(),
         generator: Generator { threads: 1, utilization: seen.generator, ..Generator::default() },

@@ -123,7 +123,7 @@ prop_compose! {
         (
             Loop { kind, connections, depth, batch: open, requests, offered_per_s: rate, arrivals },
             Connections {
-                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, failed_attempts: closed,
+                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, failed_attempts: closed, failed_here: 0, broke_rules: 0,
                 commonest_failure: failure, served: served.map(|n| Served { min: n, median: n, max: n }),
             },
         )
@@ -150,7 +150,7 @@ prop_compose! {
             target: Target { url: text.clone(), protocol: text.clone(), address: text.clone(), sources: vec![text.clone(); 2] },
             loop_, pace: Pace { asked: PaceAsked::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
             expectations: Expectations { status, body_bytes: length, body_sha256: digest },
-            timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n,
+            timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false,
             connections, environment, generator, total, by_segment: segments.clone(), by_request: None,
             by_generator: segments,
             intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { phase, start_ns, block }).collect(),

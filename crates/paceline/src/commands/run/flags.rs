@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = ArrivalsFlag::Constant, requires = "rate", help_heading = "Load")]
     pub arrivals: ArrivalsFlag,
 
-    /// Threads, each on a core of its own with its own share of the connections
+    /// Threads, each with its own share of the connections; give them as many cores (taskset)
     #[arg(short, long, default_value_t = 1, value_name = "N", help_heading = "Load")]
     pub threads: u32,
 

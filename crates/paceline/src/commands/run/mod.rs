@@ -23,16 +23,21 @@ use std::io::{IsTerminal as _, Write as _};
 
 /// Carries the command out.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    // First of all, while the number can stand for nothing that was opened here.
+    let events = arguments.events.map(events::Events::open).transpose()?;
     let mut job = settings::Job::from_flags(&arguments)?;
+    if let Some(path) = &arguments.output {
+        crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
+    }
     let _held_awake = arguments.quiet_cpu.then(|| hold_awake(&mut job));
-    let health =
-        health::Health::new(job.settings.threads, arguments.events.map(events::Events::open).transpose()?);
+    let health = health::Health::new(job.settings.threads, events);
     let started_at = crate::moment::now_rfc3339();
     let stop = stop::listen()?;
     let outcome = paceline_engine::run(&job.settings, stop, &health).map_err(explain)?;
     let stopped = outcome.stopped;
     let run = outcome::record(&job, outcome, health, started_at);
-    write_out(&run, &arguments).context("the run went well, but its result could not be written")?;
+    write_out(&run, &arguments)
+        .context(Complaint::environment("the run is over, but its result could not be written"))?;
     let invalid = run.verdicts.iter().any(|verdict| verdict.severity == Severity::Invalid);
     Ok(match (stopped, invalid) {
         (true, _) => Status::Interrupted,
@@ -59,8 +64,18 @@ fn hold_awake(job: &mut settings::Job) -> Option<std::fs::File> {
 fn explain(error: EngineError) -> anyhow::Error {
     let complaint = match &error {
         EngineError::Settings(_) => Complaint::usage("the run makes no sense as asked"),
-        EngineError::Unreachable { .. } => Complaint::environment("nothing was measured")
-            .hint("is the server running, and listening on that address and port?"),
+        EngineError::Unreachable { source, .. } => {
+            let ours = source.raw_os_error() == Some(libc::EADDRNOTAVAIL);
+            let hint = if ours {
+                "no local address or port to connect from: check --source, or wait for ports to become free"
+            } else {
+                "is the server running, and listening on that address and port?"
+            };
+            Complaint::environment("nothing was measured").hint(hint)
+        }
+        EngineError::TooManyThreads { .. } => {
+            Complaint::environment("nothing was measured").hint("ask for fewer threads (-t)")
+        }
         EngineError::Kernel { .. } => Complaint::environment("nothing was measured")
             .hint("fewer connections, or a higher limit of open files (`ulimit -n`), may help"),
         EngineError::StoppedEarly(_) => Complaint::interrupted("interrupted"),
@@ -85,7 +100,11 @@ fn write_out(run: &Run, arguments: &Arguments) -> anyhow::Result<()> {
         stdout.write_all(text.as_bytes())?;
         return Ok(stdout.flush()?);
     };
-    crate::file::write_whole(path, text.as_bytes())?;
+    if let Err(error) = crate::file::write_whole(path, text.as_bytes()) {
+        // What was measured is not lost for a full disk.
+        std::io::stdout().lock().write_all(text.as_bytes())?;
+        return Err(error);
+    }
     if std::io::stderr().is_terminal() {
         crate::exit::say(&format!("wrote {}", path.display()));
     }

@@ -4,8 +4,8 @@ use super::flags::PaceFlag;
 use super::health::{Health, rss_bytes_peak};
 use super::settings::Job;
 use paceline_engine::{
-    Arrivals as EngineArrivals, Bound, ConnectionCounts, Counts as EngineCounts, Ending, Load, Measure,
-    Nanos, Pace as EnginePace, Phase as EnginePhase, RunOutcome, Spans, Tally,
+    Arrivals as EngineArrivals, Bound, ConnectionCounts, Counts as EngineCounts, Ending, Failure, Load,
+    Measure, Nanos, Pace as EnginePace, Phase as EnginePhase, RunOutcome, Spans, Tally,
 };
 use paceline_record as record;
 use paceline_record::{Block, Run, Times};
@@ -42,6 +42,7 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         timeout_ns: settings.timeout.0,
         phases: phases(&outcome.spans),
         window_s,
+        stopped: outcome.stopped,
         connections: connections(job, &outcome.connections),
         environment: record::Environment { held: job.held.clone(), ..crate::environment::read() },
         generator: generator(job, &outcome, &health, window_s),
@@ -55,7 +56,7 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
     };
     run.rate_per_s = record::Rates {
         offered: run.loop_.offered_per_s,
-        sent: ratio(outcome.total.counts.sent_in_window as f64, window_s),
+        sent: ratio(sent_in_window(&outcome) as f64, window_s),
         achieved: ratio(run.total.completed_in_window as f64, window_s),
     };
     run.verdicts = record::verdict::of_run(&run);
@@ -126,8 +127,10 @@ fn connections(job: &Job, counts: &ConnectionCounts) -> record::Connections {
         closed_by_server: counts.closed_by_server,
         closed_by_us: counts.closed_by_us,
         failed_attempts: counts.failed_attempts,
+        failed_here: sum_of(counts, Failure::is_ours),
+        broke_rules: sum_of(counts, |failure| matches!(failure, Failure::Protocol | Failure::Unsolicited)),
         commonest_failure: commonest.map(|(failure, count)| match failure {
-            paceline_engine::Failure::Protocol => format!("{failure}{detail}, {count} times"),
+            Failure::Protocol => format!("{failure}{detail}, {count} times"),
             _ => format!("{failure}, {count} times"),
         }),
         served: (!served.is_empty()).then(|| record::Served {
@@ -138,10 +141,19 @@ fn connections(job: &Job, counts: &ConnectionCounts) -> record::Connections {
     }
 }
 
+/// How many failures were of some kinds.
+fn sum_of(counts: &ConnectionCounts, kinds: fn(Failure) -> bool) -> u64 {
+    counts.failures.iter().filter(|(failure, _)| kinds(*failure)).map(|(_, count)| count).sum()
+}
+
 fn generator(job: &Job, outcome: &RunOutcome, health: &Health, window_s: f64) -> record::Generator {
     let used = health.by_thread();
     let cpu = |index: usize| used[index].user_s + used[index].system_s;
-    let spun = |index: usize| outcome.spun.get(index).copied().unwrap_or(Nanos::ZERO).as_secs_f64();
+    // Polling in vain is measured in wall-clock time, of which a thread that was kept from running used none.
+    let spun = |index: usize| {
+        let wall_s = outcome.spun.get(index).copied().unwrap_or(Nanos::ZERO).as_secs_f64();
+        (wall_s - used[index].run_delay_s).clamp(0.0, cpu(index))
+    };
     let busy = |index: usize| (cpu(index) - spun(index)).max(0.0);
     let threads = 0..used.len();
     let busy_s: f64 = threads.clone().map(busy).sum();
@@ -152,8 +164,8 @@ fn generator(job: &Job, outcome: &RunOutcome, health: &Health, window_s: f64) ->
         cpu_s: threads.clone().map(cpu).sum(),
         busy_s,
         spin_s: threads.clone().map(spun).sum(),
-        cpu_ns_per_request: ratio(busy_s * 1e9, outcome.total.counts.sent_in_window as f64),
-        utilization: ratio(busiest_s, window_s),
+        cpu_ns_per_request: ratio(busy_s * 1e9, sent_in_window(outcome) as f64),
+        utilization: ratio(busiest_s, window_s).max(ratio(busy_s, window_s * job.cores.len() as f64)),
         run_delay_s: used.iter().map(|thread| thread.run_delay_s).sum(),
         steal_s: health.steal_s(),
         rss_bytes_peak: rss_bytes_peak(),
@@ -178,11 +190,20 @@ fn ratio(numerator: f64, denominator: f64) -> f64 {
 
 /// The window's cohort. Of the warm-up's some are answered inside the window: the server did that work there.
 fn total(outcome: &RunOutcome) -> Block {
-    let carried = outcome.intervals.iter().filter(|interval| interval.cohort != EnginePhase::Window);
     let mut total = block(&outcome.total);
-    total.completed_in_window +=
-        carried.map(|interval| interval.tally.counts.completed_in_window).sum::<u64>();
+    total.completed_in_window += carried(outcome, |counts| counts.completed_in_window);
     total
+}
+
+/// Requests of either cohort handed to a socket inside the window.
+fn sent_in_window(outcome: &RunOutcome) -> u64 {
+    outcome.total.counts.sent_in_window + carried(outcome, |counts| counts.sent_in_window)
+}
+
+/// What happened inside the window to requests of the warm-up's cohort.
+fn carried(outcome: &RunOutcome, count: fn(&EngineCounts) -> u64) -> u64 {
+    let warmup = outcome.intervals.iter().filter(|interval| interval.cohort != EnginePhase::Window);
+    warmup.map(|interval| count(&interval.tally.counts)).sum()
 }
 
 fn intervals(outcome: &RunOutcome) -> Vec<record::Interval> {

@@ -10,8 +10,10 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Descriptors a run needs beside its connections: standard streams, epolls, files.
-const DESCRIPTORS_BESIDE: u64 = 32;
+/// Descriptors a run needs beside its connections: standard streams, an epoll, files.
+const DESCRIPTORS_BESIDE: u64 = 16;
+/// Threads that may be started to hold more connections than one descriptor table does.
+const TABLES_MOST: u64 = 128;
 /// The window without -n and -d.
 const DURATION: Duration = Duration::from_secs(10);
 /// The warm-up without --warmup and -n.
@@ -46,7 +48,7 @@ impl Job {
         let encoded = request.encode().map_err(|error| Complaint::usage(error.to_string()))?;
         let cores = allowed_cores();
         let address = resolve(&url, arguments.connect_timeout)?;
-        let threads = threads_for(arguments, raise_descriptor_limit());
+        let threads = threads_for(arguments, raise_descriptor_limit())?;
         let bound = match (arguments.requests, arguments.duration) {
             (Some(requests), _) => Bound::Requests(requests),
             (None, duration) => Bound::Duration(duration.unwrap_or(DURATION).into()),
@@ -67,7 +69,7 @@ impl Job {
             drain: arguments.drain.unwrap_or(arguments.timeout).into(),
             timeout: arguments.timeout.into(),
             connect_limit: Nanos::from(arguments.connect_timeout),
-            pace: pace(arguments, &cores),
+            pace: pace(arguments, threads.unwrap_or(arguments.threads), &cores),
             sources: sources(arguments.source.as_deref(), &address, arguments.connections)?,
             own_descriptors: threads.is_some(),
             kernel_timestamps: arguments.timestamps == TimestampsFlag::Kernel,
@@ -76,7 +78,7 @@ impl Job {
             seed: arguments.seed.unwrap_or_else(paceline_lab::fresh_seed),
         };
         settings.check().map_err(|error| Complaint::usage(error.to_string()))?;
-        let argv = std::env::args().collect();
+        let argv = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
         Ok(Self { settings, url, pace_asked: arguments.pace, cores, argv, held: Vec::new() })
     }
 }
@@ -91,9 +93,9 @@ fn load(arguments: &Arguments) -> Load {
 
 /// Spinning is fair only where it takes no core from the server: where this process has been confined to some cores
 /// of several, and has one for each thread.
-fn pace(arguments: &Arguments, cores: &[u32]) -> Pace {
+fn pace(arguments: &Arguments, threads: u32, cores: &[u32]) -> Pace {
     let online = std::thread::available_parallelism().map_or(1, usize::from).max(online_cores());
-    let has_cores_to_itself = cores.len() < online && cores.len() >= arguments.threads as usize;
+    let has_cores_to_itself = cores.len() < online && cores.len() >= threads as usize;
     match arguments.pace {
         PaceFlag::Spin => Pace::Spin,
         PaceFlag::Sleep => Pace::Sleep,
@@ -156,10 +158,29 @@ fn raise_descriptor_limit() -> u64 {
 
 /// How many threads it takes to hold the connections where one descriptor table does not: each gets its own, and the
 /// limit counts by table. None where one suffices.
-fn threads_for(arguments: &Arguments, descriptor_limit: u64) -> Option<u32> {
-    let room = descriptor_limit.saturating_sub(DESCRIPTORS_BESIDE).max(1);
-    let needed = u64::from(arguments.connections).div_ceil(room);
-    (needed > 1).then(|| arguments.threads.max(u32::try_from(needed).unwrap_or(u32::MAX)))
+fn threads_for(arguments: &Arguments, descriptor_limit: u64) -> anyhow::Result<Option<u32>> {
+    let room = descriptor_limit.saturating_sub(DESCRIPTORS_BESIDE);
+    let needed = u64::from(arguments.connections).div_ceil(room.max(1));
+    if room == 0 || needed > TABLES_MOST {
+        let what = format!(
+            "{} connections: a thread may open {descriptor_limit} files, and {TABLES_MOST} threads hold at most {}",
+            arguments.connections,
+            room * TABLES_MOST
+        );
+        return Err(Complaint::environment(what)
+            .hint("raise the hard limit (`ulimit -Hn`), or ask for fewer")
+            .into());
+    }
+    let threads = u32::try_from(needed).unwrap_or(u32::MAX);
+    if threads <= 1 || threads <= arguments.threads && arguments.connections / arguments.threads < room as u32
+    {
+        return Ok((threads > 1).then_some(arguments.threads));
+    }
+    crate::exit::say(&format!(
+        "{threads} threads instead of {}: each may open {descriptor_limit} files",
+        arguments.threads
+    ));
+    Ok(Some(threads))
 }
 
 /// The cores this process may run on.
