@@ -114,19 +114,19 @@ impl Counts {
         self.scheduled == self.endings.iter().sum::<u64>() && self.violations == 0
     }
 
-    /// Counts one response's status.
+    /// Counts the status of some responses.
     #[inline]
-    pub(crate) fn count_status(&mut self, status: u16) {
+    pub(crate) fn count_status(&mut self, status: u16, responses: u64) {
         // Nearly always there is one.
         if let Some((first, count)) = self.status.first_mut()
             && *first == status
         {
-            *count += 1;
+            *count += responses;
             return;
         }
         match self.status.iter_mut().find(|(seen, _)| *seen == status) {
-            Some((_, count)) => *count += 1,
-            None => self.status.push((status, 1)),
+            Some((_, count)) => *count += responses,
+            None => self.status.push((status, responses)),
         }
     }
 
@@ -195,20 +195,20 @@ impl Tally {
         &self.times[measure as usize]
     }
 
-    /// Records one time.
+    /// Records one time, so many times.
     #[inline]
-    pub(crate) fn record(&mut self, measure: Measure, time: Nanos) {
-        self.times[measure as usize].record(time.0);
+    pub(crate) fn record(&mut self, measure: Measure, time: Nanos, count: u64) {
+        self.times[measure as usize].record_n(time.0, count);
     }
 
-    /// Records the service time of a response whose first byte came after `first_byte`.
+    /// Records the service time of some responses whose first byte came after `first_byte`.
     #[inline]
-    pub(crate) fn record_service(&mut self, service: Nanos, first_byte: Nanos) {
+    pub(crate) fn record_service(&mut self, service: Nanos, first_byte: Nanos, count: u64) {
         if service == first_byte {
-            return self.record(Measure::Service, service);
+            return self.record(Measure::Service, service, count);
         }
-        self.in_pieces.record(service.0);
-        self.record(Measure::FirstByte, first_byte);
+        self.in_pieces.record_n(service.0, count);
+        self.record(Measure::FirstByte, first_byte, count);
     }
 
     /// Records the time waited for a response of which no end was seen.

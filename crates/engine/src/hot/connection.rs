@@ -16,7 +16,7 @@ pub(super) enum State {
 }
 
 /// One request on its way: the three moments its times are computed from.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
     /// When the schedule said; equal to `actual` in a closed loop.
     pub intended: Nanos,

@@ -9,6 +9,7 @@
 
 mod connect;
 mod connection;
+mod familiar;
 mod receive;
 mod record;
 mod schedule;

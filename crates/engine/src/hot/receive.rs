@@ -75,8 +75,15 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                 }
                 return;
             }
-            if let Some(whole) = self.connections[index].decoder.whole(&self.heads, input) {
-                input = &input[whole.consumed..];
+            let connection = &self.connections[index];
+            let repeats = match connection.decoder.is_idle() {
+                true => self.familiar.repeats_in(input, connection.outstanding),
+                false => 0,
+            };
+            if repeats > 0 {
+                input = &input[usize::from(repeats) * self.familiar.length()..];
+                self.complete_familiar(slot, repeats, now);
+            } else if let Some(whole) = connection.decoder.whole(&self.heads, input) {
                 let response = Response {
                     status: whole.head.status,
                     keep_alive: whole.head.keep_alive,
@@ -85,7 +92,12 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                     first_byte: now,
                     uncounted_bytes: whole.consumed as u64,
                 };
-                self.complete(slot, &response, now);
+                let (bytes, rest) = input.split_at(whole.consumed);
+                input = rest;
+                if response.keep_alive && self.ending_of(&response) == Ending::Ok {
+                    self.familiar.meet(bytes, response.status, response.body_bytes);
+                }
+                self.complete(slot, &response, 1, now);
             } else {
                 match self.step(slot, input, now) {
                     Ok(consumed) => input = &input[consumed..],
@@ -153,37 +165,64 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             first_byte: connection.first_byte,
             uncounted_bytes,
         };
-        self.complete(slot, &response, now);
+        self.complete(slot, &response, 1, now);
     }
 
-    /// A response is complete: it ends the oldest request of its connection.
+    /// Some responses came whole that equal the last good one.
     #[inline]
-    fn complete(&mut self, slot: Slot, response: &Response, now: Nanos) {
-        let Some(sent) = self.take_oldest(slot) else { return };
-        let ending = match self.settings.expect_status {
+    fn complete_familiar(&mut self, slot: Slot, repeats: u16, now: Nanos) {
+        let response = Response {
+            status: self.familiar.status(),
+            keep_alive: true,
+            body_bytes: self.familiar.body_bytes(),
+            body_differs: false,
+            first_byte: now,
+            uncounted_bytes: self.familiar.length() as u64,
+        };
+        self.complete(slot, &response, repeats, now);
+    }
+
+    /// What a response comes to.
+    #[inline]
+    fn ending_of(&self, response: &Response) -> Ending {
+        match self.settings.expect_status {
             Some(status) if status != response.status => Ending::BadStatus,
             None if !(200..400).contains(&response.status) => Ending::BadStatus,
             _ if response.body_differs => Ending::BadBody,
             _ => Ending::Ok,
-        };
-        let answer = Answer {
-            sent,
-            ending,
-            status: response.status,
-            body_bytes: response.body_bytes,
-            received_bytes: response.uncounted_bytes,
-            first_byte: response.first_byte,
-            kernel_received: self.kernel_received,
-            completed: now,
-        };
-        self.recorder.answered(&answer);
-        self.last_progress = now;
+        }
+    }
+
+    /// `count` responses that are alike are complete: they end the oldest requests of their connection.
+    #[inline]
+    fn complete(&mut self, slot: Slot, response: &Response, count: u16, now: Nanos) {
+        let ending = self.ending_of(response);
         let free_below = self.settings.free_below();
+        let was_full = self.connections[slot as usize].outstanding >= free_below;
+        let mut left = count;
+        while let Some((sent, alike)) = self.take_alike(slot, left) {
+            let answer = Answer {
+                sent,
+                count: alike.into(),
+                ending,
+                status: response.status,
+                body_bytes: response.body_bytes,
+                received_bytes: response.uncounted_bytes,
+                first_byte: response.first_byte,
+                kernel_received: self.kernel_received,
+                completed: now,
+            };
+            self.recorder.answered(&answer);
+            if self.recorder.in_window(sent.intended) {
+                self.connections[slot as usize].served += u64::from(alike);
+            }
+            left -= alike;
+        }
+        self.last_progress = now;
         let connection = &mut self.connections[slot as usize];
         connection.failed_attempts = 0;
         connection.has_served = true;
-        connection.served += u64::from(self.recorder.in_window(sent.intended));
-        if connection.outstanding + 1 == free_below {
+        if was_full && connection.outstanding < free_below {
             connection.free_at = now;
         }
         if !response.keep_alive {
@@ -227,20 +266,31 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     }
 
     /// Takes the oldest request off a connection.
-    #[inline]
     pub(super) fn take_oldest(&mut self, slot: Slot) -> Option<Sent> {
-        if self.connections[slot as usize].outstanding == 0 {
+        self.take_alike(slot, 1).map(|(sent, _)| sent)
+    }
+
+    /// Takes the oldest request off a connection, and those behind it that were sent in the same moment: at most `most`
+    /// in all. Pipelined requests that share a send share their times.
+    #[inline]
+    fn take_alike(&mut self, slot: Slot, most: u16) -> Option<(Sent, u16)> {
+        let connection = &mut self.connections[slot as usize];
+        let most = most.min(connection.outstanding);
+        if most == 0 {
             return None;
         }
-        let sent = self.oldest(slot);
-        let connection = &mut self.connections[slot as usize];
-        connection.outstanding -= 1;
-        connection.oldest += 1;
-        if connection.oldest == self.settings.depth {
-            connection.oldest = 0;
+        let depth = usize::from(self.settings.depth);
+        let ring = &self.in_flight[slot as usize * depth..(slot as usize + 1) * depth];
+        let first = ring[usize::from(connection.oldest)];
+        let mut taken = 0;
+        while taken < most && ring[usize::from(connection.oldest)] == first {
+            taken += 1;
+            connection.oldest =
+                if usize::from(connection.oldest) + 1 == depth { 0 } else { connection.oldest + 1 };
         }
-        self.outstanding -= 1;
-        Some(sent)
+        connection.outstanding -= taken;
+        self.outstanding -= u64::from(taken);
+        Some((first, taken))
     }
 
     /// Looks whether the oldest request of a connection has timed out. Then the connection is of no more use: the

@@ -12,17 +12,19 @@ const INTERVAL: Nanos = Nanos::from_secs(1);
 /// Intervals kept; beyond, neighbours are joined and intervals last twice as long, so that memory stays bounded.
 const KEPT_MOST: usize = 1024;
 
-/// A response, complete.
+/// A response, complete; or several that are alike, to requests that were sent in the same moment.
 pub(super) struct Answer {
     /// The request it answers.
     pub sent: Sent,
+    /// How many of them.
+    pub count: u64,
     /// What it comes to.
     pub ending: Ending,
     /// Its status.
     pub status: u16,
     /// Body bytes.
     pub body_bytes: u64,
-    /// Bytes of it that have not been counted yet: all of a response that came in one piece.
+    /// Bytes of each that have not been counted yet: all of a response that came in one piece.
     pub received_bytes: u64,
     /// When its first byte was read.
     pub first_byte: Nanos,
@@ -128,23 +130,23 @@ impl Recorder {
         counts.received_bytes += received_bytes;
     }
 
-    /// A response is complete.
+    /// A response is complete, or several that are alike.
     #[inline]
     pub(super) fn answered(&mut self, answer: &Answer) {
         self.roll(answer.completed);
         let completed_in_window = answer.ending == Ending::Ok && self.in_window(answer.completed);
-        let open = self.open;
+        let (open, count) = (self.open, answer.count);
         let tally = self.cohort(answer.sent.intended);
-        tally.counts.completed_in_window += u64::from(completed_in_window);
-        tally.counts.count_status(answer.status);
-        tally.counts.body_bytes += answer.body_bytes;
-        tally.counts.received_bytes += answer.received_bytes;
-        let service = end(tally, answer.ending, &answer.sent, answer.completed, open);
+        tally.counts.completed_in_window += if completed_in_window { count } else { 0 };
+        tally.counts.count_status(answer.status, count);
+        tally.counts.body_bytes += answer.body_bytes * count;
+        tally.counts.received_bytes += answer.received_bytes * count;
+        let service = end(tally, answer.ending, &answer.sent, answer.completed, open, count);
         if answer.ending == Ending::Ok {
             tally.counts.count_body(answer.body_bytes);
-            tally.record_service(service, answer.first_byte.since(answer.sent.actual));
+            tally.record_service(service, answer.first_byte.since(answer.sent.actual), count);
             if let Some(received) = answer.kernel_received {
-                tally.record(Measure::ReceiveDelay, answer.completed.since(received));
+                tally.record(Measure::ReceiveDelay, answer.completed.since(received), count);
             }
         }
     }
@@ -154,7 +156,7 @@ impl Recorder {
         self.roll(at);
         let open = self.open;
         let tally = self.cohort(sent.intended);
-        let waited = end(tally, ending, sent, at, open);
+        let waited = end(tally, ending, sent, at, open, 1);
         if ending == Ending::TimedOut {
             tally.record_waited(waited);
         }
@@ -168,16 +170,16 @@ impl Recorder {
         tally.counts.scheduled += 1;
         tally.counts.endings[ending as usize] += 1;
         if ending == Ending::Unsent {
-            tally.record(Measure::Response, waited);
+            tally.record(Measure::Response, waited, 1);
             tally.counts.count_censored(waited);
         } else {
-            tally.record(Measure::Failed, waited);
+            tally.record(Measure::Failed, waited, 1);
         }
     }
 
     /// A connection was made.
     pub(super) fn connected(&mut self, took: Nanos, at: Nanos) {
-        self.cohort(at).record(Measure::Connect, took);
+        self.cohort(at).record(Measure::Connect, took, 1);
     }
 
     /// Puts the current interval away once it is over.
@@ -237,35 +239,42 @@ impl Recorder {
     }
 }
 
-/// Counts how a request that was sent ended, and all that it took but the service time, which it returns. Response =
+/// Counts how requests sent in the same moment ended, and all that it took but the service time, which it returns. Response =
 /// schedule lag + service time holds for each one, or it is counted as a violation.
 #[inline]
-fn end(tally: &mut Tally, ending: Ending, sent: &Sent, at: Nanos, open: bool) -> Nanos {
-    tally.counts.endings[ending as usize] += 1;
+fn end(tally: &mut Tally, ending: Ending, sent: &Sent, at: Nanos, open: bool, count: u64) -> Nanos {
+    tally.counts.endings[ending as usize] += count;
     let service = at.since(sent.actual);
     // In a closed loop a request is due when it is sent.
-    let response = if open { end_scheduled(tally, ending, sent, at, service) } else { service };
+    let response = if open { end_scheduled(tally, ending, sent, at, service, count) } else { service };
     tally.counts.violations += u64::from(at < sent.actual);
     match ending {
         Ending::Ok => {}
         Ending::TimedOut => tally.counts.count_censored(response),
-        _ => tally.record(Measure::Failed, response),
+        _ => tally.record(Measure::Failed, response, count),
     }
     service
 }
 
-/// What a request of a schedule took beside its service time; its response time.
-fn end_scheduled(tally: &mut Tally, ending: Ending, sent: &Sent, at: Nanos, service: Nanos) -> Nanos {
+/// What requests of a schedule took beside their service time; their response time.
+fn end_scheduled(
+    tally: &mut Tally,
+    ending: Ending,
+    sent: &Sent,
+    at: Nanos,
+    service: Nanos,
+    count: u64,
+) -> Nanos {
     let response = at.since(sent.intended);
     let wait = sent.free_at.since(sent.intended);
     let lag = sent.actual.since(sent.intended.max(sent.free_at));
     let adds_up = sent.actual >= sent.intended && response == wait + lag + service;
     tally.counts.violations += u64::from(!adds_up);
     if matches!(ending, Ending::Ok | Ending::TimedOut) {
-        tally.record(Measure::Response, response);
+        tally.record(Measure::Response, response, count);
     }
-    tally.record(Measure::GeneratorLag, lag);
-    tally.record(Measure::ConnectionWait, wait);
+    tally.record(Measure::GeneratorLag, lag, count);
+    tally.record(Measure::ConnectionWait, wait, count);
     response
 }
 

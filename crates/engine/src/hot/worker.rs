@@ -2,6 +2,7 @@
 
 use super::connect::ClosedBy;
 use super::connection::{Connection, Sent, State};
+use super::familiar::Familiar;
 use super::record::Recorder;
 use super::schedule::Schedule;
 use crate::outcome::Failure;
@@ -55,6 +56,7 @@ pub struct Worker<'a, C, T> {
     pub(super) requests: Box<[u8]>,
     pub(super) buffer: Vec<u8>,
     pub(super) heads: HeadCache,
+    pub(super) familiar: Familiar,
     ready: Vec<Ready>,
     pub(super) open: u32,
     pub(super) connecting: u32,
@@ -103,6 +105,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             requests: settings.request.repeat(usize::from(settings.depth)).into_boxed_slice(),
             buffer: vec![0; BUFFER],
             heads: HeadCache::new(),
+            familiar: Familiar::default(),
             ready: Vec::with_capacity(1024),
             open: 0,
             connecting: 0,
