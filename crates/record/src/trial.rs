@@ -62,6 +62,20 @@ pub struct Trial {
     pub verdicts: Vec<Verdict>,
 }
 
+impl Trial {
+    /// Its run, where it says anything about its cell: nothing stopped the trial and at least one request ended well.
+    /// What a verdict says against its numbers is another matter, shown beside them.
+    pub fn usable_run(&self) -> Option<&Run> {
+        let run = self.run.as_ref().filter(|run| run.total.counts.ok > 0)?;
+        self.error.is_none().then_some(run)
+    }
+
+    /// Whether it has a [usable run](Self::usable_run): what a round, a store's tally and a report count.
+    pub fn is_usable(&self) -> bool {
+        self.usable_run().is_some()
+    }
+}
+
 /// What was under test.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Server {

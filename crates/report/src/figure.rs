@@ -1,6 +1,7 @@
 //! The figures of a row: each the median and the ends over its launches, one observation a launch.
 
 use crate::launch::Launch;
+use paceline_record::verdict::SAMPLES_FOR_INTERVAL;
 use paceline_record::{Block, LoopKind, Times, Trial};
 use paceline_stats::Spread;
 use schemars::JsonSchema;
@@ -126,7 +127,7 @@ fn percentile(
     let figure = Figure::of(times().map(|(_, times)| get(times) as f64))?;
     let at_least = times()
         .any(|(block, times)| block.censored.is_some_and(|c| c.count > 0 && get(times) >= c.lowest_ns));
-    let enough = times().all(|(_, times)| times.count as f64 >= 3.7 / (1.0 - p));
+    let enough = times().all(|(_, times)| times.count as f64 >= SAMPLES_FOR_INTERVAL / (1.0 - p));
     Some(Percentile { figure, at_least, enough })
 }
 

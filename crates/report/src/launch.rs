@@ -12,6 +12,12 @@ pub struct Launch<'a> {
     pub run: &'a Run,
 }
 
+impl<'a> Launch<'a> {
+    fn of(trial: &'a Trial) -> Option<Self> {
+        Some(Self { trial, run: trial.usable_run()? })
+    }
+}
+
 /// The trials of one cell, sorted out.
 #[derive(Debug, Default)]
 pub struct Launches<'a> {
@@ -31,19 +37,13 @@ impl<'a> Launches<'a> {
         let mut sorted = Self::default();
         for tries in repeats.values_mut() {
             tries.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
-            match tries.iter().rev().find_map(|trial| usable(trial)) {
+            match tries.iter().rev().find_map(|trial| Launch::of(trial)) {
                 Some(launch) => sorted.usable.push(launch),
                 None => sorted.failed.extend(tries.last().map(|trial| (*trial, fault_of(trial)))),
             }
         }
         sorted
     }
-}
-
-/// A trial can be used when nothing stopped it and at least one answer was as expected.
-fn usable(trial: &Trial) -> Option<Launch<'_>> {
-    let run = trial.run.as_ref().filter(|run| run.total.counts.ok > 0)?;
-    trial.error.is_none().then_some(Launch { trial, run })
 }
 
 fn fault_of(trial: &Trial) -> Fault {

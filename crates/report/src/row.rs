@@ -3,15 +3,11 @@
 use crate::figure::{Figure, Figures};
 use crate::launch::{Launch, Launches};
 use crate::note::{Failure, failures, names, verdicts};
+use paceline_record::verdict::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST};
 use paceline_record::{Load, LoopKind, Server, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Above this share of its core a generator is taken to be the limit: what remains is lost to the scheduler and the
-/// hypervisor, and service times are mostly its own queue.
-const GENERATOR_BOUND: f64 = 0.9;
-/// Below this share of what was scheduled a server is overloaded.
-const DELIVERED: f64 = 0.99;
 /// The run's own verdict of overload: it sees the queue grow, too.
 const SATURATED: &str = "saturated";
 
@@ -97,7 +93,7 @@ impl Row {
 
 fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
     let any = |test: &dyn Fn(&Launch<'_>) -> bool| launches.iter().any(|launch| test(launch));
-    let bound = any(&|launch| launch.run.generator.utilization > GENERATOR_BOUND);
+    let bound = any(&|launch| launch.run.generator.utilization > GENERATOR_BUSY_MOST);
     let short = load.kind == LoopKind::Open && any(&|launch| fell_short(launch));
     if launches.is_empty() {
         Standing::Failed
@@ -114,7 +110,7 @@ fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
 
 fn fell_short(launch: &Launch<'_>) -> bool {
     let total = &launch.run.total;
-    (total.completed_in_window as f64) < DELIVERED * total.counts.scheduled as f64
+    (total.completed_in_window as f64) < ACHIEVED_LEAST * total.counts.scheduled as f64
         || verdicts(launch).any(|verdict| verdict.name == SATURATED)
 }
 

@@ -68,7 +68,8 @@ impl Store {
         self.documents(round)?.into_iter().map(|(id, text)| read(id, &text)).collect()
     }
 
-    /// How many trials of a round are kept, and how many of them have a run and no error.
+    /// How many trials of a round are kept, and how many of them are usable
+    /// ([`Trial::is_usable`]).
     ///
     /// # Errors
     /// [`StoreError`] when they cannot be counted.
@@ -142,7 +143,7 @@ async fn write(
     .bind(i64::from(trial.repeat))
     .bind(i64::from(trial.block))
     .bind(&trial.started_at)
-    .bind(i64::from(trial.error.is_none() && trial.run.is_some()))
+    .bind(i64::from(trial.is_usable()))
     .bind(document)
     .execute(&mut *transaction)
     .await?;

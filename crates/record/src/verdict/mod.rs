@@ -1,10 +1,12 @@
 //! Verdicts: named reasons why a number may not mean what it seems to.
 
+mod disturbance;
 mod run;
 mod trial;
 
-pub use run::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, LAG_GROWTH_MOST, of_run};
-pub use trial::{STEAL_MOST, of_trial};
+pub use disturbance::DISTURBANCE_MOST;
+pub use run::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, LAG_GROWTH_MOST, SAMPLES_FOR_INTERVAL, of_run};
+pub use trial::of_trial;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! What a run's own figures say against themselves. Every judge is a pure function of the record and names its source.
 
+use super::disturbance::disturbance;
 use super::{Blame, Severity, Verdict};
 use crate::{Block, LoopKind, Run, Times};
 use serde_json::json;
@@ -14,11 +15,9 @@ pub const LAG_GROWTH_MOST: f64 = 0.01;
 const LAG_SHARE_MOST: f64 = 0.1;
 /// Generator lag below this, in nanoseconds, is what a sleeping generator has everywhere: a timer wakes late.
 const LAG_UNAVOIDABLE_NS: u64 = 200_000;
-/// Share of the window lost to other processes or to the hypervisor that is worth saying.
-const STOLEN_MOST: f64 = 0.01;
 /// Samples beyond a percentile that an order-statistic interval at 95 % needs, as a multiple of 1/(1-p)
 /// (the smallest n with (1-p)^n <= 0.025, that is ln 40 = 3.7).
-const SAMPLES_FOR_INTERVAL: f64 = 3.7;
+pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
 
 /// Every verdict on a run, the worst first.
 pub fn of_run(run: &Run) -> Vec<Verdict> {
@@ -201,8 +200,11 @@ fn keep_alive_refused(run: &Run) -> Option<Verdict> {
 fn descheduled(run: &Run) -> Option<Verdict> {
     let share =
         run.generator.run_delay_s / (run.window_s * f64::from(run.generator.threads)).max(f64::MIN_POSITIVE);
-    (share > STOLEN_MOST).then(|| {
-        Verdict::new("generator_descheduled", Blame::Environment, Severity::Caution)
+    // A generator free to run anywhere shares its cores with the server as a matter of course.
+    let confined = run.generator.cores.len() < run.environment.cores as usize;
+    disturbance(share).map(|severity| {
+        let severity = if confined { severity } else { severity.min(Severity::Caution) };
+        Verdict::new("generator_descheduled", Blame::Environment, severity)
             .with("run_delay_share", json!(share))
             .remedy("something else ran on the generator's cores: pin it to a core of its own")
     })
@@ -212,8 +214,8 @@ fn descheduled(run: &Run) -> Option<Verdict> {
 fn stolen(run: &Run) -> Option<Verdict> {
     let share = run.generator.steal_s
         / (run.window_s * f64::from(run.environment.cores.max(1))).max(f64::MIN_POSITIVE);
-    (share > STOLEN_MOST).then(|| {
-        Verdict::new("steal", Blame::Environment, Severity::Caution)
+    disturbance(share).map(|severity| {
+        Verdict::new("steal", Blame::Environment, severity)
             .with("steal_share", json!(share))
             .remedy("the hypervisor gave the machine's time to others: repeat on a quieter host")
     })

@@ -3,11 +3,9 @@
 //! Pure functions of the record, so that a stored trial can be judged again by a later version. What the run alone
 //! tells is judged in `run`; what only the lab knows (a generator of another make) the lab adds itself.
 
+use super::disturbance::disturbance;
 use super::{Blame, Severity, Verdict};
 use crate::{CheckOutcome, CpuSource, Stage, Trial};
-
-/// A hypervisor that took more than this share of a core's window took it from what was measured.
-pub const STEAL_MOST: f64 = 0.02;
 
 /// Everything to be known about a trial's numbers, beside its run's own verdicts.
 pub fn of_trial(trial: &Trial) -> Vec<Verdict> {
@@ -45,8 +43,8 @@ fn server_died(trial: &Trial) -> Option<Verdict> {
 fn stolen_time(trial: &Trial) -> Option<Verdict> {
     let share = |core: &crate::CoreTime| if core.over_s > 0.0 { core.steal_s / core.over_s } else { 0.0 };
     let worst = trial.cores.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
-    (share(worst) > STEAL_MOST).then(|| {
-        Verdict::new("stolen_time", Blame::Environment, Severity::Caution)
+    disturbance(share(worst)).map(|severity| {
+        Verdict::new("stolen_time", Blame::Environment, severity)
             .with("core", worst.core.into())
             .with("steal_s", worst.steal_s.into())
             .with("over_s", worst.over_s.into())
@@ -137,6 +135,17 @@ mod tests {
         let core = CoreTime { core: 0, over_s: 10.0, busy_s: 10.0, interrupt_s: 0.0, steal_s: 0.1 };
         let usage = Some(usage(CpuSource::Cgroup));
         assert_eq!(names(&Trial { usage, cores: vec![core], ..trial() }), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn much_stolen_time_spoils_a_trial() {
+        let severity = |steal_s| {
+            let core = CoreTime { core: 0, over_s: 10.0, busy_s: 10.0, interrupt_s: 0.0, steal_s };
+            of_trial(&Trial { cores: vec![core], ..trial() }).first().map(|verdict| verdict.severity)
+        };
+        assert_eq!(severity(0.09), None);
+        assert_eq!((severity(0.11), severity(0.9)), (Some(Severity::Caution), Some(Severity::Caution)));
+        assert_eq!(severity(1.1), Some(Severity::Invalid));
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn any_trial_comes_back_exactly() {
         prop_assert_eq!(&store.trials("r").unwrap(), std::slice::from_ref(&trial));
         let light = store.trials_without_histograms("r").unwrap();
         prop_assert_eq!(serde_json::to_value(&light[0]).unwrap(), emptied(&trial));
-        let usable = u64::from(trial.error.is_none() && trial.run.is_some());
+        let usable = u64::from(trial.is_usable());
         prop_assert_eq!(store.tally("r").unwrap(), (1, usable));
     });
 }
@@ -63,6 +63,18 @@ fn trials_are_kept_apart_and_in_the_order_they_ran() {
     assert_eq!(store.trials("r").unwrap(), trials);
     assert_eq!(store.trials("nothing").unwrap(), []);
     assert_eq!(store.find_trial("t4").unwrap(), some_trial("other", "t4"));
+}
+
+#[test]
+fn a_run_without_a_good_answer_is_not_usable() {
+    let (_folder, store) = store();
+    let mut trial = some_trial("r", "t");
+    trial.error = None;
+    for (ok, usable) in [(1, 1), (0, 0)] {
+        trial.run.as_mut().unwrap().total.counts.ok = ok;
+        store.put_trial(&trial).unwrap();
+        assert_eq!(store.tally("r").unwrap(), (1, usable));
+    }
 }
 
 #[test]
