@@ -4,6 +4,7 @@ use super::disturbance::disturbance;
 use super::{Blame, Severity, Verdict};
 use crate::{Block, LoopKind, Run, Times};
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// A generator busier than this share of a core was the limit, or nearly so.
 pub const GENERATOR_BUSY_MOST: f64 = 0.9;
@@ -15,15 +16,21 @@ pub const LAG_GROWTH_MOST: f64 = 0.01;
 const LAG_SHARE_MOST: f64 = 0.1;
 /// Generator lag below this, in nanoseconds, is what a sleeping generator has everywhere: a timer wakes late.
 const LAG_UNAVOIDABLE_NS: u64 = 200_000;
+/// Beyond so many intervals they may be longer than a second (the engine joins neighbours of long runs).
+const INTERVALS_OF_A_SECOND: usize = 1_000;
 /// Samples beyond a percentile that an order-statistic interval at 95 % needs, as a multiple of 1/(1-p)
 /// (the smallest n with (1-p)^n <= 0.025, that is ln 40 = 3.7).
 pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
 
 /// Every verdict on a run, the worst first.
 pub fn of_run(run: &Run) -> Vec<Verdict> {
-    let judges: [fn(&Run) -> Option<Verdict>; 14] = [
+    let judges: [fn(&Run) -> Option<Verdict>; 18] = [
         nothing_scheduled,
+        nothing_sent,
         no_valid_response,
+        gave_up,
+        outage,
+        broke_rules,
         generator_bound,
         saturated,
         generator_lag,
@@ -48,22 +55,84 @@ fn is_open(run: &Run) -> bool {
 
 /// Nothing fell due: the window was shorter than a gap of the schedule, or no connection was ever free.
 fn nothing_scheduled(run: &Run) -> Option<Verdict> {
+    // A closed loop has nothing due for as long as every connection waits for an answer.
+    let (blame, remedy) = if is_open(run) {
+        (Blame::User, "no request fell due in the window: make it longer, or the rate higher")
+    } else {
+        (
+            Blame::Server,
+            "every connection was still waiting for an answer from before: ask for a longer window",
+        )
+    };
     (run.total.counts.scheduled == 0).then(|| {
-        Verdict::new("nothing_scheduled", Blame::User, Severity::Invalid)
+        Verdict::new("nothing_scheduled", blame, Severity::Invalid)
             .with("window_s", json!(run.window_s))
-            .remedy("no request fell due in the window: make it longer, or the rate higher")
+            .remedy(remedy)
+    })
+}
+
+/// The warm-up's backlog took the window and the drain: what was measured was never sent.
+fn nothing_sent(run: &Run) -> Option<Verdict> {
+    let counts = run.total.counts;
+    (counts.scheduled > 0 && counts.unsent == counts.scheduled).then(|| {
+        Verdict::new("nothing_sent", Blame::User, Severity::Invalid)
+            .with("unsent", json!(counts.unsent))
+            .with("backlog_at_window_start", json!(run.generator.backlog_at_window_start))
+            .with("achieved_per_s", json!(run.rate_per_s.achieved))
+            .remedy("far more was offered than can be sent: offer about what was achieved")
+    })
+}
+
+/// A run bounded by a number of requests ended before it had scheduled them: there was no connection to be had.
+fn gave_up(run: &Run) -> Option<Verdict> {
+    let asked = run.loop_.requests?;
+    let scheduled = run.total.counts.scheduled;
+    (scheduled < asked && !run.stopped).then(|| {
+        Verdict::new("gave_up", Blame::Server, Severity::Invalid)
+            .with("asked", json!(asked))
+            .with("scheduled", json!(scheduled))
+            .remedy(
+                "no connection could be had any more, the other requests were never made: see to the server",
+            )
+    })
+}
+
+/// For whole intervals of the window not one valid response came, although many did before or after.
+fn outage(run: &Run) -> Option<Verdict> {
+    let window = run.phases.window;
+    let length = 1_000_000_000;
+    let inside = |start: u64| start >= window.start_ns && start + length <= window.end_ns;
+    let whole = (window.end_ns - window.start_ns) / length;
+    let lively =
+        run.intervals.iter().filter(|interval| inside(interval.start_ns) && interval.block.counts.ok > 0);
+    let silent_s =
+        whole.saturating_sub(lively.map(|interval| interval.start_ns).collect::<BTreeSet<_>>().len() as u64);
+    let coarse = run.intervals.len() > INTERVALS_OF_A_SECOND;
+    (run.total.counts.ok >= 10 * whole && whole > 1 && silent_s > 0 && !coarse).then(|| {
+        Verdict::new("outage", Blame::Server, Severity::Caution)
+            .with("silent_s", json!(silent_s))
+            .with("window_s", json!(run.window_s))
+            .remedy("for so many whole seconds no valid response came: the rate is an average over an outage")
+    })
+}
+
+/// Connections were given up because the server sent what no request had asked for, or what is not HTTP.
+fn broke_rules(run: &Run) -> Option<Verdict> {
+    (run.connections.broke_rules > 0).then(|| {
+        Verdict::new("broke_rules", Blame::Server, Severity::Caution)
+            .with("connections", json!(run.connections.broke_rules))
+            .with("commonest_failure", json!(run.connections.commonest_failure))
+            .remedy("its answers do not keep to HTTP/1.1: mend the server before comparing it")
     })
 }
 
 /// Not one valid response: whatever was measured, it was not the server doing its work.
 fn no_valid_response(run: &Run) -> Option<Verdict> {
     let counts = run.total.counts;
-    (counts.scheduled > 0 && counts.ok == 0).then(|| {
-        Verdict::new("no_valid_response", Blame::Server, Severity::Invalid)
-            .with("scheduled", json!(counts.scheduled))
-            .with("status", json!(run.total.status))
-            .with("commonest_failure", json!(run.connections.commonest_failure))
-            .remedy("check the URL and the expectations: ask for the page once by hand")
+    (counts.scheduled > 0 && counts.ok == 0 && counts.unsent < counts.scheduled).then(|| {
+        let verdict = Verdict::new("no_valid_response", Blame::Server, Severity::Invalid)
+            .with("scheduled", json!(counts.scheduled));
+        with_reasons(verdict, run).remedy("check the URL and the expectations: ask for the page once by hand")
     })
 }
 
@@ -87,7 +156,7 @@ fn saturated(run: &Run) -> Option<Verdict> {
         return None;
     }
     let growth = lag_growth(run);
-    let behind = achieved_share(run) < ACHIEVED_LEAST;
+    let behind = achieved_share(run) < ACHIEVED_LEAST && shortfall(run) > in_service(run);
     (behind || growth > LAG_GROWTH_MOST).then(|| {
         Verdict::new("saturated", Blame::Server, Severity::Caution)
             .with("offered_per_s", json!(run.rate_per_s.offered))
@@ -100,6 +169,19 @@ fn saturated(run: &Run) -> Option<Verdict> {
 /// Valid responses completed in the window for each request scheduled in it.
 fn achieved_share(run: &Run) -> f64 {
     run.total.completed_in_window as f64 / (run.total.counts.scheduled as f64).max(1.0)
+}
+
+/// Requests scheduled in the window and not answered well inside it.
+fn shortfall(run: &Run) -> f64 {
+    run.total.counts.scheduled as f64 - run.total.completed_in_window as f64
+}
+
+/// Requests that are in service at any moment, by Little's law from rate and service time: so many are unanswered at
+/// the end of every window, of a server that keeps up too. Never more than the connections carry.
+fn in_service(run: &Run) -> f64 {
+    let most = run.connections.had as f64 * f64::from(run.loop_.depth);
+    let service_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| times.mean / 1e9);
+    (run.loop_.offered_per_s.unwrap_or(0.0) * service_s).ceil().min(most)
 }
 
 /// Least-squares slope of the mean schedule lag over the window's intervals, in seconds for each second.
@@ -149,15 +231,27 @@ fn too_few_connections(run: &Run) -> Option<Verdict> {
     })
 }
 
+/// Adds what is known of why requests failed: the statuses they came with, the bodies, the connections.
+fn with_reasons(verdict: Verdict, run: &Run) -> Verdict {
+    let counts = run.total.counts;
+    let verdict =
+        if counts.bad_status > 0 { verdict.with("status", json!(run.total.status)) } else { verdict };
+    let verdict =
+        if counts.bad_body > 0 { verdict.with("bad_body", json!(counts.bad_body)) } else { verdict };
+    match &run.connections.commonest_failure {
+        Some(failure) => verdict.with("commonest_failure", json!(failure)),
+        None => verdict,
+    }
+}
+
 /// Some requests failed.
 fn failed_requests(run: &Run) -> Option<Verdict> {
     let counts = run.total.counts;
     (counts.ok > 0 && counts.failed() > 0).then(|| {
-        Verdict::new("failed_requests", Blame::Server, Severity::Caution)
+        let verdict = Verdict::new("failed_requests", Blame::Server, Severity::Caution)
             .with("failed", json!(counts.failed()))
-            .with("share", json!(counts.failed() as f64 / counts.scheduled as f64))
-            .with("commonest_failure", json!(run.connections.commonest_failure))
-            .remedy("failures are in no percentile: judge the server by both")
+            .with("share", json!(counts.failed() as f64 / counts.scheduled as f64));
+        with_reasons(verdict, run).remedy("failures are in no percentile: judge the server by both")
     })
 }
 
@@ -176,19 +270,26 @@ fn censored(run: &Run) -> Option<Verdict> {
 /// Fewer connections than asked for.
 fn connections_short(run: &Run) -> Option<Verdict> {
     let connections = &run.connections;
+    let blame = if connections.failed_here > 0 { Blame::Environment } else { Blame::Server };
     (connections.had < connections.asked).then(|| {
-        Verdict::new("connections_short", Blame::Server, Severity::Caution)
+        Verdict::new("connections_short", blame, Severity::Caution)
             .with("asked", json!(connections.asked))
             .with("had", json!(connections.had))
             .with("commonest_failure", json!(connections.commonest_failure))
-            .remedy("the load is not the one asked for: raise the server's limits, or ask for fewer")
+            .with("failed_here", json!(connections.failed_here))
+            .remedy(
+                "the load is not the one asked for: raise the limits of whoever ran out, or ask for fewer",
+            )
     })
 }
 
 /// The server closed after nearly every response.
 fn keep_alive_refused(run: &Run) -> Option<Verdict> {
     let closed = run.connections.closed_by_server as f64;
-    let refused = closed >= 0.9 * run.total.counts.ok as f64 && closed > run.connections.had as f64;
+    // Closes are counted from the warm-up on, so the answers are too.
+    let cohorts = run.intervals.iter().filter(|interval| interval.phase != crate::Phase::Connect);
+    let answered: u64 = cohorts.map(|interval| interval.block.counts.ok).sum();
+    let refused = closed >= 0.9 * answered as f64 && closed > run.connections.had as f64;
     refused.then(|| {
         Verdict::new("keep_alive_refused", Blame::Server, Severity::Caution)
             .with("closed_by_server", json!(run.connections.closed_by_server))
