@@ -4,6 +4,7 @@
 
 use crate::generator::{Followed, Following, Generator, Job, follow};
 use crate::launch::{Launch, Spoiled};
+use crate::validate::hex;
 use crate::{Cell, Validated};
 use paceline_record::{
     CpuSource, Environment, Fault, Pinning, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, verdict,
@@ -115,7 +116,7 @@ fn job(
         .bodies
         .get(&cell.case.address)
         .ok_or_else(|| fault(format!("no validated body of {}", cell.case.address)))?;
-    let body = keep_body(following.bodies, body).map_err(fault)?;
+    let body = keep_body(following.bodies, body, &trial.launch).map_err(fault)?;
     Ok(Job {
         url: format!("http://{}{}", launch.address, cell.case.path),
         method: cell.case.method.clone(),
@@ -129,11 +130,18 @@ fn job(
     })
 }
 
-/// Writes a body to a file named by its digest, so that equal ones are one file.
-fn keep_body(folder: &Path, body: &[u8]) -> Result<PathBuf, String> {
-    let digest: String = Sha256::digest(body).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let path = folder.join(digest);
-    let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, body));
+/// Has a body in a file named by its digest, so that equal ones are one file. Written whole under another name first:
+/// whoever finds it there, another round too, finds all of it, and it is never written again.
+fn keep_body(folder: &Path, body: &[u8], launch: &str) -> Result<PathBuf, String> {
+    let path = folder.join(hex(&Sha256::digest(body)[..8]));
+    if fs::read(&path).is_ok_and(|kept| kept == body) {
+        return Ok(path);
+    }
+    // The launch's own name: nobody else writes to it.
+    let unfinished = path.with_extension(launch);
+    let written = fs::create_dir_all(folder)
+        .and_then(|()| fs::write(&unfinished, body))
+        .and_then(|()| fs::rename(&unfinished, &path));
     written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     Ok(path)
 }
@@ -202,6 +210,28 @@ fn judged(mut trial: Trial) -> Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_is_written_once_and_whole() {
+        use std::os::unix::fs::MetadataExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let file = |path: &Path| fs::metadata(path).map(|about| (about.ino(), about.mtime_nsec())).unwrap();
+        let path = keep_body(folder.path(), b"Hello World\n", "first").unwrap();
+        let first = file(&path);
+        assert_eq!(keep_body(folder.path(), b"Hello World\n", "second").as_ref(), Ok(&path));
+        assert_eq!(file(&path), first, "it was written again");
+        // What a crash left half is put right, by another file: whoever reads the old one is not disturbed.
+        fs::write(&path, b"Hello").unwrap();
+        let mut reader = fs::File::open(&path).unwrap();
+        keep_body(folder.path(), b"Hello World\n", "third").unwrap();
+        let mut half = String::new();
+        std::io::Read::read_to_string(&mut reader, &mut half).unwrap();
+        assert_eq!(
+            (half.as_str(), fs::read(&path).unwrap().as_slice()),
+            ("Hello", b"Hello World\n".as_slice())
+        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 
     #[test]
     fn each_trial_draws_its_own_seed_again() {

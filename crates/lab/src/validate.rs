@@ -123,7 +123,8 @@ fn excerpt(bytes: &[u8], at: usize) -> String {
     format!("\"{}\"", rest[..rest.len().min(LENGTH)].escape_ascii())
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// In hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
