@@ -55,7 +55,8 @@ fn launch(block: u32, mut cells: Vec<Cell>, random: &mut SplitMix64) -> Option<P
 }
 
 /// SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; the constants
-/// are those of Vigna's public-domain `splitmix64.c`.
+/// are those of Vigna's public-domain `splitmix64.c`. The engine has one of its own for arrivals: the lab does not know
+/// how the generator works and does not depend on it.
 struct SplitMix64(u64);
 
 impl SplitMix64 {
