@@ -84,6 +84,12 @@ pub enum LabError {
         /// What was run.
         command: String,
     },
+    /// A generator's command that is not understood, or tells no version.
+    #[error("generator: {problem}")]
+    Generator {
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
     /// A program could not be started at all.
     #[error("cannot start `{command}`")]
     Spawn {
@@ -133,6 +139,7 @@ impl LabError {
             | LabError::NoTree { .. }
             | LabError::Unknown { .. }
             | LabError::Plan { .. }
+            | LabError::Generator { .. }
             | LabError::Interrupted => Blame::User,
             LabError::Command(_) | LabError::NoVersion { .. } => Blame::Server,
             LabError::File { .. }

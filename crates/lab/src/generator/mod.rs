@@ -1,15 +1,21 @@
 //! Load generators: processes that the lab starts as a person would, whose results it reads from what they leave.
 //!
 //! One file for each that can be read; how a run is followed and sampled is [`follow`]'s. A generator is chosen by
-//! the command a person gives: any program that takes `paceline run`'s flags, or `wrk`.
+//! the command a person gives: any program that takes `paceline run`'s flags and leaves its record, or a template for
+//! one whose output is known.
 
 mod follow;
+mod foreign;
+mod oha;
 mod paceline;
 mod template;
+mod version;
 mod wrk;
 
 pub use follow::{Finished, Followed, Following, follow};
 
+use crate::LabError;
+use foreign::{Foreign, KNOWN};
 use paceline_record::{Load, Run, Verdict};
 use std::path::PathBuf;
 
@@ -68,22 +74,100 @@ pub trait Generator {
 /// The generator that a person means: `None` for our own at `own`, a program, or a template with `{url}` in it.
 ///
 /// # Errors
-/// What is wrong with the template, for people.
-pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn Generator + Send>, String> {
+/// [`LabError::Generator`] with what is wrong with the command and what is understood; [`LabError::Spawn`] when it
+/// cannot be started.
+pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn Generator + Send>, LabError> {
     let Some(asked) = asked.filter(|asked| *asked != DEFAULT_GENERATOR) else {
         return Ok(Box::new(paceline::Paceline::new(own.to_vec())));
     };
     let words: Vec<String> = asked.split_ascii_whitespace().map(str::to_owned).collect();
-    let is_wrk = |word: &String| word == "wrk" || word.ends_with("/wrk");
     if words.is_empty() {
-        return Err("an empty command is no generator".to_owned());
+        return Err(LabError::Generator { problem: "an empty command is no generator".to_owned() });
     }
-    if words.iter().any(is_wrk) {
-        return wrk::Wrk::new(words).map(|wrk| Box::new(wrk) as Box<dyn Generator + Send>);
+    if let Some((program, known)) = Foreign::program(&words) {
+        return Ok(Box::new(Foreign::new(words, program, known)?));
     }
     if words.iter().any(|word| word.contains('{')) {
-        let known = "a template is understood for wrk; any other program must take `paceline run`'s flags";
-        return Err(format!("cannot read what `{}` prints: {known}", words[0]));
+        return Err(LabError::Generator { problem: not_understood(&words[0]) });
     }
     Ok(Box::new(paceline::Paceline::new(words)))
+}
+
+/// What to say of a template for a program that is not known.
+fn not_understood(program: &str) -> String {
+    let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+    format!(
+        "nobody can read what `{program}` prints; a template is understood for {}, and without a template any command \
+         that takes `paceline run`'s flags after it and writes its record",
+        names.join(" and ")
+    )
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use paceline_record::LoopKind;
+
+    /// A closed loop's job.
+    pub fn job() -> Job {
+        let load = Load {
+            name: "closed-64".into(),
+            kind: LoopKind::Closed,
+            connections: 64,
+            depth: 1,
+            rate_per_s: None,
+            arrivals: None,
+            duration_s: Some(3.0),
+            requests: None,
+            warmup_s: 1.0,
+        };
+        Job {
+            url: "http://127.0.0.1:20000/hello".into(),
+            method: "GET".into(),
+            load,
+            threads: 1,
+            status: 200,
+            body: "/tmp/body".into(),
+            seed: 7,
+            record: "/tmp/run.json".into(),
+            events: 9,
+        }
+    }
+
+    /// A run of so many requests, every one of them answered well; of one that failed where there are none.
+    pub fn run_of(ok: u64) -> Run {
+        let text = format!(
+            r#"{{"summary": {{"total": 1.0, "totalData": 0}}, "latencyPercentiles": {{}},
+            "statusCodeDistribution": {{"200": {ok}}}, "errorDistribution": {{"broken": {}}}}}"#,
+            u64::from(ok == 0)
+        );
+        let ended = crate::shepherd::Ended { code: Some(0), signal: None, asked: false };
+        let finished = Finished { ended, stdout: text, stderr: String::new(), cpu_s: 0.1, elapsed_s: 1.0 };
+        Foreign::unasked(&oha::OHA).read(&job(), &finished).unwrap().run
+    }
+
+    fn line(asked: &str) -> Result<String, String> {
+        let made = generator(Some(asked), &["own".to_owned()]).map_err(|error| error.to_string())?;
+        Ok(made.command(&job()).join(" "))
+    }
+
+    #[test]
+    fn any_command_that_takes_our_flags_is_one() {
+        for (asked, beginning) in [
+            ("paceline", "own run http://127.0.0.1:20000/hello -c 64"),
+            ("/opt/other/paceline", "/opt/other/paceline run http://127.0.0.1:20000/hello -c 64"),
+            ("nice -n 5 bench", "nice -n 5 bench run http://127.0.0.1:20000/hello -c 64"),
+        ] {
+            assert!(line(asked).unwrap().starts_with(beginning), "{asked}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told_with_what_is() {
+        let error = line("hey -z {duration_s}s {url}").unwrap_err();
+        for part in ["what `hey` prints", "understood for wrk and oha", "takes `paceline run`'s flags"] {
+            assert!(error.contains(part), "{error:?} lacks {part:?}");
+        }
+        assert!(line(" ").unwrap_err().contains("an empty command"));
+    }
 }

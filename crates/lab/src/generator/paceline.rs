@@ -67,6 +67,11 @@ impl Generator for Paceline {
         let text = fs::read_to_string(&job.record)
             .map_err(|error| failed(format!("the generator left no record ({error})")))?;
         let run = read_run(&text).map_err(|error| format!("the generator's record: {error}"))?;
+        if run.tool.version.trim().is_empty() {
+            return Err(
+                "the generator's record names no version, and what has none is not measured".to_owned()
+            );
+        }
         Ok(Measured { run, verdicts: Vec::new() })
     }
 }
@@ -79,38 +84,15 @@ fn milliseconds(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generator::tests::job;
     use paceline_record::{Load, LoopKind};
 
-    fn job(load: Load) -> Job {
-        Job {
-            url: "http://127.0.0.1:20000/hello".into(),
-            method: "GET".into(),
-            load,
-            threads: 1,
-            status: 200,
-            body: "/tmp/body".into(),
-            seed: 7,
-            record: "/tmp/run.json".into(),
-            events: 9,
-        }
-    }
-
     fn closed() -> Load {
-        Load {
-            name: "closed-64".into(),
-            kind: LoopKind::Closed,
-            connections: 64,
-            depth: 1,
-            rate_per_s: None,
-            arrivals: None,
-            duration_s: Some(3.0),
-            requests: None,
-            warmup_s: 1.0,
-        }
+        job().load
     }
 
     fn line(load: Load) -> String {
-        Paceline::new(vec!["paceline".into()]).command(&job(load)).join(" ")
+        Paceline::new(vec!["paceline".into()]).command(&Job { load, ..job() }).join(" ")
     }
 
     #[test]

@@ -1,64 +1,19 @@
-//! `wrk` as a generator, so that a round can be cross-checked: its text output, read into a run.
-//!
-//! It tells no phases, has no warm-up and prints four percentiles without their distribution: the run has no times,
-//! and the percentiles stand as evidence in a note. Closed loop only, and no body is checked.
+//! `wrk` as a generator: the text it prints with `--latency`, read.
 
-use super::{Finished, Generator, Job, Measured, template};
-use paceline_record::{
-    Blame, Block, Bytes, Connections, Counts, Environment, Expectations, Load, Loop, LoopKind, Pace,
-    PaceAsked, PaceKind, Phases, Rates, Run, SCHEMA, Severity, Span, Target, Tool, Verdict,
-};
+use super::Job;
+use super::foreign::{Known, Seen};
+use paceline_record::{Bytes, Counts};
 use std::collections::BTreeMap;
 
-/// What follows the program where a person names it alone.
-const DEFAULT_ARGUMENTS: [&str; 5] =
-    ["-t{threads}", "-c{connections}", "-d{duration_s}s", "--latency", "{url}"];
-
-/// `wrk`, by a template.
-pub struct Wrk {
-    words: Vec<String>,
-}
-
-impl Wrk {
-    /// A template, or the program alone.
-    ///
-    /// # Errors
-    /// What is wrong with the template, for people.
-    pub fn new(mut words: Vec<String>) -> Result<Self, String> {
-        if words.len() == 1 {
-            words.extend(DEFAULT_ARGUMENTS.map(str::to_owned));
-        }
-        template::check(&words)?;
-        Ok(Self { words })
-    }
-}
-
-impl Generator for Wrk {
-    fn command(&self, job: &Job) -> Vec<String> {
-        template::fill(&self.words, job)
-    }
-
-    fn refuses(&self, load: &Load, method: &str) -> Option<String> {
-        let what = match load {
-            _ if method != "GET" => "asks with GET alone",
-            Load { kind: LoopKind::Open, .. } => "offers no rate",
-            Load { requests: Some(_), .. } => "is bounded by time alone, not by a number of requests",
-            Load { depth: 2.., .. } => "does not send requests ahead",
-            _ => return None,
-        };
-        Some(format!("wrk {what}"))
-    }
-
-    fn read(&self, job: &Job, finished: &Finished) -> Result<Measured, String> {
-        if finished.ended.code != Some(0) {
-            return Err(format!("wrk ended with {}: {}", finished.ended, finished.stderr));
-        }
-        let printed = Printed::parse(&finished.stdout)
-            .ok_or_else(|| format!("cannot read what wrk printed: {:?}", finished.stdout.trim()))?;
-        let run = printed.run(job, &self.command(job), finished);
-        Ok(Measured { run, verdicts: vec![printed.note()] })
-    }
-}
+/// `wrk`.
+pub const WRK: Known = Known {
+    name: "wrk",
+    arguments: &["-t{threads}", "-c{connections}", "-d{duration_s}s", "--latency", "{url}"],
+    version_flag: "-v",
+    timeout_ns: Some(2_000_000_000),
+    prints: "its summary",
+    read: |text, _job: &Job| Printed::parse(text).map(Printed::seen),
+};
 
 /// What wrk prints.
 #[derive(Debug, Default, PartialEq)]
@@ -124,87 +79,13 @@ impl Printed {
         counts
     }
 
-    fn run(&self, job: &Job, argv: &[String], finished: &Finished) -> Run {
-        let counts = self.counts();
-        let window = Span { start_ns: 0, end_ns: (self.elapsed_s * 1e9) as u64 };
-        let total = Block {
-            counts,
-            completed_in_window: counts.ok,
+    fn seen(self) -> Seen {
+        Seen {
+            counts: self.counts(),
+            status: BTreeMap::new(),
+            elapsed_s: self.elapsed_s,
             bytes: Bytes { received: self.received_bytes, ..Bytes::default() },
-            ..Block::default()
-        };
-        Run {
-            schema: SCHEMA,
-            id: String::new(),
-            tool: Tool { name: "wrk".into(), version: String::new(), commit: None },
-            argv: argv.to_vec(),
-            seed: job.seed,
-            started_at: String::new(),
-            target: Target {
-                url: job.url.clone(),
-                protocol: "http/1.1".into(),
-                address: String::new(),
-                sources: Vec::new(),
-            },
-            loop_: Loop {
-                kind: LoopKind::Closed,
-                connections: job.load.connections,
-                depth: 1,
-                batch: false,
-                requests: None,
-                offered_per_s: None,
-                arrivals: None,
-            },
-            pace: Pace { asked: PaceAsked::Sleep, used: PaceKind::Sleep, spin_before_ns: 0 },
-            expectations: Expectations::default(),
-            timeout_ns: 2_000_000_000, // wrk's own default, which the template leaves
-            phases: Phases { window, ..Phases::default() },
-            window_s: self.elapsed_s,
-            stopped: false,
-            connections: Connections { asked: job.load.connections.into(), ..Connections::default() },
-            environment: Environment::default(),
-            generator: self.generator(job, finished),
-            total,
-            by_segment: None,
-            by_request: None,
-            by_generator: None,
-            intervals: Vec::new(),
-            rate_per_s: Rates {
-                offered: None,
-                sent: counts.scheduled as f64 / self.elapsed_s,
-                achieved: counts.ok as f64 / self.elapsed_s,
-            },
-            verdicts: Vec::new(),
-        }
-    }
-
-    fn generator(&self, job: &Job, finished: &Finished) -> paceline_record::Generator {
-        let per_thread = finished.cpu_s / f64::from(job.threads.max(1));
-        paceline_record::Generator {
-            threads: job.threads,
-            cpu_s: finished.cpu_s,
-            busy_s: finished.cpu_s,
-            cpu_ns_per_request: if self.answers > 0 {
-                finished.cpu_s * 1e9 / self.answers as f64
-            } else {
-                0.0
-            },
-            utilization: (per_thread / finished.elapsed_s.max(f64::MIN_POSITIVE)).min(1.0),
-            ..paceline_record::Generator::default()
-        }
-    }
-
-    fn note(&self) -> Verdict {
-        let evidence = self.percentiles_ns.iter().map(|(name, ns)| (name.clone(), (*ns).into())).collect();
-        Verdict {
-            name: "foreign_generator".into(),
-            blame: Blame::User,
-            severity: Severity::Note,
-            evidence,
-            remedy:
-                "wrk checks no body, has no warm-up, and omits what a stalled server kept it from sending; \
-                     compare its rate, not its percentiles"
-                    .into(),
+            percentiles_ns: self.percentiles_ns,
         }
     }
 }
@@ -266,11 +147,5 @@ Transfer/sec:    374.00KB
     fn anything_else_is_told() {
         assert_eq!(Printed::parse("unable to connect"), None);
         assert_eq!(Printed::parse(""), None);
-    }
-
-    #[test]
-    fn a_name_alone_gets_the_usual_flags() {
-        let wrk = Wrk::new(vec!["wrk".into()]).unwrap();
-        assert_eq!(wrk.words.join(" "), "wrk -t{threads} -c{connections} -d{duration_s}s --latency {url}");
     }
 }

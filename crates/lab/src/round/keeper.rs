@@ -58,7 +58,7 @@ impl Tally {
     /// One more trial.
     pub fn count(&mut self, trial: &Trial) {
         let cell = format!("{} {} {} {}", trial.server.id, trial.form, trial.workload, trial.load.name);
-        if is_usable(trial) {
+        if trial.is_usable() {
             self.usable.insert(cell.clone());
         }
         let tries = self.tries.entry((cell, trial.repeat)).or_default();
@@ -91,7 +91,8 @@ impl Tally {
     }
 }
 
-/// Whether the environment spoiled a trial, so that a second try may go well.
+/// Whether the environment spoiled a trial, so that a second try may go well. Spoiled is not unusable: should the
+/// second try be disturbed too, its numbers stand, with the verdict beside them.
 fn is_spoiled(trial: &Trial) -> bool {
     let of_run = trial.run.iter().flat_map(|run| &run.verdicts);
     let invalid =
@@ -99,7 +100,5 @@ fn is_spoiled(trial: &Trial) -> bool {
     trial.error.as_ref().is_some_and(|fault| fault.transient) || of_run.chain(&trial.verdicts).any(invalid)
 }
 
-/// Whether a trial says anything about its cell.
-fn is_usable(trial: &Trial) -> bool {
-    trial.error.is_none() && trial.run.is_some()
-}
+#[cfg(test)]
+mod tests;

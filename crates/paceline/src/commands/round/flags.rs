@@ -74,8 +74,8 @@ pub struct Carrying {
     /// Carry a round on: the one named by the beginning of its id, or the newest unfinished one
     #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed"])]
     pub resume: Option<String>,
-    /// The load generator: wrk, a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or a
-    /// program that takes the flags of `paceline run` [default: this program]
+    /// The load generator: wrk or oha, a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or
+    /// any command that takes the flags of `paceline run` after it [default: this program]
     #[arg(long, value_name = "CMD")]
     pub generator: Option<String>,
     /// Start servers without a PID namespace

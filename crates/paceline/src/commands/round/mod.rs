@@ -80,8 +80,7 @@ fn sit(
     let shepherd = shepherd_command().map_err(Stopped::By)?;
     // `paceline run` is this very program, as the shepherd is.
     let own = &shepherd[..1];
-    let generator = paceline_lab::generator(carrying.generator.as_deref(), own)
-        .map_err(|what| Stopped::By(Complaint::usage(format!("--generator: {what}")).into()))?;
+    let generator = paceline_lab::generator(carrying.generator.as_deref(), own)?;
     let cores = Cores::allowed().context("cannot see which cores there are").map_err(Stopped::By)?;
     let state = &catalogue.places.state_dir;
     let bench = Bench {

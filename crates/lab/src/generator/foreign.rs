@@ -1,0 +1,257 @@
+//! A generator of another make, by a command template: its line, its version, and what it printed as a run.
+//!
+//! Such a program tells no phases, has no warm-up and prints a few percentiles without their distribution: the run has
+//! no times, the percentiles stand as evidence in a note. Closed loop only, and no body is checked. What each program
+//! prints is read in a file of its own, which is all a further one needs ([`KNOWN`]).
+
+use super::{Finished, Generator, Job, Measured, oha, template, version, wrk};
+use crate::LabError;
+use paceline_record::{
+    Blame, Block, Bytes, Connections, Counts, Environment, Expectations, Load, Loop, LoopKind, Pace,
+    PaceAsked, PaceKind, Phases, Rates, Run, SCHEMA, Severity, Span, Target, Tool, Verdict,
+};
+use std::collections::BTreeMap;
+
+/// A program whose output can be read.
+#[derive(Debug)]
+pub struct Known {
+    /// The program's file name, which is what its version line begins with, too.
+    pub name: &'static str,
+    /// What follows the program where a person names it alone.
+    pub arguments: &'static [&'static str],
+    /// What makes it print its version.
+    pub version_flag: &'static str,
+    /// How long it waits for an answer unless told otherwise, in nanoseconds; none where it waits to its end.
+    pub timeout_ns: Option<u64>,
+    /// What it must have printed, for people.
+    pub prints: &'static str,
+    /// Reads what it printed.
+    pub read: fn(&str, &Job) -> Option<Seen>,
+}
+
+/// Every program that is known.
+pub const KNOWN: [&Known; 2] = [&wrk::WRK, &oha::OHA];
+
+/// What a program printed of its run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// How the requests ended.
+    pub counts: Counts,
+    /// Answers by status, where it tells them.
+    pub status: BTreeMap<String, u64>,
+    /// How long it loaded.
+    pub elapsed_s: f64,
+    /// What was moved, as far as it tells.
+    pub bytes: Bytes,
+    /// Percentiles of its service times, in nanoseconds, by keys such as `p99_ns`.
+    pub percentiles_ns: BTreeMap<String, u64>,
+}
+
+/// A known program, by a template.
+#[derive(Debug)]
+pub struct Foreign {
+    words: Vec<String>,
+    known: &'static Known,
+    tool: Tool,
+}
+
+impl Foreign {
+    /// Where in a command a known program stands: first, or after what starts it (`nice -n 5 wrk`).
+    pub fn program(words: &[String]) -> Option<(usize, &'static Known)> {
+        let known = |word: &String| {
+            let file = word.rsplit('/').next()?;
+            KNOWN.into_iter().find(|known| known.name == file)
+        };
+        words.iter().enumerate().find_map(|(place, word)| Some((place, known(word)?)))
+    }
+
+    /// A template, or the program alone, which is asked for its version.
+    ///
+    /// # Errors
+    /// [`LabError::Generator`] when the template is wrong or the program tells no version; [`LabError::Spawn`] when it
+    /// cannot be started.
+    pub fn new(mut words: Vec<String>, program: usize, known: &'static Known) -> Result<Self, LabError> {
+        let wrong = |problem| LabError::Generator { problem };
+        if words.len() == program + 1 {
+            words.extend(known.arguments.iter().map(|word| (*word).to_owned()));
+        }
+        template::check(&words).map_err(wrong)?;
+        let version = version::ask(&words[..=program], known)?;
+        Ok(Self { words, known, tool: Tool { name: known.name.to_owned(), version, commit: None } })
+    }
+
+    fn run(&self, seen: &Seen, job: &Job, finished: &Finished) -> Run {
+        let window = Span { start_ns: 0, end_ns: (seen.elapsed_s * 1e9) as u64 };
+        Run {
+            schema: SCHEMA,
+            id: String::new(),
+            tool: self.tool.clone(),
+            argv: self.command(job),
+            seed: job.seed,
+            started_at: String::new(),
+            target: Target {
+                url: job.url.clone(),
+                protocol: "http/1.1".into(),
+                address: String::new(),
+                sources: Vec::new(),
+            },
+            loop_: Loop {
+                kind: LoopKind::Closed,
+                connections: job.load.connections,
+                depth: 1,
+                batch: false,
+                requests: None,
+                offered_per_s: None,
+                arrivals: None,
+            },
+            pace: Pace { asked: PaceAsked::Sleep, used: PaceKind::Sleep, spin_before_ns: 0 },
+            expectations: Expectations::default(),
+            // Without a timeout of its own, the end of the run is one.
+            timeout_ns: self.known.timeout_ns.unwrap_or(window.end_ns),
+            phases: Phases { window, ..Phases::default() },
+            window_s: seen.elapsed_s,
+            stopped: false,
+            connections: Connections { asked: job.load.connections.into(), ..Connections::default() },
+            environment: Environment::default(),
+            generator: generator(seen, job, finished),
+            total: Block {
+                counts: seen.counts,
+                completed_in_window: seen.counts.ok,
+                status: seen.status.clone(),
+                bytes: seen.bytes,
+                ..Block::default()
+            },
+            by_segment: None,
+            by_request: None,
+            by_generator: None,
+            intervals: Vec::new(),
+            rate_per_s: Rates {
+                offered: None,
+                sent: seen.counts.scheduled as f64 / seen.elapsed_s,
+                achieved: seen.counts.ok as f64 / seen.elapsed_s,
+            },
+            verdicts: Vec::new(),
+        }
+    }
+
+    fn note(&self, seen: &Seen) -> Verdict {
+        Verdict {
+            name: "foreign_generator".into(),
+            blame: Blame::User,
+            severity: Severity::Note,
+            evidence: seen.percentiles_ns.iter().map(|(name, ns)| (name.clone(), (*ns).into())).collect(),
+            remedy: format!(
+                "{} checks no body, has no warm-up, and omits what a stalled server kept it from sending; \
+                 compare its rate, not its percentiles",
+                self.known.name
+            ),
+        }
+    }
+}
+
+impl Generator for Foreign {
+    fn command(&self, job: &Job) -> Vec<String> {
+        template::fill(&self.words, job)
+    }
+
+    fn refuses(&self, load: &Load, method: &str) -> Option<String> {
+        let what = match load {
+            _ if method != "GET" => "asks with GET alone",
+            Load { kind: LoopKind::Open, .. } => "is run as a closed loop alone",
+            Load { requests: Some(_), .. } => "is bounded by time alone, not by a number of requests",
+            Load { depth: 2.., .. } => "does not send requests ahead",
+            _ => return None,
+        };
+        Some(format!("{} {what}", self.known.name))
+    }
+
+    fn read(&self, job: &Job, finished: &Finished) -> Result<Measured, String> {
+        let name = self.known.name;
+        if finished.ended.code != Some(0) {
+            return Err(format!("{name} ended with {}: {}", finished.ended, finished.stderr));
+        }
+        let seen = (self.known.read)(&finished.stdout, job).ok_or_else(|| {
+            let printed: String = finished.stdout.trim().chars().take(200).collect();
+            format!("{name} did not print {}, but {printed:?}", self.known.prints)
+        })?;
+        Ok(Measured { run: self.run(&seen, job, finished), verdicts: vec![self.note(&seen)] })
+    }
+}
+
+fn generator(seen: &Seen, job: &Job, finished: &Finished) -> paceline_record::Generator {
+    let answers = seen.counts.ok + seen.counts.bad_status;
+    let per_thread = finished.cpu_s / f64::from(job.threads.max(1));
+    paceline_record::Generator {
+        threads: job.threads,
+        cpu_s: finished.cpu_s,
+        busy_s: finished.cpu_s,
+        cpu_ns_per_request: if answers > 0 { finished.cpu_s * 1e9 / answers as f64 } else { 0.0 },
+        utilization: (per_thread / finished.elapsed_s.max(f64::MIN_POSITIVE)).min(1.0),
+        ..paceline_record::Generator::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Foreign {
+        /// One that was not asked for its version.
+        pub fn unasked(known: &'static Known) -> Self {
+            let tool = Tool { name: known.name.to_owned(), version: "1".to_owned(), commit: None };
+            Self { words: known.arguments.iter().map(|word| (*word).to_owned()).collect(), known, tool }
+        }
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_known_program_is_found_behind_what_starts_it() {
+        let found = |text: &str| Foreign::program(&words(text)).map(|(place, known)| (place, known.name));
+        assert_eq!(found("wrk"), Some((0, "wrk")));
+        assert_eq!(found("nice -n 5 /opt/bin/oha {url}"), Some((3, "oha")));
+        assert_eq!(found("/opt/wrk2/hey {url}"), None);
+    }
+
+    /// A program of the name `wrk` that prints `text` and fails, as wrk does when asked for its version.
+    fn wrk_that_prints(text: &str) -> Result<Foreign, LabError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wrk");
+        std::fs::write(&path, format!("test \"$*\" = -v || exit 7\nprintf '{text}' >&2\nexit 1\n")).unwrap();
+        Foreign::new(vec!["sh".into(), path.display().to_string()], 1, &wrk::WRK)
+    }
+
+    #[test]
+    fn the_version_is_asked_for() {
+        let foreign = wrk_that_prints("wrk debian/4.1.0 [epoll] Copyright\\nUsage: wrk x\\n").unwrap();
+        assert_eq!((foreign.tool.name.as_str(), foreign.tool.version.as_str()), ("wrk", "debian/4.1.0"));
+        assert_eq!(
+            foreign.words[2..].join(" "),
+            "-t{threads} -c{connections} -d{duration_s}s --latency {url}"
+        );
+    }
+
+    #[test]
+    fn what_it_measured_has_its_version_and_its_rate() {
+        use crate::generator::tests::run_of;
+        let run = run_of(68);
+        assert_eq!((run.tool.name.as_str(), run.tool.version.as_str()), ("oha", "1"));
+        assert_eq!((run.rate_per_s.achieved, run.total.status["200"]), (68.0, 68));
+        assert_eq!(
+            run.argv.join(" "),
+            "--no-tui --output-format json -z 3s -c 64 http://127.0.0.1:20000/hello"
+        );
+    }
+
+    #[test]
+    fn what_tells_no_version_is_not_measured() {
+        for printed in ["", "Usage: wrk\\n", "wrk\\n"] {
+            let error = wrk_that_prints(printed).unwrap_err().to_string();
+            assert!(error.contains("what has no version is not measured"), "{error}");
+        }
+        let absent = Foreign::new(vec!["/nowhere/oha".into()], 0, &oha::OHA).unwrap_err();
+        assert!(matches!(absent, LabError::Spawn { .. }), "{absent}");
+    }
+}

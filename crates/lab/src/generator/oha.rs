@@ -1,0 +1,122 @@
+//! `oha` as a generator: the JSON it prints, read.
+//!
+//! Requests still under way when the time was over are left out, as it leaves them out of its own figures: nobody
+//! waited for their answers.
+
+use super::Job;
+use super::foreign::{Known, Seen};
+use paceline_record::{Bytes, Counts};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// `oha`.
+pub const OHA: Known = Known {
+    name: "oha",
+    arguments: &[
+        "--no-tui",
+        "--output-format",
+        "json",
+        "-z",
+        "{duration_s}s",
+        "-c",
+        "{connections}",
+        "{url}",
+    ],
+    version_flag: "--version",
+    timeout_ns: None,
+    prints: "its JSON (`--no-tui --output-format json`)",
+    read,
+};
+/// What it calls a request that its own end cut off.
+const CUT_OFF: &str = "aborted due to deadline";
+
+/// What it prints, as far as it is needed. A number it has not got is null.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Printed {
+    summary: Summary,
+    latency_percentiles: BTreeMap<String, Option<f64>>,
+    status_code_distribution: BTreeMap<String, u64>,
+    error_distribution: BTreeMap<String, u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    total: f64,
+    total_data: u64,
+}
+
+fn read(text: &str, job: &Job) -> Option<Seen> {
+    let printed: Printed = serde_json::from_str(text).ok()?;
+    let answers: u64 = printed.status_code_distribution.values().sum();
+    let ok = printed.status_code_distribution.get(&job.status.to_string()).copied().unwrap_or_default();
+    let broken = printed.error_distribution.iter().filter(|(error, _)| *error != CUT_OFF);
+    let mut counts = Counts {
+        ok,
+        bad_status: answers - ok,
+        io_failed: broken.map(|(_, count)| count).sum(),
+        ..Counts::default()
+    };
+    counts.scheduled = counts.ended();
+    let percentiles = printed.latency_percentiles.iter();
+    let nanos = |s: f64| (s * 1e9).round() as u64;
+    Some(Seen {
+        counts,
+        status: printed.status_code_distribution.clone(),
+        elapsed_s: Some(printed.summary.total).filter(|elapsed_s| *elapsed_s > 0.0)?,
+        bytes: Bytes { body: printed.summary.total_data, ..Bytes::default() },
+        percentiles_ns: percentiles.filter_map(|(p, s)| Some((format!("{p}_ns"), nanos((*s)?)))).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generator::tests::job;
+
+    /// What oha 1.16.0 printed of four connections over a second; histograms and rates left out.
+    const PRINTED: &str = r#"{
+  "summary": {
+    "successRate": 1.0,
+    "total": 1.001664655,
+    "slowest": 0.049116784,
+    "fastest": 0.007065824,
+    "average": 0.04607667040476191,
+    "requestsPerSec": 87.85375380945233,
+    "totalData": 1008,
+    "sizePerRequest": 12,
+    "sizePerSec": 1006.3248163628176
+  },
+  "latencyPercentiles": {
+    "p10": 0.047787579,
+    "p50": 0.047949579,
+    "p99": 0.049116784,
+    "p99.9": null
+  },
+  "statusCodeDistribution": {
+    "200": 68,
+    "500": 16
+  },
+  "errorDistribution": {
+    "aborted due to deadline": 4,
+    "Connection refused (os error 111)": 2
+  }
+}"#;
+
+    #[test]
+    fn what_oha_prints_is_read() {
+        let seen = read(PRINTED, &job()).unwrap();
+        assert_eq!((seen.counts.ok, seen.counts.bad_status, seen.counts.io_failed), (68, 16, 2));
+        assert_eq!((seen.counts.scheduled, seen.counts.ended()), (86, 86));
+        assert_eq!((seen.elapsed_s, seen.bytes.body, seen.status["500"]), (1.001664655, 1008, 16));
+        let percentiles: Vec<_> = seen.percentiles_ns.iter().map(|(name, ns)| (name.as_str(), *ns)).collect();
+        assert_eq!(percentiles, [("p10_ns", 47_787_579), ("p50_ns", 47_949_579), ("p99_ns", 49_116_784)]);
+    }
+
+    #[test]
+    fn anything_else_is_told() {
+        assert_eq!(read("Summary:\n  Success rate: 100.00%\n", &job()), None);
+        assert_eq!(read("{}", &job()), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! Asks a generator of another make for its version: no version, no measurement.
+
+use super::foreign::Known;
+use crate::{LabError, system};
+use std::io::Read as _;
+use std::os::fd::AsRawFd as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a program may take to say its version.
+const LIMIT: Duration = Duration::from_secs(10);
+/// How much of what it prints is looked at.
+const PRINTED_BYTES: u64 = 16 * 1024;
+
+/// The version that `program` (with what starts it) tells: the word after the program's own name, at the beginning of
+/// a line. Its exit status is of no account: wrk fails when asked.
+///
+/// # Errors
+/// [`LabError::Spawn`] when it cannot be started, [`LabError::Generator`] when it tells none.
+pub fn ask(program: &[String], known: &Known) -> Result<String, LabError> {
+    let line = format!("{} {}", program.join(" "), known.version_flag);
+    let spawn = |source| LabError::Spawn { command: line.clone(), source };
+    let Some((first, rest)) = program.split_first() else {
+        return Err(LabError::Generator { problem: "an empty command is no generator".to_owned() });
+    };
+    let (from, to) = system::pipe().map_err(spawn)?;
+    let mut child = Command::new(first)
+        .args(rest)
+        .arg(known.version_flag)
+        .stdin(Stdio::null())
+        .stdout(to.try_clone().map_err(spawn)?)
+        .stderr(to)
+        .spawn()
+        .map_err(spawn)?;
+    let printed = printed(from.into());
+    end(&mut child);
+    version(&printed, known.name).ok_or_else(|| LabError::Generator {
+        problem: format!("`{line}` told no version, and what has no version is not measured"),
+    })
+}
+
+/// What comes through a pipe until its end, the limit of time or the limit of length.
+fn printed(mut from: std::fs::File) -> String {
+    let deadline = Instant::now() + LIMIT;
+    let mut bytes = Vec::new();
+    let left = || Some(deadline.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero());
+    while let (Some(left), true) = (left(), (bytes.len() as u64) < PRINTED_BYTES) {
+        let mut chunk = [0; 4096];
+        match system::poll_readable([from.as_raw_fd()], Some(left)) {
+            Ok([true]) => {}
+            _ => continue,
+        }
+        match from.read(&mut chunk) {
+            Ok(length) if length > 0 => bytes.extend_from_slice(&chunk[..length]),
+            _ => break,
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// It has printed all that is wanted: if it has not ended by now it need not end by itself.
+fn end(child: &mut Child) {
+    // Gone already is as good.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn version(printed: &str, name: &str) -> Option<String> {
+    let after = printed.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    after.split_ascii_whitespace().next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_follows_the_name() {
+        let wrk =
+            "wrk debian/4.1.0-3+b2 [epoll] Copyright (C) 2012 Will Glozer\nUsage: wrk <options> <url>\n";
+        assert_eq!(version(wrk, "wrk").as_deref(), Some("debian/4.1.0-3+b2"));
+        assert_eq!(version("oha 1.16.0\n", "oha").as_deref(), Some("1.16.0"));
+        assert_eq!(version("ohai 1.16.0\n", "oha"), None);
+        assert_eq!(version("Usage: wrk <options> <url>\n", "wrk"), None);
+    }
+}
