@@ -1,0 +1,80 @@
+//! The last good response, byte for byte: the next is most often the same, and then comparing it is all there is to do.
+//!
+//! A response whose every byte equals one that was parsed and checked is parsed and checked. It counts only while all
+//! requests of a run ask for the same with the same method.
+
+/// Longer responses are not kept: comparing a body costs what checking it costs.
+const LENGTH_MOST: usize = 4096;
+
+/// What is known of a response that has been seen before.
+#[derive(Debug, Default)]
+pub(super) struct Familiar {
+    /// Head and body; empty while nothing is known.
+    bytes: Vec<u8>,
+    status: u16,
+    body_bytes: u64,
+}
+
+impl Familiar {
+    /// How many times in a row the input begins with the familiar response, at most `most`.
+    #[inline]
+    pub(super) fn repeats_in(&self, input: &[u8], most: u16) -> u16 {
+        let length = self.bytes.len();
+        if length == 0 {
+            return 0;
+        }
+        let mut repeats = 0;
+        while repeats < most
+            && input.get(usize::from(repeats) * length..).is_some_and(|rest| rest.starts_with(&self.bytes))
+        {
+            repeats += 1;
+        }
+        repeats
+    }
+
+    /// Its length, in bytes.
+    #[inline]
+    pub(super) fn length(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Its status.
+    #[inline]
+    pub(super) fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Length of its body.
+    #[inline]
+    pub(super) fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// Gets to know a response that was good and left the connection open.
+    pub(super) fn meet(&mut self, bytes: &[u8], status: u16, body_bytes: u64) {
+        self.bytes.clear();
+        if bytes.len() <= LENGTH_MOST {
+            self.bytes.extend_from_slice(bytes);
+        }
+        (self.status, self.body_bytes) = (status, body_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeats_are_counted_from_the_beginning() {
+        let mut familiar = Familiar::default();
+        assert_eq!(familiar.repeats_in(b"abc", 9), 0, "nothing is familiar yet");
+        familiar.meet(b"ab", 200, 1);
+        for (input, most, repeats) in
+            [(&b"ababa"[..], 9, 2), (b"ababab", 2, 2), (b"xab", 9, 0), (b"a", 9, 0), (b"", 9, 0)]
+        {
+            assert_eq!(familiar.repeats_in(input, most), repeats, "{input:?}");
+        }
+        familiar.meet(&[0; LENGTH_MOST + 1], 200, 1);
+        assert_eq!(familiar.repeats_in(&[0; LENGTH_MOST + 1], 1), 0, "too long to be worth it");
+    }
+}
