@@ -24,7 +24,7 @@ pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
 
 /// Every verdict on a run, the worst first.
 pub fn of_run(run: &Run) -> Vec<Verdict> {
-    let judges: [fn(&Run) -> Option<Verdict>; 18] = [
+    let judges: [fn(&Run) -> Option<Verdict>; 19] = [
         nothing_scheduled,
         nothing_sent,
         no_valid_response,
@@ -34,6 +34,7 @@ pub fn of_run(run: &Run) -> Vec<Verdict> {
         generator_bound,
         saturated,
         generator_lag,
+        own_queue,
         too_few_connections,
         failed_requests,
         censored,
@@ -213,6 +214,21 @@ fn generator_lag(run: &Run) -> Option<Verdict> {
             .with("generator_lag_ns_p99", json!(lag.p99))
             .with("response_time_ns_p99", json!(response.p99))
             .remedy("part of the response time is ours; read the service time, or give the generator a core of its own")
+    })
+}
+
+/// Answers lay in the generator's kernel for most of what was measured: it was our queue, not the server's work. Only
+/// `--timestamps kernel` can tell; a generator at its limit nearly always has one.
+fn own_queue(run: &Run) -> Option<Verdict> {
+    let delay = run.total.receive_delay_ns.as_ref()?;
+    let service = run.total.service_time_ns.as_ref()?;
+    (delay.p50 as f64 > 0.5 * service.p50 as f64).then(|| {
+        Verdict::new("own_queue", Blame::Generator, Severity::Caution)
+            .with("receive_delay_ns_p50", json!(delay.p50))
+            .with("service_time_ns_p50", json!(service.p50))
+            .remedy(
+                "most of the service time is answers waiting to be read here: measure at a fixed rate (-r)",
+            )
     })
 }
 
