@@ -4,6 +4,7 @@
 //! the test's own.
 
 mod launches;
+mod reports;
 mod rounds;
 mod survivors;
 mod tree;
