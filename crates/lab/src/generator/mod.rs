@@ -137,7 +137,7 @@ pub(crate) mod tests {
     /// A run of so many requests, every one of them answered well; of one that failed where there are none.
     pub fn run_of(ok: u64) -> Run {
         let text = format!(
-            r#"{{"summary": {{"total": 1.0, "totalData": 0}}, "latencyPercentiles": {{}},
+            r#"{{"summary": {{"total": 1.0, "totalData": 0}},
             "statusCodeDistribution": {{"200": {ok}}}, "errorDistribution": {{"broken": {}}}}}"#,
             u64::from(ok == 0)
         );

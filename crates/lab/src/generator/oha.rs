@@ -35,7 +35,9 @@ const CUT_OFF: &str = "aborted due to deadline";
 #[serde(rename_all = "camelCase")]
 struct Printed {
     summary: Summary,
-    latency_percentiles: BTreeMap<String, Option<f64>>,
+    /// In seconds.
+    #[serde(rename = "latencyPercentiles", default)]
+    percentiles: BTreeMap<String, Option<f64>>,
     status_code_distribution: BTreeMap<String, u64>,
     error_distribution: BTreeMap<String, u64>,
 }
@@ -59,7 +61,7 @@ fn read(text: &str, job: &Job) -> Option<Seen> {
         ..Counts::default()
     };
     counts.scheduled = counts.ended();
-    let percentiles = printed.latency_percentiles.iter();
+    let percentiles = printed.percentiles.iter();
     let nanos = |s: f64| (s * 1e9).round() as u64;
     Some(Seen {
         counts,

@@ -10,7 +10,8 @@ const AMBIGUOUS: [&str; 2] = ["latenc", "throughput"];
 const QUALIFIED: [&str; 4] = ["--latency", "cpu_dma_latency", "/latency", "idle-state latency"];
 
 /// Files and folders in which other tools' reports and scripts are quoted, word for word.
-const QUOTING: [&str; 4] = [
+const QUOTING: [&str; 5] = [
+    "crates/lab/src/generator/oha.rs",
     "crates/lab/src/generator/wrk.rs",
     "crates/paceline/tests/it/style/words.rs",
     "speed/percentiles.lua",
