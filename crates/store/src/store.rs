@@ -33,9 +33,16 @@ impl Store {
     /// Opens a store that is there already: for readers, who should not leave an empty one behind.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] when there is no file, else as [`Store::open`].
+    /// [`StoreError::Missing`] when there is no file, [`StoreError::NotAStore`] when it is empty, which to SQLite is a
+    /// database to be filled; else as [`Store::open`].
     pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
-        if path.exists() { Self::open(path) } else { Err(StoreError::Missing { path: path.to_owned() }) }
+        match std::fs::metadata(path) {
+            Err(_) => Err(StoreError::Missing { path: path.to_owned() }),
+            Ok(facts) if facts.is_file() && facts.len() == 0 => {
+                Err(StoreError::NotAStore { path: path.to_owned(), found: "an empty file".to_owned() })
+            }
+            Ok(_) => Self::open(path),
+        }
     }
 
     /// Where the results are, as an absolute path.

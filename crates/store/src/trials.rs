@@ -68,6 +68,22 @@ impl Store {
         self.documents(round)?.into_iter().map(|(id, text)| read(id, &text)).collect()
     }
 
+    /// As [`Store::trials_without_histograms`], and what is wrong with each trial that cannot be read: one that is
+    /// damaged hides no other.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store itself cannot be read.
+    pub fn readable_trials(&self, round: &str) -> Result<(Vec<Trial>, Vec<StoreError>), StoreError> {
+        let (mut trials, mut unreadable) = (Vec::new(), Vec::new());
+        for (id, text) in self.documents(round)? {
+            match read(id, &text) {
+                Ok(trial) => trials.push(trial),
+                Err(error) => unreadable.push(error),
+            }
+        }
+        Ok((trials, unreadable))
+    }
+
     /// How many trials of a round are kept, and how many of them are usable
     /// ([`Trial::is_usable`]).
     ///

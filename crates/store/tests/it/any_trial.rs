@@ -240,6 +240,7 @@ pub fn round(id: &str, started_at: &str) -> Round {
         finished_at: None,
         planned: 42,
         environment: Environment::default(),
+        generator: None,
         sittings: vec![Sitting { id: "1".to_owned(), started_at: started_at.to_owned() }],
     }
 }

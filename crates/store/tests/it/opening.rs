@@ -36,6 +36,33 @@ fn a_reader_leaves_no_store_behind() {
 }
 
 #[test]
+fn a_reader_leaves_an_empty_file_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("empty.sqlite");
+    std::fs::write(&path, "").unwrap();
+    let Err(StoreError::NotAStore { found, .. }) = Store::open_existing(&path) else { panic!("opened") };
+    assert_eq!((found.as_str(), std::fs::read(&path).unwrap().len()), ("an empty file", 0));
+}
+
+#[test]
+fn a_trial_that_cannot_be_read_hides_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.sqlite");
+    let store = Store::open(&path).unwrap();
+    store.put_round(&round("r", "2026-11-21T01:00:00.000Z")).unwrap();
+    store.put_trial(&some_trial("r", "t1")).unwrap();
+    store.put_trial(&some_trial("r", "t2")).unwrap();
+    drop(store);
+    with_sqlite(&path, "UPDATE trials SET document = '{' WHERE id = 't1'");
+    let (trials, unreadable) = Store::open_existing(&path).unwrap().readable_trials("r").unwrap();
+    assert_eq!(trials.iter().map(|trial| trial.id.as_str()).collect::<Vec<_>>(), ["t2"]);
+    let [StoreError::Record { kind: "trial", id, .. }] = unreadable.as_slice() else {
+        panic!("{unreadable:?}")
+    };
+    assert_eq!(id, "t1");
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
