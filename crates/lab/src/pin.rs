@@ -34,6 +34,13 @@ impl Cores {
         Ok(Self { physical: by_physical_core(&system::affinity()?) })
     }
 
+    /// Their numbers, ascending.
+    pub fn numbers(&self) -> Vec<u32> {
+        let mut numbers: Vec<u32> = self.physical.iter().flatten().copied().collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
     /// Which of them the server gets, and which the generator.
     pub fn split(&self, wanted: CoresWanted) -> Pinning {
         split(&self.physical, wanted)

@@ -147,19 +147,27 @@ impl Catalogue {
         self.broken_servers.iter().find(|broken| broken.id == id)
     }
 
+    /// The broken workload of that name.
+    pub fn broken_workload(&self, name: &str) -> Option<&Broken> {
+        self.broken_workloads.iter().find(|broken| broken.id == name)
+    }
+
     /// Reads the plan that a person means by `name`: a file, or a plan's name in the plans folder.
     ///
     /// # Errors
     /// [`LabError::Unknown`] with the nearest plan; otherwise as [`Plan::read`].
     pub fn plan(&self, name: &str) -> Result<Plan, LabError> {
         let named = self.places.plans_dir.join(format!("{name}.toml"));
-        if name.ends_with(".toml") || name.contains('/') {
+        let is_path = name.ends_with(".toml") || name.contains('/');
+        if is_path && Path::new(name).exists() {
             Plan::read(Path::new(name))
-        } else if named.exists() {
+        } else if !is_path && named.exists() {
             Plan::read(&named)
         } else {
             let plans: Vec<String> = self.plan_names()?;
-            let nearest = nearest(name, plans.iter().map(String::as_str)).map(Into::into);
+            // Of a path the file's name counts: its folder is seldom what was misspelt.
+            let wanted = if is_path { stem(Path::new(name)) } else { name.to_owned() };
+            let nearest = nearest(&wanted, plans.iter().map(String::as_str)).map(Into::into);
             Err(LabError::Unknown { kind: "plan", name: name.into(), nearest })
         }
     }

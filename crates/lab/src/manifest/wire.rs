@@ -136,6 +136,10 @@ fn forms_of(wire: &Wire, document: &Document) -> Result<BTreeMap<String, Form>, 
         let Some(form) = form else { continue };
         let mut env = BTreeMap::new();
         for (key, value) in wire.run.env.iter().chain(&form.env) {
+            if key.starts_with("PACELINE_") {
+                let problem = format!("`{key}` is the lab's to set; name it otherwise");
+                return Err(document.complain(Some(value.span().start), problem));
+            }
             variables::check(value.get_ref())
                 .map_err(|problem| document.complain(Some(value.span().start), problem))?;
             env.insert(key.clone(), value.get_ref().clone());
