@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod cgroup;
+mod claim;
 mod cores;
 mod document;
 mod duration;
@@ -34,9 +35,13 @@ mod workload;
 mod workshop;
 
 pub use catalogue::{Broken, Catalogue, PlaceFlags, Places};
+pub use claim::{Claim, Claimed};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{CommandFailure, LabError};
-pub use generator::{Finished, Followed, Following, Generator, Job, Measured, follow, generator};
+pub use generator::{
+    Finished, Followed, Following, Generator, Job, Measured, follow, generator, generator_command,
+    missing_program,
+};
 pub use interrupt::Interrupt;
 pub use launch::{Launch, LaunchOf, Spoiled, Starter};
 pub use manifest::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Traits};

@@ -94,14 +94,39 @@ pub fn code_of(outcome: anyhow::Result<Status>) -> ExitCode {
 
 #[expect(clippy::print_stderr, reason = "the one place that renders an error")]
 fn render(error: &anyhow::Error, complaint: Option<&Complaint>) {
-    eprintln!("paceline: {error:#}");
+    eprintln!("paceline: {}", told(error.as_ref()));
     if let Some(hint) = complaint.and_then(|complaint| complaint.hint.as_deref()) {
         eprintln!("  hint: {hint}");
     }
+}
+
+/// An error with its causes, each said once: many an error of a library already ends with its cause.
+pub fn told(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+        next = cause.source();
+    }
+    text
 }
 
 /// Tells a person something beside the result, on standard error.
 #[expect(clippy::print_stderr, reason = "the one place that speaks beside the result")]
 pub fn say(line: &str) {
     eprintln!("{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_that_was_said_is_not_said_again() {
+        let cause = anyhow::anyhow!("code 11").context("malformed: code 11").context("it is damaged");
+        assert_eq!(told(cause.as_ref()), "it is damaged: malformed: code 11");
+    }
 }

@@ -1,8 +1,10 @@
 //! Where results are kept: one flag and one default for every command that writes or reads them, and how the store's
 //! errors become complaints.
 
-use crate::exit::{Complaint, Status};
-use paceline_store::StoreError;
+use crate::exit::{Complaint, Status, say, told};
+use crate::places::path_or_nothing;
+use paceline_record::Trial;
+use paceline_store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
 /// The name of the results' file in the folder where the lab keeps what it builds.
@@ -12,14 +14,16 @@ const FILE: &str = "results.sqlite";
 #[derive(clap::Args)]
 pub struct StoreArguments {
     /// The file with the results [default: `results.sqlite` in the state folder]
-    #[arg(long, value_name = "FILE", env = "PACELINE_STORE")]
+    #[arg(long, value_name = "FILE", env = "PACELINE_STORE", value_parser = path_or_nothing())]
     store: Option<PathBuf>,
 }
 
 impl StoreArguments {
     /// The file with the results, given the folder where the lab keeps what it builds.
     pub fn path(&self, state_dir: &Path) -> PathBuf {
-        self.store.clone().unwrap_or_else(|| state_dir.join(FILE))
+        // An empty variable is one that is not set.
+        let named = self.store.clone().filter(|store| !store.as_os_str().is_empty());
+        named.unwrap_or_else(|| state_dir.join(FILE))
     }
 }
 
@@ -47,8 +51,17 @@ pub fn complain(error: StoreError) -> anyhow::Error {
         }
         _ => (Status::Environment, None),
     };
-    let what = format!("{:#}", anyhow::Error::new(error));
+    let what = told(&error);
     anyhow::Error::new(Complaint { what, hint: hint.map(str::to_owned), status })
+}
+
+/// The trials of a round, as far as they can be read; what cannot is told and left out.
+pub fn readable_trials(store: &Store, round: &str) -> anyhow::Result<Vec<Trial>> {
+    let (trials, unreadable) = store.readable_trials(round).map_err(complain)?;
+    for error in unreadable {
+        say(&format!("paceline: left out: {}", told(&error)));
+    }
+    Ok(trials)
 }
 
 #[cfg(test)]
@@ -63,5 +76,7 @@ mod tests {
             StoreArguments { store: None }.path(Path::new("/state")),
             Path::new("/state/results.sqlite")
         );
+        let empty = StoreArguments { store: Some("".into()) };
+        assert_eq!(empty.path(Path::new("/state")), Path::new("/state/results.sqlite"));
     }
 }

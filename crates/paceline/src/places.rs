@@ -1,7 +1,8 @@
 //! What the commands that deal with servers under test share: the flags that say where they are, the catalogue read
 //! from there, the command that starts a shepherd, and how the lab's errors become complaints.
 
-use crate::exit::{Complaint, Status};
+use crate::exit::{Complaint, Status, told};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use paceline_lab::{Catalogue, LabError, PlaceFlags, Places};
 use paceline_record::Blame;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ pub struct PlaceArguments {
     #[arg(long, global = true, value_name = "DIR")]
     plans_dir: Option<PathBuf>,
     /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
-    #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME")]
+    #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
 }
 
@@ -31,10 +32,15 @@ impl PlaceArguments {
             servers_dir: self.servers_dir,
             workloads_dir: self.workloads_dir,
             plans_dir: self.plans_dir,
-            state_dir: self.state_dir,
+            state_dir: self.state_dir.filter(|folder| !folder.as_os_str().is_empty()),
         };
         Places::find(&flags).and_then(Catalogue::read).map_err(complain)
     }
+}
+
+/// Takes any path, the empty one too: a variable that is set to nothing counts as one that is not set.
+pub fn path_or_nothing() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
 }
 
 /// The command that starts a shepherd: this very program.
@@ -51,6 +57,6 @@ pub fn complain(error: LabError) -> anyhow::Error {
         _ => Status::Environment,
     };
     let hint = error.hint();
-    let what = format!("{:#}", anyhow::Error::new(error));
+    let what = told(&error);
     anyhow::Error::new(Complaint { what, hint, status })
 }

@@ -21,6 +21,10 @@ pub struct Round {
     pub started_at: String,
     /// When its last trial was stored; none while it is unfinished.
     pub finished_at: Option<String>,
+    /// The command of the load generator as a person gave it, words parted by one space; `paceline` for our own. None
+    /// in rounds kept before this was noted. `--resume` takes no other: two tools' numbers do not belong in one table.
+    #[serde(default)]
+    pub generator: Option<String>,
     /// How many trials were planned.
     pub planned: u32,
     /// The machine.

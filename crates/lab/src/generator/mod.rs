@@ -71,6 +71,19 @@ pub trait Generator {
     }
 }
 
+/// The command that a person means, as a round keeps it: words parted by one space, our own by its name.
+pub fn generator_command(asked: Option<&str>) -> String {
+    asked.unwrap_or(DEFAULT_GENERATOR).split_ascii_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The program that a command starts, should it not be there: told before anything is begun.
+pub fn missing_program(command: &str) -> Option<&str> {
+    command
+        .split_ascii_whitespace()
+        .next()
+        .filter(|word| *word != DEFAULT_GENERATOR && crate::workshop::program(word).is_none())
+}
+
 /// The generator that a person means: `None` for our own at `own`, a program, or a template with `{url}` in it.
 ///
 /// # Errors
@@ -160,6 +173,20 @@ pub(crate) mod tests {
         ] {
             assert!(line(asked).unwrap().starts_with(beginning), "{asked}");
         }
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_told() {
+        assert_eq!(missing_program("no-such-program -x"), Some("no-such-program"));
+        assert_eq!(missing_program("./no-such-program"), Some("./no-such-program"));
+        assert_eq!(missing_program("sh -c x"), None);
+        assert_eq!(missing_program("paceline"), None);
+    }
+
+    #[test]
+    fn one_command_has_one_name() {
+        assert_eq!(generator_command(None), generator_command(Some("paceline")));
+        assert_eq!(generator_command(Some(" wrk   -t1 {url}")), "wrk -t1 {url}");
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct Bench<'a> {
     pub starter: &'a Starter,
     /// Puts load on them.
     pub generator: &'a dyn Generator,
+    /// Whose round runs on the machine beside this one, as it named itself.
+    pub shares_with: Option<&'a str>,
     /// The cores there are, before anything was pinned.
     pub cores: &'a Cores,
     /// Every workload of the plan, whole.

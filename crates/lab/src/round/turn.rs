@@ -8,7 +8,7 @@ use crate::launch::{Launch, LaunchOf, Spoiled};
 use crate::pin::{CoresWanted, stay_beside_generator};
 use crate::trial::{self, Place};
 use crate::{Cell, LabError, PlannedLaunch, Validated, Variables, Workload, validate};
-use paceline_record::{Fault, Pinning, Server, Stage, Trial};
+use paceline_record::{Blame, Fault, Pinning, Server, Severity, Stage, Trial, Verdict};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -112,12 +112,25 @@ impl Carried<'_> {
             let seed = self.sitting.seed;
             let trial = trial::measure(begun, cell, seed, &mut launch, &validated, generator, &following)
                 .map(|trial| trial::with_environment(trial, self.bench.environment))
+                .map(|trial| self.beside_another(trial))
                 .ok_or(LabError::Interrupted)?;
             self.keep(&trial)?;
         }
         // Gone or not, the trials are kept; what cannot be killed is the next launch's to notice.
         let _ = launch.stop();
         Ok(turn.planned.cells.len())
+    }
+
+    /// Notes in a trial that it was not alone on the machine.
+    fn beside_another(&self, mut trial: Trial) -> Trial {
+        if let Some(other) = self.bench.shares_with {
+            trial.verdicts.push(
+                Verdict::new("shared_machine", Blame::User, Severity::Caution)
+                    .with("other", other.into())
+                    .remedy("another round ran on the machine: measure again without it"),
+            );
+        }
+        trial
     }
 
     /// A server that died between two cells: under the one before, which has its record, or by itself, which has not.

@@ -28,7 +28,7 @@ impl Lock {
         std::fs::create_dir_all(keep_dir).map_err(error)?;
         let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(error)?;
         let mut waiting = Some(waiting);
-        while !try_lock(&file).map_err(error)? {
+        while !try_lock(&file, libc::LOCK_EX).map_err(error)? {
             if let Some(waiting) = waiting.take() {
                 waiting();
             }
@@ -41,11 +41,12 @@ impl Lock {
     }
 }
 
-/// Whether the lock is ours now. A lock of the open file, not of the process: two threads exclude each other too, and
+/// Whether the lock is ours now, `LOCK_EX` alone or `LOCK_SH` beside others; one kind that is held may be changed for
+/// the other. A lock of the open file, not of the process: two threads exclude each other too, and
 /// a child does not inherit it, since the descriptor is closed on exec.
-fn try_lock(file: &File) -> io::Result<bool> {
+pub(crate) fn try_lock(file: &File, kind: libc::c_int) -> io::Result<bool> {
     // SAFETY: takes a descriptor that `file` keeps open.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+    if unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) } == 0 {
         return Ok(true);
     }
     let error = io::Error::last_os_error();

@@ -13,7 +13,9 @@ mod setup;
 mod stamp;
 mod tools;
 
+pub(crate) use lock::try_lock;
 pub use setup::{ServerSetup, SetupPlan};
+pub(crate) use tools::program;
 
 use crate::{Interrupt, LabError, Manifest, Places, Variables};
 use command::Step;

@@ -46,8 +46,16 @@ pub(super) fn find(need: &str) -> Option<PathBuf> {
     if need.contains('/') {
         return glob::glob(need).ok()?.flatten().next();
     }
+    program(need)
+}
+
+/// The file that a command's first word starts: as it stands where it holds a `/`, else on the PATH.
+pub(crate) fn program(word: &str) -> Option<PathBuf> {
+    if word.contains('/') {
+        return Some(PathBuf::from(word)).filter(|file| is_program(file));
+    }
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(need)).find(|file| is_program(file))
+    std::env::split_paths(&path).map(|folder| folder.join(word)).find(|file| is_program(file))
 }
 
 fn is_program(file: &Path) -> bool {

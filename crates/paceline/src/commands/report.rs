@@ -1,7 +1,8 @@
 //! `paceline report`: the kept results as tables.
 
 use crate::exit::{Complaint, Status};
-use crate::kept::{StoreArguments, complain};
+use crate::kept::{StoreArguments, complain, readable_trials};
+use crate::places::path_or_nothing;
 use crate::{file, terminal};
 use paceline_lab::{PlaceFlags, Places};
 use paceline_report::{Format, Options, Report, Table};
@@ -30,7 +31,7 @@ pub struct Arguments {
     /// What to render [default: by the ending of --output, else text]
     #[arg(long, value_enum)]
     format: Option<Shape>,
-    /// Write to a file instead of standard output
+    /// Write to a file instead of standard output, which is `-` too
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Only this workload; `tetra` means every case of it, `tetra/140` one. May be repeated
@@ -42,7 +43,7 @@ pub struct Arguments {
     #[command(flatten)]
     store: StoreArguments,
     /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
-    #[arg(long, value_name = "DIR", env = "PACELINE_HOME")]
+    #[arg(long, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
 }
 
@@ -57,10 +58,18 @@ enum Shape {
 
 /// Renders a round, or lists them.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
-    let path = arguments.store.path(&state_dir(arguments.state_dir.clone()));
+    let output = arguments.output.as_deref().filter(|output| *output != Path::new("-"));
+    let format = format(arguments.format, output)?;
+    let path = arguments
+        .store
+        .path(&state_dir(arguments.state_dir.clone().filter(|folder| !folder.as_os_str().is_empty())));
     let store = Store::open_existing(&path).map_err(complain)?;
-    let text = if arguments.list { listed(&store)? } else { rendered(&store, &arguments)? };
-    match &arguments.output {
+    let text = if arguments.list {
+        listed(&store)?
+    } else {
+        rendered(&store, &arguments, format, output.is_none())?
+    };
+    match output {
         Some(output) => file::write_whole(output, text.as_bytes())?,
         None => std::io::stdout().write_all(text.as_bytes())?,
     }
@@ -74,23 +83,27 @@ fn state_dir(flag: Option<PathBuf>) -> PathBuf {
     flag.or(found).unwrap_or_else(|| PathBuf::from(".paceline"))
 }
 
-fn rendered(store: &Store, arguments: &Arguments) -> anyhow::Result<String> {
+fn rendered(
+    store: &Store,
+    arguments: &Arguments,
+    format: Format,
+    to_terminal: bool,
+) -> anyhow::Result<String> {
     let round = match &arguments.round {
         Some(prefix) => store.find_round(prefix).map_err(complain)?,
         None => store.newest().map_err(complain)?.ok_or_else(|| nothing_kept(store.path()))?,
     };
-    let trials = store.trials_without_histograms(&round.id).map_err(complain)?;
+    let trials = readable_trials(store, &round.id)?;
     let mut report = Report::new(&round, &trials);
     only(&mut report, "workload", &arguments.workload, |table, wanted| {
         table.workload == wanted || table.workload.split('/').next() == Some(wanted)
     })?;
     only(&mut report, "load", &arguments.load, |table, wanted| table.load.name == wanted)?;
-    let to_terminal = arguments.output.is_none();
     let options = Options {
         width: if to_terminal { terminal_width() } else { WIDTH_OF_A_FILE },
         colour: to_terminal && terminal::wants_colour(),
     };
-    Ok(report.render(format(arguments), options))
+    Ok(report.render(format, options))
 }
 
 /// Keeps the tables that are wanted. A name that fits none is a mistake: the names there are, are listed.
@@ -146,15 +159,21 @@ fn listed(store: &Store) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn format(arguments: &Arguments) -> Format {
-    let ending = arguments.output.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
-    match (arguments.format, ending) {
-        (Some(Shape::Text), _) => Format::Text,
+/// What to render: as asked, else by the ending of the file's name. An ending that means nothing is no text: whoever
+/// wrote it expects something else. What is not a regular file, as `/dev/stdout`, has no ending to go by.
+fn format(asked: Option<Shape>, output: Option<&Path>) -> anyhow::Result<Format> {
+    let ending = output.and_then(Path::extension).and_then(OsStr::to_str);
+    Ok(match (asked, ending) {
+        (Some(Shape::Text), _) | (None, None | Some("txt" | "text")) => Format::Text,
         (Some(Shape::Markdown), _) | (None, Some("md" | "markdown")) => Format::Markdown,
         (Some(Shape::Csv), _) | (None, Some("csv")) => Format::Csv,
         (Some(Shape::Json), _) | (None, Some("json")) => Format::Json,
-        (None, _) => Format::Text,
-    }
+        (None, Some(ending)) => {
+            return Err(Complaint::usage(format!("--output: the ending `.{ending}` says no format"))
+                .hint("known are .txt, .md, .csv and .json; or say --format")
+                .into());
+        }
+    })
 }
 
 /// Wide enough for every column of a table: a file is scrolled, not wrapped.

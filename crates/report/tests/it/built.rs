@@ -19,6 +19,7 @@ pub fn round() -> Round {
         finished_at: Some("2026-11-21T01:12:01.000Z".to_owned()),
         planned: 42,
         environment: environment(),
+        generator: None,
         sittings: vec![Sitting { id: "1".to_owned(), started_at: "2026-11-21T01:06:39.125Z".to_owned() }],
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::kept::StoreArguments;
 use crate::places::PlaceArguments;
+use clap::builder::FalseyValueParser;
 use paceline_lab::parse_duration;
 use paceline_lab::shepherd::Guard;
 use std::time::Duration;
@@ -75,12 +76,15 @@ pub struct Carrying {
     #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed"])]
     pub resume: Option<String>,
     /// The load generator: wrk or oha, a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or
-    /// any command that takes the flags of `paceline run` after it [default: this program]
+    /// any command that takes the flags of `paceline run` after it [default: this program, or the resumed round's]
     #[arg(long, value_name = "CMD")]
     pub generator: Option<String>,
     /// Start servers without a PID namespace
     #[arg(long)]
     no_namespace: bool,
+    /// Go ahead although another round runs on this machine; its trials say so
+    #[arg(long, env = "PACELINE_SHARE_MACHINE", value_parser = FalseyValueParser::new())]
+    pub share_machine: bool,
     /// Say nothing but the report and what went wrong
     #[arg(long, short)]
     pub quiet: bool,

@@ -23,6 +23,7 @@ impl Keeper for StoreKeeper<'_> {
     }
 
     fn kept(&mut self) -> Result<Vec<Trial>, KeepError> {
-        Ok(self.store.trials_without_histograms(self.round)?)
+        // What cannot be read is measured anew.
+        Ok(self.store.readable_trials(self.round)?.0)
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! What is carried out is the lab's; here are the flags, the store, the progress and the exit status.
 
+mod alone;
 mod flags;
+mod generator;
 mod keep;
 mod open;
 mod progress;
@@ -35,6 +37,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let mut opened = open::open(&asked, &carrying, &catalogue, &store)?;
     let mut progress = Progress::new(carrying.quiet);
     opened.notes.iter().for_each(|note| progress.note(note));
+    if let Some(other) = &opened.shares_with {
+        progress.note(&format!("another round runs on this machine, each measures the other: {other}"));
+    }
     progress.begin(&opened.round, opened.is_resumed);
     let scratch = catalogue.places.state_dir.join("scratch");
     let outcome = sit(&opened, &carrying, &catalogue, &store, &mut progress);
@@ -78,15 +83,13 @@ fn sit(
 ) -> Result<Summary, Stopped> {
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C").map_err(Stopped::By)?;
     let shepherd = shepherd_command().map_err(Stopped::By)?;
-    // `paceline run` is this very program, as the shepherd is.
-    let own = &shepherd[..1];
-    let generator = paceline_lab::generator(carrying.generator.as_deref(), own)?;
     let cores = Cores::allowed().context("cannot see which cores there are").map_err(Stopped::By)?;
     let state = &catalogue.places.state_dir;
     let bench = Bench {
         workshop: &Workshop::new(&catalogue.places, shepherd.clone(), interrupt),
         starter: &Starter { shepherd, guard: carrying.guard(), logs: Some(state.join("logs")), interrupt },
-        generator: &*generator,
+        generator: &*opened.generator,
+        shares_with: opened.shares_with.as_deref(),
         cores: &cores,
         workloads: &opened.workloads,
         environment: &opened.round.environment,
@@ -116,7 +119,7 @@ fn interrupted(round: &str) -> anyhow::Error {
 }
 
 fn print_report(round: &Round, store: &Store) -> anyhow::Result<()> {
-    let trials = store.trials_without_histograms(&round.id).map_err(kept::complain)?;
+    let trials = kept::readable_trials(store, &round.id)?;
     let options = Options { width: terminal::width(), colour: terminal::wants_colour() };
     let text = Report::new(round, &trials).render(Format::Text, options);
     let mut stdout = std::io::stdout().lock();

@@ -1,10 +1,13 @@
 //! Opens a round: a new one from a plan or flags, or one in the store that was not finished.
 
 use super::flags::{Asked, Carrying};
+use super::{alone, generator};
 use crate::exit::Complaint;
 use crate::places::complain;
 use crate::{environment, kept, moment};
-use paceline_lab::{AdHoc, Catalogue, Plan, PlannedLaunch, Select, Workload, fresh_seed, order};
+use paceline_lab::{
+    AdHoc, Catalogue, Claim, Generator, Plan, PlannedLaunch, Select, Workload, fresh_seed, order,
+};
 use paceline_record::{Round, SCHEMA, Sitting};
 use paceline_store::Store;
 use std::sync::Arc;
@@ -23,6 +26,12 @@ pub struct Opened {
     pub notes: Vec<String>,
     /// Whether it was begun before.
     pub is_resumed: bool,
+    /// What puts load on servers.
+    pub generator: Box<dyn Generator + Send>,
+    /// Whose round runs on this machine too, where that was allowed.
+    pub shares_with: Option<String>,
+    /// Nobody else carries the round on, nor another on this machine, while these live.
+    _claims: Vec<Claim>,
 }
 
 /// Opens the round that the flags mean, and keeps it.
@@ -32,26 +41,53 @@ pub fn open(
     catalogue: &Catalogue,
     store: &Store,
 ) -> anyhow::Result<Opened> {
-    let (mut round, plan, is_resumed) = match &carrying.resume {
-        Some(id) => {
-            let round = unfinished(id, asked.plan.as_deref(), catalogue, store)?;
-            let plan = Plan::parse(&format!("round {}", round.id), &round.plan_toml).map_err(complain)?;
-            (round, plan, true)
-        }
+    let is_resumed = carrying.resume.is_some();
+    let (mut round, plan, mut claims) = match &carrying.resume {
+        Some(id) => resumed(id, asked.plan.as_deref(), catalogue, store)?,
         None => {
             let plan = plan(asked, catalogue)?;
-            (new_round(&plan)?, plan, false)
+            let round = new_round(&plan)?;
+            let claim = alone::with_round(&round.id, catalogue)?;
+            (round, plan, vec![claim])
         }
     };
+    let generator = generator::of_round(&mut round, carrying.generator.as_deref())?;
     let resolution = plan.resolve(catalogue).map_err(complain)?;
     let launches = order(&resolution.cells, plan.repeats, round.seed);
+    let (on_machine, shares_with) = alone::on_machine(&round.id, carrying.share_machine)?;
+    claims.extend(on_machine);
     round.planned = launches.iter().map(|launch| launch.cells.len() as u32).sum();
     let sitting = moment::new_id();
     round.sittings.push(Sitting { id: sitting.clone(), started_at: moment::now_rfc3339() });
     round.finished_at = None;
     store.put_round(&round).map_err(kept::complain)?;
     let (workloads, notes) = (resolution.workloads, resolution.notes);
-    Ok(Opened { round, sitting, launches, workloads, notes, is_resumed })
+    Ok(Opened {
+        round,
+        sitting,
+        launches,
+        workloads,
+        notes,
+        is_resumed,
+        generator,
+        shares_with,
+        _claims: claims,
+    })
+}
+
+/// The round to carry on with its plan, claimed for this process.
+fn resumed(
+    id: &str,
+    plan: Option<&str>,
+    catalogue: &Catalogue,
+    store: &Store,
+) -> anyhow::Result<(Round, Plan, Vec<Claim>)> {
+    let id = unfinished(id, plan, catalogue, store)?.id;
+    let claim = alone::with_round(&id, catalogue)?;
+    // Read once it is ours: another may just have carried it on.
+    let round = store.find_round(&id).map_err(kept::complain)?;
+    let plan = Plan::parse(&format!("round {id}"), &round.plan_toml).map_err(complain)?;
+    Ok((round, plan, vec![claim]))
 }
 
 fn new_round(plan: &Plan) -> anyhow::Result<Round> {
@@ -66,6 +102,7 @@ fn new_round(plan: &Plan) -> anyhow::Result<Round> {
         seed,
         started_at: moment::now_rfc3339(),
         finished_at: None,
+        generator: None,
         planned: 0,
         environment: environment::read(),
         sittings: Vec::new(),

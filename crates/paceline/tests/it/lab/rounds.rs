@@ -5,6 +5,7 @@ use super::tree::{GOOD, Tree};
 use super::witness::Witness;
 use paceline_record::{Blame, Severity, Stage, Trial};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::process::Stdio;
 
 /// A round of windows so short that nothing is measured but the lab itself.
@@ -131,9 +132,12 @@ fn an_interrupted_round_leaves_no_process_and_is_carried_on() {
         let tree = Tree::new().with_server("python-good", &held, 60);
         let mut servers = Witness::new(&tree.path("servers-witness"));
         let mut generators = Witness::new(&tree.path("generators-witness"));
-        // A generator that never ends and holds a witness of its own.
-        let endless = "#!/bin/sh\nexec 9>\"$GENERATORS\"\nprintf x >&9\nexec sleep 100\n";
-        let endless = tree.script("endless", endless);
+        // A generator that never ends and holds a witness of its own, as long as there is one.
+        let endless = format!(
+            "#!/bin/sh\n[ -z \"$GENERATORS\" ] && exec {} \"$@\"\nexec 9>\"$GENERATORS\"\nprintf x >&9\nexec sleep 100\n",
+            env!("CARGO_BIN_EXE_paceline")
+        );
+        let endless = tree.script("endless", &endless);
         let flags = [&SHORT[..], &["--repeats", "2", "--generator", endless.to_str().unwrap()]].concat();
         let mut command = tree.paceline(&flags);
         command
@@ -150,6 +154,9 @@ fn an_interrupted_round_leaves_no_process_and_is_carried_on() {
         let (round, trials) = tree.kept();
         assert_eq!((round.finished_at, trials.len()), (None, 0));
 
+        let ran = tree.run(&["round", "--resume", "--generator", "paceline"]);
+        assert_eq!(ran.code, Some(2), "one round, one generator: {ran:?}");
+        assert!(ran.stderr.contains("/endless\""), "{ran:?}");
         let ran = tree.run(&["round", "--resume"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let (resumed, trials) = tree.kept();
@@ -165,4 +172,67 @@ fn there_may_be_nothing_to_resume() {
     let ran = tree.run(&["round", "--resume"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("no unfinished round in "), "{ran:?}");
+}
+
+#[test]
+fn a_generator_that_cannot_be_is_told_before_a_round_is_kept() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    for (generator, told) in [
+        ("", "an empty command is no generator"),
+        ("sh {foo}", "nobody can read what `sh` prints"),
+        ("no-such-program --fast", "there is no program `no-such-program`"),
+    ] {
+        let ran = tree.run(&[&SHORT[..], &["--generator", generator]].concat());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(told), "{ran:?}");
+    }
+    let ran = tree.run(&["report", "--list"]);
+    assert!(ran.stderr.contains("no round is kept"), "{ran:?}");
+}
+
+#[test]
+fn a_round_has_one_process_and_a_machine_one_round() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let mut generators = Witness::new(&tree.path("generators-witness"));
+    let endless = tree.script("endless", "#!/bin/sh\nexec 9>\"$GENERATORS\"\nprintf x >&9\nexec sleep 100\n");
+    let mut command = tree.paceline(&[&SHORT[..], &["--generator", endless.to_str().unwrap()]].concat());
+    command.env("GENERATORS", tree.path("generators-witness")).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut lab = command.spawn().unwrap();
+    generators.wait_signatures(1);
+    let ran = tree.run(&["round", "--resume"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let (round, _) = tree.kept();
+    let told = format!("round {} is being carried on by process {}\n", round.id, lab.id());
+    assert!(ran.stderr.contains(&told), "{ran:?}");
+    assert_eq!(round.sittings.len(), 1);
+    let another = tree.paceline(&SHORT).env_remove("PACELINE_SHARE_MACHINE").output().unwrap();
+    let stderr = String::from_utf8_lossy(&another.stderr);
+    assert_eq!(another.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("another round runs on this machine: process "), "{stderr}");
+    kill(&lab, libc::SIGINT);
+    generators.wait_end();
+    assert_eq!(lab.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn a_plan_that_is_not_there_and_a_report_to_nowhere_are_mistakes() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    fs::create_dir_all(tree.path("plans")).unwrap();
+    fs::write(tree.path("plans/quick.toml"), "").unwrap();
+    let ran = tree.run(&["round", "plans/quik.toml"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("no plan `plans/quik.toml`; the nearest is `quick`"), "{ran:?}");
+
+    let mut command = tree.paceline(&[&SHORT[..], &["--repeats", "1"]].concat());
+    // An empty variable is none.
+    assert!(command.env("PACELINE_STORE", "").output().unwrap().status.success());
+    let ran = tree.run(&["report", "-o", "nowhere/r.md"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(!tree.path("nowhere").exists());
+    let ran = tree.run(&["report", "-o", "r.pdf"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("known are .txt, .md, .csv and .json"), "{ran:?}");
+    let ran = tree.run(&["report", "-o", "-", "--format", "csv"]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("python-good"), "{ran:?}");
+    assert!(!tree.path("-").exists());
 }

@@ -1,0 +1,114 @@
+//! A claim: one process at a time carries a round on, and one round at a time runs on a machine.
+//!
+//! A lock on a file, which the kernel lets go whatever ends its holder; the file says who that is. Unlike a build's
+//! lock nobody waits for it: a round takes hours.
+
+use crate::workshop::try_lock;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Where every user of a machine may lock a file: Filesystem Hierarchy Standard 3.0, section 5.9.
+const MACHINE_LOCKS: &str = "/run/lock";
+/// The file that stands for the machine.
+const MACHINE: &str = "paceline-machine.lock";
+/// No file of a claim is longer: a process and a few words.
+const LONGEST_BYTES: u64 = 200;
+
+/// Held while it lives.
+#[derive(Debug)]
+pub struct Claim {
+    /// Open: that is the lock.
+    file: File,
+}
+
+/// What came of a try.
+#[derive(Debug)]
+pub enum Claimed {
+    /// It is ours.
+    Ours(Claim),
+    /// Another holds it, as it named itself: `process 17 (round 20261121-...)`.
+    By(String),
+}
+
+impl Claim {
+    /// Claims the file at `path`, which is made with its folder, for this process; `purpose` tells others what for.
+    ///
+    /// # Errors
+    /// When the file can be neither made nor locked.
+    pub fn of(path: &Path, purpose: &str) -> io::Result<Claimed> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut file = open(path)?;
+        if !try_lock(&file, libc::LOCK_EX)? {
+            let mut holder = String::new();
+            // Who it is, is a courtesy: that it is taken is known.
+            let _ = file.take(LONGEST_BYTES).read_to_string(&mut holder);
+            let holder = holder.trim();
+            return Ok(Claimed::By(if holder.is_empty() { "another process" } else { holder }.to_owned()));
+        }
+        // The lock is what counts; a file of somebody else's may be locked and not written.
+        let _ = name(&mut file, purpose);
+        Ok(Claimed::Ours(Claim { file }))
+    }
+
+    /// Claims the machine. Best effort: where no file can be locked there is nobody to be told of.
+    pub fn of_machine(purpose: &str) -> Option<Claimed> {
+        let claimed = Self::of(&machine_file(), purpose).ok()?;
+        if let Claimed::Ours(claim) = &claimed {
+            // From now on others may share it, and none can have it alone before the last is gone.
+            try_lock(&claim.file, libc::LOCK_SH).ok()?;
+        }
+        Some(claimed)
+    }
+
+    /// Holds the machine beside whoever does: it is free once both are gone. Best effort.
+    pub fn beside_others() -> Option<Self> {
+        let file = open(&machine_file()).ok()?;
+        try_lock(&file, libc::LOCK_SH).ok()?.then_some(Self { file })
+    }
+}
+
+fn machine_file() -> PathBuf {
+    let shared = Path::new(MACHINE_LOCKS);
+    if shared.is_dir() { shared.join(MACHINE) } else { std::env::temp_dir().join(MACHINE) }
+}
+
+/// A file that is there is opened as it is: in a folder of all, a kernel may refuse to "create" another user's file
+/// (sysctl `fs.protected_regular`). Reading is enough to lock.
+fn open(path: &Path) -> io::Result<File> {
+    let existing = || OpenOptions::new().read(true).write(true).open(path);
+    match existing().or_else(|_| File::open(path)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    let made = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    // Every user of the machine writes its name here; the mask of the first one is not to forbid it.
+    let _ = made.set_permissions(Permissions::from_mode(0o666));
+    Ok(made)
+}
+
+fn name(file: &mut File, purpose: &str) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "process {} ({purpose})", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_one_holder_s_until_it_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("locks/round.lock");
+        let Claimed::Ours(first) = Claim::of(&path, "round 7").unwrap() else { panic!("it is new") };
+        let Claimed::By(holder) = Claim::of(&path, "round 8").unwrap() else { panic!("it is taken") };
+        assert_eq!(holder, format!("process {} (round 7)", std::process::id()));
+        drop(first);
+        assert!(matches!(Claim::of(&path, "round 8").unwrap(), Claimed::Ours(_)));
+        assert!(std::fs::read_to_string(&path).unwrap().ends_with(" (round 8)\n"));
+    }
+}

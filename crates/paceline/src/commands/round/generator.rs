@@ -1,0 +1,35 @@
+//! The load generator of a round: chosen when it begins, the same to its end.
+
+use crate::exit::Complaint;
+use crate::places::{complain, shepherd_command};
+use paceline_lab::{Generator, generator, generator_command, missing_program};
+use paceline_record::Round;
+
+/// The generator that the round has, or that is asked for; it is noted in the round. What cannot be used is told here,
+/// before anything is kept.
+pub fn of_round(round: &mut Round, asked: Option<&str>) -> anyhow::Result<Box<dyn Generator + Send>> {
+    let command = chosen(round, asked)?;
+    // `paceline run` is this very program, as the shepherd is.
+    let own = &shepherd_command()?[..1];
+    if let Some(absent) = missing_program(&command) {
+        let what = format!("generator: there is no program `{absent}`");
+        return Err(Complaint::usage(what).into());
+    }
+    let generator = generator(Some(&command), own).map_err(complain)?;
+    round.generator = Some(command);
+    Ok(generator)
+}
+
+fn chosen(round: &Round, asked: Option<&str>) -> anyhow::Result<String> {
+    match (&round.generator, asked) {
+        (None, asked) => Ok(generator_command(asked)),
+        (Some(kept), None) => Ok(kept.clone()),
+        (Some(kept), Some(asked)) if *kept == generator_command(Some(asked)) => Ok(kept.clone()),
+        (Some(kept), Some(asked)) => {
+            let what = format!("--generator {asked:?}: round {} was begun with {kept:?}", round.id);
+            Err(Complaint::usage(what)
+                .hint("leave --generator out to carry it on, or --resume to begin a new round")
+                .into())
+        }
+    }
+}
