@@ -60,7 +60,7 @@ fn a_server_is_listed_through_its_life() {
     assert_eq!((stdout.as_str(), code), ("", 3));
     assert_eq!(
         stderr,
-        "sh-one is not set up: its private environment was never fetched\n  hint: paceline lab setup sh-one\n"
+        "paceline: sh-one is not set up: its private environment was never fetched\n  hint: paceline lab setup sh-one\n"
     );
     let (stdout, _, code) = tree.run(&["setup", "--all"]);
     assert!(stdout.starts_with("sh-one, about 1 MB: true\nsh-one: set up in ") && code == 0, "{stdout}");
@@ -104,10 +104,9 @@ fn a_wrong_name_is_told_with_the_nearest() {
 #[test]
 fn a_failed_build_shows_its_command_and_the_end_of_its_log() {
     let (_, stderr, code) = Tree::new("[build]\ncommand = 'echo no uv.h; exit 4'").run(&["build", "--all"]);
-    assert!(
-        stderr
-            .starts_with("sh-one: build ended with exit status 4\n  command: echo no uv.h; exit 4\n  log: ")
-    );
+    assert!(stderr.starts_with(
+        "paceline: sh-one: build ended with exit status 4\n  command: echo no uv.h; exit 4\n  log: "
+    ));
     assert!(stderr.contains("\n  | no uv.h\n") && code == 3, "{stderr}");
 }
 

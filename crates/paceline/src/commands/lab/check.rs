@@ -1,7 +1,7 @@
 //! `paceline lab check`: starts servers, asks every case and refusal of the workloads they serve, shows differences.
 
-use super::{Chosen, warn, workshop};
-use crate::exit::Status;
+use super::{Chosen, check_form, check_workloads, warn, workshop};
+use crate::exit::{Complaint, Status, told};
 use crate::moment;
 use crate::places::{complain, shepherd_command};
 use anyhow::Context as _;
@@ -20,7 +20,8 @@ use std::sync::Arc;
   paceline lab check go-nethttp     every workload it serves, in the form `single`
   paceline lab check --all          every server that is set up
 
-Exit status: 0 all passed, 1 one failed, 130 interrupted.")]
+Exit status: 0 all passed, 1 one failed, 2 usage, manifest or workload, 3 a server named by its id is not set up,
+130 interrupted.")]
 pub struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
@@ -38,6 +39,8 @@ enum Found {
     Checks(Vec<Check>),
     /// It cannot be started yet.
     NotSetUp(String),
+    /// It does not run in that form.
+    NoForm(String),
     /// It did not come so far.
     Failed(String),
 }
@@ -45,19 +48,49 @@ enum Found {
 /// Builds where something has changed, starts, asks, stops; server after server.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.chosen.of(catalogue)?;
+    meant(&servers, arguments, catalogue)?;
     let mut failed = arguments.chosen.tell_broken(catalogue) > 0;
     let workshop = workshop(catalogue)?;
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
     let logs = Some(catalogue.places.state_dir.join("logs"));
     let starter = Starter { shepherd: shepherd_command()?, guard: Guard::Namespace, logs, interrupt };
     let width = servers.iter().map(|server| server.id.len()).max().unwrap_or_default();
+    let mut not_set_up = Vec::new();
     for server in &servers {
         let found = one(server, &arguments.form, catalogue, &workshop, &starter).map_err(complain)?;
         failed |= is_failure(&found);
+        if matches!(found, Found::NotSetUp(_)) && arguments.chosen.names(&server.id) {
+            not_set_up.push(server.id.as_str());
+        }
         let text = shown(&server.id, width, &found, arguments.verbose);
         std::io::stdout().write_all(text.as_bytes())?;
     }
-    Ok(if failed { Status::Failed } else { Status::Done })
+    match (failed, not_set_up.is_empty()) {
+        (true, _) => Ok(Status::Failed),
+        (false, true) => Ok(Status::Done),
+        (false, false) => {
+            let names = not_set_up.join(" ");
+            Err(Complaint::environment(format!("not set up and not checked: {names}"))
+                .hint(format!("paceline lab setup {names}"))
+                .into())
+        }
+    }
+}
+
+/// What is meant can be asked at all: of a server named by its id that is an error, of one of many a finding.
+fn meant(servers: &[Arc<Manifest>], arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<()> {
+    let form = arguments.form.as_str();
+    let no_server_has_it = servers.iter().all(|server| server.form(form).is_none());
+    for server in servers {
+        let is_named = arguments.chosen.names(&server.id);
+        if is_named || no_server_has_it {
+            check_form(server, form)?;
+        }
+        if is_named {
+            check_workloads(server, catalogue)?;
+        }
+    }
+    Ok(())
 }
 
 fn one(
@@ -70,10 +103,17 @@ fn one(
     if let state @ (State::Lacking(_) | State::NotSetUp) = workshop.state(server)? {
         return Ok(Found::NotSetUp(format!("{state}; paceline lab setup {}", server.id)));
     }
-    match workshop.build(server, false) {
+    if server.form(form).is_none() {
+        return Ok(Found::NoForm(server.forms.keys().cloned().collect::<Vec<_>>().join(", ")));
+    }
+    // What has no version is not measured.
+    match workshop.build(server, false).and_then(|_| workshop.versions(server)) {
         Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-        Err(error) => return Ok(Found::Failed(error.to_string())),
+        Err(error) => return Ok(Found::Failed(told(&error))),
         Ok(_) => {}
+    }
+    if let Some(broken) = server.workloads.iter().find_map(|name| catalogue.broken_workload(name)) {
+        return Ok(Found::Failed(format!("workload `{}` cannot be used: {}", broken.id, broken.error)));
     }
     let named = |name: &String| catalogue.workload(name).map(Arc::clone);
     let workloads: Vec<Arc<Workload>> = server.workloads.iter().filter_map(named).collect();
@@ -127,7 +167,7 @@ fn checked(
 fn is_failure(found: &Found) -> bool {
     match found {
         Found::Checks(checks) => checks.iter().any(|check| check.outcome == CheckOutcome::Fail),
-        Found::NotSetUp(_) => false,
+        Found::NotSetUp(_) | Found::NoForm(_) => false,
         Found::Failed(_) => true,
     }
 }
@@ -136,6 +176,7 @@ fn is_failure(found: &Found) -> bool {
 fn shown(id: &str, width: usize, found: &Found, verbose: bool) -> String {
     let checks = match found {
         Found::NotSetUp(why) => return format!("{id:width$}  not set up  {why}\n"),
+        Found::NoForm(has) => return format!("{id:width$}  left out  it has no such form, but {has}\n"),
         Found::Failed(why) => return format!("{id:width$}  fail  {why}\n"),
         Found::Checks(checks) => checks,
     };

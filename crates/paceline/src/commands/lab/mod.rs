@@ -6,11 +6,11 @@ mod list;
 mod serve;
 mod setup;
 
-use crate::exit::Status;
+use crate::exit::{Complaint, Status, told};
 use crate::places::{PlaceArguments, complain, shepherd_command};
 use anyhow::Context as _;
 use clap::Subcommand;
-use paceline_lab::{Catalogue, Interrupt, LabError, Manifest, Workshop};
+use paceline_lab::{Catalogue, Interrupt, LabError, Manifest, Workshop, nearest};
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -76,6 +76,11 @@ impl Chosen {
         catalogue.servers_named(&self.servers).map_err(complain)
     }
 
+    /// Whether the server is meant by its very id, and not because it is one of many.
+    fn names(&self, id: &str) -> bool {
+        self.servers.iter().any(|name| name == id)
+    }
+
     /// How many servers are left out because their manifests are wrong, each told.
     fn tell_broken(&self, catalogue: &Catalogue) -> usize {
         let broken = if self.all { catalogue.broken_servers.as_slice() } else { &[] };
@@ -84,6 +89,27 @@ impl Chosen {
         }
         broken.len()
     }
+}
+
+/// A server that is meant has the form, or those that it has are named.
+fn check_form(server: &Manifest, form: &str) -> anyhow::Result<()> {
+    if server.form(form).is_some() {
+        return Ok(());
+    }
+    let forms = || server.forms.keys().map(String::as_str);
+    let hint = nearest(form, forms()).map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+    let there = forms().collect::<Vec<_>>().join(", ");
+    Err(Complaint::usage(format!("{} has no form `{form}`{hint}", server.id))
+        .hint(format!("it has: {there}"))
+        .into())
+}
+
+/// The workloads that a server serves are sound, or what is wrong with one is told, as a round tells it.
+fn check_workloads(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<()> {
+    let broken = server.workloads.iter().find_map(|name| catalogue.broken_workload(name));
+    broken.map_or(Ok(()), |broken| {
+        Err(Complaint::usage(format!("workload `{}` cannot be used: {}", broken.id, broken.error)).into())
+    })
 }
 
 /// The servers of a plan's cells, each once. What the plan leaves out and why is the round's to tell.
@@ -112,7 +138,7 @@ fn for_each(
             Err(error) => {
                 failed += 1;
                 let hint = error.hint();
-                warn(&format!("{:#}", anyhow::Error::new(error)));
+                warn(&format!("paceline: {}", told(&error)));
                 if let Some(hint) = hint {
                     warn(&format!("  hint: {hint}"));
                 }

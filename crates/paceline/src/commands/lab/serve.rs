@@ -1,6 +1,6 @@
 //! `paceline lab serve`: starts one server as a round would and leaves it running until Ctrl-C.
 
-use super::workshop;
+use super::{check_form, check_workloads, workshop};
 use crate::exit::{Complaint, Status};
 use crate::moment;
 use crate::places::{complain, shepherd_command};
@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use paceline_lab::shepherd::Guard;
 use paceline_lab::{
     Catalogue, Cores, CoresWanted, Interrupt, Launch, LaunchOf, Manifest, Spoiled, Starter, Variables,
-    WorkloadCase, nearest,
+    WorkloadCase,
 };
 use std::io::Write as _;
 use std::time::Duration;
@@ -21,7 +21,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 #[command(after_help = "Examples:
   paceline lab serve go-nethttp                    on a free port, in the form `single`
   paceline lab serve go-nethttp --form cores       as its authors say, on all its cores
-  paceline lab serve go-nethttp --port 8080 --cores 0 1")]
+  paceline lab serve go-nethttp --port 8080 --cores 0 1
+
+Exit status: 2 usage, manifest or workload, 3 it cannot be built or started, or ended by itself, 130 stopped by Ctrl-C.")]
 pub struct Arguments {
     /// The server's id
     server: String,
@@ -29,7 +31,7 @@ pub struct Arguments {
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
     /// The port to listen on [default: a free one outside the ephemeral range]
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     /// The cores it may run on, by number [default: as in a round]
     #[arg(long, value_name = "CORE", num_args = 1..)]
@@ -44,12 +46,12 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let server = catalogue.server(&arguments.server).map_err(complain)?;
     check_form(&server, &arguments.form)?;
     let ready = ready(&server, catalogue)?;
+    let cores = cores(arguments)?;
     let workshop = workshop(catalogue)?;
     workshop.build(&server, false).map_err(complain)?;
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
     let guard = if arguments.no_namespace { Guard::Subreaper } else { Guard::Namespace };
     let starter = Starter { shepherd: shepherd_command()?, guard, logs: None, interrupt };
-    let cores = cores(arguments)?;
     let variables = workshop.variables(&server, 0, cores.len() as u32);
     let launched = starter.launch(&LaunchOf {
         id: &moment::new_id(),
@@ -70,31 +72,25 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     wait(&server, launch, interrupt)
 }
 
-fn check_form(server: &Manifest, form: &str) -> anyhow::Result<()> {
-    if server.form(form).is_some() {
-        return Ok(());
-    }
-    let forms = || server.forms.keys().map(String::as_str);
-    let hint = nearest(form, forms()).map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
-    let there = forms().collect::<Vec<_>>().join(", ");
-    Err(Complaint::usage(format!("{} has no form `{form}`{hint}", server.id))
-        .hint(format!("it has: {there}"))
-        .into())
-}
-
 /// What the server must answer before its URL is shown.
 fn ready(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<WorkloadCase> {
+    check_workloads(server, catalogue)?;
     let workloads = server.workloads.iter().filter_map(|name| catalogue.workload(name));
     let case = workloads.flat_map(|workload| &workload.cases).next().cloned();
     case.ok_or_else(|| Complaint::usage(format!("{} serves no sound workload", server.id)).into())
 }
 
 fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {
-    if !arguments.cores.is_empty() {
-        return Ok(arguments.cores.clone());
-    }
     let cores = Cores::allowed().context("cannot see which cores there are")?;
-    Ok(cores.split(CoresWanted::of_form(&arguments.form)).server)
+    if arguments.cores.is_empty() {
+        return Ok(cores.split(CoresWanted::of_form(&arguments.form)).server);
+    }
+    let there = cores.numbers();
+    if let Some(absent) = arguments.cores.iter().find(|core| !there.contains(core)) {
+        let there: Vec<String> = there.iter().map(u32::to_string).collect();
+        return Err(Complaint::usage(format!("no core {absent}; there are {}", there.join(", "))).into());
+    }
+    Ok(arguments.cores.clone())
 }
 
 fn announce(server: &Manifest, launch: &Launch, cores: &[u32]) -> anyhow::Result<()> {

@@ -1,6 +1,7 @@
 //! What `lab check` and `lab serve` say of servers that are well, wrong, silent or dead.
 
 use super::tree::{GOOD, Tree};
+use std::fs;
 use std::net::TcpListener;
 
 #[test]
@@ -77,4 +78,62 @@ fn a_taken_port_names_its_holder() {
     let by = format!("port {port} is taken by ");
     assert!(ran.stderr.contains(&by), "{ran:?}");
     assert!(ran.stderr.contains(&format!("(process {})", std::process::id())), "{ran:?}");
+}
+
+#[test]
+fn what_was_named_and_cannot_be_checked_is_no_success() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let manifest = tree.path("servers/python-good/server.toml");
+    let sound = fs::read_to_string(&manifest).unwrap();
+    let ran = tree.run(&["lab", "check", "python-good", "--form", "cores"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("hint: it has: single"), "{ran:?}");
+
+    fs::write(&manifest, sound.replace("needs = [\"python3\"]", "needs = [\"no-such-program\"]")).unwrap();
+    let ran = tree.run(&["lab", "check", "python-good"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("hint: paceline lab setup python-good"), "{ran:?}");
+    assert_eq!(tree.run(&["lab", "check", "--all"]).code, Some(0));
+
+    fs::write(&manifest, sound.replace("version = \"echo 1\"", "version = \"false\"")).unwrap();
+    let ran = tree.run(&["lab", "check", "python-good"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("version ended with exit status 1"), "{ran:?}");
+
+    fs::write(&manifest, sound.replace("[forms.single]", "[run.env]\nPACELINE_PORT = \"1\"\n[forms.single]"))
+        .unwrap();
+    let ran = tree.run(&["lab", "check", "python-good"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("server.toml:14: `PACELINE_PORT` is the lab's to set"), "{ran:?}");
+}
+
+#[test]
+fn a_broken_workload_is_told_with_file_line_and_key_by_every_command() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let workload = tree.path("workloads/hello.toml");
+    let text = fs::read_to_string(&workload).unwrap();
+    fs::write(&workload, text.replace("about", "abuot")).unwrap();
+    let commands: [&[&str]; 3] = [
+        &["lab", "check", "python-good"],
+        &["lab", "serve", "python-good"],
+        &["round", "--servers", "python-good"],
+    ];
+    for command in commands {
+        let ran = tree.run(command);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains("workload `hello` cannot be used: "), "{ran:?}");
+        assert!(ran.stderr.contains("hello.toml:1: unknown key `abuot`"), "{ran:?}");
+    }
+    let ran = tree.run(&["lab", "check", "--all"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("hello.toml:1: unknown key `abuot`"), "{ran:?}");
+}
+
+#[test]
+fn a_core_or_port_that_cannot_be_is_a_mistake() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let ran = tree.run(&["lab", "serve", "python-good", "--cores", "99999"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("no core 99999; there are "), "{ran:?}");
+    assert_eq!(tree.run(&["lab", "serve", "python-good", "--port", "0"]).code, Some(2));
 }
