@@ -2,7 +2,7 @@
 
 use crate::exit::Complaint;
 use crate::places::{complain, shepherd_command};
-use paceline_lab::{Generator, generator, generator_command, missing_program};
+use paceline_lab::{Generator, LabError, generator, generator_command, missing_program};
 use paceline_record::Round;
 
 /// The generator that the round has, or that is asked for; it is noted in the round. What cannot be used is told here,
@@ -11,11 +11,14 @@ pub fn of_round(round: &mut Round, asked: Option<&str>) -> anyhow::Result<Box<dy
     let command = chosen(round, asked)?;
     // `paceline run` is this very program, as the shepherd is.
     let own = &shepherd_command()?[..1];
-    if let Some(absent) = missing_program(&command) {
+    let made = generator(Some(&command), own);
+    // Where the command itself is wrong, that is the thing to tell.
+    let is_understood = matches!(made, Ok(_) | Err(LabError::Spawn { .. }));
+    if is_understood && let Some(absent) = missing_program(&command) {
         let what = format!("generator: there is no program `{absent}`");
         return Err(Complaint::usage(what).into());
     }
-    let generator = generator(Some(&command), own).map_err(complain)?;
+    let generator = made.map_err(complain)?;
     round.generator = Some(command);
     Ok(generator)
 }
