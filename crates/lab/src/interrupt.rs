@@ -1,7 +1,7 @@
 //! Ctrl-C and termination, as a flag that everything which waits looks at.
 //!
-//! The binary listens once; the lab only asks. A second signal ends the process at once: the shepherds then stop
-//! every server by themselves.
+//! The binary listens once; the lab only asks. A second signal has what is being stopped killed by force; a third
+//! ends the process at once: the shepherds then stop every server by themselves.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +10,8 @@ use std::sync::{Arc, LazyLock};
 /// A signal handler reaches nothing but statics.
 static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 static NEVER: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+/// Whether it was asked twice.
+static INSISTED: AtomicBool = AtomicBool::new(false);
 /// The exit status of an interrupted command.
 const INTERRUPTED: i32 = 130;
 
@@ -54,9 +56,14 @@ impl Interrupt {
     }
 }
 
+/// Whether somebody asked a second time: nothing is waited for any more.
+pub(crate) fn insisted() -> bool {
+    INSISTED.load(Ordering::Relaxed)
+}
+
 /// Does only what signal-safety(7) allows: the flag was made when listening began.
 extern "C" fn on_signal(_signal: i32) {
-    if ASKED.swap(true, Ordering::Relaxed) {
+    if ASKED.swap(true, Ordering::Relaxed) && INSISTED.swap(true, Ordering::Relaxed) {
         // SAFETY: _exit is async-signal-safe.
         unsafe { libc::_exit(INTERRUPTED) }
     }

@@ -6,10 +6,12 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a shepherd may take beyond the limit it was given: to kill what is left and to write the log.
 const LEAVING_LIMIT: Duration = Duration::from_secs(20);
+/// How often, while a command is stopped, a person's second Ctrl-C is looked for.
+const INSIST_EVERY: Duration = Duration::from_millis(50);
 /// How long a shepherd may take to start the command.
 const STARTING_LIMIT: Duration = Duration::from_secs(20);
 
@@ -178,10 +180,17 @@ impl Shepherd {
 
     fn let_go(&mut self) -> io::Result<Gone> {
         drop(self.lifeline.take());
+        let deadline = Instant::now() + self.stop_limit + LEAVING_LIMIT;
         while self.gone.is_none() {
-            match self.reports.recv_timeout(self.stop_limit + LEAVING_LIMIT) {
+            match self.reports.recv_timeout(INSIST_EVERY) {
                 Ok(report) => self.take(report),
                 Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {
+                    if crate::interrupt::insisted() {
+                        // It is stopping already: asked again, it kills.
+                        let _ = crate::system::kill(self.process(), libc::SIGTERM);
+                    }
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     let what = format!("process {} does not end, even by SIGKILL", self.command);
                     return Err(io::Error::new(io::ErrorKind::TimedOut, what));

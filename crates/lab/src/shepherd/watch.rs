@@ -122,7 +122,12 @@ impl<'a> Watch<'a> {
         loop {
             self.wait()?;
             self.take_log();
-            if self.signalled() || (matches!(self.stage, Stage::Running) && lab_let_go()) {
+            let signalled = self.signalled();
+            if signalled && matches!(self.stage, Stage::Stopping(_)) {
+                self.forced = true;
+                self.stage = Stage::Killing;
+            }
+            if signalled || (matches!(self.stage, Stage::Running) && lab_let_go()) {
                 self.ask_to_end();
             }
             if matches!(self.stage, Stage::Stopping(deadline) if Instant::now() >= deadline) {

@@ -1,6 +1,6 @@
 //! `paceline lab serve`: starts one server as a round would and leaves it running until Ctrl-C.
 
-use super::{check_form, check_workloads, workshop};
+use super::{check_form, check_workloads, warn, workshop};
 use crate::exit::{Complaint, Status};
 use crate::moment;
 use crate::places::{complain, shepherd_command};
@@ -113,6 +113,7 @@ fn wait(server: &Manifest, mut launch: Launch, interrupt: Interrupt) -> anyhow::
             return Err(Complaint::environment(format!("{} ended with {ended}", server.id)).into());
         }
         if interrupt.asked() {
+            warn(&format!("stopping {}, up to 5 s; Ctrl-C again kills it", server.id));
             launch.stop().with_context(|| format!("cannot stop {}", server.id))?;
             return Ok(Status::Interrupted);
         }

@@ -72,3 +72,21 @@ fn sigkill_leaves_no_process() {
 fn sigkill_leaves_no_process_without_a_namespace() {
     assert_eq!(end_by(libc::SIGKILL, &["--no-namespace"]), None);
 }
+
+#[test]
+fn a_second_ctrl_c_kills_what_ignores_the_first() {
+    let deaf = format!("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{GOOD}");
+    let tree = Tree::new().with_server("python-nasty", &deaf, 60);
+    let mut command = tree.paceline(&["lab", "serve", "python-nasty"]);
+    let mut lab = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(lab.stdout.take().unwrap()).lines();
+    let url = stdout.next().unwrap().unwrap();
+    let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+    kill(&lab, libc::SIGINT);
+    let mut told = String::new();
+    BufReader::new(lab.stderr.take().unwrap()).read_line(&mut told).unwrap();
+    assert_eq!(told, "stopping python-nasty, up to 5 s; Ctrl-C again kills it\n");
+    kill(&lab, libc::SIGINT);
+    assert_eq!(lab.wait().unwrap().code(), Some(130));
+    assert!(std::net::TcpStream::connect(address).is_err(), "the server lives on");
+}
