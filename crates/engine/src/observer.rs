@@ -3,7 +3,9 @@
 
 use crate::{Nanos, Phase};
 
-/// Is told of phases as they begin. Implementations are quick: they run on the threads they are told about.
+/// Is told of phases as they begin. Implementations are quick: they run on the threads they are told about. It is the
+/// one thing the engine calls through `dyn`, a few times a run, so that the engine is compiled whole and not once for
+/// each observer.
 pub trait Observer: Sync {
     /// A phase of the run began at `at`, on the coordinating thread.
     fn phase(&self, phase: Phase, at: Nanos);

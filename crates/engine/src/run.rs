@@ -75,7 +75,7 @@ impl Conductor for Gate<'_> {
 /// # Errors
 /// [`EngineError`] when the settings make no sense, the target is unreachable, the kernel refuses something needed,
 /// or the engine's own accounts do not add up.
-pub fn run(settings: &Settings, stop: &Stop, observer: &impl Observer) -> Result<RunOutcome, EngineError> {
+pub fn run(settings: &Settings, stop: &Stop, observer: &dyn Observer) -> Result<RunOutcome, EngineError> {
     settings.check()?;
     let gate = Gate {
         waiting: AtomicU32::new(settings.threads),
@@ -124,7 +124,7 @@ fn work(
     settings: &Settings,
     worker: u32,
     gate: &Gate<'_>,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
     sharpen_timers();
     let finish = Finish(gate);
@@ -161,7 +161,7 @@ impl Drop for Finish<'_> {
 }
 
 /// Sets the epoch when all workers are connected, and tells the observer of phases as they begin.
-fn coordinate(settings: &Settings, gate: &Gate<'_>, observer: &impl Observer) {
+fn coordinate(settings: &Settings, gate: &Gate<'_>, observer: &dyn Observer) {
     let all_done = || gate.finished.load(Ordering::Acquire) == settings.threads || gate.aborted();
     while gate.waiting.load(Ordering::Acquire) > 0 && !all_done() {
         thread::park_timeout(Duration::from_millis(100));

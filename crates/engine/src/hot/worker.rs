@@ -131,7 +131,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     ///
     /// # Errors
     /// [`EngineError::Unreachable`] when not one connection could be made, [`EngineError::Kernel`] when waiting fails.
-    pub fn run(&mut self, conductor: &impl Conductor, observer: &impl Observer) -> Result<(), EngineError> {
+    pub fn run(&mut self, conductor: &impl Conductor, observer: &dyn Observer) -> Result<(), EngineError> {
         observer.thread_phase(self.index, Phase::Connect);
         while !self.has_connections()? && conductor.stop_at() == Nanos::NEVER && !conductor.aborted() {
             self.turn(self.clock.now(), NAP)?;
@@ -284,7 +284,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     }
 
     /// Moves on through the phases.
-    fn advance(&mut self, now: Nanos, stop_at: Nanos, observer: &impl Observer) {
+    fn advance(&mut self, now: Nanos, stop_at: Nanos, observer: &dyn Observer) {
         let Some(timeline) = &mut self.timeline else { return };
         if stop_at > timeline.window_end {
             // Stopped in the drain, or never: what has not ended by then is cut off.
@@ -314,7 +314,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
         }
     }
 
-    fn enter(&mut self, phase: Phase, now: Nanos, observer: &impl Observer) {
+    fn enter(&mut self, phase: Phase, now: Nanos, observer: &dyn Observer) {
         self.phase = phase;
         // Phases are as planned, to the nanosecond: the cohort is. Only a number of requests leaves the end open.
         let planned = self.timeline.unwrap_or(Timeline::NEVER);

@@ -7,11 +7,14 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
 const PACELINE: &str = env!("CARGO_BIN_EXE_paceline");
-/// User instructions of one request, closed loop, checked and recorded, all that a run costs by the request included:
-/// 1,010 were counted in this profile when the ceiling was set. Raise it only for something that is worth it.
-const INSTRUCTIONS_MOST: u64 = 1_200;
-/// Of one request when 16 are pipelined, which share their system calls: 620 were counted.
-const PIPELINED_MOST: u64 = 750;
+/// Counts inside the worker only: not its start, nor what is made of the result.
+const INSIDE: &str = "--toggle-collect=*Worker*::run";
+/// User instructions of one request, closed loop, checked and recorded. 1,079 were counted when the ceiling was set, in
+/// this profile, whose overflow checks are part of it; the rest is room for a busy machine, where fewer requests share
+/// a turn of the loop. Raise it only for something that is worth it.
+const INSTRUCTIONS_MOST: u64 = 1_400;
+/// Of one request when 16 are pipelined, which share their system calls: 234 were counted.
+const PIPELINED_MOST: u64 = 350;
 
 /// The reference server, which ends with its standard input.
 struct Server(Child, u16);
@@ -42,7 +45,7 @@ fn instructions(server: &Server, requests: u64, more: &[&str]) -> u64 {
     let url = format!("http://127.0.0.1:{}/", server.1);
     let requests = requests.to_string();
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", PACELINE, "run", &url])
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", INSIDE, PACELINE, "run", &url])
         .args(["-c", "64", "-n", &requests, "--expect-body", "Hello World\n", "--timeout", "60s"])
         .args(more)
         .output()
