@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn an_object_after_some_words() {
         let report = read(
-            "New configuration template added to /root/.siege\nRun siege -C to view the current settings in that file\n\
+            "New configuration template added to /home/someone/.siege\nRun siege -C to view the current settings in that file\n\
              {\t\"transactions\":\t\t\t        2051,\n\t\"availability\":\t\t\t      100.00,\n\
              \t\"elapsed_time\":\t\t\t        0.78,\n\t\"successful_transactions\":\t        2051,\n\
              \t\"failed_transactions\":\t\t           3,\n\t\"shortest_transaction\":\t\t        0.00\n}\n",
