@@ -1,16 +1,15 @@
 //! The verdict on this machine as a measuring instrument. Pure: figures in, verdict out.
 
 use super::experiment::{Instrument, Truth};
+use paceline_record::verdict::DISTURBANCE_MOST;
 
 /// A reported time may exceed the true one by this much: the kernel's path there and back, and a wake-up, none of
-/// which the reference server sees. Generous: on the slowest machine measured it was 100 microseconds.
+/// which the reference server sees. Twice what was seen on a quiet machine: 235 microseconds at a p99.
 const EXCESS_MOST_NS: u64 = 500_000;
 /// And by this share: the width of a histogram's cell, and a percentile's own luck.
 const EXCESS_SHARE_MOST: f64 = 0.05;
 /// Shares of time taken by others above which the machine counts as noisy.
 const NOISE_MOST: f64 = 0.01;
-/// And above which nothing should be measured on it.
-const DISTURBANCE_MOST: f64 = 0.1;
 /// Generator lag p99 above which a pace that spins is not punctual, in nanoseconds.
 const LAG_MOST_NS: u64 = 50_000;
 
