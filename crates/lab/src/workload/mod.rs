@@ -44,11 +44,18 @@ pub struct Expect {
     pub status: u16,
     /// The media type, parameters such as `charset` left out; any where none is given.
     pub content_type: Option<String>,
+    /// The only charset the content type may name, where it names one; any where none is given.
+    pub charset: Option<String>,
+    /// Headers that must be there and not be empty, in small letters; `a|b` asks for either. A `date` must be true.
+    pub headers: Vec<String>,
     /// The body.
     pub body: ExpectedBody,
 }
 
-/// A body known byte for byte, or by its length and digest.
+/// The header that is not only to be there, but to be true.
+pub(crate) const DATE: &str = "date";
+
+/// A body known byte for byte, by its length and digest, or as a JSON value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpectedBody {
     /// Its bytes.
@@ -60,22 +67,18 @@ pub enum ExpectedBody {
         /// Its SHA-256.
         sha256: [u8; 32],
     },
+    /// JSON that stands for this value: where a serializer puts spaces is its own. The bytes that passed validation
+    /// are the reference under load.
+    Json(serde_json::Value),
 }
 
 impl ExpectedBody {
-    /// Its length in bytes.
-    pub fn length(&self) -> u64 {
+    /// Its length in bytes; of JSON, which may have spaces, none is known beforehand.
+    pub fn length(&self) -> Option<u64> {
         match self {
-            ExpectedBody::Exact(bytes) => bytes.len() as u64,
-            ExpectedBody::Digest { length, .. } => *length,
-        }
-    }
-
-    /// Its SHA-256.
-    pub fn sha256(&self) -> [u8; 32] {
-        match self {
-            ExpectedBody::Exact(bytes) => Sha256::digest(bytes).into(),
-            ExpectedBody::Digest { sha256, .. } => *sha256,
+            ExpectedBody::Exact(bytes) => Some(bytes.len() as u64),
+            ExpectedBody::Digest { length, .. } => Some(*length),
+            ExpectedBody::Json(_) => None,
         }
     }
 
@@ -85,6 +88,9 @@ impl ExpectedBody {
             ExpectedBody::Exact(bytes) => bytes == body,
             ExpectedBody::Digest { length, sha256 } => {
                 body.len() as u64 == *length && Sha256::digest(body).as_slice() == sha256
+            }
+            ExpectedBody::Json(value) => {
+                serde_json::from_slice(body).is_ok_and(|is: serde_json::Value| is == *value)
             }
         }
     }

@@ -30,8 +30,12 @@ struct WireCase {
 struct WireExpect {
     status: u16,
     content_type: Option<String>,
+    charset: Option<String>,
+    #[serde(default)]
+    headers: Vec<Spanned<String>>,
     body: Option<String>,
     body_file: Option<Spanned<String>>,
+    json: Option<Spanned<String>>,
     length: Option<u64>,
     sha256: Option<Spanned<String>>,
 }
@@ -105,18 +109,38 @@ fn path_of(path: Spanned<String>, document: &Document) -> Result<String, LabErro
 fn expect_of(expect: Spanned<WireExpect>, document: &Document) -> Result<Expect, LabError> {
     let at = expect.span().start;
     let wire = expect.into_inner();
-    let body = match (wire.body, wire.body_file, wire.length, wire.sha256) {
-        (Some(text), None, None, None) => ExpectedBody::Exact(text.into_bytes()),
-        (None, Some(file), None, None) => ExpectedBody::Exact(load(&file, document)?),
-        (None, None, Some(length), Some(digest)) => {
+    let body = match (wire.body, wire.body_file, wire.json, wire.length, wire.sha256) {
+        (Some(text), None, None, None, None) => ExpectedBody::Exact(text.into_bytes()),
+        (None, Some(file), None, None, None) => ExpectedBody::Exact(load(&file, document)?),
+        (None, None, Some(text), None, None) => ExpectedBody::Json(json_of(&text, document)?),
+        (None, None, None, Some(length), Some(digest)) => {
             ExpectedBody::Digest { length, sha256: digest_of(&digest, document)? }
         }
         _ => {
-            let problem = "an answer needs exactly one of `body`, `body_file`, or `length` with `sha256`";
+            let problem =
+                "an answer needs exactly one of `body`, `body_file`, `json`, or `length` with `sha256`";
             return Err(document.complain(Some(at), problem));
         }
     };
-    Ok(Expect { status: wire.status, content_type: wire.content_type, body })
+    let headers =
+        wire.headers.into_iter().map(|header| header_of(header, document)).collect::<Result<_, _>>()?;
+    Ok(Expect { status: wire.status, content_type: wire.content_type, charset: wire.charset, headers, body })
+}
+
+/// A name, or several of which one must be there: `Content-Length|Transfer-Encoding`.
+fn header_of(header: Spanned<String>, document: &Document) -> Result<String, LabError> {
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if header.get_ref().split('|').all(is_name) {
+        return Ok(header.into_inner().to_ascii_lowercase());
+    }
+    let problem = format!("`{}` is no header's name, nor several with `|` between", header.get_ref());
+    Err(document.complain(Some(header.span().start), problem))
+}
+
+fn json_of(text: &Spanned<String>, document: &Document) -> Result<serde_json::Value, LabError> {
+    serde_json::from_str(text.get_ref())
+        .map_err(|error| document.complain(Some(text.span().start), format!("`json` is no JSON: {error}")))
 }
 
 fn load(file: &Spanned<String>, document: &Document) -> Result<Vec<u8>, LabError> {

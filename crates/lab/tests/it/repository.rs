@@ -1,6 +1,6 @@
 //! Everything a person wrote in this repository is right: its servers, workloads and plans.
 
-use paceline_lab::{Catalogue, PlaceFlags, Places};
+use paceline_lab::{Catalogue, ExpectedBody, PlaceFlags, Places};
 use std::path::Path;
 
 fn catalogue() -> Catalogue {
@@ -22,11 +22,39 @@ fn every_server_and_workload_is_sound() {
 #[test]
 fn a_path_is_where_the_documentation_has_it() {
     let catalogue = catalogue();
-    let table =
-        [("hello", "/hello", 12), ("byte", "/byte", 1), ("page", "/page", 2_053), ("tetra", "/tetra/3", 2)];
+    let table = [
+        ("hello", "/hello", Some(12)),
+        ("byte", "/byte", Some(1)),
+        ("page", "/page", Some(2_053)),
+        ("tetra", "/tetra/3", Some(2)),
+        ("json", "/json", None),
+        ("plaintext", "/plaintext", Some(13)),
+        ("home", "/home", Some(16)),
+        ("tetra-million", "/tetra-million", Some(6_000_001)),
+    ];
     for (name, path, length) in table {
         let case = &catalogue.workload(name).unwrap().cases[0];
         assert_eq!((case.path.as_str(), case.expect.body.length()), (path, length), "{name}");
+    }
+}
+
+/// What can be checked of TechEmpower's rules for its two tests without a database.
+#[test]
+fn json_and_plaintext_follow_techempower() {
+    let catalogue = catalogue();
+    let json = ExpectedBody::Json(serde_json::json!({ "message": "Hello, World!" }));
+    let plaintext = ExpectedBody::Exact(b"Hello, World!".to_vec());
+    for (name, content_type, body) in
+        [("json", "application/json", json), ("plaintext", "text/plain", plaintext)]
+    {
+        let workload = catalogue.workload(name).unwrap();
+        let [case] = &workload.cases[..] else { panic!("{name} has one case") };
+        let expect = &case.expect;
+        assert_eq!((case.method.as_str(), expect.status), ("GET", 200));
+        assert_eq!(expect.content_type.as_deref(), Some(content_type));
+        assert_eq!(expect.charset.as_deref(), Some("utf-8"));
+        assert_eq!(expect.headers, ["server", "date", "content-length|transfer-encoding"]);
+        assert_eq!(expect.body, body);
     }
 }
 

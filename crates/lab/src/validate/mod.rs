@@ -3,10 +3,13 @@
 //! A wrong answer fails and is not measured; a claim that does not hold is a warning. Each check says the exact
 //! difference. The body that passed is handed on, so that the load compares bytes instead of digests.
 
-use crate::probe::{self, Answer, Connection, Patience, Question, Trouble};
-use crate::{Expect, ExpectedBody, Interrupt, Refusal, Traits, Workload, WorkloadCase};
+mod difference;
+
+pub(crate) use difference::difference;
+
+use crate::probe::{self, Connection, Patience, Question, Trouble};
+use crate::{Interrupt, Refusal, Traits, Workload, WorkloadCase};
 use paceline_record::{Check, CheckOutcome, Validation};
-use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -72,55 +75,6 @@ pub fn validate(
         found.validation.checks.extend(asker.connection_checks(case, traits)?);
     }
     Ok(found)
-}
-
-/// What is wrong with an answer, exactly; `None` when nothing is.
-pub fn difference(expect: &Expect, answer: &Answer) -> Option<String> {
-    let mut wrong = Vec::new();
-    if answer.status != expect.status {
-        wrong.push(format!("status {} instead of {}", answer.status, expect.status));
-    }
-    if let Some(wanted) = &expect.content_type {
-        let said = answer.header("content-type");
-        let media = said.map(|value| value.split(';').next().unwrap_or_default().trim());
-        if !media.is_some_and(|media| media.eq_ignore_ascii_case(wanted)) {
-            wrong.push(format!("content type {} instead of {wanted}", said.unwrap_or("missing")));
-        }
-    }
-    wrong.extend(body_difference(&expect.body, &answer.body));
-    (!wrong.is_empty()).then(|| wrong.join(", "))
-}
-
-fn body_difference(expected: &ExpectedBody, body: &[u8]) -> Option<String> {
-    if expected.matches(body) {
-        return None;
-    }
-    let ExpectedBody::Exact(wanted) = expected else {
-        let (length, digest) = (expected.length(), expected.sha256());
-        let (was, is) = (hex(&digest), hex(&Sha256::digest(body)));
-        return Some(if body.len() as u64 == length {
-            format!("a body with SHA-256 {is} instead of {was}")
-        } else {
-            format!("a body of {} bytes instead of {length}", body.len())
-        });
-    };
-    let at = wanted.iter().zip(body).position(|(a, b)| a != b).unwrap_or(wanted.len().min(body.len()));
-    let length = if wanted.len() == body.len() {
-        String::new()
-    } else {
-        format!(" of {} bytes instead of {}", body.len(), wanted.len())
-    };
-    Some(format!("a body{length} with {} instead of {} at byte {at}", excerpt(body, at), excerpt(wanted, at)))
-}
-
-/// What stands at an offset, in quotes, for people.
-fn excerpt(bytes: &[u8], at: usize) -> String {
-    const LENGTH: usize = 24;
-    let rest = &bytes[at.min(bytes.len())..];
-    if rest.is_empty() {
-        return "its end".to_owned();
-    }
-    format!("\"{}\"", rest[..rest.len().min(LENGTH)].escape_ascii())
 }
 
 /// In hexadecimal digits.
@@ -224,52 +178,5 @@ fn passing_interrupt<T>(answer: Result<T, Trouble>) -> Result<Result<T, Trouble>
     match answer {
         Err(Trouble::Interrupted) => Err(Trouble::Interrupted),
         other => Ok(other),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answer(status: u16, content_type: &str, body: &str) -> Answer {
-        let headers = vec![("content-type".to_owned(), content_type.to_owned())];
-        Answer { status, headers, body: body.as_bytes().to_vec(), keeps_alive: true }
-    }
-
-    fn expect(body: ExpectedBody) -> Expect {
-        Expect { status: 200, content_type: Some("text/plain".into()), body }
-    }
-
-    #[test]
-    fn differences_are_exact() {
-        let hello = expect(ExpectedBody::Exact(b"Hello World\n".to_vec()));
-        let table = [
-            (answer(200, "text/plain", "Hello World\n"), None),
-            (answer(200, "Text/Plain; charset=utf-8", "Hello World\n"), None),
-            (answer(500, "text/plain", "Hello World\n"), Some("status 500 instead of 200")),
-            (answer(200, "text/html", "Hello World\n"), Some("content type text/html instead of text/plain")),
-            (
-                answer(200, "text/plain", "Hello World"),
-                Some(r#"a body of 11 bytes instead of 12 with its end instead of "\n" at byte 11"#),
-            ),
-            (
-                answer(200, "text/plain", "Hello world\n"),
-                Some(r#"a body with "world\n" instead of "World\n" at byte 6"#),
-            ),
-        ];
-        for (answer, expected) in table {
-            assert_eq!(difference(&hello, &answer).as_deref(), expected);
-        }
-    }
-
-    #[test]
-    fn a_digest_is_compared() {
-        let sha256 = Sha256::digest(b"27").into();
-        let power = expect(ExpectedBody::Digest { length: 2, sha256 });
-        assert_eq!(difference(&power, &answer(200, "text/plain", "27")), None);
-        let wrong = difference(&power, &answer(200, "text/plain", "28")).unwrap();
-        assert!(wrong.starts_with("a body with SHA-256 59e19706d51d39f6"), "{wrong}");
-        let short = difference(&power, &answer(200, "text/plain", "2"));
-        assert_eq!(short.as_deref(), Some("a body of 1 bytes instead of 2"));
     }
 }

@@ -1,0 +1,118 @@
+//! What is wrong with an answer, exactly: status, headers, body. For readiness, validation and `lab check` alike.
+//!
+//! Pure but for the clock that a `Date` is compared with. It asks nothing and decides nothing.
+
+use super::hex;
+use crate::probe::Answer;
+use crate::workload::DATE;
+use crate::{Expect, ExpectedBody};
+use sha2::{Digest as _, Sha256};
+use std::time::{Duration, SystemTime};
+
+/// How far a `Date` may be off. TechEmpower's rules let it be rendered once a second; the rest is for a busy machine.
+const DATE_OFF_MOST: Duration = Duration::from_secs(3);
+
+/// What is wrong with an answer, exactly; `None` when nothing is.
+pub(crate) fn difference(expect: &Expect, answer: &Answer) -> Option<String> {
+    let mut wrong = Vec::new();
+    if answer.status != expect.status {
+        wrong.push(format!("status {} instead of {}", answer.status, expect.status));
+    }
+    wrong.extend(expect.content_type.as_deref().and_then(|wanted| type_difference(wanted, answer)));
+    wrong.extend(expect.charset.as_deref().and_then(|wanted| charset_difference(wanted, answer)));
+    // No request of ours accepts one: RFC 9110, section 12.5.3.
+    if let Some(coding) =
+        answer.header("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case("identity"))
+    {
+        wrong.push(format!("content-encoding {coding}, which was not asked for"));
+    }
+    wrong.extend(expect.headers.iter().filter_map(|wanted| header_difference(wanted, answer)));
+    wrong.extend(body_difference(&expect.body, &answer.body));
+    (!wrong.is_empty()).then(|| wrong.join(", "))
+}
+
+fn type_difference(wanted: &str, answer: &Answer) -> Option<String> {
+    let said = answer.header("content-type");
+    let media = said.map(|value| value.split(';').next().unwrap_or_default().trim());
+    let same = media.is_some_and(|media| media.eq_ignore_ascii_case(wanted));
+    (!same).then(|| format!("content type {} instead of {wanted}", said.unwrap_or("missing")))
+}
+
+/// The charset may be left out; if there is one, or another parameter, it must be this.
+fn charset_difference(wanted: &str, answer: &Answer) -> Option<String> {
+    let said = answer.header("content-type")?;
+    let right = |parameter: &str| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        name.trim().eq_ignore_ascii_case("charset")
+            && value.trim().trim_matches('"').eq_ignore_ascii_case(wanted)
+    };
+    let wrong = said.split(';').skip(1).find(|parameter| !right(parameter))?;
+    Some(format!("content type {said} with {:?} where only charset={wanted} may stand", wrong.trim()))
+}
+
+/// `wanted` is a header's name in small letters, or several with `|` between, one of which must be there.
+fn header_difference(wanted: &str, answer: &Answer) -> Option<String> {
+    let found = wanted.split('|').find_map(|name| answer.header(name).filter(|value| !value.is_empty()));
+    match found {
+        None => Some(format!("no {} header", wanted.replace('|', " or "))),
+        Some(value) if wanted == DATE => date_difference(value, SystemTime::now()),
+        Some(_) => None,
+    }
+}
+
+/// RFC 9110, section 5.6.7: a sender writes the one fixed form.
+fn date_difference(value: &str, now: SystemTime) -> Option<String> {
+    let Some(date) =
+        httpdate::parse_http_date(value).ok().filter(|date| httpdate::fmt_http_date(*date) == value)
+    else {
+        return Some(format!("date {value:?}, which is not written as {:?}", httpdate::fmt_http_date(now)));
+    };
+    let (early, late) = (now.duration_since(date), date.duration_since(now));
+    let off = early.or(late).unwrap_or_default();
+    (off > DATE_OFF_MOST + SECOND)
+        .then(|| format!("date {value:?}, {} s off: it is {:?}", off.as_secs(), httpdate::fmt_http_date(now)))
+}
+
+/// What a date without fractions may be early at most.
+const SECOND: Duration = Duration::from_secs(1);
+
+fn body_difference(expected: &ExpectedBody, body: &[u8]) -> Option<String> {
+    if expected.matches(body) {
+        return None;
+    }
+    Some(match expected {
+        ExpectedBody::Exact(wanted) => byte_difference(wanted, body),
+        ExpectedBody::Digest { length, .. } if body.len() as u64 != *length => {
+            format!("a body of {} bytes instead of {length}", body.len())
+        }
+        ExpectedBody::Digest { sha256, .. } => {
+            format!("a body with SHA-256 {} instead of {}", hex(&Sha256::digest(body)), hex(sha256))
+        }
+        ExpectedBody::Json(wanted) => {
+            format!("a body with {} instead of the JSON value {wanted}", excerpt(body, 0))
+        }
+    })
+}
+
+fn byte_difference(wanted: &[u8], body: &[u8]) -> String {
+    let at = wanted.iter().zip(body).position(|(a, b)| a != b).unwrap_or(wanted.len().min(body.len()));
+    let length = if wanted.len() == body.len() {
+        String::new()
+    } else {
+        format!(" of {} bytes instead of {}", body.len(), wanted.len())
+    };
+    format!("a body{length} with {} instead of {} at byte {at}", excerpt(body, at), excerpt(wanted, at))
+}
+
+/// What stands at an offset, in quotes, for people.
+fn excerpt(bytes: &[u8], at: usize) -> String {
+    const LENGTH: usize = 40;
+    let rest = &bytes[at.min(bytes.len())..];
+    if rest.is_empty() {
+        return "its end".to_owned();
+    }
+    format!("\"{}\"", rest[..rest.len().min(LENGTH)].escape_ascii())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Differences as they are told: of status, headers, dates and bodies.
+
+use super::*;
+
+fn answer(status: u16, content_type: &str, body: &str) -> Answer {
+    let headers = vec![("content-type".to_owned(), content_type.to_owned())];
+    Answer { status, headers, body: body.as_bytes().to_vec(), keeps_alive: true }
+}
+
+fn expect(body: ExpectedBody) -> Expect {
+    let content_type = Some("text/plain".into());
+    Expect { status: 200, content_type, charset: None, headers: Vec::new(), body }
+}
+
+#[test]
+fn differences_are_exact() {
+    let hello = expect(ExpectedBody::Exact(b"Hello World\n".to_vec()));
+    let table = [
+        (answer(200, "text/plain", "Hello World\n"), None),
+        (answer(200, "Text/Plain; charset=utf-8", "Hello World\n"), None),
+        (answer(500, "text/plain", "Hello World\n"), Some("status 500 instead of 200")),
+        (answer(200, "text/html", "Hello World\n"), Some("content type text/html instead of text/plain")),
+        (
+            answer(200, "text/plain", "Hello World"),
+            Some(r#"a body of 11 bytes instead of 12 with its end instead of "\n" at byte 11"#),
+        ),
+        (
+            answer(200, "text/plain", "Hello world\n"),
+            Some(r#"a body with "world\n" instead of "World\n" at byte 6"#),
+        ),
+    ];
+    for (answer, expected) in table {
+        assert_eq!(difference(&hello, &answer).as_deref(), expected);
+    }
+}
+
+#[test]
+fn a_digest_is_compared() {
+    let sha256 = Sha256::digest(b"27").into();
+    let power = expect(ExpectedBody::Digest { length: 2, sha256 });
+    assert_eq!(difference(&power, &answer(200, "text/plain", "27")), None);
+    let wrong = difference(&power, &answer(200, "text/plain", "28")).unwrap();
+    assert!(wrong.starts_with("a body with SHA-256 59e19706d51d39f6"), "{wrong}");
+    let short = difference(&power, &answer(200, "text/plain", "2"));
+    assert_eq!(short.as_deref(), Some("a body of 1 bytes instead of 2"));
+}
+
+/// TechEmpower's rules for its JSON test.
+fn techempower() -> Expect {
+    Expect {
+        status: 200,
+        content_type: Some("application/json".into()),
+        charset: Some("utf-8".into()),
+        headers: vec!["server".into(), "date".into(), "content-length|transfer-encoding".into()],
+        body: ExpectedBody::Json(serde_json::json!({ "message": "Hello, World!" })),
+    }
+}
+
+fn json(content_type: &str, body: &str, headers: &[(&str, &str)]) -> Answer {
+    let mut answer = answer(200, content_type, body);
+    answer.headers.extend(headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    answer
+}
+
+#[test]
+fn headers_that_must_be_there_are() {
+    let now = httpdate::fmt_http_date(SystemTime::now());
+    let (server, date, length) = (("server", "x"), ("date", now.as_str()), ("content-length", "27"));
+    let chunked = ("transfer-encoding", "chunked");
+    let told = |headers: &[(&str, &str)]| {
+        difference(&techempower(), &json("application/json", "{\"message\":\"Hello, World!\"}", headers))
+    };
+    assert_eq!(told(&[server, date, length]), None);
+    assert_eq!(told(&[server, date, chunked]), None);
+    assert_eq!(told(&[date, length]).as_deref(), Some("no server header"));
+    assert_eq!(told(&[("server", ""), date, length]).as_deref(), Some("no server header"));
+    assert_eq!(told(&[server, length]).as_deref(), Some("no date header"));
+    assert_eq!(told(&[server, date]).as_deref(), Some("no content-length or transfer-encoding header"));
+    let packed = told(&[server, date, length, ("content-encoding", "gzip")]);
+    assert_eq!(packed.as_deref(), Some("content-encoding gzip, which was not asked for"));
+}
+
+#[test]
+fn a_date_is_true_and_written_as_it_must_be() {
+    let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+    for fine in
+        ["Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:34 GMT", "Sun, 06 Nov 1994 08:49:40 GMT"]
+    {
+        assert_eq!(date_difference(fine, now), None, "{fine}");
+    }
+    let stopped = date_difference("Sun, 06 Nov 1994 08:49:27 GMT", now).unwrap();
+    assert!(stopped.contains("10 s off"), "{stopped}");
+    let table = [
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+        "Mon, 06 Nov 1994 08:49:37 GMT",
+        "now",
+    ];
+    for wrong in table {
+        let told = date_difference(wrong, now).unwrap();
+        assert!(told.contains("not written as \"Sun, 06 Nov 1994 08:49:37 GMT\""), "{told}");
+    }
+}
+
+#[test]
+fn a_charset_may_be_left_out_but_not_be_another() {
+    let wanted = Expect { headers: Vec::new(), ..techempower() };
+    let told =
+        |content_type| difference(&wanted, &json(content_type, "{\"message\": \"Hello, World!\"}", &[]));
+    for fine in ["application/json", "application/json;charset=utf-8", "Application/JSON; charset=\"UTF-8\""]
+    {
+        assert_eq!(told(fine), None, "{fine}");
+    }
+    assert!(told("application/json; charset=latin1").unwrap().contains("where only charset=utf-8 may stand"));
+    assert!(told("application/json; version=1").unwrap().contains("where only charset=utf-8 may stand"));
+}
+
+#[test]
+fn json_is_compared_as_a_value() {
+    let wanted = Expect { headers: Vec::new(), ..techempower() };
+    let told = |body| difference(&wanted, &json("application/json", body, &[]));
+    assert_eq!(told("{ \"message\" : \"Hello, World!\" }\n"), None);
+    for wrong in
+        ["{\"message\":\"hello, world!\"}", "{\"message\":\"Hello, World!\",\"more\":1}", "[]", "Hello", ""]
+    {
+        let told = told(wrong).unwrap();
+        assert!(told.ends_with("instead of the JSON value {\"message\":\"Hello, World!\"}"), "{told}");
+    }
+}
