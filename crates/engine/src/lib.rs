@@ -24,7 +24,7 @@ mod timers;
 mod transport;
 
 pub use error::EngineError;
-pub use observer::{NoObserver, Observer};
+pub use observer::{NoObserver, Observer, Second};
 pub use outcome::{ConnectionCounts, Failure, RunOutcome, ThreadOutcome};
 pub use pace::{Pace, SPIN_BEFORE};
 pub use random::Random;

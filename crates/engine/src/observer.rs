@@ -1,7 +1,7 @@
 //! Who is told what happens while a run goes on: the binary, for its events, its live view and the health of its
 //! threads. The engine itself reads nothing from `/proc`.
 
-use crate::{Nanos, Phase};
+use crate::{KeptInterval, Nanos, Phase};
 
 /// Is told of phases as they begin. Implementations are quick: they run on the threads they are told about. It is the
 /// one thing the engine calls through `dyn`, a few times a run, so that the engine is compiled whole and not once for
@@ -12,6 +12,31 @@ pub trait Observer: Sync {
 
     /// A phase began for one worker, on that worker's own thread.
     fn thread_phase(&self, worker: u32, phase: Phase);
+
+    /// Whether to be told of seconds; asked once, before the run. Where nobody listens nothing is copied.
+    fn wants_seconds(&self) -> bool {
+        false
+    }
+
+    /// A second is over for one worker, on that worker's own thread. Seconds come in order and leave none out, but those
+    /// in which the worker did not run; the last is shorter.
+    fn second(&self, _: Second) {}
+}
+
+/// What one worker saw in one second, from the beginning of the warm-up to the end of the run.
+#[derive(Clone, Debug)]
+pub struct Second {
+    /// Whose it is.
+    pub worker: u32,
+    /// When it began, on the run's clock: whole seconds after the beginning of the warm-up, or before it all the time
+    /// in which connections were made.
+    pub start: Nanos,
+    /// When it ended.
+    pub end: Nanos,
+    /// What ended in it, by cohort; a cohort of which nothing did is left out.
+    pub cohorts: Vec<KeptInterval>,
+    /// Requests due and unsent at its end, or nearly so: 4,000 are counted, more are computed from those.
+    pub backlog: u64,
 }
 
 /// Cares for nothing.

@@ -275,6 +275,14 @@ impl CompactTally {
         &self.times[measure as usize]
     }
 
+    /// Adds another.
+    pub fn merge(&mut self, other: &CompactTally) {
+        self.counts.absorb(&other.counts);
+        for (ours, theirs) in self.times.iter_mut().zip(&other.times) {
+            ours.merge(theirs);
+        }
+    }
+
     /// Whether nothing happened.
     pub fn is_empty(&self) -> bool {
         self.counts == Counts::default() && self.times.iter().all(|times| times.count() == 0)

@@ -7,7 +7,7 @@ use super::connection::Sent;
 use crate::{Ending, KeptInterval, Measure, Nanos, Phase, Tally, Timeline};
 use std::ops::Range;
 
-/// Length of an interval, to begin with.
+/// Length of an interval while it is counted, and as it is kept to begin with.
 const INTERVAL: Nanos = Nanos::from_secs(1);
 /// Intervals kept; beyond, neighbours are joined and intervals last twice as long, so that memory stays bounded.
 const KEPT_MOST: usize = 1024;
@@ -43,6 +43,7 @@ pub struct Recorder {
     total: [Tally; 2],
     /// The intervals before it.
     kept: Vec<KeptInterval>,
+    /// Length of those kept.
     interval: Nanos,
     interval_start: Nanos,
     /// When the current interval is over.
@@ -53,7 +54,12 @@ pub struct Recorder {
     window: Range<Nanos>,
     /// Whether intended sends come from a schedule, so that there are response times.
     open: bool,
+    /// Seconds that are over and have not been told of; none where nobody listens.
+    news: Option<Vec<Told>>,
 }
+
+/// A second that is over: when it began and ended, and what ended in it.
+pub(super) type Told = (Nanos, Nanos, Vec<KeptInterval>);
 
 impl Default for Recorder {
     fn default() -> Self {
@@ -74,6 +80,7 @@ impl Recorder {
             epoch: Nanos::ZERO,
             window: Nanos::NEVER..Nanos::NEVER,
             open: false,
+            news: None,
         }
     }
 
@@ -83,15 +90,66 @@ impl Recorder {
         self.kept.clear();
         (self.interval, self.interval_start, self.interval_end) = (INTERVAL, Nanos::ZERO, Nanos::NEVER);
         (self.epoch, self.window, self.open) = (Nanos::ZERO, Nanos::NEVER..Nanos::NEVER, open);
+        self.news = None;
     }
 
     /// The connect phase is over: what was counted so far is put away, cohorts begin.
     pub(super) fn begin(&mut self, timeline: Timeline) {
-        self.put_away(Phase::Connect);
+        self.interval_end = timeline.epoch;
+        self.over(Phase::Connect);
         self.epoch = timeline.epoch;
         self.window = timeline.window_start..timeline.window_end;
         self.interval_start = timeline.epoch;
-        self.interval_end = timeline.epoch + self.interval;
+        self.interval_end = timeline.epoch + INTERVAL;
+    }
+
+    /// From now on seconds are told of.
+    pub(super) fn listen(&mut self) {
+        self.news = Some(Vec::with_capacity(4));
+    }
+
+    /// Whether there is something to tell.
+    #[inline]
+    pub(super) fn has_news(&self) -> bool {
+        self.news.as_ref().is_some_and(|news| !news.is_empty())
+    }
+
+    /// What there is to tell.
+    pub(super) fn take_news(&mut self) -> Vec<Told> {
+        self.news.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The run is over at `now`: its last second is put away.
+    pub(super) fn end(&mut self, now: Nanos) {
+        self.interval_end = self.interval_end.min(now);
+        self.over(Phase::Warmup);
+    }
+
+    /// Puts the second that is over away, and tells of it.
+    fn over(&mut self, early: Phase) {
+        let before = self.kept.len();
+        self.put_away(early);
+        if let Some(news) = &mut self.news {
+            news.push((self.interval_start, self.interval_end, self.kept[before..].to_vec()));
+        }
+        self.join_newest(before);
+    }
+
+    /// Where intervals are kept coarser than seconds, adds those from `first` on to the one they fall into.
+    fn join_newest(&mut self, first: usize) {
+        if self.interval == INTERVAL {
+            return;
+        }
+        let place = |interval: &KeptInterval| interval.start.since(self.epoch).0 / self.interval.0;
+        for newest in self.kept.split_off(first) {
+            let alike =
+                |kept: &&mut KeptInterval| kept.cohort == newest.cohort && place(kept) == place(&newest);
+            // The one it falls into is among the last, one for each cohort.
+            match self.kept.iter_mut().rev().take(2).find(alike) {
+                Some(kept) => kept.tally.merge(&newest.tally),
+                None => self.kept.push(newest),
+            }
+        }
     }
 
     /// The run was stopped: the window ends earlier than planned.
@@ -197,14 +255,13 @@ impl Recorder {
 
     #[cold]
     fn next_interval(&mut self, now: Nanos) {
-        self.put_away(Phase::Warmup);
+        self.over(Phase::Warmup);
         if self.kept.len() > KEPT_MOST {
             self.coarsen();
         }
-        let epoch = self.epoch;
-        let passed = now.since(epoch).0 / self.interval.0;
-        self.interval_start = epoch + Nanos(passed * self.interval.0);
-        self.interval_end = self.interval_start + self.interval;
+        let passed = now.since(self.epoch).0 / INTERVAL.0;
+        self.interval_start = self.epoch + Nanos(passed * INTERVAL.0);
+        self.interval_end = self.interval_start + INTERVAL;
     }
 
     /// Moves the current tallies into the totals and keeps what they held; the warm-up's tally is labelled `early`.

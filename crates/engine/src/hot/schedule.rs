@@ -3,6 +3,9 @@
 
 use crate::{Arrivals, Bound, Load, Nanos, Random, Settings, Timeline};
 
+/// Ticks counted at most by [`Schedule::backlog_about`]: at most 50 microseconds' worth.
+const TICKS_COUNTED: u64 = 4_000;
+
 /// A cursor into the ticks of one worker. Worker k of N takes the ticks k, k + N, k + 2N, ...
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
@@ -93,6 +96,26 @@ impl Schedule {
     /// Nothing falls due from `end` on; never later than was planned.
     pub(super) fn end_at(&mut self, end: Nanos) {
         self.end = self.end.min(end);
+    }
+
+    /// Like [`Schedule::backlog`] at a bounded cost: so many ticks are counted, what is beyond them is computed as if
+    /// they went on as they did so far.
+    pub(super) fn backlog_about(&self, now: Nanos) -> u64 {
+        if !self.is_open() {
+            return 0;
+        }
+        let mut cursor = self.clone();
+        cursor.end_at(now);
+        let Some(first) = cursor.due(now) else { return 0 };
+        for counted in 1..=TICKS_COUNTED {
+            cursor.take(1);
+            if cursor.due(now).is_none() {
+                return counted;
+            }
+        }
+        let (counted, span) = (cursor.next(now).since(first).as_secs_f64(), self.end.min(now).since(first));
+        let all = TICKS_COUNTED as f64 * span.as_secs_f64() / counted.max(f64::MIN_POSITIVE);
+        (all as u64).min(self.remaining)
     }
 
     /// How many requests were due before `now` and are still unsent.

@@ -8,8 +8,8 @@ use super::schedule::Schedule;
 use crate::outcome::Failure;
 use crate::timers::{Alarm, Timers};
 use crate::{
-    Clock, ConnectionCounts, Ending, EngineError, Nanos, Observer, Patience, Phase, Ready, Settings, Slot,
-    Spans, ThreadOutcome, Timeline, Transport, WindowLength,
+    Clock, ConnectionCounts, Ending, EngineError, Nanos, Observer, Patience, Phase, Ready, Second, Settings,
+    Slot, Spans, ThreadOutcome, Timeline, Transport, WindowLength,
 };
 use paceline_http::{Decoder, HeadCache};
 use std::collections::VecDeque;
@@ -133,6 +133,9 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     /// [`EngineError::Unreachable`] when not one connection could be made, [`EngineError::Kernel`] when waiting fails.
     pub fn run(&mut self, conductor: &impl Conductor, observer: &dyn Observer) -> Result<(), EngineError> {
         observer.thread_phase(self.index, Phase::Connect);
+        if observer.wants_seconds() {
+            self.recorder.listen();
+        }
         while !self.has_connections()? && conductor.stop_at() == Nanos::NEVER && !conductor.aborted() {
             self.turn(self.clock.now(), NAP)?;
         }
@@ -149,11 +152,26 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             let now = self.clock.now();
             self.advance(now, conductor.stop_at(), observer);
             if self.phase == Phase::End {
+                self.recorder.end(now);
+                self.tell(now, observer);
                 break;
             }
             self.turn(now, NAP)?;
+            if self.recorder.has_news() {
+                self.tell(now, observer);
+            }
         }
         Ok(())
+    }
+
+    /// Tells of the seconds that are over.
+    #[cold]
+    fn tell(&mut self, now: Nanos, observer: &dyn Observer) {
+        for (start, end, cohorts) in self.recorder.take_news() {
+            let start = start.max(self.spans.start);
+            let backlog = self.schedule.backlog_about(end.min(now));
+            observer.second(Second { worker: self.index, start, end, cohorts, backlog });
+        }
     }
 
     /// What came of it. The recorder is emptied.

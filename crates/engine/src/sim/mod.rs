@@ -15,7 +15,7 @@ pub use network::{Act, Connect, Network, Script};
 pub use server::{Freezing, Unruly, response};
 
 use crate::hot::{Conductor, Recorder, Worker};
-use crate::{EngineError, Nanos, NoObserver, Settings, Tally, ThreadOutcome};
+use crate::{EngineError, Nanos, NoObserver, Observer, Settings, Tally, ThreadOutcome};
 
 /// Runs one worker against a scripted server in virtual time.
 ///
@@ -26,8 +26,21 @@ pub fn simulate<S: Script>(
     script: S,
     clock: &VirtualClock,
 ) -> Result<ThreadOutcome, EngineError> {
+    simulate_observed(settings, script, clock, &NoObserver)
+}
+
+/// As [`simulate`], with somebody who is told.
+///
+/// # Errors
+/// As [`crate::run`].
+pub fn simulate_observed<S: Script>(
+    settings: &Settings,
+    script: S,
+    clock: &VirtualClock,
+    observer: &dyn Observer,
+) -> Result<ThreadOutcome, EngineError> {
     let mut recorder = Recorder::new();
-    let worker = drive(settings, script, clock, Nanos::NEVER, &mut recorder)?;
+    let worker = drive(settings, script, clock, Nanos::NEVER, &mut recorder, observer)?;
     Ok(worker.into_outcome())
 }
 
@@ -44,7 +57,7 @@ pub fn simulate_with<S: Script, R>(
     recorder: &mut Recorder,
     look: impl FnOnce(&[Tally; 2], &S) -> R,
 ) -> Result<R, EngineError> {
-    let worker = drive(settings, script, clock, stop_at, recorder)?;
+    let worker = drive(settings, script, clock, stop_at, recorder, &NoObserver)?;
     Ok(worker.settle(look))
 }
 
@@ -54,11 +67,12 @@ fn drive<'a, S: Script>(
     clock: &VirtualClock,
     stop_at: Nanos,
     recorder: &'a mut Recorder,
+    observer: &dyn Observer,
 ) -> Result<Worker<'a, VirtualClock, Network<S>>, EngineError> {
     settings.check()?;
     let network = Network::new(clock.clone(), settings.connections, settings.request.len(), script);
     let mut worker = Worker::new(settings, 0, clock.clone(), network, recorder);
-    worker.run(&Alone { clock: clock.clone(), stop_at }, &NoObserver)?;
+    worker.run(&Alone { clock: clock.clone(), stop_at }, observer)?;
     Ok(worker)
 }
 

@@ -6,5 +6,6 @@ mod conservation;
 mod faults;
 mod freeze;
 mod kernel;
+mod seconds;
 mod server;
 mod support;

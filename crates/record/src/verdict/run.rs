@@ -16,8 +16,8 @@ pub const LAG_GROWTH_MOST: f64 = 0.01;
 const LAG_SHARE_MOST: f64 = 0.1;
 /// Generator lag below this, in nanoseconds, is what a sleeping generator has everywhere: a timer wakes late.
 const LAG_UNAVOIDABLE_NS: u64 = 200_000;
-/// Beyond so many intervals they may be longer than a second (the engine joins neighbours of long runs).
-const INTERVALS_OF_A_SECOND: usize = 1_000;
+/// Beyond so long a window intervals may be longer than a second (the engine joins neighbours of long runs).
+const SECONDS_APART_MOST: u64 = 500;
 /// Samples beyond a percentile that an order-statistic interval at 95 % needs, as a multiple of 1/(1-p)
 /// (the smallest n with (1-p)^n <= 0.025, that is ln 40 = 3.7).
 pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
@@ -108,7 +108,7 @@ fn outage(run: &Run) -> Option<Verdict> {
         run.intervals.iter().filter(|interval| inside(interval.start_ns) && interval.block.counts.ok > 0);
     let silent_s =
         whole.saturating_sub(lively.map(|interval| interval.start_ns).collect::<BTreeSet<_>>().len() as u64);
-    let coarse = run.intervals.len() > INTERVALS_OF_A_SECOND;
+    let coarse = whole > SECONDS_APART_MOST;
     (run.total.counts.ok >= 10 * whole && whole > 1 && silent_s > 0 && !coarse).then(|| {
         Verdict::new("outage", Blame::Server, Severity::Caution)
             .with("silent_s", json!(silent_s))

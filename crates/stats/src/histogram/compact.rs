@@ -28,6 +28,38 @@ impl Compact {
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
+
+    /// Adds what another holds: one pass over the occupied cells of both, with no histogram between them.
+    pub fn merge(&mut self, other: &Compact) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            *self = other.clone();
+            return;
+        }
+        let mut cells = Vec::with_capacity(self.cells.len() + other.cells.len());
+        let (mut ours, mut theirs) = (self.cells.iter().peekable(), other.cells.iter().peekable());
+        loop {
+            let cell = match (ours.peek(), theirs.peek()) {
+                (Some(a), Some(b)) => a.0.min(b.0),
+                (Some(only), None) | (None, Some(only)) => only.0,
+                (None, None) => break,
+            };
+            let mut count = 0;
+            for side in [&mut ours, &mut theirs] {
+                while let Some(&(_, piece)) = side.next_if(|(at, _)| *at == cell) {
+                    count += u64::from(piece);
+                }
+            }
+            push(&mut cells, cell, count);
+        }
+        self.cells = cells;
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
 }
 
 impl Histogram {

@@ -86,6 +86,14 @@ proptest! {
     }
 
     #[test]
+    fn compacts_add_up(a in prop::collection::vec(0..HIGHEST, 0..200), b in prop::collection::vec(0..HIGHEST, 0..200)) {
+        let put_away = |values: &[u64]| of(values).drain_into(&mut Histogram::new());
+        let mut sum = put_away(&a);
+        sum.merge(&put_away(&b));
+        prop_assert_eq!(&sum, &put_away(&[a, b].concat()));
+    }
+
+    #[test]
     fn the_wire_keeps_every_count(values in prop::collection::vec(0..HIGHEST, 0..300)) {
         let histogram = of(&values);
         let back = Histogram::from_base64(&histogram.to_base64()).unwrap();

@@ -1,0 +1,66 @@
+//! What an observer is told of each second: every request once, in order, however long the run; and the backlog.
+
+use crate::support::open_loop;
+use paceline_engine::sim::{Freezing, VirtualClock, response, simulate_observed};
+use paceline_engine::{
+    Arrivals, Load, Measure, Nanos, Observer, Phase, Rate, Second, Settings, Tally, ThreadOutcome,
+};
+use std::sync::Mutex;
+
+#[derive(Default)]
+struct Told(Mutex<Vec<Second>>);
+
+impl Observer for Told {
+    fn phase(&self, _: Phase, _: Nanos) {}
+    fn thread_phase(&self, _: u32, _: Phase) {}
+    fn wants_seconds(&self) -> bool {
+        true
+    }
+    fn second(&self, second: Second) {
+        self.0.lock().unwrap().push(second);
+    }
+}
+
+/// A server that freezes for a second and a half in every ten, the load on it, and what was told.
+fn freezing(settings: &Settings) -> (ThreadOutcome, Vec<Second>) {
+    let (period, freeze) = (Nanos::from_secs(10), Nanos::from_millis(1_500));
+    let script =
+        Freezing { period, freeze, service: Nanos::ZERO, done_at: Nanos::ZERO, answer: response("ok") };
+    let told = Told::default();
+    let outcome = simulate_observed(settings, script, &VirtualClock::new(Nanos::ZERO), &told).unwrap();
+    (outcome, told.0.into_inner().unwrap())
+}
+
+#[test]
+fn seconds_hold_every_request_once_in_a_run_of_any_length() {
+    // Longer than intervals are kept by the second.
+    let settings = Settings { warmup: Nanos::from_secs(3), ..open_loop(200.0, 400, 3_000) };
+    let (outcome, seconds) = freezing(&settings);
+    let mut sum = Tally::default();
+    for second in &seconds {
+        let window = second.cohorts.iter().filter(|kept| kept.cohort == Phase::Window);
+        window.for_each(|kept| sum.merge_compact(&kept.tally));
+    }
+    assert_eq!(sum, outcome.total);
+    assert!(outcome.intervals.len() <= 1_024 && outcome.interval == Nanos::from_secs(4));
+    let lengths: Vec<Nanos> = seconds.iter().skip(1).map(|second| second.end.since(second.start)).collect();
+    assert!(lengths[..3_003].iter().all(|length| *length == Nanos::from_secs(1)));
+    assert!(seconds.windows(2).all(|pair| pair[0].end == pair[1].start), "none is left out");
+    // What is kept holds the same, coarser.
+    let kept = |measure| outcome.intervals.iter().map(|kept| kept.tally.times(measure).count()).sum::<u64>();
+    assert_eq!(kept(Measure::Response), 200 * 3_003);
+}
+
+#[test]
+fn the_backlog_is_told_while_the_server_is_frozen() {
+    // Four connections and a server frozen for the whole first second: all but four of what fell due in it waits. What
+    // is told first is the time in which connections were made.
+    for (arrivals, within) in [(Arrivals::Constant, 1), (Arrivals::Poisson, 1_000)] {
+        let rate = Rate::per_second(20_000.0).unwrap();
+        let settings = Settings { load: Load::Open { rate, arrivals }, ..open_loop(1.0, 4, 3) };
+        let (_, seconds) = freezing(&settings);
+        let frozen = &seconds[1];
+        assert!(frozen.backlog.abs_diff(19_996) <= within, "{arrivals:?}: {}", frozen.backlog);
+        assert_eq!(seconds.last().unwrap().backlog, 0);
+    }
+}
