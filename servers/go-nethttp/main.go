@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log"
 	"math/big"
@@ -17,7 +18,14 @@ import (
 	"time"
 )
 
-const largestX = 10_000
+const (
+	largestX = 10_000
+	million  = 1_000_000
+)
+
+type message struct {
+	Message string `json:"message"`
+}
 
 func main() {
 	page, err := os.ReadFile(filepath.Join(os.Getenv("PACELINE_WORKLOADS"), "page.txt"))
@@ -60,6 +68,10 @@ func routes(page []byte) http.Handler {
 	mux.HandleFunc("/hello", text([]byte("Hello World\n")))
 	mux.HandleFunc("/byte", text([]byte("x")))
 	mux.HandleFunc("/page", text(page))
+	mux.HandleFunc("/home", text([]byte("OK, no problema!")))
+	mux.HandleFunc("/json", named(greetInJSON))
+	mux.HandleFunc("/plaintext", named(text([]byte("Hello, World!"))))
+	mux.HandleFunc("/tetra-million", func(w http.ResponseWriter, _ *http.Request) { power(w, million) })
 	mux.HandleFunc("/tetra/", tetra)
 	mux.Handle("/tetra", http.NotFoundHandler()) // or the mux redirects it to /tetra/
 	return mux
@@ -72,13 +84,35 @@ func text(body []byte) http.HandlerFunc {
 	}
 }
 
+// named adds the Server header, which net/http leaves to the application.
+func named(handler http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Server", "Go")
+		handler(w, r)
+	}
+}
+
+func greetInJSON(w http.ResponseWriter, _ *http.Request) {
+	body, err := json.Marshal(message{Message: "Hello, World!"})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(body)
+}
+
 func tetra(w http.ResponseWriter, r *http.Request) {
 	// ParseUint takes decimal digits alone: no sign, no underscore, no fraction.
-	n, err := strconv.ParseUint(strings.TrimPrefix(r.URL.Path, "/tetra/"), 10, 64)
-	if err != nil || n > largestX {
+	x, err := strconv.ParseUint(strings.TrimPrefix(r.URL.Path, "/tetra/"), 10, 64)
+	if err != nil || x > largestX {
 		http.Error(w, "x must be a whole number from 0 to 10000", http.StatusBadRequest)
 		return
 	}
+	power(w, x)
+}
+
+func power(w http.ResponseWriter, n uint64) {
 	x := new(big.Int).SetUint64(n)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Write([]byte(x.Exp(x, x, nil).String()))
