@@ -69,6 +69,8 @@ pub struct ConnectionCounts {
     pub protocol_error: Option<String>,
     /// Requests of the window that each connection served.
     pub served: Vec<u64>,
+    /// The median service time of each connection of an open loop that answered often enough, within a ninth.
+    pub medians: Vec<Nanos>,
 }
 
 impl ConnectionCounts {
@@ -90,6 +92,7 @@ impl ConnectionCounts {
         other.failures.into_iter().for_each(|(failure, count)| self.note(failure, count));
         self.protocol_error = self.protocol_error.take().or(other.protocol_error);
         self.served.extend(other.served);
+        self.medians.extend(other.medians);
     }
 }
 

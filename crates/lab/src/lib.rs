@@ -36,6 +36,7 @@ mod workshop;
 
 pub use catalogue::{Broken, Catalogue, PlaceFlags, Places};
 pub use claim::{Claim, Claimed};
+pub use cores::CoreTicks;
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{CommandFailure, LabError};
 pub use generator::{

@@ -18,7 +18,7 @@ pub use environment::{Environment, IdleState};
 pub use error::RecordError;
 pub use round::{Round, Sitting};
 pub use run::{
-    Arrivals, Connections, Expectations, Generator, GeneratorThread, Interval, Loop, LoopKind, Pace,
+    Arrivals, Connections, Expectations, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace,
     PaceAsked, PaceKind, Phase, Phases, Rates, Run, Served, Span, Target, Tool,
 };
 pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, trial_schema};

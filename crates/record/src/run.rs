@@ -1,6 +1,6 @@
 //! A run: one generator against one target, once. The keys are those of the design; units are in the names.
 
-use crate::{Block, Environment, Verdict};
+use crate::{Block, CoreTime, Environment, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -242,16 +242,20 @@ pub struct Connections {
     /// Requests of the window served by each connection.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub served: Option<Served>,
+    /// The median service time of each connection, in nanoseconds, within a ninth; open loop, of connections that
+    /// answered at least 16 times.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub service_time_ns_p50: Option<Served>,
 }
 
-/// How evenly requests were served over the connections.
+/// How evenly connections were served: one number of each, over all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Served {
-    /// The fewest on one connection.
+    /// The least of any connection.
     pub min: u64,
-    /// On the connection in the middle.
+    /// That of the connection in the middle.
     pub median: u64,
-    /// The most on one connection.
+    /// The most of any connection.
     pub max: u64,
 }
 
@@ -283,6 +287,25 @@ pub struct Generator {
     pub backlog_at_window_start: u64,
     /// Each thread apart.
     pub by_thread: Vec<GeneratorThread>,
+    /// Each core of the machine over the window, the server's among them where it is on this machine.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub by_core: Vec<CoreTime>,
+    /// What was left to make connections with when the window ended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub left: Option<Left>,
+}
+
+/// What was left to make connections with when the window ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Left {
+    /// TCP sockets in use on the machine, both ends of a connection over loopback counted.
+    pub sockets_in_use: u64,
+    /// TCP sockets in TIME_WAIT on the machine.
+    pub sockets_time_wait: u64,
+    /// Local ports for further connections to the target, over all source addresses, if all of TIME_WAIT was ours.
+    pub ports: u64,
+    /// File descriptors.
+    pub descriptors: u64,
 }
 
 /// One generator thread over the window.

@@ -9,6 +9,7 @@
 
 mod connect;
 mod connection;
+mod fairness;
 mod familiar;
 mod receive;
 mod record;

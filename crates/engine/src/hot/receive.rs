@@ -215,6 +215,9 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             self.recorder.answered(&answer);
             if self.recorder.in_window(sent.intended) {
                 self.connections[slot as usize].served += u64::from(alike);
+                if ending == Ending::Ok {
+                    self.medians.record(slot, now.since(sent.actual), alike);
+                }
             }
             left -= alike;
         }

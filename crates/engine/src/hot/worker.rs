@@ -2,6 +2,7 @@
 
 use super::connect::ClosedBy;
 use super::connection::{Connection, Sent, State};
+use super::fairness::Medians;
 use super::familiar::Familiar;
 use super::record::Recorder;
 use super::schedule::Schedule;
@@ -57,6 +58,8 @@ pub struct Worker<'a, C, T> {
     pub(super) buffer: Vec<u8>,
     pub(super) heads: HeadCache,
     pub(super) familiar: Familiar,
+    /// Service times by connection, in an open loop.
+    pub(super) medians: Medians,
     ready: Vec<Ready>,
     pub(super) open: u32,
     pub(super) connecting: u32,
@@ -90,7 +93,8 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     ) -> Self {
         let count = settings.connections_of(index);
         let schedule = Schedule::new(settings, &Timeline::NEVER, index);
-        recorder.reset(schedule.is_open());
+        let schedule_is_open = schedule.is_open();
+        recorder.reset(schedule_is_open);
         Self {
             settings,
             schedule,
@@ -106,6 +110,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             buffer: vec![0; BUFFER],
             heads: HeadCache::new(),
             familiar: Familiar::default(),
+            medians: if schedule_is_open { Medians::new(count) } else { Medians::default() },
             ready: Vec::with_capacity(1024),
             open: 0,
             connecting: 0,
@@ -177,6 +182,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     /// What came of it. The recorder is emptied.
     pub fn into_outcome(mut self) -> ThreadOutcome {
         self.counts.served = self.connections.iter().map(|connection| connection.served).collect();
+        self.counts.medians = self.medians.into_medians();
         let (total, intervals, interval) = self.recorder.finish();
         ThreadOutcome {
             total,

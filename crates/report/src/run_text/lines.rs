@@ -45,11 +45,12 @@ pub(super) fn table<const N: usize>(rows: &[[String; N]], style: Style) -> Strin
     text
 }
 
-/// Names with what there is to say of them, one a line.
+/// Names with what there is to say of them, one a line; those of which there is nothing to say are left out.
 pub(super) fn facts(facts: &[(&str, String)], style: Style) -> String {
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     facts
         .iter()
+        .filter(|(_, fact)| !fact.is_empty())
         .map(|(name, fact)| format!("  {}  {fact}\n", style.dim(&format!("{name:<width$}"))))
         .collect()
 }

@@ -23,6 +23,7 @@ pub fn run_text(run: &Run, colour: bool) -> String {
         &[
             ("outcomes", outcomes(&run.total)),
             ("connections", connections(run)),
+            ("fairness", fairness(run)),
             ("generator", generator(run)),
         ],
         style,
@@ -143,6 +144,23 @@ fn connections(run: &Run) -> String {
     }
     parts.extend(connections.commonest_failure.clone());
     parts.join(", ")
+}
+
+/// How evenly connections were served: requests of each in a closed loop, the median of each in an open one.
+fn fairness(run: &Run) -> String {
+    let connections = &run.connections;
+    match (run.loop_.kind, connections.served, connections.service_time_ns_p50) {
+        (LoopKind::Open, _, Some(p50)) => format!(
+            "service time p50 of the slowest connection {}, of the middle one {}",
+            nanos(p50.max as f64),
+            nanos(p50.median as f64)
+        ),
+        (LoopKind::Closed, Some(served), _) if served.max > 0 => {
+            let [min, median, max] = [served.min, served.median, served.max].map(|n| count(n as f64));
+            format!("{min} to {max} requests a connection, {median} in the middle")
+        }
+        _ => String::new(),
+    }
 }
 
 fn generator(run: &Run) -> String {

@@ -2,9 +2,10 @@
 
 use paceline_record::{
     Arrivals, Blame, Block, Bytes, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource,
-    Environment, Expectations, Fault, Generator, GeneratorThread, IdleState, Interval, Lengths, Load, Loop,
-    LoopKind, Pace, PaceAsked, PaceKind, Phase, Phases, Pinning, Rates, Round, Run, SCHEMA, Sample, Served,
-    Server, Severity, Sitting, Span, Stage, Startup, Target, Times, Tool, Trial, Usage, Validation, Verdict,
+    Environment, Expectations, Fault, Generator, GeneratorThread, IdleState, Interval, Left, Lengths, Load,
+    Loop, LoopKind, Pace, PaceAsked, PaceKind, Phase, Phases, Pinning, Rates, Round, Run, SCHEMA, Sample,
+    Served, Server, Severity, Sitting, Span, Stage, Startup, Target, Times, Tool, Trial, Usage, Validation,
+    Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -105,6 +106,8 @@ prop_compose! {
         Generator {
             threads, cores, cpu_s: n[0], busy_s: n[1], spin_s: n[2], cpu_ns_per_request: n[3], utilization: n[4],
             run_delay_s: n[5], steal_s: n[6], rss_bytes_peak: w, backlog_at_window_start: w, by_thread: vec![thread; 2],
+            by_core: vec![CoreTime { core: 3, over_s: n[3], busy_s: n[0], interrupt_s: n[1], steal_s: n[2] }],
+            left: Some(Left { sockets_in_use: w, sockets_time_wait: w, ports: w, descriptors: w }),
         }
     }
 }
@@ -125,6 +128,7 @@ prop_compose! {
             Connections {
                 asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, failed_attempts: closed, failed_here: 0, broke_rules: 0,
                 commonest_failure: failure, served: served.map(|n| Served { min: n, median: n, max: n }),
+                service_time_ns_p50: served.map(|n| Served { min: 0, median: n, max: n }),
             },
         )
     }

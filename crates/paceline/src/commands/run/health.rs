@@ -2,6 +2,8 @@
 
 use super::events::Events;
 use paceline_engine::{Nanos, Observer, Phase};
+use paceline_lab::CoreTicks;
+use paceline_record::CoreTime;
 use std::fs;
 use std::sync::Mutex;
 
@@ -61,15 +63,15 @@ pub struct Health {
     events: Option<Events>,
     /// Each thread at the beginning and at the end of the window.
     threads: Mutex<Vec<[ThreadUse; 2]>>,
-    /// Steal time of all cores at the beginning and at the end of the window, in seconds.
-    steal_s: Mutex<[f64; 2]>,
+    /// Each core at the beginning and at the end of the window.
+    cores: Mutex<[Option<CoreTicks>; 2]>,
 }
 
 impl Health {
     /// Watches a run of so many threads, and tells `events` of its phases.
     pub fn new(threads: u32, events: Option<Events>) -> Self {
         let threads = Mutex::new(vec![Default::default(); threads as usize]);
-        Self { events, threads, steal_s: Mutex::new([0.0; 2]) }
+        Self { events, threads, cores: Mutex::default() }
     }
 
     /// What each thread used over the window.
@@ -78,10 +80,13 @@ impl Health {
         threads.iter().map(|[start, end]| end.since(start)).collect()
     }
 
-    /// What the hypervisor took over the window, all cores, in seconds.
-    pub fn steal_s(&self) -> f64 {
-        let [start, end] = *self.steal_s.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        (end - start).max(0.0)
+    /// What each core of the machine did over the window.
+    pub fn by_core(&self) -> Vec<CoreTime> {
+        let cores = self.cores.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match &*cores {
+            [Some(start), Some(end)] => end.since(start),
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -99,9 +104,8 @@ impl Observer for Health {
         if let Some(events) = &self.events {
             events.tell(phase, at.0);
         }
-        if let (Some(edge), Ok(mut steal_s)) = (edge(phase), self.steal_s.lock()) {
-            steal_s[edge] =
-                fs::read_to_string("/proc/stat").ok().and_then(|text| steal_of(&text)).unwrap_or(0.0);
+        if let (Some(edge), Ok(mut cores)) = (edge(phase), self.cores.lock()) {
+            cores[edge] = Some(CoreTicks::now());
         }
     }
 
@@ -110,14 +114,6 @@ impl Observer for Health {
             threads[worker as usize][edge] = ThreadUse::now();
         }
     }
-}
-
-/// The steal column of the first line of /proc/stat (proc(5)), in seconds.
-fn steal_of(stat: &str) -> Option<f64> {
-    let ticks: f64 = stat.lines().next()?.split_whitespace().nth(8)?.parse().ok()?;
-    // SAFETY: sysconf reads a constant of the system.
-    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    (per_second > 0).then(|| ticks / per_second as f64)
 }
 
 /// Peak resident memory of this process, in bytes (VmHWM of /proc/self/status).
@@ -131,13 +127,6 @@ pub fn rss_bytes_peak() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn steal_is_the_eighth_number() {
-        let ticks = steal_of("cpu  1 2 3 4 5 6 7 800 9 10\ncpu0 1 2").unwrap();
-        assert!((1.0..=800.0).contains(&ticks));
-        assert_eq!(steal_of("cpu 1 2"), None);
-    }
 
     #[test]
     fn this_thread_has_used_something() {

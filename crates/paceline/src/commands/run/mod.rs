@@ -5,6 +5,7 @@
 mod events;
 mod flags;
 pub mod health;
+mod left;
 mod outcome;
 mod quiet;
 pub mod settings;

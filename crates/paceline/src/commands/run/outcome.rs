@@ -2,6 +2,7 @@
 
 use super::flags::PaceFlag;
 use super::health::{Health, rss_bytes_peak};
+use super::left::left;
 use super::settings::Job;
 use paceline_engine::{
     Arrivals as EngineArrivals, Bound, ConnectionCounts, Counts as EngineCounts, Ending, Failure, Load,
@@ -117,8 +118,6 @@ fn phases(spans: &Spans) -> record::Phases {
 }
 
 fn connections(job: &Job, counts: &ConnectionCounts) -> record::Connections {
-    let mut served = counts.served.clone();
-    served.sort_unstable();
     let commonest = counts.failures.iter().max_by_key(|(_, count)| *count);
     let detail = counts.protocol_error.as_ref().map_or(String::new(), |error| format!(" ({error})"));
     record::Connections {
@@ -133,12 +132,18 @@ fn connections(job: &Job, counts: &ConnectionCounts) -> record::Connections {
             Failure::Protocol => format!("{failure}{detail}, {count} times"),
             _ => format!("{failure}, {count} times"),
         }),
-        served: (!served.is_empty()).then(|| record::Served {
-            min: served[0],
-            median: served[served.len() / 2],
-            max: served[served.len() - 1],
-        }),
+        served: spread(counts.served.clone()),
+        service_time_ns_p50: spread(counts.medians.iter().map(|median| median.0).collect()),
     }
+}
+
+/// The least, the middle and the most of one number of each connection.
+fn spread(mut numbers: Vec<u64>) -> Option<record::Served> {
+    numbers.sort_unstable();
+    let [min, .., max] = numbers.as_slice() else {
+        return numbers.first().map(|only| record::Served { min: *only, median: *only, max: *only });
+    };
+    Some(record::Served { min: *min, median: numbers[numbers.len() / 2], max: *max })
 }
 
 /// How many failures were of some kinds.
@@ -156,6 +161,7 @@ fn generator(job: &Job, outcome: &RunOutcome, health: &Health, window_s: f64) ->
     };
     let busy = |index: usize| (cpu(index) - spun(index)).max(0.0);
     let threads = 0..used.len();
+    let by_core = health.by_core();
     let busy_s: f64 = threads.clone().map(busy).sum();
     let busiest_s = threads.clone().map(busy).fold(0.0, f64::max);
     record::Generator {
@@ -167,7 +173,7 @@ fn generator(job: &Job, outcome: &RunOutcome, health: &Health, window_s: f64) ->
         cpu_ns_per_request: ratio(busy_s * 1e9, sent_in_window(outcome) as f64),
         utilization: ratio(busiest_s, window_s).max(ratio(busy_s, window_s * job.cores.len() as f64)),
         run_delay_s: used.iter().map(|thread| thread.run_delay_s).sum(),
-        steal_s: health.steal_s(),
+        steal_s: by_core.iter().map(|core| core.steal_s).sum(),
         rss_bytes_peak: rss_bytes_peak(),
         backlog_at_window_start: outcome.backlog,
         by_thread: threads
@@ -180,6 +186,8 @@ fn generator(job: &Job, outcome: &RunOutcome, health: &Health, window_s: f64) ->
                 involuntary_switches: used[index].involuntary_switches,
             })
             .collect(),
+        by_core,
+        left: Some(left(job, outcome.connections.had)),
     }
 }
 

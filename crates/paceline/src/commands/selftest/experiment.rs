@@ -156,7 +156,7 @@ impl Bench {
         let health = Health::new(1, None);
         let outcome = paceline_engine::run(settings, &Stop::new(), &health)?;
         self.run_delay_s += health.by_thread().iter().map(|thread| thread.run_delay_s).sum::<f64>();
-        self.steal_s += health.steal_s();
+        self.steal_s += health.by_core().iter().map(|core| core.steal_s).sum::<f64>();
         self.measured_s += outcome.spans.drain.since(outcome.spans.window).as_secs_f64();
         Ok(outcome)
     }
