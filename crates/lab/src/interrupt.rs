@@ -5,13 +5,15 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 /// A signal handler reaches nothing but statics.
 static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 static NEVER: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 /// Whether it was asked twice.
 static INSISTED: AtomicBool = AtomicBool::new(false);
+/// What the first signal has told to a person.
+static SAID: OnceLock<String> = OnceLock::new();
 /// The exit status of an interrupted command.
 const INTERRUPTED: i32 = 130;
 
@@ -31,6 +33,17 @@ impl Interrupt {
             crate::system::handle_signal(signal, on_signal)?;
         }
         Ok(Self(asked))
+    }
+
+    /// As [`Interrupt::listen`]; the moment the first signal comes, `text` is written to standard error as it is. Not by
+    /// whoever notices it: between a signal and its notice a stop may take seconds.
+    ///
+    /// # Errors
+    /// As [`Interrupt::listen`].
+    pub fn listen_saying(text: String) -> io::Result<Self> {
+        // A second listener's text would be told too late to matter: the first stands.
+        let _ = SAID.set(text);
+        Self::listen()
     }
 
     /// One that never comes.
@@ -61,9 +74,14 @@ pub(crate) fn insisted() -> bool {
     INSISTED.load(Ordering::Relaxed)
 }
 
-/// Does only what signal-safety(7) allows: the flag was made when listening began.
+/// Does only what signal-safety(7) allows: the flag and the text were made when listening began.
 extern "C" fn on_signal(_signal: i32) {
-    if ASKED.swap(true, Ordering::Relaxed) && INSISTED.swap(true, Ordering::Relaxed) {
+    if !ASKED.swap(true, Ordering::Relaxed) {
+        if let Some(text) = SAID.get() {
+            // SAFETY: write is async-signal-safe and the text lives for ever. A closed standard error hears nothing.
+            let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+        }
+    } else if INSISTED.swap(true, Ordering::Relaxed) {
         // SAFETY: _exit is async-signal-safe.
         unsafe { libc::_exit(INTERRUPTED) }
     }

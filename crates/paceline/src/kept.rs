@@ -3,7 +3,7 @@
 
 use crate::exit::{Complaint, Status, say, told};
 use crate::places::path_or_nothing;
-use paceline_record::Trial;
+use paceline_record::{Round, Trial};
 use paceline_store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
@@ -62,6 +62,15 @@ pub fn readable_trials(store: &Store, round: &str) -> anyhow::Result<Vec<Trial>>
         say(&format!("paceline: left out: {}", told(&error)));
     }
     Ok(trials)
+}
+
+/// Every round, newest first, as far as they can be read; what cannot is told and left out.
+pub fn readable_rounds(store: &Store) -> anyhow::Result<Vec<Round>> {
+    let (rounds, unreadable) = store.readable_rounds().map_err(complain)?;
+    for error in unreadable {
+        say(&format!("paceline: left out: {}", told(&error)));
+    }
+    Ok(rounds)
 }
 
 #[cfg(test)]

@@ -43,9 +43,26 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when one cannot be read.
     pub fn rounds(&self) -> Result<Vec<Round>, StoreError> {
+        let (rounds, unreadable) = self.readable_rounds()?;
+        unreadable.into_iter().next().map_or(Ok(rounds), Err)
+    }
+
+    /// As [`Store::rounds`], with what cannot be read as errors beside the others: one damaged round hides no other.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store itself cannot be read.
+    pub fn readable_rounds(&self) -> Result<(Vec<Round>, Vec<StoreError>), StoreError> {
         let get = sqlx::query("SELECT id, document FROM rounds ORDER BY started_at DESC, id DESC");
         let rows = self.runtime.block_on(get.fetch_all(&self.pool)).map_err(|error| self.failed(error))?;
-        rows.iter().map(|row| self.read_round_row(row)).collect()
+        let (mut rounds, mut unreadable) = (Vec::new(), Vec::new());
+        for row in &rows {
+            match self.read_round_row(row) {
+                Ok(round) => rounds.push(round),
+                Err(error @ StoreError::Record { .. }) => unreadable.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((rounds, unreadable))
     }
 
     /// The newest round; none in an empty store.

@@ -1,7 +1,7 @@
 //! `paceline report`: the kept results as tables.
 
 use crate::exit::{Complaint, Status};
-use crate::kept::{StoreArguments, complain, readable_trials};
+use crate::kept::{StoreArguments, complain, readable_rounds, readable_trials};
 use crate::places::path_or_nothing;
 use crate::{file, terminal};
 use paceline_lab::{PlaceFlags, Places};
@@ -141,7 +141,7 @@ fn nothing_kept(path: &Path) -> Complaint {
 
 /// The rounds of a store, newest first, one a line.
 fn listed(store: &Store) -> anyhow::Result<String> {
-    let rounds = store.rounds().map_err(complain)?;
+    let rounds = readable_rounds(store)?;
     if rounds.is_empty() {
         return Err(nothing_kept(store.path()).into());
     }

@@ -63,6 +63,24 @@ fn a_trial_that_cannot_be_read_hides_no_other() {
 }
 
 #[test]
+fn a_round_that_cannot_be_read_hides_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.sqlite");
+    let store = Store::open(&path).unwrap();
+    for (id, at) in [("r1", "2026-11-21T01:00:00.000Z"), ("r2", "2026-11-21T02:00:00.000Z")] {
+        store.put_round(&round(id, at)).unwrap();
+    }
+    drop(store);
+    with_sqlite(&path, "UPDATE rounds SET document = '{' WHERE id = 'r1'");
+    let (rounds, unreadable) = Store::open_existing(&path).unwrap().readable_rounds().unwrap();
+    assert_eq!(rounds.iter().map(|round| round.id.as_str()).collect::<Vec<_>>(), ["r2"]);
+    let [StoreError::Record { kind: "round", id, .. }] = unreadable.as_slice() else {
+        panic!("{unreadable:?}")
+    };
+    assert_eq!(id, "r1");
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");

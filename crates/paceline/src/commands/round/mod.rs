@@ -81,7 +81,9 @@ fn sit(
     store: &Store,
     progress: &mut Progress,
 ) -> Result<Summary, Stopped> {
-    let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C").map_err(Stopped::By)?;
+    let interrupt = Interrupt::listen_saying(progress.stopping())
+        .context("cannot listen to Ctrl-C")
+        .map_err(Stopped::By)?;
     let shepherd = shepherd_command().map_err(Stopped::By)?;
     let cores = Cores::allowed().context("cannot see which cores there are").map_err(Stopped::By)?;
     let state = &catalogue.places.state_dir;

@@ -121,9 +121,7 @@ fn unfinished(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store
             .ok_or_else(|| nothing_to_resume("", store));
     };
     let name = catalogue.plan(plan).map_err(complain)?.name;
-    let newest = store
-        .rounds()
-        .map_err(kept::complain)?
+    let newest = kept::readable_rounds(store)?
         .into_iter()
         .find(|round| round.finished_at.is_none() && round.plan == name);
     newest.ok_or_else(|| nothing_to_resume(&format!(" of plan {name}"), store))

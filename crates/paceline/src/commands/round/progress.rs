@@ -28,6 +28,12 @@ impl Progress {
         self.line(text);
     }
 
+    /// What the first Ctrl-C says, at once: stopping a server may take a while.
+    pub fn stopping(&self) -> String {
+        let clear = if self.is_terminal { CLEAR_LINE } else { "" };
+        format!("{clear}stopping what runs, up to 5 s; the trials so far are kept; Ctrl-C again kills it\n")
+    }
+
     /// What is begun.
     pub fn begin(&mut self, round: &Round, is_resumed: bool) {
         let verb = if is_resumed { "carrying on" } else { "round" };

@@ -197,8 +197,8 @@ fn a_round_has_one_process_and_a_machine_one_round() {
     let mut generators = Witness::new(&tree.path("generators-witness"));
     let endless = tree.script("endless", "#!/bin/sh\nexec 9>\"$GENERATORS\"\nprintf x >&9\nexec sleep 100\n");
     let mut command = tree.paceline(&[&SHORT[..], &["--generator", endless.to_str().unwrap()]].concat());
-    command.env("GENERATORS", tree.path("generators-witness")).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut lab = command.spawn().unwrap();
+    command.env("GENERATORS", tree.path("generators-witness")).stdout(Stdio::null()).stderr(Stdio::piped());
+    let lab = command.spawn().unwrap();
     generators.wait_signatures(1);
     let ran = tree.run(&["round", "--resume"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
@@ -212,7 +212,10 @@ fn a_round_has_one_process_and_a_machine_one_round() {
     assert!(stderr.contains("another round runs on this machine: process "), "{stderr}");
     kill(&lab, libc::SIGINT);
     generators.wait_end();
-    assert_eq!(lab.wait().unwrap().code(), Some(130));
+    let ended = lab.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130));
+    assert!(stderr.contains("\nstopping what runs, up to 5 s; "), "{stderr}");
 }
 
 #[test]
