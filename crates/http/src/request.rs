@@ -67,24 +67,32 @@ impl Request {
         self.check_method()?;
         check_path(&self.path, &self.method)?;
         self.check_headers()?;
+        self.check_length(self.body.len())?;
         let mut bytes = format!("{} {} HTTP/1.1\r\n", self.method, self.path).into_bytes();
-        for name in DEFAULTS {
-            match self.given(name).next() {
-                None => push(&mut bytes, name, self.default_of(name)),
-                Some(_) => self.given(name).for_each(|(name, value)| push(&mut bytes, name, value)),
-            }
+        for (name, value) in self.fields() {
+            push(&mut bytes, name, value);
         }
-        for (name, value) in &self.headers {
-            if !DEFAULTS.iter().any(|default| default.eq_ignore_ascii_case(name)) {
-                push(&mut bytes, name, value);
-            }
-        }
-        if self.wants_length() && self.given("Content-Length").next().is_none() {
+        if self.adds_length() {
             push(&mut bytes, "Content-Length", &self.body.len().to_string());
         }
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(&self.body);
         Ok(bytes)
+    }
+
+    /// The fields in the order in which they are sent, but for a `Content-Length` that is added behind them.
+    pub(crate) fn fields(&self) -> Vec<(&str, &str)> {
+        let mut fields = Vec::new();
+        for name in DEFAULTS {
+            match self.given(name).next() {
+                None => fields.push((name, self.default_of(name))),
+                Some(_) => fields.extend(self.given(name)),
+            }
+        }
+        let is_default = |name: &str| DEFAULTS.iter().any(|default| default.eq_ignore_ascii_case(name));
+        let others = self.headers.iter().filter(|(name, _)| !is_default(name));
+        fields.extend(others.map(|(name, value)| (name.as_str(), value.as_str())));
+        fields
     }
 
     /// The fields given under a name.
@@ -102,12 +110,18 @@ impl Request {
         }
     }
 
-    /// RFC 9110 §8.6: with a body, and without one where the method leads a server to expect it.
-    fn wants_length(&self) -> bool {
-        !self.body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")
+    /// RFC 9110 §8.6: a length is sent with a body, and without one where the method leads a server to expect it.
+    pub(crate) fn adds_length(&self) -> bool {
+        let is_wanted = !self.body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
+        is_wanted && self.given_length().is_none()
     }
 
-    fn check_method(&self) -> Result<(), RequestError> {
+    /// The length that was given as a field.
+    pub(crate) fn given_length(&self) -> Option<&str> {
+        self.given("Content-Length").next().map(|(_, value)| value)
+    }
+
+    pub(crate) fn check_method(&self) -> Result<(), RequestError> {
         if self.method == "CONNECT" {
             return Err(RequestError::Connect);
         }
@@ -117,7 +131,7 @@ impl Request {
         }
     }
 
-    fn check_headers(&self) -> Result<(), RequestError> {
+    pub(crate) fn check_headers(&self) -> Result<(), RequestError> {
         check_value("Host", &self.host)?;
         for (name, value) in &self.headers {
             match wrong(name, is_token) {
@@ -131,10 +145,14 @@ impl Request {
         if let Some(name) = ONCE.into_iter().find(|name| self.given(name).count() > 1) {
             return Err(RequestError::HeaderTwice { name: name.into() });
         }
-        let bytes = self.body.len();
-        match self.given("Content-Length").find(|(_, value)| *value != bytes.to_string()) {
+        Ok(())
+    }
+
+    /// A length that was given must be the body's.
+    pub(crate) fn check_length(&self, bytes: usize) -> Result<(), RequestError> {
+        match self.given_length().filter(|value| *value != bytes.to_string()) {
             None => Ok(()),
-            Some((_, value)) => Err(RequestError::ContentLength { value: value.into(), bytes }),
+            Some(value) => Err(RequestError::ContentLength { value: value.into(), bytes }),
         }
     }
 }
@@ -146,27 +164,40 @@ fn push(bytes: &mut Vec<u8>, name: &str, value: &str) {
     }
 }
 
-/// A value is one line: blanks, visible ASCII and what lies beyond ASCII (RFC 9110 §5.5).
+/// A value is one line.
 fn check_value(name: &str, value: &str) -> Result<(), RequestError> {
-    match wrong(value, |byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f)) {
+    match wrong(value, is_value_byte) {
         None => Ok(()),
         Some(at) => Err(RequestError::HeaderValue { name: name.into(), value: value.into(), at }),
     }
 }
 
-/// RFC 9112 §3.2.1 and §3.2.4: origin form, or `*` for OPTIONS; visible ASCII, and no fragment, which is never sent.
+/// What a field's value may hold: blanks, visible ASCII and what lies beyond ASCII (RFC 9110 §5.5).
+pub(crate) fn is_value_byte(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+/// What a request target may hold: visible ASCII, and no fragment, which is never sent (RFC 9112 §3.2).
+pub(crate) fn is_path_byte(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b'#'
+}
+
+/// RFC 9112 §3.2.1 and §3.2.4: origin form, or `*` for OPTIONS.
 pub(crate) fn check_path(path: &str, method: &str) -> Result<(), RequestError> {
-    let allowed = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
-    if let Some(at) = wrong(path, allowed) {
-        let encode = |byte: u8| match allowed(byte) {
-            true => char::from(byte).to_string(),
-            false => format!("%{byte:02X}"),
-        };
-        let nearest = path.bytes().map(encode).collect();
-        return Err(RequestError::Path { path: path.into(), at, nearest });
-    }
+    check_path_bytes(path)?;
     if path.starts_with('/') || (path == "*" && method == "OPTIONS") {
         return Ok(());
     }
     Err(RequestError::PathNotAbsolute { path: path.into() })
+}
+
+/// Whether every byte of a target may be sent.
+pub(crate) fn check_path_bytes(path: &str) -> Result<(), RequestError> {
+    let Some(at) = wrong(path, is_path_byte) else { return Ok(()) };
+    let encode = |byte: u8| match is_path_byte(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    let nearest = path.bytes().map(encode).collect();
+    Err(RequestError::Path { path: path.into(), at, nearest })
 }

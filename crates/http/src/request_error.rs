@@ -4,6 +4,8 @@
 //! nearest right form where there is one. A server's faults are a [`crate::ProtocolError`]: whose fault it is decides
 //! the exit status, so the two are never one type.
 
+use crate::placeholder::PlaceholderError;
+
 /// A request or a URL that cannot be sent as it was asked. Always the user's doing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
@@ -67,6 +69,52 @@ pub enum RequestError {
         value: String,
         /// The body's length.
         bytes: usize,
+    },
+    /// A `Content-Length` beside a body whose length changes from request to request.
+    #[error(
+        "header Content-Length: {value:?}, but the body's placeholders make its length change; leave the header out, it is added"
+    )]
+    ChangingLength {
+        /// Its value as given.
+        value: String,
+    },
+    /// Something that looks like a placeholder and is none.
+    #[error("{place}: {error}")]
+    Placeholder {
+        /// Where it stands: `path`, `header NAME` or `body`.
+        place: String,
+        /// What is wrong with it.
+        error: PlaceholderError,
+    },
+    /// A file of lines that has none, so that there is nothing to send.
+    #[error("{place}: {{line:{file}}}: the file has no lines")]
+    NoLines {
+        /// Where it is named.
+        place: String,
+        /// The file.
+        file: String,
+    },
+    /// A file of lines that nobody read: the caller's doing.
+    #[error("{place}: {{line:{file}}}: the file was not read")]
+    UnreadLines {
+        /// Where it is named.
+        place: String,
+        /// The file.
+        file: String,
+    },
+    /// A line of a file that cannot stand where the file is named.
+    #[error("{place}: {{line:{file}}}: line {line} is {text:?}: {rule}")]
+    Line {
+        /// Where it is named.
+        place: String,
+        /// The file.
+        file: String,
+        /// The first such line, from 1.
+        line: usize,
+        /// What it says, or how it begins.
+        text: String,
+        /// What a line there has to be.
+        rule: &'static str,
     },
     /// A `Transfer-Encoding`, which would contradict the length.
     #[error("header Transfer-Encoding cannot be set: bodies are sent with a Content-Length; leave it out")]
@@ -162,6 +210,10 @@ fn wrong_character(at: usize, rule: &str) -> String {
 
 /// The first character (from 1) one of whose bytes `allowed` refuses.
 pub(crate) fn wrong(text: &str, allowed: impl Fn(u8) -> bool) -> Option<usize> {
-    let at = text.bytes().position(|byte| !allowed(byte))?;
-    Some(text.char_indices().take_while(|(start, _)| *start <= at).count())
+    text.bytes().position(|byte| !allowed(byte)).map(|at| character(text, at))
+}
+
+/// Which character (from 1) has its first or a later byte at `at`.
+pub(crate) fn character(text: &str, at: usize) -> usize {
+    text.char_indices().take_while(|(start, _)| *start <= at).count()
 }

@@ -1,9 +1,9 @@
-//! In the steady state the decoder allocates nothing, and it is small.
+//! In the steady state the decoder allocates nothing, nor does the expander, and a decoder is small.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use paceline_http::{Decoder, HeadCache, Method};
+use paceline_http::{Decoder, Expander, HeadCache, LineFiles, Method, RandomBits, Request, Url};
 
 use crate::observe::feed;
 
@@ -73,4 +73,31 @@ fn a_head_in_pieces_is_freed_when_complete() {
     assert!(format!("{decoder:?}").contains("partial: Some"), "{decoder:?}");
     assert!(feed(&mut decoder, &mut cache, b"Length: 5\r\n\r\nhel", &mut events));
     assert!(format!("{decoder:?}").contains("partial: None"), "{decoder:?}");
+}
+
+struct Ones;
+
+impl RandomBits for Ones {
+    fn next_bits(&mut self) -> u64 {
+        u64::MAX
+    }
+}
+
+#[test]
+fn a_request_is_expanded_without_allocating() {
+    let url = Url::parse("http://127.0.0.1/{seq}/{rand:1:100000}").unwrap();
+    let body = b"{\"name\": \"{line:names}\"}".to_vec();
+    let mut files = LineFiles::default();
+    files.add("names", b"ann\nbo\n".to_vec());
+    let template = Request { body, ..Request::get(&url) }.compile(&files).unwrap();
+    let mut expander = Expander::new(0, 1, Ones, files.count(), std::iter::once(&template));
+    let mut bytes = Vec::with_capacity(template.longest());
+    let count = allocations(|| {
+        for _ in 0..100 {
+            bytes.clear();
+            expander.expand(&template, &mut bytes);
+        }
+    });
+    assert_eq!(count, 0);
+    assert!(bytes.starts_with(b"GET /99/100000 HTTP/1.1\r\n") && bytes.ends_with(b"{\"name\": \"bo\"}"));
 }

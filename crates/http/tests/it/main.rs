@@ -10,4 +10,5 @@ mod oracle;
 mod pieces;
 mod requests;
 mod responses;
+mod templates;
 mod urls;

@@ -1,0 +1,181 @@
+//! From a request with placeholders to its template: where they may stand, and what may stand in their place.
+//!
+//! The binary calls this once for each request of a run. A placeholder may stand in the path, in a header's value and in
+//! a body that is text; a body that is not UTF-8 is sent as it stands. Nothing is read here: the caller asks which files
+//! are named ([`Request::line_files`]) and brings them.
+
+use crate::lines::{LineFiles, Lines};
+use crate::placeholder::{Piece, pieces};
+use crate::request::{Request, check_path, check_path_bytes, is_path_byte, is_value_byte};
+use crate::request_error::RequestError;
+use crate::template::{Part, RequestTemplate};
+use std::fmt;
+use std::sync::Arc;
+
+/// Where a placeholder stands.
+#[derive(Clone, Copy)]
+enum Place<'r> {
+    Path,
+    Header(&'r str),
+    Body,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Path => f.write_str("path"),
+            Place::Header(name) => write!(f, "header {name}"),
+            Place::Body => f.write_str("body"),
+        }
+    }
+}
+
+impl Place<'_> {
+    /// What a line of a file must be to be sent here.
+    fn rule(self) -> &'static str {
+        match self {
+            Place::Path => {
+                "in a path a line has visible ASCII letters and no \"#\"; write others percent-encoded"
+            }
+            Place::Header(_) => "in a header a line has no control character",
+            Place::Body => "in a body a line may be anything",
+        }
+    }
+
+    fn admits(self, line: &[u8]) -> bool {
+        match self {
+            Place::Path => line.iter().copied().all(is_path_byte),
+            Place::Header(_) => line.iter().copied().all(is_value_byte),
+            Place::Body => true,
+        }
+    }
+
+    fn wrong_line(self, file: &str, lines: &Lines, index: usize, rule: &'static str) -> RequestError {
+        let text = String::from_utf8_lossy(lines.get(index)).chars().take(60).collect();
+        RequestError::Line { place: self.to_string(), file: file.into(), line: index + 1, text, rule }
+    }
+}
+
+impl Request {
+    /// The files its placeholders name, each once.
+    ///
+    /// # Errors
+    /// [`RequestError::Placeholder`] where something looks like one and is none.
+    pub fn line_files(&self) -> Result<Vec<String>, RequestError> {
+        let mut files = Vec::new();
+        for (place, text) in self.texts() {
+            for piece in read(place, text)? {
+                if let Piece::Line(file) = piece
+                    && !files.iter().any(|known| known == file)
+                {
+                    files.push(file.to_owned());
+                }
+            }
+        }
+        Ok(files)
+    }
+
+    /// The request with its placeholders, ready to be sent again and again.
+    ///
+    /// # Errors
+    /// [`RequestError`] for whatever would not arrive as it was meant, with any value of its placeholders.
+    pub fn compile(&self, files: &LineFiles) -> Result<RequestTemplate, RequestError> {
+        self.check_method()?;
+        self.check_target(files)?;
+        self.check_headers()?;
+        let body = match std::str::from_utf8(&self.body) {
+            Ok(text) => parts(Place::Body, text, files)?,
+            Err(_) => vec![Part::Text(self.body.clone())],
+        };
+        self.check_body_length(&body)?;
+        let mut head = vec![text(&self.method), text(" ")];
+        head.extend(parts(Place::Path, &self.path, files)?);
+        head.push(text(" HTTP/1.1\r\n"));
+        for (name, value) in self.fields() {
+            head.extend([text(name), text(": ")]);
+            head.extend(parts(Place::Header(name), value, files)?);
+            head.push(text("\r\n"));
+        }
+        if self.adds_length() {
+            head.extend([text("Content-Length: "), Part::BodyLength, text("\r\n")]);
+        }
+        head.push(text("\r\n"));
+        Ok(RequestTemplate::of(head, body))
+    }
+
+    /// What may hold placeholders.
+    fn texts(&self) -> impl Iterator<Item = (Place<'_>, &str)> {
+        let fields = self.fields().into_iter().map(|(name, value)| (Place::Header(name), value));
+        let body = std::str::from_utf8(&self.body).ok().map(|text| (Place::Body, text));
+        std::iter::once((Place::Path, self.path.as_str())).chain(fields).chain(body)
+    }
+
+    /// A path that begins with a line begins as the file's lines do.
+    fn check_target(&self, files: &LineFiles) -> Result<(), RequestError> {
+        let begins_with = read(Place::Path, &self.path)?.first().copied();
+        let Some(Piece::Line(file)) = begins_with else { return check_path(&self.path, &self.method) };
+        check_path_bytes(&self.path)?;
+        let (_, lines) = found(Place::Path, file, files)?;
+        match (0..lines.count()).find(|index| !lines.get(*index).starts_with(b"/")) {
+            None => Ok(()),
+            Some(index) => {
+                let rule = "a path begins with \"/\", and so does a line that one begins with";
+                Err(Place::Path.wrong_line(file, lines, index, rule))
+            }
+        }
+    }
+
+    /// A length that was given must be that of every body.
+    fn check_body_length(&self, body: &[Part]) -> Result<(), RequestError> {
+        let mut length = 0;
+        for part in body {
+            match (part, self.given_length()) {
+                (Part::Text(bytes), _) => length += bytes.len(),
+                (_, None) => return Ok(()),
+                (_, Some(value)) => return Err(RequestError::ChangingLength { value: value.into() }),
+            }
+        }
+        self.check_length(length)
+    }
+}
+
+fn text(text: &str) -> Part {
+    Part::Text(text.as_bytes().to_vec())
+}
+
+fn read<'t>(place: Place<'_>, text: &'t str) -> Result<Vec<Piece<'t>>, RequestError> {
+    pieces(text).map_err(|error| RequestError::Placeholder { place: place.to_string(), error })
+}
+
+/// The parts of a text, its lines looked up and checked.
+fn parts(place: Place<'_>, value: &str, files: &LineFiles) -> Result<Vec<Part>, RequestError> {
+    let part = |piece: Piece<'_>| {
+        Ok(match piece {
+            Piece::Text(piece) => text(piece),
+            Piece::Random { least, most } => Part::Random { least, span: most - least },
+            Piece::Sequence => Part::Sequence,
+            Piece::Line(name) => {
+                let (file, lines) = found(place, name, files)?;
+                if let Some(index) = (0..lines.count()).find(|index| !place.admits(lines.get(*index))) {
+                    return Err(place.wrong_line(name, lines, index, place.rule()));
+                }
+                Part::Line { file, lines: Arc::clone(lines) }
+            }
+        })
+    };
+    read(place, value)?.into_iter().map(part).collect()
+}
+
+/// A file that was read and has lines.
+fn found<'f>(
+    place: Place<'_>,
+    file: &str,
+    files: &'f LineFiles,
+) -> Result<(usize, &'f Arc<Lines>), RequestError> {
+    let (place, file) = (place.to_string(), file.to_owned());
+    match files.find(&file) {
+        None => Err(RequestError::UnreadLines { place, file }),
+        Some((_, lines)) if lines.count() == 0 => Err(RequestError::NoLines { place, file }),
+        Some(found) => Ok(found),
+    }
+}

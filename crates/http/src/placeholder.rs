@@ -1,0 +1,202 @@
+//! Placeholders in a text: `{rand:LEAST:MOST}`, `{seq}`, `{line:FILE}`; `{{` stands for a brace.
+//!
+//! [`crate::Request::compile`] reads paths, header values and bodies through here, once, before a run. A placeholder is a
+//! brace, a word, and then `:` or `}`. Other braces are text, so that JSON needs no escapes; what looks like a
+//! placeholder and is none is refused rather than sent as it stands. Files are named here, never read.
+
+use crate::request_error::character;
+
+/// The words a placeholder may begin with.
+const WORDS: [&str; 3] = ["rand", "seq", "line"];
+
+/// One stretch of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece<'t> {
+    /// As it stands.
+    Text(&'t str),
+    /// A number from `least` to `most`, both included, drawn anew for each request.
+    Random { least: u64, most: u64 },
+    /// The number of the request.
+    Sequence,
+    /// The next line of the file of this name.
+    Line(&'t str),
+}
+
+/// Something that looks like a placeholder and is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} at character {at} {problem}")]
+pub struct PlaceholderError {
+    /// What stands there.
+    pub text: String,
+    /// Where it begins, in characters from 1.
+    pub at: usize,
+    /// What is wrong with it.
+    pub problem: PlaceholderProblem,
+}
+
+/// What can be wrong with a placeholder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceholderProblem {
+    /// No placeholder is called so, or none is written so.
+    #[error(
+        "is no placeholder; there are {{rand:LEAST:MOST}}, {{seq}} and {{line:FILE}}, and {{{{ stands for a brace"
+    )]
+    Unknown,
+    /// No `}` follows.
+    #[error("has no closing brace; write {{{{ if a brace is meant")]
+    Unclosed,
+    /// A bound of `rand` is missing, or no whole number from 0 to 18446744073709551615.
+    #[error("is not written {{rand:LEAST:MOST}} with two whole numbers from 0 up, such as {{rand:1:100000}}")]
+    Bounds,
+    /// The bounds are the wrong way round.
+    #[error("has its bounds the wrong way round; write {{rand:{most}:{least}}}")]
+    Order {
+        /// The first bound.
+        least: u64,
+        /// The second, which is lower.
+        most: u64,
+    },
+    /// `line` names no file.
+    #[error("names no file; write {{line:FILE}}")]
+    NoFile,
+}
+
+/// The stretches of a text, in order.
+pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, PlaceholderError> {
+    let mut found = Vec::new();
+    // Up to `done` the text has become pieces; what stands before `at` is known to be text.
+    let (mut done, mut at) = (0, 0);
+    while let Some(brace) = text[at..].find('{').map(|offset| at + offset) {
+        let inside = &text[brace + 1..];
+        if inside.starts_with('{') {
+            found.push(Piece::Text(&text[done..=brace]));
+            (done, at) = (brace + 2, brace + 2);
+        } else if is_meant(inside) {
+            let wrong = |problem| PlaceholderError {
+                text: shown(&text[brace..]),
+                at: character(text, brace),
+                problem,
+            };
+            let end = inside.find('}').ok_or_else(|| wrong(PlaceholderProblem::Unclosed))?;
+            let piece = placeholder(&inside[..end]).map_err(wrong)?;
+            if done < brace {
+                found.push(Piece::Text(&text[done..brace]));
+            }
+            found.push(piece);
+            (done, at) = (brace + end + 2, brace + end + 2);
+        } else {
+            at = brace + 1;
+        }
+    }
+    if done < text.len() {
+        found.push(Piece::Text(&text[done..]));
+    }
+    Ok(found)
+}
+
+/// Whether what follows a brace was meant as a placeholder.
+fn is_meant(inside: &str) -> bool {
+    let end = inside.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(inside.len());
+    let (word, rest) = inside.split_at(end);
+    let is_known = WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
+    is_known || (!word.is_empty() && rest.starts_with([':', '}']))
+}
+
+/// What stands between the braces of a placeholder.
+fn placeholder(inside: &str) -> Result<Piece<'_>, PlaceholderProblem> {
+    match inside.split_once(':') {
+        None if inside == "seq" => Ok(Piece::Sequence),
+        None if inside == "rand" => Err(PlaceholderProblem::Bounds),
+        None if inside == "line" => Err(PlaceholderProblem::NoFile),
+        Some(("rand", bounds)) => random(bounds),
+        Some(("line", "")) => Err(PlaceholderProblem::NoFile),
+        Some(("line", file)) => Ok(Piece::Line(file)),
+        _ => Err(PlaceholderProblem::Unknown),
+    }
+}
+
+fn random(bounds: &str) -> Result<Piece<'_>, PlaceholderProblem> {
+    // `parse` would take a plus sign.
+    let number = |text: &str| text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let (least, most) = bounds.split_once(':').ok_or(PlaceholderProblem::Bounds)?;
+    match (number(least), number(most)) {
+        (Some(least), Some(most)) if least <= most => Ok(Piece::Random { least, most }),
+        (Some(least), Some(most)) => Err(PlaceholderProblem::Order { least, most }),
+        _ => Err(PlaceholderProblem::Bounds),
+    }
+}
+
+/// The placeholder that a text begins with, short enough for a message.
+fn shown(text: &str) -> String {
+    let end = text.find('}').map_or(text.len(), |end| end + 1);
+    match text[..end].char_indices().nth(40) {
+        Some((cut, _)) => format!("{}...", &text[..cut]),
+        None => text[..end].to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_placeholders_in_turn() {
+        let of = |text| pieces(text).unwrap();
+        assert_eq!(of(""), []);
+        assert_eq!(of("/a"), [Piece::Text("/a")]);
+        assert_eq!(
+            of("/{rand:1:20}?{seq}&{line:a b.txt}x"),
+            [
+                Piece::Text("/"),
+                Piece::Random { least: 1, most: 20 },
+                Piece::Text("?"),
+                Piece::Sequence,
+                Piece::Text("&"),
+                Piece::Line("a b.txt"),
+                Piece::Text("x")
+            ]
+        );
+        let widest = format!("{{rand:0:{}}}", u64::MAX);
+        assert_eq!(of(&widest), [Piece::Random { least: 0, most: u64::MAX }]);
+    }
+
+    #[test]
+    fn braces_that_are_text() {
+        for text in ["{\"a\": {\"b\": 1}}", "{}", "{ seq }", "}", "a{", "{1}", "{\u{e9}}", "{user(id:1)}"] {
+            assert_eq!(pieces(text).unwrap(), [Piece::Text(text)], "{text}");
+        }
+        assert_eq!(pieces("{{seq}").unwrap(), [Piece::Text("{"), Piece::Text("seq}")]);
+        assert_eq!(pieces("{{{seq}").unwrap(), [Piece::Text("{"), Piece::Sequence]);
+    }
+
+    #[test]
+    fn what_looks_like_a_placeholder_must_be_one() {
+        for (text, at, problem) in [
+            ("/{sed}", 2, PlaceholderProblem::Unknown),
+            ("{Seq}", 1, PlaceholderProblem::Unknown),
+            ("{seq:1}", 1, PlaceholderProblem::Unknown),
+            ("\u{e9}{id:5}", 2, PlaceholderProblem::Unknown),
+            ("{line 5}", 1, PlaceholderProblem::Unknown),
+            ("{seq", 1, PlaceholderProblem::Unclosed),
+            ("{rand}", 1, PlaceholderProblem::Bounds),
+            ("{rand:1}", 1, PlaceholderProblem::Bounds),
+            ("{rand:1:}", 1, PlaceholderProblem::Bounds),
+            ("{rand:-1:5}", 1, PlaceholderProblem::Bounds),
+            ("{rand:+1:5}", 1, PlaceholderProblem::Bounds),
+            ("{rand:1:18446744073709551616}", 1, PlaceholderProblem::Bounds),
+            ("{rand:5:1}", 1, PlaceholderProblem::Order { least: 5, most: 1 }),
+            ("{line:}", 1, PlaceholderProblem::NoFile),
+            ("{line}", 1, PlaceholderProblem::NoFile),
+        ] {
+            let error = pieces(text).unwrap_err();
+            assert_eq!((error.at, &error.problem), (at, &problem), "{text}");
+        }
+        let message = pieces("/{rand:5:1}").unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "\"{rand:5:1}\" at character 2 has its bounds the wrong way round; write {rand:1:5}"
+        );
+        let long = pieces(&format!("{{seq {}", "x".repeat(100))).unwrap_err();
+        assert_eq!(long.text.chars().count(), 43);
+    }
+}

@@ -1,0 +1,232 @@
+//! A request as it is sent again and again: bytes that stay the same, and places whose value is made for each request.
+//!
+//! [`crate::Request::compile`] makes a [`RequestTemplate`] once; each worker of the engine has an [`Expander`], which writes
+//! one request after another into a buffer that was sized before. Nothing is allocated there and nothing is formatted.
+//! A request without placeholders is a template of one piece of text, which the engine sends as it stands.
+
+use crate::lines::Lines;
+use std::sync::Arc;
+
+/// The digits of the largest number.
+const DIGITS_MOST: usize = 20;
+
+/// Where the values of `{rand:LEAST:MOST}` come from.
+pub trait RandomBits {
+    /// The next 64 bits, each 0 or 1 with the same probability.
+    fn next_bits(&mut self) -> u64;
+}
+
+/// One stretch of a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    /// The same in every request.
+    Text(Vec<u8>),
+    /// A number from `least` to `least + span`.
+    Random { least: u64, span: u64 },
+    /// The number of the request.
+    Sequence,
+    /// The next line of a file, which has at least one.
+    Line { file: usize, lines: Arc<Lines> },
+    /// The length of the body.
+    BodyLength,
+}
+
+impl Part {
+    /// Its length with the longest value.
+    fn longest(&self) -> usize {
+        match self {
+            Part::Text(text) => text.len(),
+            Part::Random { least, span } => digits(least + span),
+            Part::Sequence | Part::BodyLength => DIGITS_MOST,
+            Part::Line { lines, .. } => lines.longest(),
+        }
+    }
+
+    /// Its length with the value drawn.
+    #[inline]
+    fn length(&self, value: u64) -> usize {
+        match self {
+            Part::Text(text) => text.len(),
+            Part::Line { lines, .. } => lines.get(value as usize).len(),
+            Part::Random { .. } | Part::Sequence | Part::BodyLength => digits(value),
+        }
+    }
+}
+
+/// A request whose bytes are known, but for its placeholders.
+#[derive(Clone, Debug)]
+pub struct RequestTemplate {
+    parts: Vec<Part>,
+    /// Which part the body begins with.
+    body: usize,
+}
+
+impl RequestTemplate {
+    /// A request that is sent as it stands.
+    pub fn fixed(bytes: Vec<u8>) -> Self {
+        Self { parts: vec![Part::Text(bytes)], body: 1 }
+    }
+
+    /// From the parts of the head, its blank line among them, and those of the body.
+    pub(crate) fn of(head: Vec<Part>, body: Vec<Part>) -> Self {
+        let (mut parts, at) = (join(head), join(body));
+        let body = parts.len();
+        parts.extend(at);
+        let mut template = Self { parts, body };
+        template.settle_length();
+        template
+    }
+
+    /// A body that is the same in every request has one length; then it is text as well.
+    fn settle_length(&mut self) {
+        let is_text = |part: &Part| matches!(part, Part::Text(_));
+        if self.parts[self.body..].iter().all(is_text) {
+            let length: usize = self.parts[self.body..].iter().map(Part::longest).sum();
+            for part in &mut self.parts {
+                if matches!(part, Part::BodyLength) {
+                    *part = Part::Text(length.to_string().into_bytes());
+                }
+            }
+            if self.parts.iter().all(is_text) {
+                self.parts = join(std::mem::take(&mut self.parts));
+                self.body = self.parts.len();
+            }
+        }
+    }
+
+    /// The bytes of a request that is the same every time.
+    pub fn as_fixed(&self) -> Option<&[u8]> {
+        match self.parts.as_slice() {
+            [Part::Text(bytes)] => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// No request is longer, in bytes.
+    pub fn longest(&self) -> usize {
+        self.parts.iter().map(Part::longest).sum()
+    }
+}
+
+/// Neighbouring texts as one.
+fn join(parts: Vec<Part>) -> Vec<Part> {
+    let mut joined: Vec<Part> = Vec::new();
+    for part in parts {
+        match (joined.last_mut(), part) {
+            (_, Part::Text(text)) if text.is_empty() => {}
+            (Some(Part::Text(before)), Part::Text(text)) => before.extend_from_slice(&text),
+            (_, part) => joined.push(part),
+        }
+    }
+    joined
+}
+
+/// Writes the requests of one worker. Worker k of N gives its requests the numbers k, k + N, k + 2N and so on, and takes
+/// those lines of a file, around and around: no number is used twice, and between them the workers take all lines.
+#[derive(Debug)]
+pub struct Expander<R> {
+    random: R,
+    /// The number of the next request.
+    number: u64,
+    /// Workers in all.
+    step: u64,
+    cursors: Vec<Cursor>,
+    /// A value for each part of the request being made.
+    drawn: Vec<u64>,
+}
+
+/// How far a worker is in a file.
+#[derive(Clone, Debug)]
+struct Cursor {
+    /// The line the next request takes that names the file.
+    next: u64,
+    /// The last request that did, with the line it took: a file named twice in one request gives one line.
+    taken: Option<(u64, u64)>,
+}
+
+impl<R: RandomBits> Expander<R> {
+    /// For worker `worker` of `workers`, which will write any of `templates`, with lines from `files` files.
+    pub fn new<'t>(
+        worker: u32,
+        workers: u32,
+        random: R,
+        files: usize,
+        templates: impl Iterator<Item = &'t RequestTemplate>,
+    ) -> Self {
+        let parts = templates.map(|template| template.parts.len()).max().unwrap_or(0);
+        Self {
+            random,
+            number: worker.into(),
+            step: workers.max(1).into(),
+            cursors: vec![Cursor { next: worker.into(), taken: None }; files],
+            drawn: Vec::with_capacity(parts),
+        }
+    }
+
+    /// Appends the next request, at most [`RequestTemplate::longest`] bytes.
+    pub fn expand(&mut self, template: &RequestTemplate, into: &mut Vec<u8>) {
+        let mut drawn = std::mem::take(&mut self.drawn);
+        drawn.clear();
+        drawn.extend(template.parts.iter().map(|part| self.draw(part)));
+        let body = template.parts.iter().zip(&drawn).skip(template.body);
+        let body_length: usize = body.map(|(part, value)| part.length(*value)).sum();
+        for (part, value) in template.parts.iter().zip(&drawn) {
+            match part {
+                Part::Text(text) => into.extend_from_slice(text),
+                Part::Line { lines, .. } => into.extend_from_slice(lines.get(*value as usize)),
+                Part::BodyLength => push_number(into, body_length as u64),
+                Part::Random { .. } | Part::Sequence => push_number(into, *value),
+            }
+        }
+        self.drawn = drawn;
+        self.number = self.number.wrapping_add(self.step);
+    }
+
+    /// The value of one part of the request being made.
+    #[inline]
+    fn draw(&mut self, part: &Part) -> u64 {
+        match part {
+            Part::Text(_) | Part::BodyLength => 0,
+            Part::Sequence => self.number,
+            Part::Random { least, span } => {
+                // Some values come up more often than others, by a share of at most span / 2^64.
+                let scaled = u128::from(self.random.next_bits()) * (u128::from(*span) + 1);
+                least + (scaled >> 64) as u64
+            }
+            Part::Line { file, lines } => {
+                let Some(cursor) = self.cursors.get_mut(*file) else { return 0 };
+                match cursor.taken {
+                    Some((number, line)) if number == self.number => line,
+                    _ => {
+                        let line = cursor.next % lines.count().max(1) as u64;
+                        cursor.next = cursor.next.wrapping_add(self.step);
+                        cursor.taken = Some((self.number, line));
+                        line
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How many digits a number has.
+#[inline]
+fn digits(number: u64) -> usize {
+    number.checked_ilog10().map_or(1, |log| log as usize + 1)
+}
+
+/// Appends a number in decimal.
+#[inline]
+fn push_number(into: &mut Vec<u8>, mut number: u64) {
+    let mut text = [b'0'; DIGITS_MOST];
+    let mut start = DIGITS_MOST - 1;
+    loop {
+        text[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+        start -= 1;
+    }
+    into.extend_from_slice(&text[start..]);
+}
