@@ -1,13 +1,14 @@
 //! The laboratory: manifests, workloads and plans; set-up, build and launch; validation, sampling and trial order.
 //!
 //! The data side reads what people write and says what is wrong with it: [`Catalogue`], [`Manifest`], [`Workload`],
-//! [`Plan`], [`order`]; [`Workshop`] sets up and builds. The process side starts, watches, checks and loads.
+//! [`Plan`], [`RequestFile`], [`order`]; [`Workshop`] sets up and builds. The process side starts, watches, checks and loads.
 //! Generators are processes like any other. Nothing here prints: the binary does.
 
 mod catalogue;
 mod cgroup;
 mod claim;
 mod cores;
+mod digest;
 mod document;
 mod duration;
 mod error;
@@ -24,6 +25,7 @@ mod plan;
 mod port;
 mod probe;
 mod process;
+mod request_file;
 mod round;
 pub mod shepherd;
 mod system;
@@ -37,6 +39,7 @@ mod workshop;
 pub use catalogue::{Broken, Catalogue, PlaceFlags, Places};
 pub use claim::{Claim, Claimed};
 pub use cores::CoreTicks;
+pub use digest::parse_sha256;
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{CommandFailure, LabError};
 pub use generator::{
@@ -50,6 +53,7 @@ pub use nearest::nearest;
 pub use order::{PlannedLaunch, fresh_seed, order};
 pub use pin::{Cores, CoresWanted, pin_self, stay_beside_generator};
 pub use plan::{AdHoc, Cell, Plan, PlanLoad, Resolution, SEED_MAX, Select};
+pub use request_file::{FileBody, FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 pub use round::{Bench, Event, KeepError, Keeper, Outlook, Sitting, Summary, carry_out};
 pub use validate::{Validated, validate};
 pub use variables::{VARIABLE_NAMES, Variables};

@@ -2,6 +2,7 @@
 
 use super::{Expect, ExpectedBody, Refusal, RefusedStatus, Workload, WorkloadCase};
 use crate::LabError;
+use crate::digest::parse_sha256;
 use crate::document::Document;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -151,24 +152,8 @@ fn load(file: &Spanned<String>, document: &Document) -> Result<Vec<u8>, LabError
 }
 
 fn digest_of(digest: &Spanned<String>, document: &Document) -> Result<[u8; 32], LabError> {
-    let text = digest.get_ref().as_bytes();
-    let nibble = |byte: u8| char::from(byte).to_digit(16);
-    let mut bytes = [0_u8; 32];
-    let whole = text.len() == 64
-        && bytes.iter_mut().zip(text.chunks_exact(2)).all(|(byte, pair)| {
-            match (nibble(pair[0]), nibble(pair[1])) {
-                (Some(high), Some(low)) => {
-                    *byte = (high * 16 + low) as u8;
-                    true
-                }
-                _ => false,
-            }
-        });
-    if whole {
-        Ok(bytes)
-    } else {
-        Err(document.complain(Some(digest.span().start), "`sha256` is not 64 hexadecimal digits"))
-    }
+    parse_sha256(digest.get_ref())
+        .ok_or_else(|| document.complain(Some(digest.span().start), "`sha256` is not 64 hexadecimal digits"))
 }
 
 fn refusal_of(refusal: WireRefusal, document: &Document) -> Result<Refusal, LabError> {

@@ -1,0 +1,98 @@
+//! A request file: several requests with weights, and what must come back for each. `paceline run --requests` reads it.
+//!
+//! Files it names are read with it, from its own folder, so that a request file is whole once it is read; those of
+//! `{line:FILE}` are the caller's to read, who also knows what HTTP allows. Nothing is sent from here.
+
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use crate::LabError;
+use crate::document::Document;
+use std::path::{Path, PathBuf};
+
+/// Requests of one file: each has a block of its own in a record and its own histograms in memory.
+pub const REQUESTS_MOST: usize = 100;
+/// The largest weight: shares finer than a millionth would not come up in a run.
+pub const WEIGHT_MOST: u32 = 1_000_000;
+
+/// Several requests, each with its share of the load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestFile {
+    path: PathBuf,
+    /// In the order of the file, at least one.
+    pub requests: Vec<FileRequest>,
+}
+
+/// One request of a request file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileRequest {
+    /// What records call it: its `name`, else its path.
+    pub name: String,
+    /// How often it is sent, relative to the others': 1 to [`WEIGHT_MOST`].
+    pub weight: u32,
+    /// The method, `GET` by default.
+    pub method: String,
+    /// The path with its query; that of the target's URL where none is given.
+    pub path: Option<String>,
+    /// Fields in the order of the file.
+    pub headers: Vec<(String, String)>,
+    /// The body, possibly empty.
+    pub body: Vec<u8>,
+    /// Whether path, headers and body are sent as they stand, without placeholders.
+    pub literal: bool,
+    /// The status that must come back; any 2xx or 3xx where none is given.
+    pub expect_status: Option<u16>,
+    /// The body that must come back.
+    pub expect_body: Option<FileBody>,
+    /// The line in the file where it begins.
+    pub line: usize,
+}
+
+/// What a request file says of the body that must come back.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FileBody {
+    /// These bytes.
+    Exact(Vec<u8>),
+    /// Bytes with this SHA-256.
+    Sha256([u8; 32]),
+    /// JSON with this value at each of these pointers (RFC 6901). Pointers are as written, unchecked.
+    Json(Vec<(String, serde_json::Value)>),
+}
+
+impl RequestFile {
+    /// Reads the file at `path` and the bodies it names.
+    ///
+    /// # Errors
+    /// [`LabError::File`] when it cannot be read, [`LabError::Document`] with the line of whatever is wrong in it.
+    pub fn read(path: &Path) -> Result<Self, LabError> {
+        wire::read(&Document::read(path)?, &mut |file| std::fs::read(file))
+    }
+
+    /// Reads the text of a file; `read` brings the bodies it names, from their paths.
+    ///
+    /// # Errors
+    /// As [`RequestFile::read`].
+    pub fn of(
+        path: &Path,
+        text: &str,
+        read: &mut dyn FnMut(&Path) -> std::io::Result<Vec<u8>>,
+    ) -> Result<Self, LabError> {
+        wire::read(&Document::of(path, text), read)
+    }
+
+    /// Where a file is that the requests name: relative to the request file's folder.
+    pub fn beside(&self, file: &str) -> PathBuf {
+        self.path.with_file_name(file)
+    }
+
+    /// What is wrong with one of the requests, with its place.
+    pub fn complain(&self, request: &FileRequest, problem: impl std::fmt::Display) -> LabError {
+        LabError::Document {
+            path: self.path.clone(),
+            line: Some(request.line),
+            problem: format!("request `{}`: {problem}", request.name),
+        }
+    }
+}
