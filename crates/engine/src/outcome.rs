@@ -101,6 +101,10 @@ impl ConnectionCounts {
 pub struct ThreadOutcome {
     /// The window's cohort.
     pub total: Tally,
+    /// The same by segment of the window; empty where there is one.
+    pub by_segment: Vec<Tally>,
+    /// The same by kind of request; empty where there is one.
+    pub by_request: Vec<Tally>,
     /// What ended when.
     pub intervals: Vec<KeptInterval>,
     /// Length of those intervals.
@@ -120,6 +124,10 @@ pub struct ThreadOutcome {
 pub struct RunOutcome {
     /// The window's cohort, all threads.
     pub total: Tally,
+    /// The same by segment of the window; empty where there is one. The total is their sum.
+    pub by_segment: Vec<Tally>,
+    /// The same by kind of request; empty where there is one. The total is their sum.
+    pub by_request: Vec<Tally>,
     /// What ended when, all threads.
     pub intervals: Vec<KeptInterval>,
     /// All connections.

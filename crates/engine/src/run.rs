@@ -188,6 +188,8 @@ fn gather(workers: Vec<ThreadOutcome>, start: Nanos, stopped: bool) -> Result<Ru
     let coarsest = workers.iter().map(|worker| worker.interval).max().unwrap_or(Nanos::from_secs(1));
     let mut outcome = RunOutcome {
         total: Tally::default(),
+        by_segment: Vec::new(),
+        by_request: Vec::new(),
         intervals: Vec::new(),
         connections: Default::default(),
         spun: Vec::new(),
@@ -197,6 +199,8 @@ fn gather(workers: Vec<ThreadOutcome>, start: Nanos, stopped: bool) -> Result<Ru
     };
     for worker in workers {
         outcome.total.merge(&worker.total);
+        merge_each(&mut outcome.by_segment, worker.by_segment);
+        merge_each(&mut outcome.by_request, worker.by_request);
         outcome.intervals.extend(worker.intervals);
         outcome.connections.absorb(worker.connections);
         outcome.spun.push(worker.spun);
@@ -211,4 +215,13 @@ fn gather(workers: Vec<ThreadOutcome>, start: Nanos, stopped: bool) -> Result<Ru
         return Err(EngineError::Accounts(format!("{:?}", outcome.total.counts)));
     }
     Ok(outcome)
+}
+
+/// Adds the blocks of another worker, of which there are as many.
+fn merge_each(ours: &mut Vec<Tally>, theirs: Vec<Tally>) {
+    if ours.is_empty() {
+        *ours = theirs;
+        return;
+    }
+    ours.iter_mut().zip(&theirs).for_each(|(ours, theirs)| ours.merge(theirs));
 }

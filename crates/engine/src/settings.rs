@@ -115,6 +115,16 @@ impl Settings {
         Err(EngineError::Settings(problem))
     }
 
+    /// Kinds of request, each with a block of its own.
+    pub(crate) fn kinds(&self) -> u16 {
+        1
+    }
+
+    /// Where the segments of the window end, from its beginning, but for the last, which ends with the window.
+    pub(crate) fn inner_segment_ends(&self) -> Vec<Nanos> {
+        Vec::new()
+    }
+
     /// A connection is free for another request while fewer than this are outstanding on it.
     #[inline]
     pub(crate) fn free_below(&self) -> u16 {

@@ -2,7 +2,7 @@
 //! failures.
 
 use super::connection::State;
-use super::send::coarse;
+use super::send::{ONLY_KIND, coarse};
 use super::worker::Worker;
 use crate::outcome::Failure;
 use crate::timers::Alarm;
@@ -87,7 +87,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         self.transport.close(slot);
         if let (Some(due), true) = (self.schedule.due(now), self.line_is_empty()) {
             self.schedule.take(1);
-            self.recorder.never_sent(due, Ending::ConnectFailed, now);
+            self.recorder.never_sent(due, ONLY_KIND, Ending::ConnectFailed, now);
         }
         self.pause(slot, now);
     }

@@ -1,6 +1,7 @@
 //! One connection's state. There may be a hundred thousand of them: the struct is small and owns no buffer of its
 //! own (a test holds its size).
 
+use super::blocks::Block;
 use crate::Nanos;
 use paceline_http::Decoder;
 
@@ -15,7 +16,7 @@ pub(super) enum State {
     Open,
 }
 
-/// One request on its way: the three moments its times are computed from.
+/// One request on its way: the three moments its times are computed from, and where it is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
     /// When the schedule said; equal to `actual` in a closed loop.
@@ -24,6 +25,8 @@ pub(super) struct Sent {
     pub actual: Nanos,
     /// When the connection became free for it.
     pub free_at: Nanos,
+    /// Where it is counted.
+    pub block: Block,
 }
 
 /// One connection.

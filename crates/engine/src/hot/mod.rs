@@ -7,16 +7,18 @@
 //! HTTP, nothing here allocates, locks, formats, logs or calls through `dyn`; a response that arrives in one piece
 //! costs two clock reads.
 
+mod blocks;
 mod connect;
 mod connection;
 mod fairness;
 mod familiar;
+mod intervals;
 mod receive;
 mod record;
 mod schedule;
 mod send;
 mod worker;
 
+pub(crate) use intervals::join_intervals;
 pub use record::Recorder;
-pub(crate) use record::join_intervals;
 pub use worker::{Conductor, Worker};

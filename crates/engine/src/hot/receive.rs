@@ -110,7 +110,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
 
     /// One step through a response that came in pieces, or whose head is new.
     fn step(&mut self, slot: Slot, input: &[u8], now: Nanos) -> Result<usize, ProtocolError> {
-        let intended = self.oldest(slot).intended;
+        let block = self.oldest(slot).block;
         let connection = &mut self.connections[slot as usize];
         if connection.decoder.is_idle() {
             connection.first_byte = now;
@@ -136,7 +136,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         if complete {
             self.complete_steps(slot, consumed as u64, now);
         } else {
-            self.recorder.moved(intended, 0, consumed as u64);
+            self.recorder.moved(block, 0, consumed as u64);
         }
         Ok(consumed)
     }

@@ -1,11 +1,12 @@
 //! The last step of a request's life: how it ended and what it took, counted in its cohort.
 //!
-//! Requests are counted in the cohort in which they were scheduled, whenever they end. What ends is gathered in the
-//! current interval's tally, which moves into the total once a second, so that a request is recorded once.
+//! Requests are counted in the block in which they were scheduled, whenever they end. What ends is gathered in the
+//! block's tally of the current interval, which moves into the total once a second, so that a request is recorded once.
 
+use super::blocks::{Block, Blocks};
 use super::connection::Sent;
-use crate::{Ending, KeptInterval, Measure, Nanos, Phase, Tally, Timeline};
-use std::ops::Range;
+use super::intervals::{add_up, join_intervals};
+use crate::{Ending, KeptInterval, Measure, Nanos, Phase, Settings, Sums, Tally, Timeline};
 
 /// Length of an interval while it is counted, and as it is kept to begin with.
 const INTERVAL: Nanos = Nanos::from_secs(1);
@@ -37,10 +38,10 @@ pub(super) struct Answer {
 /// Counts what happens to the requests of one worker. Reusable: a simulation of a million runs needs one.
 #[derive(Debug)]
 pub struct Recorder {
-    /// The current interval, warm-up's cohort and window's.
-    current: [Tally; 2],
+    /// The current interval, by block.
+    current: Vec<Tally>,
     /// Everything before it, likewise.
-    total: [Tally; 2],
+    total: Vec<Tally>,
     /// The intervals before it.
     kept: Vec<KeptInterval>,
     /// Length of those kept.
@@ -50,8 +51,7 @@ pub struct Recorder {
     interval_end: Nanos,
     /// When the warm-up began; the grid of intervals counts from it.
     epoch: Nanos,
-    /// The window; it is empty until the run begins.
-    window: Range<Nanos>,
+    blocks: Blocks,
     /// Whether intended sends come from a schedule, so that there are response times.
     open: bool,
     /// Seconds that are over and have not been told of; none where nobody listens.
@@ -71,25 +71,28 @@ impl Recorder {
     /// An empty recorder.
     pub fn new() -> Self {
         Self {
-            current: Default::default(),
-            total: Default::default(),
+            current: Vec::new(),
+            total: Vec::new(),
             kept: Vec::new(),
             interval: INTERVAL,
             interval_start: Nanos::ZERO,
             interval_end: Nanos::NEVER,
             epoch: Nanos::ZERO,
-            window: Nanos::NEVER..Nanos::NEVER,
+            blocks: Blocks::new(1, Vec::new()),
             open: false,
             news: None,
         }
     }
 
     /// Makes ready for another run.
-    pub(super) fn reset(&mut self, open: bool) {
+    pub(super) fn reset(&mut self, settings: &Settings, open: bool) {
+        self.blocks = Blocks::new(settings.kinds(), settings.inner_segment_ends());
         self.current.iter_mut().chain(&mut self.total).for_each(Tally::clear);
+        self.current.resize_with(self.blocks.count(), Tally::default);
+        self.total.resize_with(self.blocks.count(), Tally::default);
         self.kept.clear();
         (self.interval, self.interval_start, self.interval_end) = (INTERVAL, Nanos::ZERO, Nanos::NEVER);
-        (self.epoch, self.window, self.open) = (Nanos::ZERO, Nanos::NEVER..Nanos::NEVER, open);
+        (self.epoch, self.open) = (Nanos::ZERO, open);
         self.news = None;
     }
 
@@ -98,7 +101,7 @@ impl Recorder {
         self.interval_end = timeline.epoch;
         self.over(Phase::Connect);
         self.epoch = timeline.epoch;
-        self.window = timeline.window_start..timeline.window_end;
+        self.blocks.begin(&timeline);
         self.interval_start = timeline.epoch;
         self.interval_end = timeline.epoch + INTERVAL;
     }
@@ -154,27 +157,32 @@ impl Recorder {
 
     /// The run was stopped: the window ends earlier than planned.
     pub(super) fn end_at(&mut self, end: Nanos) {
-        self.window.end = self.window.end.min(end);
+        self.blocks.end_at(end);
     }
 
-    /// The current tally of the cohort that a request due at `intended` belongs to.
+    /// The block that a request of this kind, due at `intended`, is counted in.
     #[inline]
-    fn cohort(&mut self, intended: Nanos) -> &mut Tally {
-        let window = self.in_window(intended);
-        &mut self.current[usize::from(window)]
+    pub(super) fn block_of(&mut self, intended: Nanos, kind: u16) -> Block {
+        self.blocks.of(intended, kind)
+    }
+
+    /// The current tally of a block.
+    #[inline]
+    fn tally(&mut self, block: Block) -> &mut Tally {
+        &mut self.current[usize::from(block)]
     }
 
     /// Whether the moment lies in the window.
     #[inline]
     pub(super) fn in_window(&self, at: Nanos) -> bool {
-        at >= self.window.start && at < self.window.end
+        self.blocks.in_window(at)
     }
 
     /// Requests were taken off the schedule and, at the same moment, handed to a socket: `bytes` of them so far.
     #[inline]
     pub(super) fn sent(&mut self, sent: &Sent, requests: u64, bytes: u64) {
         let in_window = self.in_window(sent.actual);
-        let counts = &mut self.cohort(sent.intended).counts;
+        let counts = &mut self.tally(sent.block).counts;
         counts.scheduled += requests;
         counts.sent_in_window += if in_window { requests } else { 0 };
         counts.sent_bytes += bytes;
@@ -182,8 +190,8 @@ impl Recorder {
 
     /// More bytes left for a request, or came for it before its answer was complete.
     #[inline]
-    pub(super) fn moved(&mut self, intended: Nanos, sent_bytes: u64, received_bytes: u64) {
-        let counts = &mut self.cohort(intended).counts;
+    pub(super) fn moved(&mut self, block: Block, sent_bytes: u64, received_bytes: u64) {
+        let counts = &mut self.tally(block).counts;
         counts.sent_bytes += sent_bytes;
         counts.received_bytes += received_bytes;
     }
@@ -194,7 +202,7 @@ impl Recorder {
         self.roll(answer.completed);
         let completed_in_window = answer.ending == Ending::Ok && self.in_window(answer.completed);
         let (open, count) = (self.open, answer.count);
-        let tally = self.cohort(answer.sent.intended);
+        let tally = self.tally(answer.sent.block);
         tally.counts.completed_in_window += if completed_in_window { count } else { 0 };
         tally.counts.count_status(answer.status, count);
         tally.counts.body_bytes += answer.body_bytes * count;
@@ -213,7 +221,7 @@ impl Recorder {
     pub(super) fn abandoned(&mut self, sent: &Sent, ending: Ending, at: Nanos) {
         self.roll(at);
         let open = self.open;
-        let tally = self.cohort(sent.intended);
+        let tally = self.tally(sent.block);
         let waited = end(tally, ending, sent, at, open, 1);
         if ending == Ending::TimedOut {
             tally.record_waited(waited);
@@ -221,10 +229,11 @@ impl Recorder {
     }
 
     /// A request that was due was never sent: no connection could be made for it, or the drain is over.
-    pub(super) fn never_sent(&mut self, intended: Nanos, ending: Ending, at: Nanos) {
+    pub(super) fn never_sent(&mut self, intended: Nanos, kind: u16, ending: Ending, at: Nanos) {
         self.roll(at);
         let waited = at.since(intended);
-        let tally = self.cohort(intended);
+        let block = self.block_of(intended, kind);
+        let tally = self.tally(block);
         tally.counts.scheduled += 1;
         tally.counts.endings[ending as usize] += 1;
         if ending == Ending::Unsent {
@@ -235,9 +244,10 @@ impl Recorder {
         }
     }
 
-    /// A connection was made.
+    /// A connection was made. It is no request's own: it is counted with those of the first kind.
     pub(super) fn connected(&mut self, took: Nanos, at: Nanos) {
-        self.cohort(at).record(Measure::Connect, took, 1);
+        let block = self.block_of(at, 0);
+        self.tally(block).record(Measure::Connect, took, 1);
     }
 
     /// Puts the current interval away once it is over.
@@ -266,12 +276,17 @@ impl Recorder {
 
     /// Moves the current tallies into the totals and keeps what they held; the warm-up's tally is labelled `early`.
     fn put_away(&mut self, early: Phase) {
-        for (index, cohort) in [early, Phase::Window].into_iter().enumerate() {
-            self.current[index].compose();
-            let tally = self.current[index].drain_into(&mut self.total[index]);
-            if !tally.is_empty() {
-                self.kept.push(KeptInterval { cohort, start: self.interval_start, tally });
+        let (kinds, count) = (self.blocks.kinds(), self.blocks.count());
+        for (cohort, blocks) in [(early, 0..kinds), (Phase::Window, kinds..count)] {
+            let before = self.kept.len();
+            for block in blocks {
+                self.current[block].compose();
+                let tally = self.current[block].drain_into(&mut self.total[block]);
+                if !tally.is_empty() {
+                    self.kept.push(KeptInterval { cohort, start: self.interval_start, tally });
+                }
             }
+            add_up(&mut self.kept, before);
         }
     }
 
@@ -283,14 +298,16 @@ impl Recorder {
     }
 
     /// The run is over: what was counted in the window's cohort, and every interval.
-    pub(super) fn finish(&mut self) -> (Tally, Vec<KeptInterval>, Nanos) {
+    pub(super) fn finish(&mut self) -> (Sums, Vec<KeptInterval>, Nanos) {
         self.put_away(Phase::Warmup);
-        let kept = std::mem::take(&mut self.kept);
-        (std::mem::take(&mut self.total[1]), kept, self.interval)
+        let blocks = self.total.drain(..).skip(self.blocks.kinds()).collect();
+        let sums = Sums::of(blocks, self.blocks.kinds());
+        (sums, std::mem::take(&mut self.kept), self.interval)
     }
 
-    /// Like [`Recorder::finish`], lending the total instead of giving it away: for simulations by the million.
-    pub(super) fn settle(&mut self) -> &[Tally; 2] {
+    /// Like [`Recorder::finish`], lending every block's total instead of giving the sums away, the warm-up's first: for
+    /// simulations by the million.
+    pub(super) fn settle(&mut self) -> &[Tally] {
         self.put_away(Phase::Warmup);
         &self.total
     }
@@ -333,30 +350,4 @@ fn end_scheduled(
     tally.record(Measure::GeneratorLag, lag, count);
     tally.record(Measure::ConnectionWait, wait, count);
     response
-}
-
-/// Brings intervals to the grid of `length` that begins at `epoch`, adding up those that fall together. Also what
-/// joins the intervals of several workers.
-pub(crate) fn join_intervals(kept: Vec<KeptInterval>, epoch: Nanos, length: Nanos) -> Vec<KeptInterval> {
-    let mut joined = std::collections::BTreeMap::<(Nanos, Phase), Vec<KeptInterval>>::new();
-    for interval in kept {
-        let before = interval.cohort == Phase::Connect;
-        let place = interval.start.since(epoch).0 / length.0 * length.0;
-        let start = if before { interval.start } else { epoch + Nanos(place) };
-        joined.entry((start, interval.cohort)).or_default().push(interval);
-    }
-    let mut sum = Tally::default();
-    let mut nothing = Tally::default();
-    joined
-        .into_iter()
-        .map(|((start, cohort), mut parts)| match parts.as_mut_slice() {
-            [only] => KeptInterval { start, cohort, tally: std::mem::take(&mut only.tally) },
-            several => {
-                several.iter().for_each(|part| sum.merge_compact(&part.tally));
-                let tally = sum.drain_into(&mut nothing);
-                nothing.clear();
-                KeptInterval { start, cohort, tally }
-            }
-        })
-        .collect()
 }

@@ -1,5 +1,6 @@
 //! Hand a request to a connection, late perhaps, early never.
 
+use super::blocks::Block;
 use super::connect::ClosedBy;
 use super::connection::Sent;
 use super::worker::Worker;
@@ -7,6 +8,9 @@ use crate::outcome::Failure;
 use crate::timers::Alarm;
 use crate::{Clock, Nanos, Slot, Transport};
 use std::io;
+
+/// There is one request, and so one kind of it.
+pub(super) const ONLY_KIND: u16 = 0;
 
 impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// Sends what is due on connections that are free, longest free first. Returns a moment not long past.
@@ -51,10 +55,12 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         let started = if taken == length { 1 } else { taken.div_ceil(length) };
         let depth = usize::from(self.settings.depth);
         let connection = &mut self.connections[slot as usize];
+        let intended = if open { due } else { at };
         let sent = Sent {
-            intended: if open { due } else { at },
+            intended,
             actual: at,
             free_at: if open { connection.free_at } else { at },
+            block: self.recorder.block_of(intended, ONLY_KIND),
         };
         for _ in 0..started {
             let place = ring_place(connection.oldest, connection.outstanding, depth);
@@ -84,8 +90,8 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             match self.transport.send(slot, &self.requests[tail..self.settings.request.len()]) {
                 Ok(taken) => {
                     self.connections[index].unsent_bytes = (unsent - taken) as u32;
-                    let intended = self.newest_intended(slot);
-                    self.recorder.moved(intended, taken as u64, 0);
+                    let block = self.newest_block(slot);
+                    self.recorder.moved(block, taken as u64, 0);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
@@ -101,12 +107,12 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         }
     }
 
-    /// Intended send of the newest request on its way on the slot.
-    fn newest_intended(&self, slot: Slot) -> Nanos {
+    /// Where the newest request on its way on the slot is counted.
+    fn newest_block(&self, slot: Slot) -> Block {
         let connection = &self.connections[slot as usize];
         let depth = usize::from(self.settings.depth);
         let place = ring_place(connection.oldest, connection.outstanding.saturating_sub(1), depth);
-        self.in_flight[slot as usize * depth + place].intended
+        self.in_flight[slot as usize * depth + place].block
     }
 }
 

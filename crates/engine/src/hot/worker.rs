@@ -6,6 +6,7 @@ use super::fairness::Medians;
 use super::familiar::Familiar;
 use super::record::Recorder;
 use super::schedule::Schedule;
+use super::send::ONLY_KIND;
 use crate::outcome::Failure;
 use crate::timers::{Alarm, Timers};
 use crate::{
@@ -94,7 +95,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
         let count = settings.connections_of(index);
         let schedule = Schedule::new(settings, &Timeline::NEVER, index);
         let schedule_is_open = schedule.is_open();
-        recorder.reset(schedule_is_open);
+        recorder.reset(settings, schedule_is_open);
         Self {
             settings,
             schedule,
@@ -183,9 +184,11 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     pub fn into_outcome(mut self) -> ThreadOutcome {
         self.counts.served = self.connections.iter().map(|connection| connection.served).collect();
         self.counts.medians = self.medians.into_medians();
-        let (total, intervals, interval) = self.recorder.finish();
+        let (sums, intervals, interval) = self.recorder.finish();
         ThreadOutcome {
-            total,
+            total: sums.total,
+            by_segment: sums.by_segment,
+            by_request: sums.by_request,
             intervals,
             interval,
             connections: self.counts,
@@ -195,8 +198,8 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
         }
     }
 
-    /// Shows the tallies of both cohorts and the transport, for simulations that use a recorder again.
-    pub(crate) fn settled<R>(&mut self, look: impl FnOnce(&[crate::Tally; 2], &T) -> R) -> R {
+    /// Shows the tallies of all blocks and the transport, for simulations that use a recorder again.
+    pub(crate) fn settled<R>(&mut self, look: impl FnOnce(&[crate::Tally], &T) -> R) -> R {
         look(self.recorder.settle(), &self.transport)
     }
 
@@ -384,7 +387,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
         }
         while let (true, Some(due)) = (self.schedule.is_open(), self.schedule.due(now)) {
             self.schedule.take(1);
-            self.recorder.never_sent(due, Ending::Unsent, now);
+            self.recorder.never_sent(due, ONLY_KIND, Ending::Unsent, now);
         }
     }
 

@@ -44,8 +44,8 @@ pub fn simulate_observed<S: Script>(
     Ok(worker.into_outcome())
 }
 
-/// As [`simulate`], stopped at `stop_at`, with a recorder that is used again and again; returns the tallies of the warm-up's cohort and of
-/// the window's, and whether every request was answered for.
+/// As [`simulate`], stopped at `stop_at`, with a recorder that is used again and again; shows the tallies of all blocks, those of the
+/// warm-up first, and the script.
 ///
 /// # Errors
 /// As [`crate::run`].
@@ -55,7 +55,7 @@ pub fn simulate_with<S: Script, R>(
     clock: &VirtualClock,
     stop_at: Nanos,
     recorder: &mut Recorder,
-    look: impl FnOnce(&[Tally; 2], &S) -> R,
+    look: impl FnOnce(&[Tally], &S) -> R,
 ) -> Result<R, EngineError> {
     let worker = drive(settings, script, clock, stop_at, recorder, &NoObserver)?;
     Ok(worker.settle(look))
@@ -99,7 +99,7 @@ impl Conductor for Alone {
 }
 
 impl<S: Script> Worker<'_, VirtualClock, Network<S>> {
-    fn settle<R>(mut self, look: impl FnOnce(&[Tally; 2], &S) -> R) -> R {
+    fn settle<R>(mut self, look: impl FnOnce(&[Tally], &S) -> R) -> R {
         self.settled(|tallies, network| look(tallies, network.script()))
     }
 }

@@ -39,9 +39,9 @@ fn settings(random: &mut Random) -> Settings {
     }
 }
 
-fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally; 2], server: &Unruly) {
-    let context =
-        || format!("case {case}: {settings:?}\n{:?}", tallies.each_ref().map(|tally| &tally.counts));
+fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally], server: &Unruly) {
+    let counts: Vec<_> = tallies.iter().map(|tally| &tally.counts).collect();
+    let context = || format!("case {case}: {settings:?}\n{counts:?}");
     for tally in tallies {
         check_tally(tally, settings, &context);
     }
@@ -102,7 +102,7 @@ fn every_request_ends_exactly_once() {
         let clock = if settings.pace == Pace::Sleep { clock } else { VirtualClock::new(Nanos(500)) };
         // Some are stopped, at any moment, which the worker hears of late if its clock is coarse.
         let stop_at = if random.below(5) == 0 { Nanos(random.below(60_000_000)) } else { Nanos::NEVER };
-        let look = |tallies: &[Tally; 2], server: &Unruly| {
+        let look = |tallies: &[Tally], server: &Unruly| {
             check(case, &settings, stop_at, tallies, server);
             let sum =
                 |count: fn(&Counts) -> u64| tallies.iter().map(|tally| count(&tally.counts)).sum::<u64>();

@@ -1,0 +1,137 @@
+//! Which block a request is counted in: the warm-up, or a segment of the window, by kind of request.
+//!
+//! A block is a small number that travels with the request, so that whatever comes of it later is counted where it was
+//! scheduled. A load without segments and with one kind of request has two blocks. Nothing is counted here.
+
+use crate::{Nanos, Timeline};
+use std::ops::Range;
+
+/// The number of a block: place times kinds plus kind, where place 0 is the warm-up and place 1 the first segment.
+pub(super) type Block = u16;
+
+/// The moments at which blocks begin and end. Requests are looked up in the order in which they are due, so the last
+/// answer is nearly always the next.
+#[derive(Clone, Debug)]
+pub(super) struct Blocks {
+    /// Kinds of request.
+    kinds: u16,
+    /// The window; it is empty until the run begins.
+    window: Range<Nanos>,
+    /// Where each segment but the last ends, rising.
+    inner_ends: Vec<Nanos>,
+    /// The stretch of time that was looked up last,
+    here: Range<Nanos>,
+    /// and the first block of it.
+    base: Block,
+}
+
+impl Blocks {
+    /// So many kinds of request, in segments of the window that end so long after its beginning; the last of them ends
+    /// with the window and is not named.
+    pub(super) fn new(kinds: u16, inner_ends: Vec<Nanos>) -> Self {
+        Self {
+            kinds,
+            window: Nanos::NEVER..Nanos::NEVER,
+            inner_ends,
+            here: Nanos::ZERO..Nanos::NEVER,
+            base: 0,
+        }
+    }
+
+    /// How many there are, the warm-up's included.
+    pub(super) fn count(&self) -> usize {
+        self.kinds() * (self.segments() + 1)
+    }
+
+    /// Kinds of request: also how many blocks the warm-up has, which come first.
+    pub(super) fn kinds(&self) -> usize {
+        usize::from(self.kinds)
+    }
+
+    /// Segments of the window.
+    pub(super) fn segments(&self) -> usize {
+        self.inner_ends.len() + 1
+    }
+
+    /// The phases are known. Until then everything is the warm-up's.
+    pub(super) fn begin(&mut self, timeline: &Timeline) {
+        self.window = timeline.window_start..timeline.window_end;
+        self.inner_ends.iter_mut().for_each(|end| *end = timeline.window_start + *end);
+        self.here = Nanos::ZERO..Nanos::ZERO;
+    }
+
+    /// The window ends earlier than planned.
+    pub(super) fn end_at(&mut self, end: Nanos) {
+        self.window.end = self.window.end.min(end);
+        self.here = Nanos::ZERO..Nanos::ZERO;
+    }
+
+    /// Whether the moment lies in the window.
+    #[inline]
+    pub(super) fn in_window(&self, at: Nanos) -> bool {
+        at >= self.window.start && at < self.window.end
+    }
+
+    /// The block of a request of this kind that is due at `intended`, or of anything else that happens then.
+    #[inline]
+    pub(super) fn of(&mut self, intended: Nanos, kind: u16) -> Block {
+        if intended < self.here.start || intended >= self.here.end {
+            self.look_up(intended);
+        }
+        self.base + kind
+    }
+
+    #[cold]
+    fn look_up(&mut self, at: Nanos) {
+        if !self.in_window(at) {
+            let before = at < self.window.start;
+            self.here = if before { Nanos::ZERO..self.window.start } else { self.window.end..Nanos::NEVER };
+            self.base = 0;
+            return;
+        }
+        let segment = self.inner_ends.partition_point(|end| *end <= at);
+        let start = segment.checked_sub(1).map_or(self.window.start, |before| self.inner_ends[before]);
+        let end = self.inner_ends.get(segment).map_or(self.window.end, |end| (*end).min(self.window.end));
+        self.here = start..end;
+        self.base = (segment as u16 + 1) * self.kinds;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun(kinds: u16, inner_ends: &[u64]) -> Blocks {
+        let mut blocks = Blocks::new(kinds, inner_ends.iter().map(|end| Nanos(*end)).collect());
+        let (epoch, window_start, window_end) = (Nanos(50), Nanos(100), Nanos(130));
+        blocks.begin(&Timeline { epoch, window_start, window_end, drain: Nanos(10) });
+        blocks
+    }
+
+    #[test]
+    fn places_by_moment_in_any_order() {
+        let mut blocks = begun(2, &[10, 20]);
+        assert_eq!((blocks.count(), blocks.segments()), (8, 3));
+        let expected =
+            [(0, 0), (99, 0), (100, 2), (109, 2), (110, 4), (119, 4), (120, 6), (129, 6), (130, 0)];
+        for (at, block) in expected.into_iter().chain(expected.into_iter().rev()) {
+            assert_eq!(blocks.of(Nanos(at), 0), block, "{at}");
+            assert_eq!(blocks.of(Nanos(at), 1), block + 1, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_window_cut_short_has_no_later_segments() {
+        let mut blocks = begun(1, &[10, 20]);
+        assert_eq!(blocks.of(Nanos(125), 0), 3);
+        blocks.end_at(Nanos(115));
+        let found: Vec<_> = [112, 115, 125].map(|at| blocks.of(Nanos(at), 0)).to_vec();
+        assert_eq!(found, [2, 0, 0]);
+    }
+
+    #[test]
+    fn before_the_run_everything_is_the_warm_ups() {
+        let mut blocks = Blocks::new(1, Vec::new());
+        assert_eq!((blocks.of(Nanos(7), 0), blocks.count()), (0, 2));
+    }
+}
