@@ -4,10 +4,35 @@
 //! scheduled. A load without segments and with one kind of request has two blocks. Nothing is counted here.
 
 use crate::{Nanos, Timeline};
-use std::ops::Range;
 
 /// The number of a block: place times kinds plus kind, where place 0 is the warm-up and place 1 the first segment.
 pub(super) type Block = u16;
+
+/// From a moment on for a while.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    start: Nanos,
+    length: Nanos,
+}
+
+impl Stretch {
+    /// No time at all.
+    const EMPTY: Self = Self { start: Nanos::NEVER, length: Nanos::ZERO };
+
+    fn between(start: Nanos, end: Nanos) -> Self {
+        Self { start, length: end.since(start) }
+    }
+
+    fn end(self) -> Nanos {
+        self.start + self.length
+    }
+
+    /// One comparison for both ends: what is before the start wraps around to very late.
+    #[inline]
+    fn contains(self, at: Nanos) -> bool {
+        at.0.wrapping_sub(self.start.0) < self.length.0
+    }
+}
 
 /// The moments at which blocks begin and end. Requests are looked up in the order in which they are due, so the last
 /// answer is nearly always the next.
@@ -16,11 +41,11 @@ pub(super) struct Blocks {
     /// Kinds of request.
     kinds: u16,
     /// The window; it is empty until the run begins.
-    window: Range<Nanos>,
+    window: Stretch,
     /// Where each segment but the last ends, rising.
     inner_ends: Vec<Nanos>,
     /// The stretch of time that was looked up last,
-    here: Range<Nanos>,
+    here: Stretch,
     /// and the first block of it.
     base: Block,
 }
@@ -29,13 +54,7 @@ impl Blocks {
     /// So many kinds of request, in segments of the window that end so long after its beginning; the last of them ends
     /// with the window and is not named.
     pub(super) fn new(kinds: u16, inner_ends: Vec<Nanos>) -> Self {
-        Self {
-            kinds,
-            window: Nanos::NEVER..Nanos::NEVER,
-            inner_ends,
-            here: Nanos::ZERO..Nanos::NEVER,
-            base: 0,
-        }
+        Self { kinds, window: Stretch::EMPTY, inner_ends, here: Stretch::EMPTY, base: 0 }
     }
 
     /// How many there are, the warm-up's included.
@@ -55,27 +74,33 @@ impl Blocks {
 
     /// The phases are known. Until then everything is the warm-up's.
     pub(super) fn begin(&mut self, timeline: &Timeline) {
-        self.window = timeline.window_start..timeline.window_end;
+        self.window = Stretch::between(timeline.window_start, timeline.window_end);
         self.inner_ends.iter_mut().for_each(|end| *end = timeline.window_start + *end);
-        self.here = Nanos::ZERO..Nanos::ZERO;
+        self.here = Stretch::EMPTY;
     }
 
     /// The window ends earlier than planned.
     pub(super) fn end_at(&mut self, end: Nanos) {
-        self.window.end = self.window.end.min(end);
-        self.here = Nanos::ZERO..Nanos::ZERO;
+        self.window = Stretch::between(self.window.start, end.min(self.window.end()));
+        self.here = Stretch::EMPTY;
     }
 
     /// Whether the moment lies in the window.
     #[inline]
     pub(super) fn in_window(&self, at: Nanos) -> bool {
-        at >= self.window.start && at < self.window.end
+        self.window.contains(at)
+    }
+
+    /// Whether a block is the window's, not the warm-up's.
+    #[inline]
+    pub(super) fn is_windows(&self, block: Block) -> bool {
+        block >= self.kinds
     }
 
     /// The block of a request of this kind that is due at `intended`, or of anything else that happens then.
     #[inline]
     pub(super) fn of(&mut self, intended: Nanos, kind: u16) -> Block {
-        if intended < self.here.start || intended >= self.here.end {
+        if !self.here.contains(intended) {
             self.look_up(intended);
         }
         self.base + kind
@@ -85,14 +110,16 @@ impl Blocks {
     fn look_up(&mut self, at: Nanos) {
         if !self.in_window(at) {
             let before = at < self.window.start;
-            self.here = if before { Nanos::ZERO..self.window.start } else { self.window.end..Nanos::NEVER };
+            let [start, end] =
+                if before { [Nanos::ZERO, self.window.start] } else { [self.window.end(), Nanos::NEVER] };
+            self.here = Stretch::between(start, end);
             self.base = 0;
             return;
         }
         let segment = self.inner_ends.partition_point(|end| *end <= at);
         let start = segment.checked_sub(1).map_or(self.window.start, |before| self.inner_ends[before]);
-        let end = self.inner_ends.get(segment).map_or(self.window.end, |end| (*end).min(self.window.end));
-        self.here = start..end;
+        let end = self.inner_ends.get(segment).map_or(self.window.end(), |end| (*end).min(self.window.end()));
+        self.here = Stretch::between(start, end);
         self.base = (segment as u16 + 1) * self.kinds;
     }
 }

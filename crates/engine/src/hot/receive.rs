@@ -213,7 +213,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                 completed: now,
             };
             self.recorder.answered(&answer);
-            if self.recorder.in_window(sent.intended) {
+            if self.recorder.is_windows(sent.block) {
                 self.connections[slot as usize].served += u64::from(alike);
                 if ending == Ending::Ok {
                     self.medians.record(slot, now.since(sent.actual), alike);

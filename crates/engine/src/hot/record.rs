@@ -178,6 +178,12 @@ impl Recorder {
         self.blocks.in_window(at)
     }
 
+    /// Whether a block is the window's, not the warm-up's.
+    #[inline]
+    pub(super) fn is_windows(&self, block: Block) -> bool {
+        self.blocks.is_windows(block)
+    }
+
     /// Requests were taken off the schedule and, at the same moment, handed to a socket: `bytes` of them so far.
     #[inline]
     pub(super) fn sent(&mut self, sent: &Sent, requests: u64, bytes: u64) {
