@@ -13,6 +13,7 @@ mod connection;
 mod fairness;
 mod familiar;
 mod intervals;
+mod phases;
 mod receive;
 mod record;
 mod schedule;
