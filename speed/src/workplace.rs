@@ -16,6 +16,8 @@ const FLOOR_PROGRAMS: [(&str, &str); 3] = [
     ("floor-closed", include_str!("../floor/closed.c")),
     ("floor-open", include_str!("../floor/open.c")),
 ];
+/// Needs liburing; where it is missing, its rows are left out.
+const URING_PROGRAM: (&str, &str) = ("floor-uring", include_str!("../floor/uring.c"));
 const SCRIPTS: [(&str, &str); 4] = [
     ("pipeline.lua", include_str!("../pipeline.lua")),
     ("percentiles.lua", include_str!("../percentiles.lua")),
@@ -126,21 +128,29 @@ fn body_text(bytes: usize) -> Vec<u8> {
 }
 
 fn compile_floor(folder: &Path) -> anyhow::Result<()> {
-    let source = folder.join("floor");
-    fs::write(source.join("floor.h"), FLOOR_HEADER)?;
-    for (name, text) in FLOOR_PROGRAMS {
-        let file = source.join(format!("{name}.c"));
-        fs::write(&file, text)?;
-        let mut gcc = Command::new("gcc");
-        gcc.args(["-O2", "-Wall", "-Wextra", "-o"]).arg(folder.join(name)).arg(&file);
-        let done = gcc
-            .output()
-            .context("cannot start gcc, which builds the floor programs: apt-get install gcc libc6-dev")?;
-        if !done.status.success() {
-            bail!("gcc could not build {name}:\n{}", String::from_utf8_lossy(&done.stderr));
+    fs::write(folder.join("floor/floor.h"), FLOOR_HEADER)?;
+    for program in FLOOR_PROGRAMS {
+        let said = compile(folder, program, &[])?;
+        if let Some(said) = said {
+            bail!("gcc could not build {}:\n{said}", program.0);
         }
     }
+    if compile(folder, URING_PROGRAM, &["-luring"])?.is_some() {
+        crate::say("no floor on io_uring: it needs liburing (apt-get install liburing-dev)");
+    }
     Ok(())
+}
+
+/// Builds one program; what gcc said where it could not.
+fn compile(folder: &Path, (name, text): (&str, &str), libraries: &[&str]) -> anyhow::Result<Option<String>> {
+    let file = folder.join(format!("floor/{name}.c"));
+    fs::write(&file, text)?;
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-Wall", "-Wextra", "-o"]).arg(folder.join(name)).arg(&file).args(libraries);
+    let done = gcc
+        .output()
+        .context("cannot start gcc, which builds the floor programs: apt-get install gcc libc6-dev")?;
+    Ok((!done.status.success()).then(|| String::from_utf8_lossy(&done.stderr).into_owned()))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod pacing;
 mod peers;
 mod pipeline;
 mod threads;
+mod transport;
 
 use crate::plan::{Command, Contender, Plan, ServerSetting, Side};
 use crate::tools::Tool;
@@ -36,6 +37,7 @@ pub fn all(settings: &Settings) -> Vec<Plan> {
         pacing::plan(settings),
         bodies::plan(settings),
         pipeline::plan(settings),
+        transport::plan(settings),
         threads::plan(settings),
         connections::plan(settings),
         freeze::plan(settings),
