@@ -6,6 +6,7 @@ mod events;
 mod flags;
 pub mod health;
 mod left;
+mod memory;
 mod outcome;
 mod quiet;
 pub mod settings;
@@ -24,6 +25,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 /// Carries the command out.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    memory::large_blocks_from_kernel();
     // First of all, while the number can stand for nothing that was opened here.
     let events = arguments.events.map(events::Events::open).transpose()?;
     let mut job = settings::Job::from_flags(&arguments)?;
