@@ -7,17 +7,24 @@ use std::{env, fs};
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{HeaderValue, CONTENT_TYPE};
+use hyper::header::{HeaderValue, CONTENT_TYPE, SERVER};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use num_bigint::BigUint;
+use serde::Serialize;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{signal, SignalKind};
 
 const LARGEST_X: u32 = 10_000;
+const MILLION: u32 = 1_000_000;
+
+#[derive(Serialize)]
+struct Message {
+    message: &'static str,
+}
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -74,6 +81,10 @@ fn answer(request: &Request<Incoming>, page: &Bytes) -> Response<Full<Bytes>> {
         "/hello" => text(StatusCode::OK, "Hello World\n"),
         "/byte" => text(StatusCode::OK, "x"),
         "/page" => text(StatusCode::OK, page.clone()),
+        "/json" => named(json(&Message { message: "Hello, World!" })),
+        "/plaintext" => named(text(StatusCode::OK, "Hello, World!")),
+        "/home" => text(StatusCode::OK, "OK, no problema!"),
+        "/tetra-million" => power(MILLION),
         path => match path.strip_prefix("/tetra/") {
             Some(digits) => tetra(digits),
             None => text(StatusCode::NOT_FOUND, "Not Found\n"),
@@ -83,7 +94,7 @@ fn answer(request: &Request<Incoming>, page: &Bytes) -> Response<Full<Bytes>> {
 
 fn tetra(digits: &str) -> Response<Full<Bytes>> {
     match whole_number(digits) {
-        Some(x) if x <= LARGEST_X => text(StatusCode::OK, BigUint::from(x).pow(x).to_string()),
+        Some(x) if x <= LARGEST_X => power(x),
         _ => text(StatusCode::BAD_REQUEST, "x must be a whole number from 0 to 10000\n"),
     }
 }
@@ -94,10 +105,30 @@ fn whole_number(digits: &str) -> Option<u32> {
     decimal.then(|| digits.parse().ok()).flatten()
 }
 
+fn power(x: u32) -> Response<Full<Bytes>> {
+    text(StatusCode::OK, BigUint::from(x).pow(x).to_string())
+}
+
+fn json(value: &impl Serialize) -> Response<Full<Bytes>> {
+    match serde_json::to_vec(value) {
+        Ok(body) => typed(StatusCode::OK, "application/json", body),
+        Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    }
+}
+
+/// hyper adds `Date` by itself, but gives no server a name.
+fn named(mut response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
+    response.headers_mut().insert(SERVER, HeaderValue::from_static("hyper"));
+    response
+}
+
 fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    typed(status, "text/plain; charset=utf-8", body)
+}
+
+fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
