@@ -7,6 +7,7 @@
 mod block;
 mod environment;
 mod error;
+pub mod gate;
 mod round;
 mod run;
 mod schema;
@@ -16,6 +17,7 @@ pub mod verdict;
 pub use block::{Block, Bytes, Censored, Counts, Lengths, Times};
 pub use environment::{Environment, IdleState};
 pub use error::RecordError;
+pub use gate::{GateOutcome, GateReason};
 pub use round::{Round, Sitting};
 pub use run::{
     Arrivals, Connections, Expectations, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace,

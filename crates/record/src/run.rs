@@ -1,6 +1,6 @@
 //! A run: one generator against one target, once. The keys are those of the design; units are in the names.
 
-use crate::{Block, CoreTime, Environment, Verdict};
+use crate::{Block, CoreTime, Environment, GateOutcome, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,9 @@ pub struct Run {
     pub rate_per_s: Rates,
     /// Why a number may not mean what it seems to.
     pub verdicts: Vec<Verdict>,
+    /// How each gate came out that was asked for (`--slo`, `--max-errors`).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub gates: Vec<GateOutcome>,
 }
 
 /// The program that measured.

@@ -131,6 +131,7 @@ impl Foreign {
                 achieved: seen.counts.ok as f64 / seen.elapsed_s,
             },
             verdicts: Vec::new(),
+            gates: Vec::new(),
         }
     }
 

@@ -6,6 +6,7 @@ mod trial;
 
 pub use disturbance::DISTURBANCE_MOST;
 pub use run::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, LAG_GROWTH_MOST, SAMPLES_FOR_INTERVAL, of_run};
+pub(crate) use run::{achieved_share, in_service, shortfall};
 pub use trial::of_trial;
 
 use schemars::JsonSchema;

@@ -168,18 +168,18 @@ fn saturated(run: &Run) -> Option<Verdict> {
 }
 
 /// Valid responses completed in the window for each request scheduled in it.
-fn achieved_share(run: &Run) -> f64 {
+pub(crate) fn achieved_share(run: &Run) -> f64 {
     run.total.completed_in_window as f64 / (run.total.counts.scheduled as f64).max(1.0)
 }
 
 /// Requests scheduled in the window and not answered well inside it.
-fn shortfall(run: &Run) -> f64 {
+pub(crate) fn shortfall(run: &Run) -> f64 {
     run.total.counts.scheduled as f64 - run.total.completed_in_window as f64
 }
 
 /// Requests that are in service at any moment, by Little's law from rate and service time: so many are unanswered at
 /// the end of every window, of a server that keeps up too. Never more than the connections carry.
-fn in_service(run: &Run) -> f64 {
+pub(crate) fn in_service(run: &Run) -> f64 {
     let most = run.connections.had as f64 * f64::from(run.loop_.depth);
     let service_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| times.mean / 1e9);
     (run.loop_.offered_per_s.unwrap_or(0.0) * service_s).ceil().min(most)

@@ -206,6 +206,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         intervals: Vec::new(),
         rate_per_s: Rates { offered, sent: seen.per_s, achieved: seen.per_s },
         verdicts: Vec::new(),
+        gates: Vec::new(),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use paceline_record::{
     Arrivals, Blame, Block, Bytes, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource,
-    Environment, Expectations, Fault, Generator, GeneratorThread, IdleState, Interval, Left, Lengths, Load,
-    Loop, LoopKind, Pace, PaceAsked, PaceKind, Phase, Phases, Pinning, Rates, Round, Run, SCHEMA, Sample,
-    Served, Server, Severity, Sitting, Span, Stage, Startup, Target, Times, Tool, Trial, Usage, Validation,
-    Verdict,
+    Environment, Expectations, Fault, GateOutcome, GateReason, Generator, GeneratorThread, IdleState,
+    Interval, Left, Lengths, Load, Loop, LoopKind, Pace, PaceAsked, PaceKind, Phase, Phases, Pinning, Rates,
+    Round, Run, SCHEMA, Sample, Served, Server, Severity, Sitting, Span, Stage, Startup, Target, Times, Tool,
+    Trial, Usage, Validation, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -135,6 +135,12 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn gate()(gate in text(), passed in any::<bool>(), reason in option::of(select(vec![GateReason::BeyondLimit, GateReason::Invalid])), figure in number()) -> GateOutcome {
+        GateOutcome { gate, passed, reasons: reason.into_iter().collect(), evidence: [("samples".to_owned(), figure.into())].into() }
+    }
+}
+
+prop_compose! {
     fn run()(
         (loop_, connections) in shape(),
         (text, seed, n, ns) in (text(), any::<u64>(), number(), whole()),
@@ -146,6 +152,7 @@ prop_compose! {
         segments in option::of(vec(block(), 0..3)),
         intervals in vec((select(vec![Phase::Warmup, Phase::Window]), whole(), block()), 0..4),
         verdicts in vec(verdict(), 0..3),
+        gates in vec(gate(), 0..3),
     ) -> Run {
         let span = Span { start_ns: ns, end_ns: ns };
         Run {
@@ -158,7 +165,7 @@ prop_compose! {
             connections, environment, generator, total, by_segment: segments.clone(), by_request: None,
             by_generator: segments,
             intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { phase, start_ns, block }).collect(),
-            rate_per_s: Rates { offered: None, sent: n, achieved: n }, verdicts,
+            rate_per_s: Rates { offered: None, sent: n, achieved: n }, verdicts, gates,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The flags of `paceline run`, each with its help, and how their values are read.
 
+use super::gates::GateFlags;
 use paceline_engine::Rate;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -84,6 +85,9 @@ pub struct Arguments {
     #[arg(long, value_name = "TEXT|@FILE", help_heading = "Checks")]
     pub expect_body: Option<String>,
 
+    #[command(flatten)]
+    pub gates: GateFlags,
+
     /// How to wait for the next send: auto spins shortly before it where the generator has its cores to itself
     #[arg(long, value_enum, default_value_t = PaceFlag::Auto, help_heading = "Generator")]
     pub pace: PaceFlag,
@@ -121,7 +125,7 @@ Examples:
   paceline run http://127.0.0.1:8080/ -n 100000 --format json     100,000 requests, the record as JSON
   paceline run http://127.0.0.1:8080/ --expect-body @page.txt     every byte of every response compared
 
-Exit status: 0 done, 1 the run is invalid, 2 usage, 3 environment, 130 interrupted.";
+Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted.";
 
 /// Values of `--arrivals`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -167,7 +171,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads a rate: `20000`, `20_000`, `20k`, `1.5M`.
-fn rate(text: &str) -> Result<Rate, String> {
+pub fn rate(text: &str) -> Result<Rate, String> {
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1e3),
         None => text.strip_suffix('M').map_or((text, 1.0), |digits| (digits, 1e6)),

@@ -4,6 +4,7 @@
 
 mod events;
 mod flags;
+mod gates;
 pub mod health;
 mod left;
 mod memory;
@@ -42,7 +43,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     write_out(&run, &arguments)
         .context(Complaint::environment("the run is over, but its result could not be written"))?;
     let invalid = run.verdicts.iter().any(|verdict| verdict.severity == Severity::Invalid);
-    Ok(match (stopped, invalid) {
+    let failed = invalid || run.gates.iter().any(|gate| !gate.passed);
+    Ok(match (stopped, failed) {
         (true, _) => Status::Interrupted,
         (false, true) => Status::Failed,
         (false, false) => Status::Done,

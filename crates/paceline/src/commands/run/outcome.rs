@@ -54,6 +54,7 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         intervals: intervals(&outcome),
         rate_per_s: record::Rates::default(),
         verdicts: Vec::new(),
+        gates: Vec::new(),
     };
     run.rate_per_s = record::Rates {
         offered: run.loop_.offered_per_s,
@@ -61,6 +62,7 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         achieved: ratio(run.total.completed_in_window as f64, window_s),
     };
     run.verdicts = record::verdict::of_run(&run);
+    run.gates = record::gate::judge(&job.gates, &run);
     run
 }
 

@@ -6,6 +6,7 @@ use crate::exit::Complaint;
 use anyhow::Context as _;
 use paceline_engine::{Arrivals, Bound, Load, Nanos, Pace, SPIN_BEFORE, Settings};
 use paceline_http::{Request, Scheme, Url};
+use paceline_record::gate::Gate;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,8 @@ pub struct Job {
     pub argv: Vec<String>,
     /// Settings of the machine that are held for the run.
     pub held: Vec<String>,
+    /// What the run must keep to.
+    pub gates: Vec<Gate>,
 }
 
 impl Job {
@@ -46,6 +49,7 @@ impl Job {
         }
         let request = request(arguments, &url)?;
         let encoded = request.encode().map_err(|error| Complaint::usage(error.to_string()))?;
+        let gates = arguments.gates.all(arguments.rate.is_some())?;
         let cores = allowed_cores();
         let address = resolve(&url, arguments.connect_timeout)?;
         let threads = threads_for(arguments, raise_descriptor_limit())?;
@@ -79,7 +83,7 @@ impl Job {
         };
         settings.check().map_err(|error| Complaint::usage(error.to_string()))?;
         let argv = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
-        Ok(Self { settings, url, pace_asked: arguments.pace, cores, argv, held: Vec::new() })
+        Ok(Self { settings, url, pace_asked: arguments.pace, cores, argv, held: Vec::new(), gates })
     }
 }
 

@@ -1,0 +1,239 @@
+//! How gates are written: `--slo 'response.p99<10ms'`, `--slo 'achieved>=99%'`, `--max-errors 0.1%`.
+//!
+//! What is wrong with an expression is said with the nearest right word. Whether a run keeps to a gate is judged in
+//! the record crate, from the record alone.
+
+use crate::exit::Complaint;
+use paceline_lab::nearest;
+use paceline_record::gate::{Demand, Gate, Statistic, TimeOf};
+
+/// What a gate can be about.
+const TIMES: [TimeOf; 5] =
+    [TimeOf::Response, TimeOf::Service, TimeOf::Connect, TimeOf::FirstByte, TimeOf::Lag];
+/// Figures to suggest.
+const STATISTICS: [&str; 9] = ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
+
+/// Flags of checks on the run as a whole.
+#[derive(clap::Args, Debug)]
+pub struct GateFlags {
+    /// A limit the run must keep to, or it exits 1; may be given again
+    ///
+    /// A time is one of response, service, connect, first_byte and lag, with a percentile (p50 to p99.99), max or mean:
+    /// 'response.p99<10ms'. A rate is a share of what was offered or a number per second: 'achieved>=99%',
+    /// 'achieved>=20k'. A gate fails too when the run does not show that the limit was kept: the load was not delivered,
+    /// the run is invalid or was interrupted, answers are missing at that percentile, or there were too few requests (10
+    /// beyond the percentile: p99 takes 1,000). Every failed request counts as one beyond the limit.
+    #[arg(long = "slo", value_name = "EXPRESSION", value_parser = slo, help_heading = "Checks")]
+    pub slos: Vec<Gate>,
+
+    /// The most requests that may not end well, as a share (0.1%) or a number; beyond it the run exits 1
+    #[arg(long, value_name = "SHARE|N", value_parser = max_errors, allow_hyphen_values = true, help_heading = "Checks")]
+    pub max_errors: Option<Gate>,
+}
+
+impl GateFlags {
+    /// Every gate that was asked for, those a closed loop cannot answer refused.
+    pub fn all(&self, is_open: bool) -> anyhow::Result<Vec<Gate>> {
+        let gates: Vec<Gate> = self.slos.iter().chain(&self.max_errors).cloned().collect();
+        match gates.iter().find_map(|gate| refusal(gate).filter(|_| !is_open)) {
+            Some(refusal) => Err(refusal.into()),
+            None => Ok(gates),
+        }
+    }
+}
+
+/// Why a closed loop has no answer to a gate, and the way out.
+fn refusal(gate: &Gate) -> Option<Complaint> {
+    let expression = &gate.expression;
+    match gate.demand {
+        Demand::Time { of: TimeOf::Response, .. } => Some(
+            Complaint::usage(format!(
+                "--slo {expression:?}: a closed loop has no response times. It waits for a stalled server and leaves out \
+                 the requests that users would have sent meanwhile (coordinated omission)"
+            ))
+            .hint(format!(
+                "offer a rate (-r 1000), or judge the service time, which is the server's answer to one request: {:?}",
+                expression.replacen("response", "service", 1)
+            )),
+        ),
+        Demand::Time { of, .. } if of.needs_open_loop() => Some(
+            Complaint::usage(format!("--slo {expression:?}: a closed loop has no schedule to lag behind"))
+                .hint("offer a rate (-r 1000)"),
+        ),
+        Demand::AchievedShare(_) => Some(
+            Complaint::usage(format!("--slo {expression:?}: a closed loop offers no rate to have a share of"))
+                .hint("offer a rate (-r 1000), or demand a number per second: \"achieved>=1000\""),
+        ),
+        _ => None,
+    }
+}
+
+/// Reads an expression of `--slo`.
+fn slo(text: &str) -> Result<Gate, String> {
+    let dense: String = text.split_whitespace().collect();
+    let at = dense
+        .find(['<', '>'])
+        .ok_or("there is no < or >= in it; write 'response.p99<10ms' or 'achieved>=99%', in quotes")?;
+    let (subject, rest) = dense.split_at(at);
+    let (operator, value) = rest.split_at(if rest[1..].starts_with('=') { 2 } else { 1 });
+    if value.is_empty() {
+        return Err(format!("there is nothing after {operator:?}; write 'response.p99<10ms'"));
+    }
+    let demand = match subject.split_once('.') {
+        None if subject == "achieved" => achieved(operator, value)?,
+        _ => time(subject, operator, value)?,
+    };
+    Ok(Gate { expression: dense, demand })
+}
+
+fn achieved(operator: &str, value: &str) -> Result<Demand, String> {
+    if operator != ">=" {
+        return Err(format!("what is achieved is at least something; write 'achieved>={value}'"));
+    }
+    if value.ends_with('%') {
+        return share(value).map(Demand::AchievedShare);
+    }
+    let rate =
+        super::flags::rate(value).map_err(|_| format!("{value:?} is no rate; write 20000, 20k or 99%"))?;
+    Ok(Demand::AchievedPerS(rate.get()))
+}
+
+fn time(subject: &str, operator: &str, value: &str) -> Result<Demand, String> {
+    let (name, figure) = subject.split_once('.').map_or((subject, None), |(name, f)| (name, Some(f)));
+    let names = || TIMES.iter().map(|time| time.name());
+    let Some(of) = TIMES.into_iter().find(|time| time.name() == name) else {
+        let all = names().chain(["achieved"]);
+        let meant =
+            nearest(name, all.clone()).map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
+        return Err(format!(
+            "{name:?} is not measured{meant} There are {}",
+            all.collect::<Vec<_>>().join(", ")
+        ));
+    };
+    let Some(figure) = figure else {
+        return Err(format!("which figure of {name}? Write {name}.p99, {name}.max or {name}.mean"));
+    };
+    let statistic = statistic(figure)?;
+    if operator.starts_with('>') {
+        return Err(format!("a time is kept below a limit; write '{subject}<{value}'"));
+    }
+    let unit_less = value.parse::<f64>().is_ok();
+    if unit_less {
+        return Err(format!("{value} has no unit; write {value}ms, {value}us or {value}s"));
+    }
+    let limit = super::duration(&value.replace('\u{b5}', "u"))
+        .map_err(|_| format!("{value:?} is no length of time; write 10ms, 250us or 1.5s"))?;
+    if limit.is_zero() {
+        return Err("nothing takes no time; write a limit above 0".to_owned());
+    }
+    let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+    Ok(Demand::Time { of, statistic, limit_ns, or_equal: operator == "<=" })
+}
+
+fn statistic(figure: &str) -> Result<Statistic, String> {
+    match figure {
+        "max" => return Ok(Statistic::Max),
+        "mean" => return Ok(Statistic::Mean),
+        _ => {}
+    }
+    let percentile = figure.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
+    if let Some(percentile) = percentile
+        && percentile > 0.0
+        && percentile <= 99.999
+    {
+        return Ok(Statistic::Percentile(percentile));
+    }
+    // p999 is how p99.9 is often written.
+    let dotted =
+        figure.strip_prefix("p99").filter(|nines| !nines.is_empty()).map(|nines| format!("p99.{nines}"));
+    let meant = dotted.filter(|dotted| STATISTICS.contains(&dotted.as_str()));
+    let meant = meant.as_deref().or_else(|| nearest(figure, STATISTICS));
+    let meant = meant.map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
+    Err(format!("{figure:?} is no figure of a distribution{meant} There are p50 to p99.999, max and mean"))
+}
+
+/// Reads the value of `--max-errors`.
+fn max_errors(text: &str) -> Result<Gate, String> {
+    let demand = if text.ends_with('%') {
+        Demand::ErrorShare(share(text)?)
+    } else {
+        let count = text.replace('_', "").parse::<u64>();
+        Demand::ErrorCount(count.map_err(|_| "write a share such as 0.1%, or a whole number of requests")?)
+    };
+    Ok(Gate { expression: format!("errors<={text}"), demand })
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
+    let share = percent.map(|percent| percent / 100.0).filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("{text:?} is no share; write one from 0% to 100%"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_what_is_demanded() {
+        let time = |of, statistic, limit_ns, or_equal| Demand::Time { of, statistic, limit_ns, or_equal };
+        for (text, demand) in [
+            ("response.p99<10ms", time(TimeOf::Response, Statistic::Percentile(99.0), 10_000_000, false)),
+            (
+                " service.p99.9 <= 1.5s ",
+                time(TimeOf::Service, Statistic::Percentile(99.9), 1_500_000_000, true),
+            ),
+            ("lag.max<250\u{b5}s", time(TimeOf::Lag, Statistic::Max, 250_000, false)),
+            ("first_byte.mean<1s", time(TimeOf::FirstByte, Statistic::Mean, 1_000_000_000, false)),
+            ("connect.p50<=5ms", time(TimeOf::Connect, Statistic::Percentile(50.0), 5_000_000, true)),
+            ("achieved>=99%", Demand::AchievedShare(0.99)),
+            ("achieved >= 20k", Demand::AchievedPerS(20_000.0)),
+        ] {
+            assert_eq!(slo(text).unwrap().demand, demand, "{text}");
+        }
+        assert_eq!(max_errors("0.1%").unwrap().demand, Demand::ErrorShare(0.001));
+        assert_eq!(max_errors("1_000").unwrap().demand, Demand::ErrorCount(1_000));
+    }
+
+    #[test]
+    fn what_is_wrong_is_answered_with_what_is_right() {
+        for (text, part) in [
+            ("respons.p99<10ms", "did you mean \"response\"?"),
+            ("database.p99<10ms", "There are response, service, connect, first_byte, lag, achieved"),
+            ("response<10ms", "Write response.p99"),
+            ("response.p999<10ms", "did you mean \"p99.9\"?"),
+            ("response.maximum<10ms", "There are p50"),
+            ("response.p100<10ms", "There are p50"),
+            ("response.p99<10", "write 10ms, 10us or 10s"),
+            ("response.p99<10 parsecs", "is no length of time"),
+            ("response.p99<0s", "above 0"),
+            ("response.p99>=10ms", "write 'response.p99<10ms'"),
+            ("response.p99=10ms", "no < or >="),
+            ("response.p99<", "nothing after"),
+            ("achieved<99%", "write 'achieved>=99%'"),
+            ("achieved>=101%", "from 0% to 100%"),
+            ("achieved>=fast", "write 20000, 20k or 99%"),
+            ("", "no < or >="),
+        ] {
+            let error = slo(text).unwrap_err();
+            assert!(error.contains(part), "{text:?}: {error}");
+        }
+        for text in ["", "-1", "101%", "many", "%"] {
+            assert!(max_errors(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_closed_loop_refuses_what_it_cannot_answer() {
+        let flags = |text| GateFlags { slos: vec![slo(text).unwrap()], max_errors: None };
+        for (text, part) in [
+            ("response.p99<1s", "coordinated omission"),
+            ("lag.p99<1s", "no schedule"),
+            ("achieved>=99%", "no rate"),
+        ] {
+            let error = flags(text).all(false).unwrap_err();
+            assert!(error.to_string().contains(part), "{error}");
+            assert_eq!(flags(text).all(true).unwrap().len(), 1);
+        }
+        assert_eq!(flags("service.p99<1s").all(false).unwrap().len(), 1);
+    }
+}

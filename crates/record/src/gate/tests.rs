@@ -1,0 +1,167 @@
+//! Gates, one after the other, against runs that were made up for them.
+
+use super::*;
+use crate::verdict::{Blame, Severity, Verdict};
+use crate::{Block, Censored, Counts, Interval, LoopKind, Phase, Run, Times};
+use paceline_stats::Histogram;
+use serde_json::json;
+
+/// An open loop of 1,000/s for 10 s in which request i took i microseconds, but for those that failed.
+fn run(failed: u64) -> Run {
+    let mut histogram = Histogram::new();
+    (1..=10_000 - failed).for_each(|micros| histogram.record(micros * 1_000));
+    let times = Some(Times::of(&histogram));
+    let counts = Counts { scheduled: 10_000, ok: 10_000 - failed, bad_status: failed, ..Counts::default() };
+    let total = Block {
+        counts,
+        completed_in_window: counts.ok,
+        response_time_ns: times.clone(),
+        service_time_ns: times.clone(),
+        first_byte_ns: times.clone(),
+        generator_lag_ns: times,
+        ..Block::default()
+    };
+    let span = json!({"start_ns": 0, "end_ns": 0});
+    let mut run: Run = serde_json::from_value(json!({
+        "schema": 1, "id": "", "tool": {"name": "", "version": "", "commit": null}, "argv": [], "seed": 1,
+        "started_at": "", "target": {"url": "", "protocol": "", "address": ""},
+        "loop": {"kind": "open", "connections": 4, "depth": 1, "offered_per_s": 1000.0},
+        "pace": {"asked": "auto", "used": "sleep", "spin_before_ns": 0}, "expectations": {},
+        "timeout_ns": 10_000_000_000u64, "window_s": 10.0,
+        "phases": {"connect": span, "warmup": span, "window": span, "drain": span},
+        "connections": crate::Connections::default(), "environment": crate::Environment::default(),
+        "generator": crate::Generator::default(), "total": Block::default(), "intervals": [],
+        "rate_per_s": {"offered": 1000.0, "sent": 1000.0, "achieved": counts.ok as f64 / 10.0}, "verdicts": []
+    }))
+    .unwrap();
+    run.total = total;
+    run
+}
+
+fn time(of: TimeOf, statistic: Statistic, limit_us: u64) -> Demand {
+    Demand::Time { of, statistic, limit_ns: limit_us * 1_000, or_equal: false }
+}
+
+fn percentile(p: f64, limit_us: u64) -> Demand {
+    time(TimeOf::Response, Statistic::Percentile(p), limit_us)
+}
+
+fn outcome(demand: Demand, run: &Run) -> GateOutcome {
+    judge(&[Gate { expression: "as written".into(), demand }], run).remove(0)
+}
+
+fn reasons(demand: Demand, run: &Run) -> Vec<GateReason> {
+    let outcome = outcome(demand, run);
+    assert_eq!(outcome.passed, outcome.reasons.is_empty());
+    outcome.reasons
+}
+
+#[test]
+fn a_limit_is_kept_or_it_is_not() {
+    let run = run(0);
+    assert_eq!(reasons(percentile(99.0, 10_000), &run), []);
+    assert_eq!(reasons(percentile(99.0, 9_900), &run), [GateReason::BeyondLimit]);
+    assert_eq!(reasons(percentile(50.0, 5_010), &run), []);
+    for of in [TimeOf::Service, TimeOf::FirstByte, TimeOf::Lag] {
+        assert_eq!(reasons(time(of, Statistic::Mean, 5_001), &run), [], "{of:?}");
+        assert_eq!(reasons(time(of, Statistic::Mean, 5_000), &run), [GateReason::BeyondLimit], "{of:?}");
+    }
+    let max = |or_equal| Demand::Time {
+        of: TimeOf::Response,
+        statistic: Statistic::Max,
+        limit_ns: 10_000_000,
+        or_equal,
+    };
+    assert_eq!(
+        (reasons(max(true), &run), reasons(max(false), &run)),
+        (vec![], vec![GateReason::BeyondLimit])
+    );
+    let told = outcome(percentile(99.0, 10_000), &run).evidence;
+    assert!(told["response_time_ns_p99"].as_f64().unwrap() >= 9_900_000.0);
+    assert_eq!((&told["samples"], &told["samples_needed"]), (&json!(10_000), &json!(1_000)));
+}
+
+#[test]
+fn every_failure_is_a_miss() {
+    // 1 % failed: the 99th percentile among all requests is the slowest that was answered, the 99.9th is a failure.
+    let run = run(100);
+    let told = outcome(percentile(99.0, 10_000), &run);
+    assert!(told.passed && told.evidence["response_time_ns_p99"].as_f64().unwrap() >= 9_900_000.0);
+    assert_eq!(reasons(percentile(99.9, 1_000_000), &run), [GateReason::Failures]);
+    for statistic in [Statistic::Max, Statistic::Mean] {
+        assert_eq!(reasons(time(TimeOf::Service, statistic, 1_000_000), &run), [GateReason::Failures]);
+    }
+}
+
+#[test]
+fn too_few_requests_show_nothing() {
+    let run = run(0);
+    assert_eq!(reasons(percentile(99.9, 100_000), &run), []);
+    assert_eq!(reasons(percentile(99.99, 100_000), &run), [GateReason::TooFewSamples]);
+    for (p, needed) in [(50.0, 20), (90.0, 100), (99.0, 1_000), (99.9, 10_000), (99.99, 100_000)] {
+        assert_eq!(Statistic::Percentile(p).samples_needed(), needed, "p{p}");
+    }
+}
+
+#[test]
+fn a_lower_bound_shows_nothing() {
+    let mut run = run(0);
+    run.total.counts.timed_out = 50;
+    run.total.censored = Some(Censored { count: 50, lowest_ns: 9_950_000 });
+    assert_eq!(reasons(percentile(99.0, 20_000), &run), []);
+    assert_eq!(reasons(percentile(99.9, 20_000), &run), [GateReason::LowerBound]);
+    let mean = |of| reasons(time(of, Statistic::Mean, 20_000), &run);
+    assert_eq!((mean(TimeOf::Response), mean(TimeOf::Lag)), (vec![GateReason::LowerBound], vec![]));
+}
+
+#[test]
+fn a_load_that_was_not_delivered_passes_no_gate() {
+    let mut run = run(0);
+    run.verdicts = vec![Verdict::new("saturated", Blame::Server, Severity::Caution)];
+    assert_eq!(reasons(percentile(99.0, 20_000), &run), [GateReason::NotDelivered]);
+    assert_eq!(reasons(Demand::ErrorCount(5), &run), [GateReason::NotDelivered]);
+    assert_eq!(reasons(Demand::AchievedShare(0.99), &run), [], "it judges the delivery itself");
+    run.verdicts = vec![Verdict::new("connections_short", Blame::Server, Severity::Caution)];
+    assert_eq!(reasons(percentile(99.0, 20_000), &run), [], "the schedule was kept all the same");
+    run.loop_.kind = LoopKind::Closed;
+    assert_eq!(reasons(Demand::ErrorShare(0.1), &run), [GateReason::NotDelivered]);
+}
+
+#[test]
+fn an_invalid_or_stopped_run_passes_no_gate() {
+    let mut run = run(0);
+    run.verdicts = vec![Verdict::new("generator_lag", Blame::Generator, Severity::Invalid)];
+    run.stopped = true;
+    let expected = [GateReason::Invalid, GateReason::Stopped];
+    assert_eq!(reasons(percentile(99.0, 20_000), &run), expected);
+    assert_eq!(reasons(Demand::AchievedPerS(1.0), &run), expected);
+}
+
+#[test]
+fn rates_and_errors() {
+    let mut run = run(100);
+    let kept = |demand, run: &Run| reasons(demand, run).is_empty();
+    assert!(kept(Demand::AchievedShare(0.99), &run) && !kept(Demand::AchievedShare(0.995), &run));
+    assert!(kept(Demand::AchievedPerS(990.0), &run) && !kept(Demand::AchievedPerS(990.1), &run));
+    assert!(kept(Demand::ErrorShare(0.01), &run) && !kept(Demand::ErrorShare(0.0099), &run));
+    assert!(kept(Demand::ErrorCount(100), &run) && !kept(Demand::ErrorCount(99), &run));
+    run.total = Block::default();
+    assert_eq!(
+        reasons(Demand::ErrorCount(0), &run),
+        [GateReason::NotMeasured, GateReason::NotDelivered],
+        "nothing was scheduled: no error, and nothing shown"
+    );
+    assert!(reasons(percentile(50.0, 1), &run).contains(&GateReason::NotMeasured));
+}
+
+#[test]
+fn connects_are_those_of_the_whole_run() {
+    let mut run = run(0);
+    let connect = |limit_us| time(TimeOf::Connect, Statistic::Percentile(50.0), limit_us);
+    assert_eq!(reasons(connect(1_000), &run), [GateReason::NotMeasured]);
+    let block = Block { connect_time_ns: run.total.response_time_ns.clone(), ..Block::default() };
+    run.intervals = vec![Interval { phase: Phase::Connect, start_ns: 0, block }];
+    assert_eq!(reasons(connect(5_100), &run), []);
+    run.connections.failed_attempts = 10_001;
+    assert_eq!(reasons(connect(50_000), &run), [GateReason::Failures]);
+}
