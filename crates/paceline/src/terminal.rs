@@ -12,3 +12,10 @@ pub fn width() -> usize {
     let size = terminal_size::terminal_size().or_else(|| terminal_size::terminal_size_of(std::io::stderr()));
     size.map_or(100, |(width, _)| usize::from(width.0))
 }
+
+/// Columns for a text of lines: those of standard output where it is shown and is a terminal, at most 100, where lines
+/// are hard to follow; else 80.
+pub fn width_for_text(shown: bool) -> usize {
+    let size = terminal_size::terminal_size_of(std::io::stdout()).filter(|_| shown);
+    size.map_or(80, |(width, _)| usize::from(width.0).min(100))
+}

@@ -21,5 +21,5 @@ pub use machine::Machine;
 pub use note::{Failure, Note};
 pub use report::{About, REPORT_SCHEMA, Report, schema};
 pub use row::{Row, Standing, Subject};
-pub use run_text::run_text;
+pub use run_text::{RunTextOptions, run_text};
 pub use table::{RankedBy, Table};

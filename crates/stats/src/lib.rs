@@ -7,6 +7,6 @@ mod histogram;
 mod spread;
 mod trend;
 
-pub use histogram::{Compact, DecodeError, HIGHEST, Histogram};
+pub use histogram::{Compact, DecodeError, HIGHEST, Histogram, Step};
 pub use spread::{Spread, quantile_of_sorted};
 pub use trend::slope;

@@ -1,16 +1,20 @@
-//! Lines, columns and colours of a run's text.
+//! Lines, columns and colours of a run's text: everything here keeps to a width.
 
 /// Whether and how text is coloured (ECMA-48 SGR).
 #[derive(Clone, Copy)]
-pub(super) struct Style(bool);
+pub(super) struct Style {
+    colour: bool,
+    /// Columns a line may have.
+    pub(super) width: usize,
+}
 
 impl Style {
-    pub(super) fn new(colour: bool) -> Self {
-        Self(colour)
+    pub(super) fn new(colour: bool, width: usize) -> Self {
+        Self { colour, width }
     }
 
     fn paint(self, code: &str, text: &str) -> String {
-        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     pub(super) fn strong(self, text: &str) -> String {
@@ -21,6 +25,10 @@ impl Style {
         self.paint("2", text)
     }
 
+    pub(super) fn good(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
     pub(super) fn warn(self, text: &str) -> String {
         self.paint("33", text)
     }
@@ -28,29 +36,90 @@ impl Style {
     pub(super) fn bad(self, text: &str) -> String {
         self.paint("1;31", text)
     }
+
+    /// Text in lines that begin with so many blanks, each painted.
+    pub(super) fn lines(self, text: &str, blanks: usize, paint: fn(Style, &str) -> String) -> String {
+        let margin = " ".repeat(blanks);
+        let lines = wrap(text, self.width.saturating_sub(blanks));
+        lines.iter().map(|line| format!("{margin}{}\n", paint(self, line))).collect()
+    }
+
+    /// As it is.
+    pub(super) fn plain(self, text: &str) -> String {
+        text.to_owned()
+    }
 }
 
-/// Rows under a header, the first column left, the others right.
-pub(super) fn table<const N: usize>(rows: &[[String; N]], style: Style) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let mut text = String::new();
-    for (index, row) in rows.iter().enumerate() {
-        let mut line = format!("  {:<width$}", row[0], width = width(0));
-        for (column, cell) in row.iter().enumerate().skip(1) {
-            line.push_str(&format!("  {cell:>width$}", width = width(column)));
+/// Columns of a text. Everything shown here is one column a character.
+pub(super) fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Breaks text at blanks so that no line has more columns than given, but for a word that has more by itself. A figure
+/// stays with its unit: they are joined by a no-break space, which comes out as a blank.
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let line = lines.last_mut().map_or(0, |line| columns(line));
+        match lines.last_mut() {
+            Some(last) if line == 0 => last.push_str(word),
+            Some(last) if line + 1 + columns(word) <= width => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
         }
+    }
+    lines.iter().map(|line| line.replace('\u{a0}', " ")).collect()
+}
+
+/// Rows under a header, the first column left, the others right. Where that is wider than a line may be: each row's
+/// first cell on a line of its own, and below it what the header calls the others.
+pub(super) fn table(header: &[&str], rows: &[Vec<String>], style: Style) -> String {
+    let header: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
+    let all = || std::iter::once(&header).chain(rows);
+    let widths: Vec<usize> =
+        (0..header.len()).map(|column| all().map(|row| columns(&row[column])).max().unwrap_or(0)).collect();
+    if widths.iter().map(|width| width + 2).sum::<usize>() > style.width {
+        return rows.iter().map(|row| listed(&header, row, style)).collect();
+    }
+    let mut text = String::new();
+    for (index, row) in all().enumerate() {
+        let mut line = format!("  {:<width$}", row[0], width = widths[0]);
+        for (cell, width) in row.iter().zip(&widths).skip(1) {
+            line.push_str(&format!("  {cell:>width$}"));
+        }
+        let line = line.trim_end().replace('\u{a0}', " ");
         text.push_str(&if index == 0 { style.dim(&line) } else { line });
         text.push('\n');
     }
     text
 }
 
-/// Names with what there is to say of them, one a line; those of which there is nothing to say are left out.
+/// One row of a table that has no room to be one.
+fn listed(header: &[String], row: &[String], style: Style) -> String {
+    let named = header.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty());
+    let items: Vec<String> =
+        named.map(|(name, cell)| format!("{name} {cell}").replace(' ', "\u{a0}")).collect();
+    let first = style.lines(&row[0], 2, Style::dim);
+    first + &style.lines(&items.join(", "), 4, Style::plain)
+}
+
+/// Names with what there is to say of them; those of which there is nothing to say are left out. Where there is little
+/// room, what there is to say begins on the next line.
 pub(super) fn facts(facts: &[(&str, String)], style: Style) -> String {
-    let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    facts
-        .iter()
-        .filter(|(_, fact)| !fact.is_empty())
-        .map(|(name, fact)| format!("  {}  {fact}\n", style.dim(&format!("{name:<width$}"))))
-        .collect()
+    let named = facts.iter().filter(|(_, fact)| !fact.is_empty());
+    let width = named.clone().map(|(name, _)| columns(name)).max().unwrap_or(0);
+    let narrow = style.width < 60;
+    let mut text = String::new();
+    for (name, fact) in named {
+        if narrow {
+            text.push_str(&format!("  {}\n{}", style.dim(name), style.lines(fact, 4, Style::plain)));
+            continue;
+        }
+        let lines = style.lines(fact, width + 4, Style::plain);
+        let name = style.dim(&format!("{name:<width$}"));
+        text.push_str(&format!("  {name}  {}", lines.trim_start()));
+    }
+    text
 }

@@ -1,38 +1,51 @@
-//! One run for a person at a terminal: the rate first, then the times, then what is wrong and what to do.
+//! One run for a person at a terminal: the rate first, then the times, then what is wrong and what to do, then the rest.
 //!
-//! Called by `paceline run`. Pure: a record in, text out.
+//! Called by `paceline run`. Pure: a record in, text out, no line wider than asked for, but for a word that is.
 
+mod concerns;
+mod facts;
 mod lines;
+mod parts;
 mod quantity;
+mod spectrum;
 #[cfg(test)]
 mod tests;
+mod times;
 
 use lines::Style;
-use paceline_record::{Block, LoopKind, Run, Severity, Times, Verdict};
-use quantity::{bytes, count, nanos, seconds};
+use paceline_record::{Counts, LoopKind, Run};
+use quantity::{count, seconds};
 
-/// The text of a run, with or without colours.
-pub fn run_text(run: &Run, colour: bool) -> String {
-    let style = Style::new(colour);
-    let mut text = format!("{}\n{}\n\n", style.strong(&run.target.url), style.dim(&load(run)));
-    text.push_str(&headline(run, style));
-    text.push('\n');
-    text.push_str(&times_table(run, style));
-    text.push('\n');
-    text.push_str(&lines::facts(
-        &[
-            ("outcomes", outcomes(&run.total)),
-            ("connections", connections(run)),
-            ("fairness", fairness(run)),
-            ("generator", generator(run)),
-        ],
-        style,
-    ));
-    if !run.verdicts.is_empty() {
-        text.push('\n');
-        run.verdicts.iter().for_each(|verdict| text.push_str(&verdict_lines(verdict, style)));
-    }
-    text
+/// How a run is told.
+#[derive(Clone, Copy, Debug)]
+pub struct RunTextOptions {
+    /// Whether in colours.
+    pub colour: bool,
+    /// Columns a line may have.
+    pub width: usize,
+    /// Whether with the whole spectrum of percentiles.
+    pub percentiles: bool,
+}
+
+/// The narrowest text made: below, a terminal breaks the lines itself.
+const WIDTH_LEAST: usize = 30;
+
+/// The text of a run.
+pub fn run_text(run: &Run, options: RunTextOptions) -> String {
+    let style = Style::new(options.colour, options.width.max(WIDTH_LEAST));
+    let spectrum = if options.percentiles { spectrum::of_run(run, style) } else { String::new() };
+    let sections = [
+        style.strong(&run.target.url) + "\n" + &style.lines(&load(run), 0, Style::dim),
+        headline(run, style) + &outcomes(&run.total.counts, style),
+        times::of_run(run, style),
+        concerns::gates(run, style),
+        concerns::verdicts(run, style),
+        parts::of_run(run, style),
+        spectrum,
+        facts::of_run(run, style),
+    ];
+    let told: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+    told.join("\n")
 }
 
 /// `closed loop, 64 connections, window 10 s after 1 s of warm-up`.
@@ -53,8 +66,10 @@ fn load(run: &Run) -> String {
     } else {
         String::new()
     };
-    let connections = run.loop_.connections;
-    format!("{kind}{offered}, {connections} connections{depth}, window {}{after}", seconds(run.window_s))
+    let stopped = if run.stopped { ", interrupted" } else { "" };
+    let connections = count(f64::from(run.loop_.connections));
+    let window = seconds(run.window_s);
+    format!("{kind}{offered}, {connections} connections{depth}, window {window}{after}{stopped}")
 }
 
 /// The rate, and first of all whether the target kept up with what was offered.
@@ -66,54 +81,15 @@ fn headline(run: &Run, style: Style) -> String {
     match run.rate_per_s.offered {
         Some(offered) if saturated => {
             let line = format!("OVERLOADED: {achieved} achieved of {}/s offered", count(offered));
-            format!("  {}\n", style.bad(&line))
+            style.lines(&line, 2, Style::bad)
         }
-        _ => format!("  {}\n", style.strong(&achieved)),
+        _ => style.lines(&achieved, 2, Style::strong),
     }
 }
 
-/// Percentiles as columns, kinds of time as rows.
-fn times_table(run: &Run, style: Style) -> String {
-    let total = &run.total;
-    let rows: Vec<(&str, Option<&Times>)> = match run.loop_.kind {
-        LoopKind::Closed => vec![
-            ("service time", total.service_time_ns.as_ref()),
-            (
-                "first byte",
-                total.first_byte_ns.as_ref().filter(|first| {
-                    total.service_time_ns.as_ref().is_some_and(|service| first.p99 != service.p99)
-                }),
-            ),
-            ("connect time", total.connect_time_ns.as_ref()),
-            ("receive delay", total.receive_delay_ns.as_ref()),
-        ],
-        LoopKind::Open => vec![
-            ("response time", total.response_time_ns.as_ref()),
-            ("service time", total.service_time_ns.as_ref()),
-            ("connection wait", total.connection_wait_ns.as_ref()),
-            ("generator lag", total.generator_lag_ns.as_ref()),
-            ("connect time", total.connect_time_ns.as_ref()),
-            ("receive delay", total.receive_delay_ns.as_ref()),
-        ],
-    };
-    let censored_from = total.censored.map_or(u64::MAX, |censored| censored.lowest_ns);
-    let mut table = vec![["", "p50", "p90", "p99", "p99.9", "max", "mean"].map(str::to_owned)];
-    for (name, times) in rows {
-        let Some(times) = times else { continue };
-        let may_be_censored = name == "response time" || name == "service time";
-        let limit = if may_be_censored { censored_from } else { u64::MAX };
-        let at =
-            |value: u64| format!("{}{}", if value >= limit { "\u{2265}" } else { "" }, nanos(value as f64));
-        let [p50, p90, p99, p99_9, max] = [times.p50, times.p90, times.p99, times.p99_9, times.max].map(at);
-        table.push([name.to_owned(), p50, p90, p99, p99_9, max, nanos(times.mean)]);
-    }
-    lines::table(&table, style)
-}
-
-fn outcomes(total: &Block) -> String {
-    let counts = total.counts;
+/// How the window's requests ended.
+fn outcomes(counts: &Counts, style: Style) -> String {
     let kinds = [
-        ("ok", counts.ok),
         ("bad status", counts.bad_status),
         ("bad body", counts.bad_body),
         ("connect failed", counts.connect_failed),
@@ -121,72 +97,12 @@ fn outcomes(total: &Block) -> String {
         ("timed out", counts.timed_out),
         ("unsent", counts.unsent),
     ];
-    let told = kinds.iter().filter(|(name, number)| *number > 0 || *name == "ok");
-    let told: Vec<String> = told.map(|(name, number)| format!("{} {name}", count(*number as f64))).collect();
-    format!("{} of {} scheduled", told.join(", "), count(counts.scheduled as f64))
-}
-
-fn connections(run: &Run) -> String {
-    let connections = &run.connections;
-    let mut parts = vec![if connections.had == connections.asked {
-        count(connections.had as f64)
-    } else {
-        format!("{} of {} asked for", count(connections.had as f64), count(connections.asked as f64))
-    }];
-    for (number, what) in [
-        (connections.closed_by_server, "closed by the server"),
-        (connections.closed_by_us, "closed by us"),
-        (connections.failed_attempts, "attempts failed"),
-    ] {
-        if number > 0 {
-            parts.push(format!("{} {what}", count(number as f64)));
-        }
+    let scheduled = count(counts.scheduled as f64);
+    if counts.not_ok() == 0 {
+        return style.lines(&format!("{scheduled} requests, all ok"), 2, Style::plain);
     }
-    parts.extend(connections.commonest_failure.clone());
-    parts.join(", ")
-}
-
-/// How evenly connections were served: requests of each in a closed loop, the median of each in an open one.
-fn fairness(run: &Run) -> String {
-    let connections = &run.connections;
-    match (run.loop_.kind, connections.served, connections.service_time_ns_p50) {
-        (LoopKind::Open, _, Some(p50)) => format!(
-            "service time p50 of the slowest connection {}, of the middle one {}",
-            nanos(p50.max as f64),
-            nanos(p50.median as f64)
-        ),
-        (LoopKind::Closed, Some(served), _) if served.max > 0 => {
-            let [min, median, max] = [served.min, served.median, served.max].map(|n| count(n as f64));
-            format!("{min} to {max} requests a connection, {median} in the middle")
-        }
-        _ => String::new(),
-    }
-}
-
-fn generator(run: &Run) -> String {
-    let generator = &run.generator;
-    let threads =
-        if generator.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", generator.threads) };
-    let spun = if generator.spin_s > 0.0 {
-        format!(", spun {:.0}%", 100.0 * generator.spin_s / run.window_s / f64::from(generator.threads))
-    } else {
-        String::new()
-    };
-    format!(
-        "{threads}, {:.0}% of a core busy{spun}, {} of CPU a request, {} of memory",
-        generator.utilization * 100.0,
-        nanos(generator.cpu_ns_per_request),
-        bytes(generator.rss_bytes_peak)
-    )
-}
-
-fn verdict_lines(verdict: &Verdict, style: Style) -> String {
-    let mark = match verdict.severity {
-        Severity::Invalid => style.bad("invalid"),
-        Severity::Caution => style.warn("caution"),
-        Severity::Note => style.dim("note"),
-    };
-    let evidence: Vec<String> =
-        verdict.evidence.iter().map(|(key, value)| quantity::evidence(key, value)).collect();
-    format!("{mark}: {} ({})\n  {}\n", style.strong(&verdict.name), evidence.join(", "), verdict.remedy)
+    let bad = kinds.iter().filter(|(_, number)| *number > 0);
+    let bad: Vec<String> = bad.map(|(name, number)| format!("{} {name}", count(*number as f64))).collect();
+    let ok = count(counts.ok as f64);
+    style.lines(&format!("{scheduled} requests: {ok} ok, {}", bad.join(", ")), 2, Style::warn)
 }

@@ -1,20 +1,21 @@
-//! Quantities for people: three significant digits and a unit.
+//! Quantities for people: three significant digits and a unit, joined by a no-break space, so that no line ends between
+//! them.
 
 /// A length of time in nanoseconds, in the unit that gives one to three digits before the point.
 pub(super) fn nanos(value: f64) -> String {
     let (scaled, unit) = match value {
-        value if value < 1e3 => return format!("{value:.0} ns"),
+        value if value < 1e3 => return format!("{value:.0}\u{a0}ns"),
         value if value < 999.5e3 => (value / 1e3, "\u{b5}s"),
         value if value < 999.5e6 => (value / 1e6, "ms"),
         value => (value / 1e9, "s"),
     };
-    format!("{} {unit}", three_digits(scaled))
+    format!("{}\u{a0}{unit}", three_digits(scaled))
 }
 
 /// A length of time in seconds, without digits that say nothing.
 pub(super) fn seconds(value: f64) -> String {
     if value >= 1.0 && (value - value.round()).abs() < 5e-4 {
-        format!("{value:.0} s")
+        format!("{value:.0}\u{a0}s")
     } else {
         nanos(value * 1e9)
     }
@@ -36,6 +37,18 @@ pub(super) fn count(value: f64) -> String {
     text
 }
 
+/// A share with as many digits as tell it from nothing and from all.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let from_the_end = percent.min(100.0 - percent).abs();
+    match from_the_end {
+        0.0 => format!("{percent:.0}%"),
+        _ if from_the_end >= 9.95 => format!("{percent:.1}%"),
+        _ if from_the_end >= 0.0095 => format!("{percent:.2}%"),
+        _ => format!("{percent:.4}%"),
+    }
+}
+
 /// An amount of memory.
 pub(super) fn bytes(value: u64) -> String {
     let value = value as f64;
@@ -44,7 +57,7 @@ pub(super) fn bytes(value: u64) -> String {
         value if value < 1e9 => (value / 1e6, "MB"),
         value => (value / 1e9, "GB"),
     };
-    format!("{} {unit}", three_digits(scaled))
+    format!("{}\u{a0}{unit}", three_digits(scaled))
 }
 
 /// A figure of a verdict's evidence: the unit in its key decides how it reads.

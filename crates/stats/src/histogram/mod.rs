@@ -7,11 +7,13 @@
 
 mod codec;
 mod compact;
+mod spectrum;
 #[cfg(test)]
 mod tests;
 
 pub use codec::DecodeError;
 pub use compact::Compact;
+pub use spectrum::Step;
 
 /// Bits of a value that are kept exactly; 2^11 sub-buckets give three significant decimal digits.
 const PRECISION_BITS: u32 = 11;

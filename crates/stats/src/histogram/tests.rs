@@ -55,7 +55,45 @@ fn foreign_bytes_are_an_error_not_a_panic() {
     }
 }
 
+#[test]
+fn a_spectrum_comes_ever_closer_to_the_maximum() {
+    assert!(Histogram::new().spectrum(5).is_empty() && Histogram::new().standard_deviation().is_none());
+    let histogram = of(&(1..=1_000).collect::<Vec<_>>());
+    let steps = histogram.spectrum(5);
+    let first: Vec<f64> = steps.iter().take(7).map(|step| step.quantile).collect();
+    assert_eq!(first, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55]);
+    assert_eq!(steps.last(), Some(&Step { quantile: 1.0, value: 1_000, count: 1_000 }));
+    let half = steps.iter().find(|step| step.quantile == 0.5).unwrap();
+    assert_eq!((half.value, half.count), (500, 500));
+    // Of the values 1 to n: sqrt((n^2 - 1) / 12).
+    assert!((histogram.standard_deviation().unwrap() - 288.675).abs() < 0.001);
+}
+
+#[test]
+fn a_spectrum_has_the_lines_of_the_hdrhistogram_library() {
+    // 9,973 is a prime: no level falls exactly on a rank, where rounding would decide.
+    let values: Vec<u64> = (1..9_973).map(|i| i * i * 37 % 1_000_003).chain([2_000_000]).collect();
+    let mut library = hdrhistogram::Histogram::<u64>::new_with_bounds(1, HIGHEST, 3).unwrap();
+    values.iter().for_each(|value| library.record(*value).unwrap());
+    let theirs: Vec<_> = library.iter_quantiles(5).collect();
+    let ours = of(&values).spectrum(5);
+    assert_eq!(ours.len(), theirs.len());
+    for (ours, theirs) in ours.iter().zip(theirs) {
+        assert!((ours.quantile - theirs.quantile_iterated_to()).abs() < 1e-9, "{ours:?} {theirs:?}");
+        assert!(library.equivalent(ours.value, theirs.value_iterated_to()), "{ours:?} {theirs:?}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn a_spectrum_is_of_quantiles(values in prop::collection::vec(0..HIGHEST, 1..300)) {
+        let histogram = of(&values);
+        for step in histogram.spectrum(5) {
+            prop_assert_eq!(Some(step.value), histogram.quantile(step.quantile), "{:?}", step);
+            prop_assert_eq!(step.count, histogram.count_at_or_below(step.value));
+        }
+    }
+
     #[test]
     fn quantiles_agree_with_a_sorted_list(mut values in prop::collection::vec(0..10_000_000_000u64, 1..400), q in 0.0..=1.0f64) {
         let histogram = of(&values);

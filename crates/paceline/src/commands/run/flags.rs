@@ -1,6 +1,7 @@
 //! The flags of `paceline run`, each with its help, and how their values are read.
 
 use super::gates::GateFlags;
+use super::telling::TellingFlags;
 use paceline_engine::Rate;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -112,6 +113,9 @@ pub struct Arguments {
     /// Write the result to a file instead
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub telling: TellingFlags,
 
     /// Write a line of JSON to this open descriptor as each phase begins
     #[arg(long, value_name = "FD", help_heading = "Output")]

@@ -13,6 +13,7 @@ mod quiet;
 pub mod settings;
 mod sources;
 mod stop;
+mod telling;
 
 pub use flags::{Arguments, duration};
 
@@ -21,7 +22,7 @@ use anyhow::Context as _;
 use flags::OutputFormat;
 use paceline_engine::EngineError;
 use paceline_record::{Run, Severity};
-use paceline_report::run_text;
+use paceline_report::{RunTextOptions, run_text};
 use std::io::{IsTerminal as _, Write as _};
 
 /// Carries the command out.
@@ -96,8 +97,13 @@ fn write_out(run: &Run, arguments: &Arguments) -> anyhow::Result<()> {
     let text = match arguments.format {
         OutputFormat::Json => format!("{}\n", serde_json::to_string(run)?),
         OutputFormat::Text => {
-            let colour = arguments.output.is_none() && crate::terminal::wants_colour();
-            run_text(run, colour)
+            let shown = arguments.output.is_none();
+            let options = RunTextOptions {
+                colour: shown && crate::terminal::wants_colour(),
+                width: crate::terminal::width_for_text(shown),
+                percentiles: arguments.telling.percentiles,
+            };
+            run_text(run, options)
         }
     };
     let Some(path) = &arguments.output else {

@@ -1,0 +1,99 @@
+//! What is wrong and what to do: gates that were asked for, and verdicts.
+
+use super::lines::{Style, columns, wrap};
+use super::quantity::{self, count, nanos, percent};
+use paceline_record::{GateOutcome, GateReason, Run, Severity, Verdict};
+use serde_json::Value;
+
+/// Each gate with the figure it rests on.
+pub(super) fn gates(run: &Run, style: Style) -> String {
+    run.gates.iter().map(|gate| gate_lines(gate, style)).collect()
+}
+
+fn gate_lines(gate: &GateOutcome, style: Style) -> String {
+    let mark = if gate.passed { style.good("pass") } else { style.bad("FAIL") };
+    let mut parts: Vec<String> = figure(gate).into_iter().collect();
+    parts.extend(gate.reasons.iter().filter_map(|reason| words(*reason, gate)));
+    let text = format!("{}: {}", gate.gate, parts.join("; "));
+    hanging(&mark, 4, &text, style)
+}
+
+/// The figure a gate was judged by.
+fn figure(gate: &GateOutcome) -> Option<String> {
+    let of = |key: &str| gate.evidence.get(key).and_then(Value::as_f64);
+    if let (Some(not_ok), Some(scheduled), Some(share)) = (of("not_ok"), of("scheduled"), of("share")) {
+        return Some(format!("{}, {} of {}", percent(share), count(not_ok), count(scheduled)));
+    }
+    if let Some(share) = of("achieved_share") {
+        return Some(format!(
+            "{}, {}/s of {}/s offered",
+            percent(share),
+            count(of("achieved_per_s").unwrap_or(0.0)),
+            count(of("offered_per_s").unwrap_or(0.0))
+        ));
+    }
+    if of("least_per_s").is_some() {
+        return Some(format!("{}/s", count(of("achieved_per_s").unwrap_or(0.0))));
+    }
+    let time = gate.evidence.iter().find(|(key, _)| key.contains("_ns_"));
+    let time = time.and_then(|(_, value)| value.as_f64()).map(nanos)?;
+    Some(match of("within_share") {
+        Some(within) => format!("{time}, {} within the limit", percent(within)),
+        None => time,
+    })
+}
+
+/// Why a gate did not pass, where its figure does not say so by itself.
+fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
+    let of = |key: &str| gate.evidence.get(key).and_then(Value::as_f64).unwrap_or(0.0);
+    Some(match reason {
+        GateReason::BeyondLimit => return None,
+        GateReason::Failures => format!("{} requests failed, each is a miss", count(of("misses"))),
+        GateReason::LowerBound => "a lower bound: answers never came".to_owned(),
+        GateReason::TooFewSamples => {
+            format!("{} are too few, it takes {}", count(of("samples")), count(of("samples_needed")))
+        }
+        GateReason::NotMeasured => "not measured in this run".to_owned(),
+        GateReason::NotDelivered => "the load was not delivered".to_owned(),
+        GateReason::Invalid => "the run is invalid".to_owned(),
+        GateReason::Stopped => "the run was interrupted".to_owned(),
+    })
+}
+
+/// Each verdict: how bad, its name, its evidence, what to do.
+pub(super) fn verdicts(run: &Run, style: Style) -> String {
+    run.verdicts.iter().map(|verdict| verdict_lines(verdict, style)).collect()
+}
+
+fn verdict_lines(verdict: &Verdict, style: Style) -> String {
+    let (mark, painted): (&str, fn(Style, &str) -> String) = match verdict.severity {
+        Severity::Invalid => ("invalid", Style::bad),
+        Severity::Caution => ("caution", Style::warn),
+        Severity::Note => ("note", Style::dim),
+    };
+    let evidence: Vec<String> = verdict
+        .evidence
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| quantity::evidence(key, value))
+        .collect();
+    let told = format!("{} ({})", verdict.name, evidence.join(", "));
+    let first = hanging(&painted(style, mark), columns(mark), &told, style);
+    first.replacen(&verdict.name, &style.strong(&verdict.name), 1)
+        + &style.lines(&verdict.remedy, 2, Style::plain)
+}
+
+/// A painted mark of so many columns, and text behind it whose further lines begin under the first line's mark.
+fn hanging(mark: &str, mark_columns: usize, text: &str, style: Style) -> String {
+    // The mark's place in the text is held by as many characters that are no blanks.
+    let placeholder = "x".repeat(mark_columns);
+    let lines = wrap(&format!("{placeholder} {text}"), style.width.saturating_sub(2));
+    let mut told = String::new();
+    for (index, line) in lines.iter().enumerate() {
+        match line.strip_prefix(&placeholder) {
+            Some(rest) if index == 0 => told.push_str(&format!("{mark}{rest}\n")),
+            _ => told.push_str(&format!("  {line}\n")),
+        }
+    }
+    told
+}

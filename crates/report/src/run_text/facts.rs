@@ -1,0 +1,66 @@
+//! The rest of what there is to say of a run: its connections and its generator.
+
+use super::lines::{Style, facts};
+use super::quantity::{bytes, count, nanos};
+use paceline_record::{LoopKind, Run};
+
+/// A line for each.
+pub(super) fn of_run(run: &Run, style: Style) -> String {
+    let told =
+        [("connections", connections(run)), ("fairness", fairness(run)), ("generator", generator(run))];
+    facts(&told, style)
+}
+
+fn connections(run: &Run) -> String {
+    let connections = &run.connections;
+    let mut parts = vec![if connections.had == connections.asked {
+        count(connections.had as f64)
+    } else {
+        format!("{} of {} asked for", count(connections.had as f64), count(connections.asked as f64))
+    }];
+    for (number, what) in [
+        (connections.closed_by_server, "closed by the server"),
+        (connections.closed_by_us, "closed by us"),
+        (connections.failed_attempts, "attempts failed"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{} {what}", count(number as f64)));
+        }
+    }
+    parts.extend(connections.commonest_failure.clone());
+    parts.join(", ")
+}
+
+/// How evenly connections were served: requests of each in a closed loop, the median of each in an open one.
+fn fairness(run: &Run) -> String {
+    let connections = &run.connections;
+    match (run.loop_.kind, connections.served, connections.service_time_ns_p50) {
+        (LoopKind::Open, _, Some(p50)) => format!(
+            "service time p50 of the slowest connection {}, of the middle one {}",
+            nanos(p50.max as f64),
+            nanos(p50.median as f64)
+        ),
+        (LoopKind::Closed, Some(served), _) if served.max > 0 => {
+            let [min, median, max] = [served.min, served.median, served.max].map(|n| count(n as f64));
+            format!("{min} to {max} requests a connection, {median} in the middle")
+        }
+        _ => String::new(),
+    }
+}
+
+fn generator(run: &Run) -> String {
+    let generator = &run.generator;
+    let threads =
+        if generator.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", generator.threads) };
+    let spun = if generator.spin_s > 0.0 {
+        format!(", spun {:.0}%", 100.0 * generator.spin_s / run.window_s / f64::from(generator.threads))
+    } else {
+        String::new()
+    };
+    format!(
+        "{threads}, {:.0}% of a core busy{spun}, {} of CPU a request, {} of memory",
+        generator.utilization * 100.0,
+        nanos(generator.cpu_ns_per_request),
+        bytes(generator.rss_bytes_peak)
+    )
+}
