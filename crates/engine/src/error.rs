@@ -21,6 +21,15 @@ pub enum EngineError {
         #[source]
         source: io::Error,
     },
+    /// What was asked of TLS cannot be done.
+    #[error("cannot {what}")]
+    Tls {
+        /// What.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The kernel refused something the engine cannot do without.
     #[error("cannot {what}")]
     Kernel {

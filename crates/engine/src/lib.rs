@@ -22,6 +22,7 @@ mod tally;
 mod time;
 mod timeline;
 mod timers;
+pub mod tls;
 mod transport;
 
 pub use error::EngineError;

@@ -1,5 +1,6 @@
 //! What a run comes to: tallies, intervals and the story of the connections, before anybody formats them.
 
+use crate::tls::{TlsFault, TlsOutcome};
 use crate::{KeptInterval, Nanos, Spans, Tally};
 use std::io;
 
@@ -10,6 +11,10 @@ pub enum Failure {
     Os(i32),
     /// The attempt took longer than its limit.
     ConnectLimit,
+    /// The connection stood, but the handshake of TLS took it over its limit.
+    HandshakeLimit,
+    /// Something went wrong with TLS.
+    Tls(TlsFault),
     /// The connection was closed, without an error number.
     Closed,
     /// The server closed a connection that had not been used.
@@ -39,6 +44,8 @@ impl std::fmt::Display for Failure {
         f.write_str(match self {
             Failure::Os(number) => return io::Error::from_raw_os_error(*number).fmt(f),
             Failure::ConnectLimit => "no connection within the limit",
+            Failure::HandshakeLimit => "no TLS handshake within the limit",
+            Failure::Tls(fault) => return fault.fmt(f),
             Failure::Closed => "the connection was closed",
             Failure::ClosedUnused => "the server closed a fresh connection before it was used",
             Failure::ClosedUnanswered => "the server closed the connection without answering",
@@ -117,6 +124,8 @@ pub struct ThreadOutcome {
     pub backlog: u64,
     /// When its phases were.
     pub spans: Spans,
+    /// What came of TLS, where it was spoken.
+    pub tls: Option<TlsOutcome>,
 }
 
 /// What a run comes to.
@@ -140,13 +149,27 @@ pub struct RunOutcome {
     pub spans: Spans,
     /// Whether it was stopped before its planned end.
     pub stopped: bool,
+    /// What came of TLS, where it was spoken.
+    pub tls: Option<TlsOutcome>,
+}
+
+impl Failure {
+    /// The failure with all that the first case of it told.
+    pub(crate) fn told_by(self, tls: &TlsOutcome) -> io::Error {
+        match self {
+            Failure::Tls(fault) => tls.error(fault).map_or_else(|| self.into(), |error| error.clone().into()),
+            other => other.into(),
+        }
+    }
 }
 
 impl From<Failure> for io::Error {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Os(number) => io::Error::from_raw_os_error(number),
-            Failure::ConnectLimit => io::Error::new(io::ErrorKind::TimedOut, failure.to_string()),
+            Failure::ConnectLimit | Failure::HandshakeLimit => {
+                io::Error::new(io::ErrorKind::TimedOut, failure.to_string())
+            }
             other => io::Error::other(other.to_string()),
         }
     }

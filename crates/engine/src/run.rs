@@ -3,7 +3,10 @@
 use crate::hot::{Conductor, Recorder, Worker};
 use crate::kernel::{Epoll, KernelClock, own_descriptor_table, sharpen_timers};
 use crate::outcome::ThreadOutcome;
-use crate::{Clock, EngineError, Nanos, Observer, Phase, RunOutcome, Settings, Spans, Tally, WindowLength};
+use crate::tls::Tls;
+use crate::{
+    Clock, EngineError, Nanos, Observer, Phase, RunOutcome, Settings, Spans, Tally, Transport, WindowLength,
+};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -133,10 +136,26 @@ fn work(
         own_descriptor_table()
             .map_err(|source| EngineError::Kernel { what: "have a descriptor table of its own", source })?;
     }
-    let transport = Epoll::new(settings, settings.connections_of(worker))?;
-    let mut worker = Worker::new(settings, worker, KernelClock, transport, &mut recorder);
-    worker.run(gate, observer)?;
+    let slots = settings.connections_of(worker);
+    let transport = Epoll::new(settings, slots)?;
+    let outcome = match &settings.tls {
+        None => drive(Worker::new(settings, worker, KernelClock, transport, &mut recorder), gate, observer),
+        Some(tls) => {
+            let transport = Tls::new(tls, slots, KernelClock, transport);
+            drive(Worker::new(settings, worker, KernelClock, transport, &mut recorder), gate, observer)
+        }
+    }?;
     finish.well();
+    Ok(outcome)
+}
+
+/// The loop, compiled for each transport by itself.
+fn drive<T: Transport>(
+    mut worker: Worker<'_, KernelClock, T>,
+    gate: &Gate<'_>,
+    observer: &dyn Observer,
+) -> Result<ThreadOutcome, EngineError> {
+    worker.run(gate, observer)?;
     Ok(worker.into_outcome())
 }
 
@@ -196,8 +215,12 @@ fn gather(workers: Vec<ThreadOutcome>, start: Nanos, stopped: bool) -> Result<Ru
         backlog: 0,
         spans: Spans { start, warmup: Nanos::NEVER, window: Nanos::NEVER, ..Spans::default() },
         stopped,
+        tls: None,
     };
     for worker in workers {
+        if let Some(tls) = worker.tls {
+            outcome.tls.get_or_insert_default().absorb(tls);
+        }
         outcome.total.merge(&worker.total);
         merge_each(&mut outcome.by_segment, worker.by_segment);
         merge_each(&mut outcome.by_request, worker.by_request);

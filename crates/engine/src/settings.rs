@@ -1,5 +1,6 @@
 //! What a run is asked to do, checked once, before anything starts.
 
+use crate::tls::TlsSettings;
 use crate::{EngineError, Nanos, Pace, Rate};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub enum Bound {
 pub struct Settings {
     /// Where connections go.
     pub address: SocketAddr,
+    /// TLS, where it is to be spoken.
+    pub tls: Option<Arc<TlsSettings>>,
     /// The bytes of one request.
     pub request: Arc<[u8]>,
     /// What the request's method means for its responses: those to HEAD have no body.
@@ -65,7 +68,7 @@ pub struct Settings {
     /// From actual send; a request without a complete answer by then is timed out. It is noticed up to a 64th of the
     /// timeout later (at least 1, at most 250 ms): an answer that comes in between counts.
     pub timeout: Nanos,
-    /// Longest connect phase, and longest single attempt to connect.
+    /// Longest connect phase, and longest single attempt to connect, its TLS handshake included.
     pub connect_limit: Nanos,
     /// How to wait for the next send.
     pub pace: Pace,

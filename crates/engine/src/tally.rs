@@ -44,10 +44,12 @@ pub enum Measure {
     Failed,
     /// Last byte read minus last byte received by the kernel: how long an answer waited for the generator.
     ReceiveDelay,
+    /// Time of a TLS handshake, from the connection's being established.
+    Handshake,
 }
 
 /// Number of measures.
-const MEASURES: usize = Measure::ReceiveDelay as usize + 1;
+const MEASURES: usize = Measure::Handshake as usize + 1;
 
 /// Counts without times: what a [`Tally`] and a [`CompactTally`] have in common.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,7 +1,8 @@
 //! The transport as an interface: what moves bytes. The kernel's is in [`crate::kernel`], the simulated one in
-//! [`crate::sim`]. A slot is a connection's number within its worker; a transport owns whatever stands behind it.
+//! [`crate::sim`]; TLS, in [`crate::tls`], wraps another one. A slot is a connection's number within its worker; a transport owns whatever stands behind it.
 
 use crate::Nanos;
+use crate::tls::TlsOutcome;
 use std::io;
 
 /// A connection's number within its worker, from 0.
@@ -54,6 +55,11 @@ pub trait Transport {
     /// Why it failed.
     fn finish_connect(&mut self, slot: Slot) -> io::Result<Progress>;
 
+    /// When the TLS handshake of the slot began, on the worker's clock: until then it connected. None without TLS.
+    fn handshake_began(&self, _slot: Slot) -> Option<Nanos> {
+        None
+    }
+
     /// Hands bytes to the slot; returns how many were taken, at least one.
     ///
     /// # Errors
@@ -70,6 +76,16 @@ pub trait Transport {
     /// was not asked, or does not tell.
     #[inline]
     fn received_at(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Whether the input of the slot ended without the word that TLS has for it, so that something may be missing.
+    fn was_cut(&self, _slot: Slot) -> bool {
+        false
+    }
+
+    /// What came of TLS so far, where it is spoken.
+    fn tls_outcome(&self) -> Option<&TlsOutcome> {
         None
     }
 

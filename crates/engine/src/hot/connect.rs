@@ -6,6 +6,7 @@ use super::send::{ONLY_KIND, coarse};
 use super::worker::Worker;
 use crate::outcome::Failure;
 use crate::timers::Alarm;
+use crate::tls::TlsError;
 use crate::{Clock, Ending, Nanos, Progress, Slot, Transport};
 use std::io;
 
@@ -71,9 +72,10 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         self.counts.made += 1;
         let connection = &mut self.connections[slot as usize];
         connection.state = State::Open;
-        let took = now.since(connection.free_at);
+        let began = self.transport.handshake_began(slot);
+        let took = began.unwrap_or(now).since(connection.free_at);
         connection.free_at = now;
-        self.recorder.connected(took, now);
+        self.recorder.connected(took, began.map(|began| now.since(began)), now);
         self.last_progress = now;
         self.stand_in_line(slot);
     }
@@ -97,7 +99,9 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         let connection = &self.connections[slot as usize];
         let limit = self.settings.connect_limit;
         if connection.state == State::Connecting && now.since(connection.free_at) >= limit {
-            self.attempt_failed(slot, Failure::ConnectLimit, now);
+            let stands = self.transport.handshake_began(slot).is_some();
+            let failure = if stands { Failure::HandshakeLimit } else { Failure::ConnectLimit };
+            self.attempt_failed(slot, failure, now);
         }
     }
 
@@ -159,6 +163,10 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
 impl Failure {
     /// What the network said.
     pub(super) fn of(error: &io::Error) -> Self {
-        error.raw_os_error().map_or(Failure::Closed, Failure::Os)
+        match (TlsError::within(error), error.raw_os_error()) {
+            (Some(error), _) => Failure::Tls(error.fault),
+            (None, Some(number)) => Failure::Os(number),
+            (None, None) => Failure::Closed,
+        }
     }
 }

@@ -26,14 +26,23 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         let late = self.clock.now().since(self.spans.start) >= self.settings.connect_limit;
         let hopeless = self.counts.failed_attempts >= ATTEMPTS_LEAST.max(2 * self.connections.len() as u64);
         if self.open == 0 && (late || hopeless) {
-            let failure = self.counts.failures.last().map_or(Failure::ConnectLimit, |(failure, _)| *failure);
+            let failure =
+                self.counts.failures.last().map_or_else(|| self.slow_to_connect(), |(failure, _)| *failure);
+            let told = self.transport.tls_outcome().map(|tls| failure.told_by(tls));
             return Err(EngineError::Unreachable {
                 address: self.settings.address,
                 attempts: self.counts.failed_attempts,
-                source: failure.into(),
+                source: told.unwrap_or_else(|| failure.into()),
             });
         }
         Ok(all || late)
+    }
+
+    /// What took too long, where nothing failed.
+    fn slow_to_connect(&self) -> Failure {
+        let stands = |slot| self.transport.handshake_began(slot).is_some();
+        let any = (0..self.connections.len() as Slot).any(stands);
+        if any { Failure::HandshakeLimit } else { Failure::ConnectLimit }
     }
 
     pub(super) fn begin(&mut self, epoch: Nanos) {

@@ -239,7 +239,10 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     fn end_of_input(&mut self, slot: Slot) {
         let now = self.clock.now();
         match self.connections[slot as usize].decoder.end_of_input() {
-            // The close was the end of a response without a length.
+            // The close would be the end of a response without a length, if it could be trusted (RFC 9112 §9.8).
+            Ok(true) if self.transport.was_cut(slot) => {
+                self.disconnect(slot, ClosedBy::Server, Some(Failure::Truncated), now);
+            }
             Ok(true) => {
                 self.connections[slot as usize].keep_alive = false;
                 self.complete_steps(slot, 0, now);

@@ -250,10 +250,15 @@ impl Recorder {
         }
     }
 
-    /// A connection was made. It is no request's own: it is counted with those of the first kind.
-    pub(super) fn connected(&mut self, took: Nanos, at: Nanos) {
+    /// A connection was made, with a handshake of TLS behind the one of the network where there is one. It is no
+    /// request's own: it is counted with those of the first kind.
+    pub(super) fn connected(&mut self, took: Nanos, handshake: Option<Nanos>, at: Nanos) {
         let block = self.block_of(at, 0);
-        self.tally(block).record(Measure::Connect, took, 1);
+        let tally = self.tally(block);
+        tally.record(Measure::Connect, took, 1);
+        if let Some(took) = handshake {
+            tally.record(Measure::Handshake, took, 1);
+        }
     }
 
     /// Puts the current interval away once it is over.

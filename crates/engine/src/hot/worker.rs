@@ -193,6 +193,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             spun: self.spun,
             backlog: self.backlog,
             spans: self.spans,
+            tls: self.transport.tls_outcome().cloned(),
         }
     }
 

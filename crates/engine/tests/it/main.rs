@@ -9,3 +9,5 @@ mod kernel;
 mod seconds;
 mod server;
 mod support;
+mod tls;
+mod tls_server;

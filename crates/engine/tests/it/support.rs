@@ -20,6 +20,7 @@ pub fn open_loop(rate: f64, connections: u32, seconds: u64) -> Settings {
 pub fn closed_loop(connections: u32, seconds: u64) -> Settings {
     Settings {
         address: ([127, 0, 0, 1], 9).into(),
+        tls: None,
         request: Arc::from(REQUEST),
         method: Method::Other,
         connections,

@@ -61,6 +61,7 @@ impl Job {
             arguments.warmup.unwrap_or(if arguments.requests.is_some() { Duration::ZERO } else { WARMUP });
         let settings = Settings {
             address,
+            tls: None,
             request: Arc::from(encoded),
             method: request.method_kind(),
             connections: arguments.connections,

@@ -168,6 +168,7 @@ fn open_loop(reference: &Reference, duration: Duration, pace: Pace) -> anyhow::R
         Rate::per_second(RATE).map_or(Load::Closed, |rate| Load::Open { rate, arrivals: Arrivals::Constant });
     Ok(Settings {
         address: reference.address,
+        tls: None,
         request: Arc::from(Request::get(&url).encode()?),
         method: Method::Other,
         connections: CONNECTIONS,

@@ -1,0 +1,142 @@
+//! Certificates: the server's, which is checked or not, and the client's, which is given when it is asked for.
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ResolvesClientCert, WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::sign::CertifiedKey;
+use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Believes every certificate (`--insecure`). The server still has to prove that it has the certificate's key.
+#[derive(Debug)]
+pub(super) struct Anyone(pub(super) Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Trusts what roots vouch for, and the named certificates themselves: what `openssl req -x509` makes is a root by its
+/// own words, which no server may present to rustls, and yet everybody tests with it. Of such a one the name is
+/// checked and the time is not.
+#[derive(Debug)]
+pub(super) struct Vouched {
+    /// Checks against the roots.
+    pub(super) roots: Arc<WebPkiServerVerifier>,
+    /// Trusted as they are.
+    pub(super) named: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for Vouched {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        stapled: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.roots.verify_server_cert(certificate, chain, name, stapled, now) {
+            Err(Error::InvalidCertificate(CertificateError::Other(_) | CertificateError::UnknownIssuer))
+                if self.named.iter().any(|named| named == certificate) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.roots.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.roots.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.roots.supported_verify_schemes()
+    }
+}
+
+/// Gives the client's certificate to a server that asks, and remembers that one did: an alert of an older server does
+/// not say what it misses.
+#[derive(Debug)]
+pub(super) struct WhenAsked {
+    asked: AtomicBool,
+    key: Option<Arc<CertifiedKey>>,
+}
+
+impl WhenAsked {
+    /// Gives this one, if any.
+    pub(super) fn new(key: Option<Arc<CertifiedKey>>) -> Self {
+        Self { asked: AtomicBool::new(false), key }
+    }
+
+    /// How it stands with the client's certificate.
+    pub(super) fn state(&self) -> super::fault::ClientCertificate {
+        use super::fault::ClientCertificate;
+        match (self.asked.load(Ordering::Relaxed), &self.key) {
+            (false, _) => ClientCertificate::NotAsked,
+            (true, None) => ClientCertificate::Lacking,
+            (true, Some(_)) => ClientCertificate::Given,
+        }
+    }
+}
+
+impl ResolvesClientCert for WhenAsked {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.asked.store(true, Ordering::Relaxed);
+        self.key.clone()
+    }
+
+    fn has_certs(&self) -> bool {
+        self.key.is_some()
+    }
+}

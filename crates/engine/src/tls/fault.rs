@@ -1,0 +1,235 @@
+//! What goes wrong with TLS, in words: a kind that can be counted, and the first case of each in detail.
+//!
+//! What to do about it is the binary's to say: it knows the flags.
+
+use rustls::{AlertDescription as Alert, CertificateError, Error};
+use std::io;
+
+/// What went wrong with TLS on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TlsFault {
+    /// What answered the first message is no TLS.
+    NotTls,
+    /// The server closed the connection before the handshake was done.
+    ClosedInHandshake,
+    /// The connection broke before the handshake was done.
+    BrokenInHandshake,
+    /// The certificate's time is over.
+    Expired,
+    /// The certificate's time has not come.
+    NotYetValid,
+    /// The certificate is for other names.
+    WrongName,
+    /// Nobody trusted vouches for the certificate.
+    UnknownIssuer,
+    /// The certificate is bad in another way.
+    BadCertificate,
+    /// The server wants a client certificate, and was given none.
+    CertificateRequired,
+    /// The server does not accept the client certificate it was given.
+    CertificateRefused,
+    /// The server knows no host of that name.
+    UnknownName,
+    /// No version or cipher suite that both sides speak.
+    NothingInCommon,
+    /// The server does not speak HTTP/1.1 over TLS.
+    NoHttp1,
+    /// The server gave up with another alert.
+    Alert(u8),
+    /// A record cannot be decrypted, or breaks the protocol.
+    Broken,
+}
+
+impl TlsFault {
+    /// Whose connection this was is known: what rustls says, or the server through it.
+    pub(super) fn of(error: &Error, certificate: ClientCertificate) -> Self {
+        match error {
+            Error::InvalidCertificate(error) => of_certificate(error),
+            Error::NoCertificatesPresented => TlsFault::BadCertificate,
+            Error::AlertReceived(alert) => of_alert(*alert, certificate),
+            Error::PeerIncompatible(_) => TlsFault::NothingInCommon,
+            Error::NoApplicationProtocol => TlsFault::NoHttp1,
+            _ => TlsFault::Broken,
+        }
+    }
+}
+
+/// How it stands with the client's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ClientCertificate {
+    /// The server has not asked for one.
+    NotAsked,
+    /// It asked, and there was none to give.
+    Lacking,
+    /// It asked, and was given one.
+    Given,
+}
+
+fn of_certificate(error: &CertificateError) -> TlsFault {
+    use CertificateError as E;
+    match error {
+        E::Expired | E::ExpiredContext { .. } => TlsFault::Expired,
+        E::NotValidYet | E::NotValidYetContext { .. } => TlsFault::NotYetValid,
+        E::NotValidForName | E::NotValidForNameContext { .. } => TlsFault::WrongName,
+        E::UnknownIssuer => TlsFault::UnknownIssuer,
+        _ => TlsFault::BadCertificate,
+    }
+}
+
+/// Before TLS 1.3 there is no alert for a certificate that is missing: servers send what they like.
+fn of_alert(alert: Alert, certificate: ClientCertificate) -> TlsFault {
+    match (alert, certificate) {
+        (Alert::CertificateRequired, _) => TlsFault::CertificateRequired,
+        (Alert::UnrecognisedName, _) => TlsFault::UnknownName,
+        (Alert::NoApplicationProtocol, _) => TlsFault::NoHttp1,
+        (Alert::ProtocolVersion | Alert::InsufficientSecurity, _) => TlsFault::NothingInCommon,
+        (
+            Alert::HandshakeFailure | Alert::BadCertificate | Alert::AccessDenied,
+            ClientCertificate::Lacking,
+        ) => TlsFault::CertificateRequired,
+        (Alert::HandshakeFailure, ClientCertificate::NotAsked) => TlsFault::NothingInCommon,
+        (
+            Alert::HandshakeFailure
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::AccessDenied
+            | Alert::DecryptError,
+            ClientCertificate::Given,
+        ) => TlsFault::CertificateRefused,
+        (alert, _) => TlsFault::Alert(alert.into()),
+    }
+}
+
+impl std::fmt::Display for TlsFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            TlsFault::NotTls => "the server does not speak TLS on this port",
+            TlsFault::ClosedInHandshake => "the server closed the connection in the TLS handshake",
+            TlsFault::BrokenInHandshake => "the connection broke in the TLS handshake",
+            TlsFault::Expired => "the server's certificate has expired",
+            TlsFault::NotYetValid => "the server's certificate is not valid yet",
+            TlsFault::WrongName => "the server's certificate is for another name",
+            TlsFault::UnknownIssuer => "the server's certificate is from an issuer that is not trusted",
+            TlsFault::BadCertificate => "the server's certificate is not acceptable",
+            TlsFault::CertificateRequired => "the server asks for a client certificate",
+            TlsFault::CertificateRefused => "the server refused the client certificate",
+            TlsFault::UnknownName => "the server knows no host of this name",
+            TlsFault::NothingInCommon => "the server speaks no TLS version or cipher suite that is offered",
+            TlsFault::NoHttp1 => "the server does not agree to HTTP/1.1",
+            TlsFault::Alert(number) => {
+                return write!(f, "the server gave up with TLS alert {number} ({:?})", Alert::from(*number));
+            }
+            TlsFault::Broken => "the server broke the TLS protocol",
+        })
+    }
+}
+
+/// A fault with what is known of one case of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsError {
+    /// Its kind.
+    pub fault: TlsFault,
+    /// What its kind does not say: names, times, the text of rustls; empty where there is no more to say.
+    pub detail: String,
+}
+
+impl TlsError {
+    /// A fault that its kind says all about.
+    pub(super) fn plain(fault: TlsFault) -> Self {
+        Self { fault, detail: String::new() }
+    }
+
+    /// What rustls found.
+    pub(super) fn of(error: &Error, certificate: ClientCertificate) -> Self {
+        let fault = TlsFault::of(error, certificate);
+        Self { fault, detail: detail(fault, error) }
+    }
+
+    /// The fault in an error of a transport, if it is one of TLS.
+    pub fn within(error: &io::Error) -> Option<&TlsError> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+impl std::fmt::Display for TlsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.detail.as_str() {
+            "" => self.fault.fmt(f),
+            detail => write!(f, "{} ({detail})", self.fault),
+        }
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+impl From<TlsError> for io::Error {
+    fn from(error: TlsError) -> Self {
+        io::Error::new(io::ErrorKind::InvalidData, error)
+    }
+}
+
+/// What the kind of a fault leaves out.
+fn detail(fault: TlsFault, error: &Error) -> String {
+    use CertificateError as E;
+    match error {
+        Error::InvalidCertificate(E::ExpiredContext { time, not_after }) => {
+            format!("{} ago", days(time.as_secs().saturating_sub(not_after.as_secs())))
+        }
+        Error::InvalidCertificate(E::NotValidYetContext { time, not_before }) => {
+            format!("for {} more", days(not_before.as_secs().saturating_sub(time.as_secs())))
+        }
+        Error::InvalidCertificate(E::NotValidForNameContext { expected, presented }) => {
+            let names = if presented.is_empty() { "none".to_owned() } else { presented.join(", ") };
+            format!("asked for {}, it is for {names}", expected.to_str())
+        }
+        Error::AlertReceived(_) if matches!(fault, TlsFault::Alert(_)) => String::new(),
+        other if matches!(fault, TlsFault::UnknownIssuer) => {
+            let _ = other;
+            String::new()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A length of time, roughly.
+fn days(seconds: u64) -> String {
+    match seconds {
+        0..7_200 => format!("{} minutes", seconds / 60),
+        7_200..172_800 => format!("{} hours", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alerts_mean_what_was_asked() {
+        use ClientCertificate::{Given, Lacking, NotAsked};
+        for (alert, certificate, fault) in [
+            (Alert::HandshakeFailure, NotAsked, TlsFault::NothingInCommon),
+            (Alert::HandshakeFailure, Lacking, TlsFault::CertificateRequired),
+            (Alert::HandshakeFailure, Given, TlsFault::CertificateRefused),
+            (Alert::UnknownCA, Given, TlsFault::CertificateRefused),
+            (Alert::UnknownCA, NotAsked, TlsFault::Alert(48)),
+            (Alert::UnrecognisedName, NotAsked, TlsFault::UnknownName),
+        ] {
+            assert_eq!(TlsFault::of(&Error::AlertReceived(alert), certificate), fault, "{alert:?}");
+        }
+        assert_eq!(TlsFault::Alert(80).to_string(), "the server gave up with TLS alert 80 (InternalError)");
+    }
+
+    #[test]
+    fn lengths_of_time() {
+        for (seconds, text) in
+            [(0, "0 minutes"), (7_199, "119 minutes"), (7_200, "2 hours"), (864_000, "10 days")]
+        {
+            assert_eq!(days(seconds), text);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! One connection's TLS: bytes in and out of rustls, and how the connection ended.
+
+use super::fault::{ClientCertificate, TlsError, TlsFault};
+use crate::{Nanos, Slot, Transport};
+use rustls::{ClientConnection, Error};
+use std::io::{self, Read as _, Write as _};
+
+/// Plain bytes that go into one record at most (RFC 8446 §5.1).
+const RECORD_MOST: usize = 16 * 1024;
+
+/// How the peer ended its side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It has not.
+    Open,
+    /// With a close_notify: nothing is missing.
+    Told,
+    /// The connection ended without one: whether something is missing cannot be known.
+    Cut,
+}
+
+/// One connection's TLS.
+#[derive(Debug)]
+pub(super) struct Session {
+    tls: ClientConnection,
+    /// When the connection stood and the handshake began.
+    pub(super) began: Nanos,
+    /// Whether the handshake is done.
+    pub(super) made: bool,
+    /// Whether a message of TLS has come: what is wrong before that is no TLS at all.
+    spoken: bool,
+    /// Whether the server has answered anything.
+    answered: bool,
+    /// How the peer ended its side.
+    pub(super) end: End,
+    /// What went wrong behind bytes that were still good: told when they have been read.
+    pub(super) failed: Option<io::Error>,
+}
+
+impl Session {
+    /// A session whose handshake begins now.
+    pub(super) fn new(tls: ClientConnection, began: Nanos) -> Self {
+        Self { tls, began, made: false, spoken: false, answered: false, end: End::Open, failed: None }
+    }
+
+    /// rustls's own state, to be looked at.
+    pub(super) fn tls(&self) -> &ClientConnection {
+        &self.tls
+    }
+
+    /// Whether the handshake is done, on this side.
+    pub(super) fn is_agreed(&self) -> bool {
+        !self.tls.is_handshaking()
+    }
+
+    /// Whether encrypted bytes wait for room in the socket.
+    pub(super) fn wants_room(&self) -> bool {
+        self.tls.wants_write()
+    }
+
+    /// Hands over what is encrypted; false when the socket has no room for all of it.
+    pub(super) fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<bool> {
+        while self.tls.wants_write() {
+            match self.tls.write_tls(&mut Wire { slot, transport: &mut *transport }) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Encrypts and hands over as many of the bytes as there is room for, at least a record. Returns how many.
+    pub(super) fn send<T: Transport>(
+        &mut self,
+        slot: Slot,
+        transport: &mut T,
+        bytes: &[u8],
+    ) -> io::Result<usize> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        if self.end != End::Open {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        if !self.flush(slot, transport)? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let mut taken = 0;
+        for record in bytes.chunks(RECORD_MOST) {
+            taken += self.tls.writer().write(record)?;
+            match self.flush(slot, transport) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) if taken > record.len() => {
+                    self.failed = Some(error);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Takes plain bytes that are ready.
+    pub(super) fn drain(&mut self, buffer: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.tls.reader().read(&mut buffer[filled..]) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => filled += count,
+            }
+        }
+        self.answered |= filled > 0;
+        filled
+    }
+
+    /// Decrypts bytes from the wire into the buffer. Returns how many it got; what it has no room for is kept.
+    pub(super) fn decrypt(
+        &mut self,
+        mut wire: &[u8],
+        buffer: &mut [u8],
+        certificate: ClientCertificate,
+    ) -> Result<usize, (usize, TlsError)> {
+        let mut filled = 0;
+        while !wire.is_empty() {
+            match self.tls.read_tls(&mut wire) {
+                // After the peer's close_notify nothing counts (RFC 8446 §6.1).
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(_) => return Err((filled, TlsError::plain(TlsFault::Broken))),
+            }
+            let state = match self.tls.process_new_packets() {
+                Ok(state) => state,
+                Err(error) => {
+                    filled += self.drain(&mut buffer[filled..]);
+                    return Err((filled, self.fault(&error, certificate)));
+                }
+            };
+            self.spoken |= !self.tls.is_handshaking() || self.tls.protocol_version().is_some();
+            filled += self.drain(&mut buffer[filled..]);
+            if state.peer_has_closed() {
+                self.end = End::Told;
+            }
+        }
+        Ok(filled)
+    }
+
+    /// What it means that the connection ended, by an error or without one. A server that asked for a certificate, got
+    /// none and goes has said what it wants, even if its alert was lost with the connection.
+    pub(super) fn gone(&self, error: Option<&io::Error>, certificate: ClientCertificate) -> Option<TlsError> {
+        let fault = match (certificate, error) {
+            (ClientCertificate::Lacking, _) if !self.answered => TlsFault::CertificateRequired,
+            (_, None) if !self.made => TlsFault::ClosedInHandshake,
+            (_, Some(_)) if !self.made => TlsFault::BrokenInHandshake,
+            _ => return None,
+        };
+        Some(TlsError { fault, detail: error.map_or_else(String::new, ToString::to_string) })
+    }
+
+    fn fault(&self, error: &Error, certificate: ClientCertificate) -> TlsError {
+        match error {
+            Error::InvalidMessage(_)
+            | Error::InappropriateMessage { .. }
+            | Error::PeerSentOversizedRecord
+                if !self.spoken =>
+            {
+                TlsError { fault: TlsFault::NotTls, detail: error.to_string() }
+            }
+            error => TlsError::of(error, certificate),
+        }
+    }
+
+    /// Says goodbye as far as the socket has room for it.
+    pub(super) fn take_leave<T: Transport>(&mut self, slot: Slot, transport: &mut T) {
+        if self.made && self.failed.is_none() && self.end != End::Cut {
+            self.tls.send_close_notify();
+        }
+        let _ = self.flush(slot, transport);
+    }
+}
+
+/// The wire of one slot, as rustls writes to it.
+struct Wire<'a, T> {
+    slot: Slot,
+    transport: &'a mut T,
+}
+
+impl<T: Transport> io::Write for Wire<'_, T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.transport.send(self.slot, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! What TLS is asked to do: whom to believe, who we are, which versions. Checked once, before anything starts.
+
+use super::certificate::{Anyone, Vouched, WhenAsked};
+use super::tickets::Tickets;
+use crate::EngineError;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use std::sync::Arc;
+
+/// Tickets kept by a worker at least: a server may give several for each handshake.
+const TICKETS_LEAST: usize = 64;
+/// Tickets kept at most, each about half a kilobyte: connections beyond share.
+const TICKETS_MOST: usize = 16_384;
+
+/// A version of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsVersion {
+    /// RFC 5246.
+    Tls12,
+    /// RFC 8446.
+    Tls13,
+}
+
+/// Which servers to believe.
+#[derive(Clone, Debug)]
+pub enum Trust {
+    /// All of them: their certificates are not checked.
+    Anyone,
+    /// Those for which one of these vouches.
+    Roots {
+        /// Certificates of authorities, in DER. Those of no use are left out, as there are such in every system.
+        roots: Vec<CertificateDer<'static>>,
+        /// Whether a server that presents one of them as its own is believed, too.
+        also_themselves: bool,
+    },
+}
+
+/// A client certificate.
+#[derive(Debug)]
+pub struct Identity {
+    /// The certificate, in DER, and those that lead from it to a root.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// Its key.
+    pub key: PrivateKeyDer<'static>,
+}
+
+/// What is asked of TLS.
+#[derive(Debug)]
+pub struct TlsAsked {
+    /// Name of the server: sent to it, and looked for in its certificate. An address is not sent.
+    pub name: ServerName<'static>,
+    /// Which servers to believe.
+    pub trust: Trust,
+    /// Who we are, for servers that ask.
+    pub identity: Option<Identity>,
+    /// The only version to offer; both without one.
+    pub version: Option<TlsVersion>,
+    /// Whether a later handshake may resume an earlier one's session.
+    pub resumption: bool,
+}
+
+/// TLS, ready to be spoken.
+#[derive(Clone, Debug)]
+pub struct TlsSettings {
+    config: ClientConfig,
+    key: Option<Arc<CertifiedKey>>,
+    pub(super) name: ServerName<'static>,
+    resumption: bool,
+    verified: bool,
+}
+
+impl TlsSettings {
+    /// Makes ready what is asked for.
+    ///
+    /// # Errors
+    /// [`EngineError::Tls`] when there is no root to trust, or a key cannot be read or is not the certificate's.
+    pub fn new(asked: TlsAsked) -> Result<Self, EngineError> {
+        let provider = Arc::new(ring::default_provider());
+        let verified = matches!(asked.trust, Trust::Roots { .. });
+        let verifier = verifier(asked.trust, &provider)?;
+        let key = asked.identity.map(|identity| certified(identity, &provider)).transpose()?;
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&versions(asked.version))
+            .map_err(|source| EngineError::Tls { what: "choose the versions of TLS", source: source.into() })?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_client_cert_resolver(Arc::new(WhenAsked::new(None)));
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self { config, key, name: asked.name, resumption: asked.resumption, verified })
+    }
+
+    /// Whether the server's certificate is checked.
+    pub fn verified(&self) -> bool {
+        self.verified
+    }
+
+    /// Whether later handshakes may resume sessions.
+    pub fn resumption(&self) -> bool {
+        self.resumption
+    }
+
+    /// What one worker speaks TLS with: nothing in it is shared with another worker that changes.
+    pub(super) fn for_worker(&self, connections: u32) -> (Arc<ClientConfig>, Arc<WhenAsked>) {
+        let when_asked = Arc::new(WhenAsked::new(self.key.clone()));
+        let tickets = (connections as usize).clamp(TICKETS_LEAST, TICKETS_MOST);
+        let resumption = match self.resumption {
+            true => Resumption::store(Arc::new(Tickets::new(tickets))),
+            false => Resumption::disabled(),
+        };
+        let mut config = self.config.clone();
+        config.resumption = resumption;
+        config.client_auth_cert_resolver = Arc::<WhenAsked>::clone(&when_asked);
+        (Arc::new(config), when_asked)
+    }
+}
+
+fn versions(only: Option<TlsVersion>) -> Vec<&'static SupportedProtocolVersion> {
+    match only {
+        Some(TlsVersion::Tls12) => vec![&rustls::version::TLS12],
+        Some(TlsVersion::Tls13) => vec![&rustls::version::TLS13],
+        None => rustls::ALL_VERSIONS.to_vec(),
+    }
+}
+
+fn verifier(
+    trust: Trust,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, EngineError> {
+    let Trust::Roots { roots, also_themselves } = trust else {
+        return Ok(Arc::new(Anyone(Arc::clone(provider))));
+    };
+    let mut store = RootCertStore::empty();
+    let named = if also_themselves { roots.clone() } else { Vec::new() };
+    store.add_parsable_certificates(roots);
+    let roots = WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
+        .build()
+        .map_err(|error| EngineError::Tls { what: "trust any server", source: Box::new(error) })?;
+    Ok(Arc::new(Vouched { roots, named }))
+}
+
+fn certified(identity: Identity, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, EngineError> {
+    CertifiedKey::from_der(identity.chain, identity.key, provider).map(Arc::new).map_err(|source| {
+        EngineError::Tls { what: "use the client certificate with its key", source: source.into() }
+    })
+}

@@ -1,0 +1,72 @@
+//! Sessions to resume: one worker's, of one server.
+//!
+//! rustls's own store keeps 8 tickets of TLS 1.3 for a server, which suits a browser. Here every connection stands for a
+//! client of its own, so as many are kept as there are connections. The locks are the trait's demand: each worker has a
+//! store of its own, and nobody ever waits.
+
+use rustls::NamedGroup;
+use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::pki_types::ServerName;
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What is remembered of the one server a worker speaks to.
+#[derive(Debug, Default)]
+struct Memory {
+    group: Option<NamedGroup>,
+    session: Option<Tls12ClientSessionValue>,
+    /// Each is good for one handshake; the newest is used first.
+    tickets: VecDeque<Tls13ClientSessionValue>,
+}
+
+/// Sessions of one worker.
+#[derive(Debug)]
+pub(super) struct Tickets {
+    memory: Mutex<Memory>,
+    most: usize,
+}
+
+impl Tickets {
+    /// Keeps at most so many tickets.
+    pub(super) fn new(most: usize) -> Self {
+        Self { memory: Mutex::default(), most }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientSessionStore for Tickets {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        self.memory().group = Some(group);
+    }
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        self.memory().group
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, session: Tls12ClientSessionValue) {
+        self.memory().session = Some(session);
+    }
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.memory().session.clone()
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {
+        self.memory().session = None;
+    }
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
+        let mut memory = self.memory();
+        if memory.tickets.len() == self.most {
+            memory.tickets.pop_front();
+        }
+        memory.tickets.push_back(ticket);
+    }
+
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.memory().tickets.pop_back()
+    }
+}

@@ -1,0 +1,273 @@
+//! TLS as a transport around another one: handshakes as part of connecting, records instead of bytes.
+//!
+//! The rule of [`Transport::receive`] that a read which does not fill the buffer has emptied the socket is kept: reads
+//! from the wire go on until one is short. What cannot be told with such a read, an end or an error behind good bytes,
+//! is told by an event of its own.
+
+use super::certificate::WhenAsked;
+use super::fault::{ClientCertificate, TlsError};
+use super::outcome::TlsOutcome;
+use super::session::{End, Session};
+use super::settings::TlsSettings;
+use crate::{Clock, Nanos, Patience, Progress, Ready, Slot, Transport};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
+use std::io;
+use std::sync::Arc;
+
+/// Bytes read from the wire at a time: two records of the largest kind.
+const WIRE: usize = 32 * 1024;
+
+/// TLS over another transport, for the slots of one worker.
+#[derive(Debug)]
+pub struct Tls<T: Transport, C> {
+    inner: T,
+    clock: C,
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    when_asked: Arc<WhenAsked>,
+    sessions: Vec<Option<Box<Session>>>,
+    /// What was just read from the wire.
+    wire: Box<[u8]>,
+    /// Slots with an end or an error still to be told.
+    owing: Vec<Slot>,
+    outcome: TlsOutcome,
+}
+
+impl<T: Transport, C: Clock> Tls<T, C> {
+    /// TLS for so many slots of a transport.
+    pub fn new(settings: &TlsSettings, slots: u32, clock: C, inner: T) -> Self {
+        let (config, when_asked) = settings.for_worker(slots);
+        Self {
+            inner,
+            clock,
+            config,
+            name: settings.name.clone(),
+            when_asked,
+            sessions: (0..slots).map(|_| None).collect(),
+            wire: vec![0; WIRE].into_boxed_slice(),
+            owing: Vec::new(),
+            outcome: TlsOutcome::default(),
+        }
+    }
+
+    /// The connection stands: begins the handshake.
+    fn begin(&mut self, slot: Slot) -> io::Result<Progress> {
+        let tls = ClientConnection::new(Arc::clone(&self.config), self.name.clone())
+            .map_err(|error| self.noted(TlsError::of(&error, self.when_asked.state())))?;
+        self.sessions[slot as usize] = Some(Box::new(Session::new(tls, self.clock.now())));
+        self.shake_hands(slot)
+    }
+
+    /// Goes on with the handshake as far as there is something to read and room to write.
+    fn shake_hands(&mut self, slot: Slot) -> io::Result<Progress> {
+        loop {
+            let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
+            let certificate = self.when_asked.state();
+            let flushed = match session.flush(slot, &mut self.inner) {
+                Ok(flushed) => flushed,
+                // What made the server go may still be there to read.
+                Err(error) if is_gone(&error) => false,
+                Err(error) => return Err(error),
+            };
+            if session.is_agreed() && flushed {
+                session.made = true;
+                self.outcome.made(session.tls());
+                return Ok(Progress::Done);
+            }
+            let count = match self.inner.receive(slot, &mut self.wire) {
+                Ok(0) => return Err(lost(&mut self.outcome, session, None, certificate)),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Progress::Pending),
+                Err(error) => return Err(lost(&mut self.outcome, session, Some(error), certificate)),
+            };
+            if let Err((_, error)) = session.decrypt(&self.wire[..count], &mut [], certificate) {
+                // What rustls has to say of it is for the server.
+                let _ = session.flush(slot, &mut self.inner);
+                return Err(self.noted(error));
+            }
+        }
+    }
+
+    fn noted(&mut self, error: TlsError) -> io::Error {
+        self.outcome.note(&error);
+        error.into()
+    }
+
+    /// Reads from the wire until it is empty or the buffer full. Returns how much the buffer got.
+    fn fill(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
+        let certificate = self.when_asked.state();
+        let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
+        let mut filled = session.drain(buffer);
+        while session.end == End::Open && session.failed.is_none() {
+            // Never more than there is room for: what a record begun before adds to it, at most a record, waits in
+            // rustls for the next read, which a full buffer makes the caller ask for.
+            let room = (buffer.len() - filled).min(WIRE);
+            if room == 0 {
+                break;
+            }
+            match self.inner.receive(slot, &mut self.wire[..room]) {
+                Ok(0) => {
+                    session.end = End::Cut;
+                    if session.gone(None, certificate).is_some() {
+                        session.failed = Some(lost(&mut self.outcome, session, None, certificate));
+                    }
+                }
+                Ok(count) => {
+                    match session.decrypt(&self.wire[..count], &mut buffer[filled..], certificate) {
+                        Ok(more) => filled += more,
+                        Err((more, error)) => {
+                            filled += more;
+                            self.outcome.note(&error);
+                            session.failed = Some(error.into());
+                        }
+                    }
+                    // Answers to what came: a new key's acknowledgement, an alert.
+                    if let Err(error) = session.flush(slot, &mut self.inner) {
+                        session.failed.get_or_insert(error);
+                    }
+                    if count < room {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => {
+                    session.failed = Some(lost(&mut self.outcome, session, Some(error), certificate));
+                }
+            }
+        }
+        Ok(filled)
+    }
+
+    /// Sends what had no room, where there is some now.
+    fn make_use_of_room(&mut self, slot: Slot) {
+        if let Some(session) = &mut self.sessions[slot as usize]
+            && session.made
+            && session.wants_room()
+            && let Err(error) = session.flush(slot, &mut self.inner)
+        {
+            session.failed.get_or_insert(error);
+            self.owing.push(slot);
+        }
+    }
+}
+
+impl<T: Transport, C: Clock> Transport for Tls<T, C> {
+    fn connect(&mut self, slot: Slot) -> io::Result<Progress> {
+        match self.inner.connect(slot)? {
+            Progress::Done => self.begin(slot),
+            Progress::Pending => Ok(Progress::Pending),
+        }
+    }
+
+    fn finish_connect(&mut self, slot: Slot) -> io::Result<Progress> {
+        if self.sessions[slot as usize].is_some() {
+            return self.shake_hands(slot);
+        }
+        match self.inner.finish_connect(slot)? {
+            Progress::Done => self.begin(slot),
+            Progress::Pending => Ok(Progress::Pending),
+        }
+    }
+
+    fn handshake_began(&self, slot: Slot) -> Option<Nanos> {
+        self.sessions[slot as usize].as_ref().map(|session| session.began)
+    }
+
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
+        let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
+        match session.send(slot, &mut self.inner, bytes) {
+            Err(error) if is_gone(&error) => {
+                Err(lost(&mut self.outcome, session, Some(error), self.when_asked.state()))
+            }
+            sent => sent,
+        }
+    }
+
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
+        let filled = self.fill(slot, buffer)?;
+        let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
+        if filled > 0 {
+            if filled < buffer.len() && (session.end != End::Open || session.failed.is_some()) {
+                self.owing.push(slot);
+            }
+            return Ok(filled);
+        }
+        match session.failed.take() {
+            Some(error) => Err(error),
+            None if session.end != End::Open => Ok(0),
+            None => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn was_cut(&self, slot: Slot) -> bool {
+        self.sessions[slot as usize].as_ref().is_some_and(|session| session.end == End::Cut)
+    }
+
+    #[inline]
+    fn received_at(&self) -> Option<Nanos> {
+        self.inner.received_at()
+    }
+
+    fn tls_outcome(&self) -> Option<&TlsOutcome> {
+        Some(&self.outcome)
+    }
+
+    fn close(&mut self, slot: Slot) {
+        if let Some(mut session) = self.sessions[slot as usize].take() {
+            session.take_leave(slot, &mut self.inner);
+        }
+        self.owing.retain(|owing| *owing != slot);
+        self.inner.close(slot);
+    }
+
+    fn wait(&mut self, patience: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let patience = if self.owing.is_empty() { patience } else { Patience::Poll };
+        let before = ready.len();
+        self.inner.wait(patience, ready)?;
+        for event in &ready[before..] {
+            if event.writable {
+                self.make_use_of_room(event.slot);
+            }
+        }
+        let told = |slot| Ready { slot, readable: true, writable: false, hangup: true };
+        ready.extend(self.owing.drain(..).map(told));
+        Ok(())
+    }
+}
+
+impl<T: Transport, C> Drop for Tls<T, C> {
+    /// Says goodbye on the connections that are open at the end of a run.
+    fn drop(&mut self) {
+        for (slot, session) in self.sessions.iter_mut().enumerate() {
+            if let Some(session) = session {
+                session.take_leave(slot as Slot, &mut self.inner);
+            }
+        }
+    }
+}
+
+/// What to say of a connection that is gone.
+fn lost(
+    outcome: &mut TlsOutcome,
+    session: &Session,
+    error: Option<io::Error>,
+    certificate: ClientCertificate,
+) -> io::Error {
+    match session.gone(error.as_ref(), certificate) {
+        Some(told) => {
+            outcome.note(&told);
+            told.into()
+        }
+        None => error.unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// Whether a send failed because the peer has gone.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
+fn not_connected() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOTCONN)
+}

@@ -1,0 +1,377 @@
+//! The engine over TLS, against servers that behave and servers that do not.
+
+use crate::server::reset;
+use crate::support::{REQUEST, closed_loop};
+use crate::tls_server::{After, Authority, Stream, accept, self_signed, serve, server_config};
+use paceline_engine::tls::{
+    Identity, TlsAsked, TlsError, TlsFault, TlsOutcome, TlsSettings, TlsVersion, Trust,
+};
+use paceline_engine::{
+    Bound, Ending, EngineError, Failure, Measure, Nanos, NoObserver, RunOutcome, Settings, Stop, run,
+};
+use rustls::pki_types::{CertificateDer, ServerName};
+use std::io::{Read as _, Write as _};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// What to ask of TLS, trusting one authority.
+fn asked(authority: &Authority) -> TlsAsked {
+    TlsAsked {
+        name: ServerName::try_from("localhost").unwrap(),
+        trust: Trust::Roots { roots: vec![authority.certificate.clone()], also_themselves: false },
+        identity: None,
+        version: None,
+        resumption: true,
+    }
+}
+
+fn settings(address: SocketAddr, asked: TlsAsked, connections: u32, requests: u64) -> Settings {
+    Settings {
+        address,
+        tls: Some(Arc::new(TlsSettings::new(asked).unwrap())),
+        bound: Bound::Requests(requests),
+        expect_body: Some(Arc::from(&b"ok"[..])),
+        ..closed_loop(connections, 1)
+    }
+}
+
+fn go(settings: &Settings) -> (RunOutcome, TlsOutcome) {
+    let mut outcome = run(settings, &Stop::new(), &NoObserver).unwrap();
+    let tls = outcome.tls.take().unwrap();
+    (outcome, tls)
+}
+
+/// The fault that kept every connection from being made.
+fn refused(settings: &Settings) -> TlsError {
+    match run(settings, &Stop::new(), &NoObserver) {
+        Err(EngineError::Unreachable { source, .. }) => {
+            TlsError::within(&source).expect("a fault of TLS").clone()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ok(stream: &mut Stream, _: usize) -> After {
+    if stream.write_all(OK).is_ok() { After::Keep } else { After::Cut }
+}
+
+fn good_server(authority: &Authority) -> SocketAddr {
+    serve(server_config(authority.issue("localhost", |_| {}), None), ok)
+}
+
+#[test]
+fn requests_are_answered_over_either_version() {
+    let authority = Authority::new();
+    let address = good_server(&authority);
+    for (version, name) in [(Some(TlsVersion::Tls12), "1.2"), (Some(TlsVersion::Tls13), "1.3"), (None, "1.3")]
+    {
+        let asked = TlsAsked { version, ..asked(&authority) };
+        let settings = Settings { threads: 2, ..settings(address, asked, 5, 1_001) };
+        let (outcome, tls) = go(&settings);
+        assert_eq!(outcome.total.counts.ended(Ending::Ok), 1_001, "{:?}", outcome.connections);
+        assert_eq!(outcome.connections.had, 5);
+        // Plain bytes are counted: what the protocol's user asked for, not what TLS made of it.
+        assert_eq!(outcome.total.counts.sent_bytes, 1_001 * REQUEST.len() as u64);
+        assert_eq!(outcome.total.counts.received_bytes, 1_001 * OK.len() as u64);
+        assert_eq!(tls.full + tls.resumed, 5);
+        let agreed = tls.agreed.unwrap();
+        assert_eq!((agreed.version, agreed.alpn.as_deref()), (name, Some("http/1.1")));
+        assert!(agreed.cipher.starts_with("TLS_") && agreed.group.is_some(), "{agreed:?}");
+        let early = outcome.intervals.iter().map(|interval| &interval.tally);
+        let counts: Vec<_> = early
+            .map(|tally| [Measure::Connect, Measure::Handshake].map(|m| tally.times(m).count()))
+            .collect();
+        assert_eq!(counts.iter().fold([0, 0], |sum, two| [sum[0] + two[0], sum[1] + two[1]]), [5, 5]);
+    }
+}
+
+#[test]
+fn pipelined_answers_share_records() {
+    let authority = Authority::new();
+    let asked = asked(&authority);
+    let settings = Settings { depth: 16, ..settings(good_server(&authority), asked, 4, 6_400) };
+    let (outcome, _) = go(&settings);
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 6_400);
+}
+
+#[test]
+fn bodies_of_a_megabyte_stream_through() {
+    let authority = Authority::new();
+    let body: Arc<[u8]> = (0..1_000_003u32).map(|at| (at % 251) as u8).collect();
+    let answer =
+        [format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).as_bytes(), &body].concat();
+    let config = server_config(authority.issue("localhost", |_| {}), None);
+    let address = serve(
+        config,
+        move |stream, _| if stream.write_all(&answer).is_ok() { After::Keep } else { After::Cut },
+    );
+    let settings =
+        Settings { expect_body: Some(body), depth: 2, ..settings(address, asked(&authority), 3, 40) };
+    let (outcome, _) = go(&settings);
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 40, "{:?}", outcome.connections.failures);
+}
+
+#[test]
+fn requests_of_a_megabyte_leave_piece_by_piece() {
+    let authority = Authority::new();
+    // A header longer than any socket's buffer: it leaves in many records, as there is room.
+    let mut request = b"GET / HTTP/1.1\r\nHost: a\r\nX: ".to_vec();
+    request.resize(5_000_000, b'x');
+    request.extend_from_slice(b"\r\n\r\n");
+    let config = server_config(authority.issue("localhost", |_| {}), None);
+    let length = request.len();
+    let address = accept_lengths(config, length);
+    let settings = Settings { request: Arc::from(request), ..settings(address, asked(&authority), 2, 6) };
+    let (outcome, _) = go(&settings);
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 6, "{:?}", outcome.connections.failures);
+    assert_eq!(outcome.total.counts.sent_bytes, 6 * length as u64);
+}
+
+#[test]
+fn a_server_that_asks_for_a_certificate_and_goes_has_said_why() {
+    let authority = Authority::new();
+    for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
+        let config = Arc::new(server_config(authority.issue("localhost", |_| {}), Some(&authority)));
+        // It goes with things unread, which breaks the connection and may lose its alert.
+        let address = accept(move |tcp| {
+            let tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let _ = Stream::new(tls, tcp).read(&mut [0; 1]);
+        });
+        let asked = TlsAsked { version: Some(version), ..asked(&authority) };
+        let settings = Settings { timeout: Nanos::from_millis(300), ..settings(address, asked, 2, 10) };
+        let failures = match run(&settings, &Stop::new(), &NoObserver) {
+            Ok(outcome) => outcome.connections.failures,
+            Err(EngineError::Unreachable { source, .. }) => {
+                vec![(Failure::Tls(TlsError::within(&source).unwrap().fault), 1)]
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let asks = Failure::Tls(TlsFault::CertificateRequired);
+        assert!(failures.iter().any(|(failure, _)| *failure == asks), "{version:?} {failures:?}");
+    }
+}
+
+/// Answers whenever so many bytes have come.
+fn accept_lengths(config: rustls::ServerConfig, length: usize) -> SocketAddr {
+    let config = Arc::new(config);
+    accept(move |tcp| {
+        let tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+        let mut stream = Stream::new(tls, tcp);
+        let mut request = vec![0; length];
+        while stream.read_exact(&mut request).is_ok() && request.ends_with(b"\r\n\r\n") {
+            stream.write_all(OK).unwrap();
+        }
+    })
+}
+
+#[test]
+fn a_response_in_single_records_is_whole() {
+    let authority = Authority::new();
+    let config = server_config(authority.issue("localhost", |_| {}), None);
+    let address = serve(config, |stream, _| {
+        let whole = OK.iter().all(|byte| stream.write_all(&[*byte]).and_then(|()| stream.flush()).is_ok());
+        if whole { After::Keep } else { After::Cut }
+    });
+    let (outcome, _) = go(&settings(address, asked(&authority), 2, 20));
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 20);
+}
+
+#[test]
+fn certificates_that_will_not_do() {
+    let authority = Authority::new();
+    let long_ago =
+        |params: &mut rcgen::CertificateParams| params.not_after = rcgen::date_time_ymd(2001, 1, 1);
+    let one_day =
+        |params: &mut rcgen::CertificateParams| params.not_before = rcgen::date_time_ymd(3999, 1, 1);
+    let stranger = Authority::new();
+    let cases: [(Identity, TlsFault, &str); 5] = [
+        (authority.issue("localhost", long_ago), TlsFault::Expired, "days ago"),
+        (authority.issue("localhost", one_day), TlsFault::NotYetValid, "days more"),
+        (authority.issue("elsewhere.test", |_| {}), TlsFault::WrongName, "elsewhere.test"),
+        (stranger.issue("localhost", |_| {}), TlsFault::UnknownIssuer, "issuer"),
+        (self_signed("localhost"), TlsFault::BadCertificate, "CaUsedAsEndEntity"),
+    ];
+    for (identity, fault, words) in cases {
+        let address = serve(server_config(identity, None), ok);
+        let error = refused(&settings(address, asked(&authority), 2, 10));
+        assert_eq!(error.fault, fault, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+        // Asked not to look, it does not.
+        let asked = TlsAsked { trust: Trust::Anyone, ..asked(&authority) };
+        let (outcome, _) = go(&settings(address, asked, 2, 10));
+        assert_eq!(outcome.total.counts.ended(Ending::Ok), 10, "{fault:?}");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_named_is_trusted_under_its_own_name() {
+    let identity = self_signed("localhost");
+    let roots: Vec<CertificateDer<'static>> = identity.chain.clone();
+    let address = serve(server_config(identity, None), ok);
+    let asked = |name: &'static str| TlsAsked {
+        name: ServerName::try_from(name).unwrap(),
+        trust: Trust::Roots { roots: roots.clone(), also_themselves: true },
+        ..asked(&Authority::new())
+    };
+    let (outcome, _) = go(&settings(address, asked("localhost"), 2, 10));
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 10);
+    assert_eq!(refused(&settings(address, asked("elsewhere.test"), 2, 10)).fault, TlsFault::WrongName);
+}
+
+#[test]
+fn a_client_certificate_is_given_when_asked_for() {
+    let authority = Authority::new();
+    let stranger = Authority::new();
+    for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
+        let config = server_config(authority.issue("localhost", |_| {}), Some(&authority));
+        let address = serve(config, ok);
+        let asked = |identity| TlsAsked { identity, version: Some(version), ..asked(&authority) };
+        let (outcome, _) = go(&settings(address, asked(Some(authority.issue("me", |_| {}))), 2, 10));
+        assert_eq!(outcome.total.counts.ended(Ending::Ok), 10, "{version:?}");
+        for (identity, fault) in [
+            (None, TlsFault::CertificateRequired),
+            (Some(stranger.issue("me", |_| {})), TlsFault::CertificateRefused),
+        ] {
+            let settings = settings(address, asked(identity), 2, 10);
+            if version == TlsVersion::Tls12 {
+                assert_eq!(refused(&settings).fault, fault);
+                continue;
+            }
+            // In TLS 1.3 a client is done before the server has looked: what it says comes afterwards.
+            let settings = Settings { timeout: Nanos::from_millis(300), ..settings };
+            let failures = match run(&settings, &Stop::new(), &NoObserver) {
+                Ok(outcome) => outcome.connections.failures,
+                Err(error) => panic!("{error}"),
+            };
+            assert!(failures.iter().any(|(failure, _)| *failure == Failure::Tls(fault)), "{failures:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_tls_is_called_that() {
+    for garbage in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"SSH-2.0-OpenSSH_9.2\r\n", &[0; 64]] {
+        let address = accept(move |mut tcp| {
+            let mut buffer = [0; 4096];
+            let _ = tcp.read(&mut buffer);
+            let _ = tcp.write_all(garbage);
+            while let Ok(1..) = tcp.read(&mut buffer) {}
+        });
+        let error = refused(&settings(address, asked(&Authority::new()), 2, 10));
+        assert_eq!(error.fault, TlsFault::NotTls, "{error}");
+    }
+}
+
+#[test]
+fn handshakes_that_do_not_end_well() {
+    let close: fn(std::net::TcpStream) = |mut tcp| {
+        let _ = tcp.read(&mut [0; 4096]);
+    };
+    let reset: fn(std::net::TcpStream) = |mut tcp| {
+        let _ = tcp.read(&mut [0; 1]);
+        reset(&tcp);
+    };
+    for (server, fault) in [(close, TlsFault::ClosedInHandshake), (reset, TlsFault::BrokenInHandshake)] {
+        let error = refused(&settings(accept(server), asked(&Authority::new()), 2, 10));
+        assert_eq!(error.fault, fault, "{error}");
+    }
+}
+
+#[test]
+fn a_handshake_has_a_limit() {
+    let address = accept(|mut tcp| {
+        let mut buffer = [0; 4096];
+        while let Ok(1..) = tcp.read(&mut buffer) {}
+    });
+    let settings = settings(address, asked(&Authority::new()), 2, 10);
+    let settings = Settings { connect_limit: Nanos::from_millis(200), ..settings };
+    let error = run(&settings, &Stop::new(), &NoObserver).unwrap_err();
+    let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
+    assert_eq!(source.to_string(), Failure::HandshakeLimit.to_string());
+}
+
+#[test]
+fn resumed_handshakes_are_counted_apart() {
+    let authority = Authority::new();
+    let closing = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+    for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
+        let mut config = server_config(authority.issue("localhost", |_| {}), None);
+        config.ticketer = rustls::crypto::ring::Ticketer::new().unwrap();
+        let address = serve(config, move |stream, _| {
+            let _ = stream.write_all(closing);
+            After::Close
+        });
+        for resumption in [true, false] {
+            let asked = TlsAsked { version: Some(version), resumption, ..asked(&authority) };
+            let (outcome, tls) = go(&settings(address, asked, 2, 50));
+            assert_eq!(outcome.total.counts.ended(Ending::Ok), 50);
+            assert_eq!(tls.full + tls.resumed, outcome.connections.made, "{version:?}");
+            // The first of each connection cannot be resumed; every later one has what an earlier one was given.
+            let full = if resumption { 2 } else { outcome.connections.made };
+            assert_eq!(tls.full, full, "{version:?} {tls:?}");
+        }
+    }
+}
+
+#[test]
+fn the_end_of_a_body_without_a_length_must_be_told() {
+    let authority = Authority::new();
+    for (after, ending) in
+        [(After::Close, Ending::Ok), (After::Tell, Ending::Ok), (After::Cut, Ending::IoFailed)]
+    {
+        let config = server_config(authority.issue("localhost", |_| {}), None);
+        let address = serve(config, move |stream, _| {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nok");
+            after
+        });
+        let (outcome, _) = go(&settings(address, asked(&authority), 2, 10));
+        assert_eq!(outcome.total.counts.ended(ending), 10, "{after:?} {:?}", outcome.connections.failures);
+    }
+}
+
+#[test]
+fn a_connection_closed_without_a_word_between_requests_is_made_anew() {
+    let authority = Authority::new();
+    for after in [After::Cut, After::Close] {
+        let config = server_config(authority.issue("localhost", |_| {}), None);
+        let address = serve(config, move |stream, number| {
+            let _ = stream.write_all(OK);
+            if number == 4 { after } else { After::Keep }
+        });
+        let open = crate::support::open_loop(500.0, 2, 1);
+        let bound = Bound::Duration(Nanos::from_millis(400));
+        let settings = Settings {
+            address,
+            tls: Some(Arc::new(TlsSettings::new(asked(&authority)).unwrap())),
+            bound,
+            ..open
+        };
+        let (outcome, _) = go(&settings);
+        let ok = outcome.total.counts.ended(Ending::Ok);
+        assert!(ok >= 150, "{after:?}: {ok} of 200 {:?}", outcome.connections.failures);
+        assert!(outcome.connections.closed_by_server >= 30, "{:?}", outcome.connections);
+    }
+}
+
+#[test]
+fn a_timeout_ends_a_request_over_tls() {
+    let authority = Authority::new();
+    let config = server_config(authority.issue("localhost", |_| {}), None);
+    let address = serve(config, |_, _| After::Keep);
+    let settings = settings(address, asked(&authority), 1, 3);
+    let (outcome, _) = go(&Settings { timeout: Nanos::from_millis(50), ..settings });
+    assert_eq!(outcome.total.counts.ended(Ending::TimedOut), 3);
+}
+
+#[test]
+fn keys_that_do_not_fit_are_refused() {
+    let authority = Authority::new();
+    let mut identity = authority.issue("me", |_| {});
+    identity.chain = authority.issue("me", |_| {}).chain;
+    let error = TlsSettings::new(TlsAsked { identity: Some(identity), ..asked(&authority) }).unwrap_err();
+    assert!(matches!(error, EngineError::Tls { .. }), "{error}");
+    let nobody = Trust::Roots { roots: Vec::new(), also_themselves: false };
+    assert!(TlsSettings::new(TlsAsked { trust: nobody, ..asked(&authority) }).is_err());
+}
