@@ -308,9 +308,9 @@ fn resumed_handshakes_are_counted_apart() {
             let (outcome, tls) = go(&settings(address, asked, 2, 50));
             assert_eq!(outcome.total.counts.ended(Ending::Ok), 50);
             assert_eq!(tls.full + tls.resumed, outcome.connections.made, "{version:?}");
-            // The first of each connection cannot be resumed; every later one has what an earlier one was given.
-            let full = if resumption { 2 } else { outcome.connections.made };
-            assert_eq!(tls.full, full, "{version:?} {tls:?}");
+            // The first of a connection may have nothing to resume; every later one has what an earlier one was given.
+            let full = if resumption { 1..=2 } else { outcome.connections.made..=outcome.connections.made };
+            assert!(full.contains(&tls.full), "{version:?} {tls:?}");
         }
     }
 }
