@@ -84,6 +84,12 @@ pub trait Transport {
         false
     }
 
+    /// Whether the peer may yet refuse a connection that is made: it asked who we are, and TLS 1.3 does not wait for its
+    /// verdict.
+    fn refusal_may_follow(&self) -> bool {
+        false
+    }
+
     /// What came of TLS so far, where it is spoken.
     fn tls_outcome(&self) -> Option<&TlsOutcome> {
         None

@@ -140,6 +140,9 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         connection.decoder.reset();
         match failure {
             Some(failure) => {
+                // A server that refuses us after its handshake has not let us in.
+                let refused = matches!(failure, Failure::Tls(_)) && !connection.has_served;
+                self.counts.failed_attempts += u64::from(refused && self.timeline.is_none());
                 self.note(failure);
                 self.pause(slot, now);
             }

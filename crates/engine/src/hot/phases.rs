@@ -11,6 +11,8 @@ use crate::{Clock, Ending, EngineError, Nanos, Observer, Phase, Slot, Timeline, 
 
 /// Attempts to connect that must fail, with none succeeding, before the target counts as unreachable.
 const ATTEMPTS_LEAST: u64 = 5;
+/// How long a server that asked for a certificate is given to refuse it before the run begins: some round trips.
+const REFUSAL_AWAITED: Nanos = Nanos::from_millis(100);
 
 impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// The next moment at which a phase may change.
@@ -35,7 +37,9 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                 source: told.unwrap_or_else(|| failure.into()),
             });
         }
-        Ok(all || late)
+        let settled = !self.transport.refusal_may_follow()
+            || self.clock.now().since(self.last_progress) >= REFUSAL_AWAITED;
+        Ok(all && settled || late)
     }
 
     /// What took too long, where nothing failed.

@@ -209,6 +209,10 @@ impl<T: Transport, C: Clock> Transport for Tls<T, C> {
         self.inner.received_at()
     }
 
+    fn refusal_may_follow(&self) -> bool {
+        self.when_asked.state() != ClientCertificate::NotAsked
+    }
+
     fn tls_outcome(&self) -> Option<&TlsOutcome> {
         Some(&self.outcome)
     }

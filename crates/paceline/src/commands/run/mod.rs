@@ -79,6 +79,8 @@ fn explain(error: EngineError) -> anyhow::Error {
             };
             Complaint::environment("nothing was measured").hint(hint)
         }
+        EngineError::Tls { .. } => Complaint::usage("nothing was measured")
+            .hint("check --cacert, --cert and --key; what the system trusts is where SSL_CERT_FILE says"),
         EngineError::TooManyThreads { .. } => {
             Complaint::environment("nothing was measured").hint("ask for fewer threads (-t)")
         }
