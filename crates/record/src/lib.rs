@@ -4,20 +4,28 @@
 //! scripts: the JSON Schema of both is published under `docs/`. Nothing here measures anything. A number here is a
 //! number somebody saw, with what is needed to doubt it beside it.
 
+mod balancing;
 mod block;
 mod environment;
 mod error;
 pub mod gate;
+mod load;
+mod observation;
 mod round;
 mod run;
 mod schema;
 mod trial;
 pub mod verdict;
 
+pub use balancing::{
+    BalancerReceipt, Balancing, FaultKind, FaultSeen, InstanceTold, ProcessRole, ProcessUse, Told,
+};
 pub use block::{Block, Bytes, Censored, Counts, Lengths, Times};
 pub use environment::{Environment, IdleState};
 pub use error::RecordError;
 pub use gate::{GateOutcome, GateReason};
+pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};
+pub use observation::{Figure as ObservedFigure, Observation};
 pub use round::{Round, Sitting};
 pub use run::{
     Arrivals, Connections, Expectations, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace,
@@ -25,7 +33,7 @@ pub use run::{
 };
 pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, trial_schema};
 pub use trial::{
-    Check, CheckOutcome, CoreTime, CpuSource, Fault, Load, Pinning, Sample, Server, Stage, Startup, Trial,
-    Usage, Validation,
+    Check, CheckOutcome, CoreTime, CpuSource, Fault, Pinning, Sample, Server, Stage, Startup, Trial, Usage,
+    Validation,
 };
 pub use verdict::{Blame, Severity, Verdict};

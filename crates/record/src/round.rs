@@ -1,6 +1,6 @@
 //! A round: a plan carried out in one environment. What `--resume` needs to carry on.
 
-use crate::Environment;
+use crate::{Environment, Observation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,12 @@ pub struct Round {
     pub environment: Environment,
     /// Each stretch of work without interruption, in order.
     pub sittings: Vec<Sitting>,
+    /// What of the plan was not carried out as it is written, for people: a scale, repeats cut to the time budget.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub changes: Vec<String>,
+    /// What the plan's source observed, to stand beside what was observed now.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub observed: Vec<Observation>,
 }
 
 /// A stretch of work without interruption.

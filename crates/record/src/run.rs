@@ -91,10 +91,11 @@ pub struct Target {
 }
 
 /// Whether a connection's next request waits for its last answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
     /// The next request is sent when the last is answered.
+    #[default]
     Closed,
     /// Requests are due on a schedule, whatever the server does.
     Open,

@@ -1,6 +1,6 @@
 //! A trial: a run with the server's launch and all its conditions. A failed trial is a record with an error.
 
-use crate::{Arrivals, LoopKind, Phase, Run, Verdict};
+use crate::{Balancing, Load, Phase, Run, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,9 @@ pub struct Trial {
     pub samples: Vec<Sample>,
     /// Time of every core over the window, interrupts and steal apart.
     pub cores: Vec<CoreTime>,
+    /// What became of the instances and the balancer, where the launch had one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub balancing: Option<Balancing>,
     /// The answers checked before the load.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub validation: Option<Validation>,
@@ -97,33 +100,6 @@ pub struct Server {
     pub versions: String,
 }
 
-/// The load asked for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Load {
-    /// The plan's name for it.
-    pub name: String,
-    /// Closed or open.
-    pub kind: LoopKind,
-    /// Connections.
-    pub connections: u32,
-    /// Requests outstanding on a connection at most.
-    pub depth: u32,
-    /// Offered rate, open loop.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub rate_per_s: Option<f64>,
-    /// Spacing of arrivals, open loop.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub arrivals: Option<Arrivals>,
-    /// Length of the window, in seconds; none where the number of requests bounds it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub duration_s: Option<f64>,
-    /// Number of requests, where that bounds the run.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub requests: Option<u64>,
-    /// Length of the warm-up, in seconds.
-    pub warmup_s: f64,
-}
-
 /// Which process was allowed on which cores.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pinning {
@@ -133,6 +109,12 @@ pub struct Pinning {
     pub generator: Vec<u32>,
     /// Whether the two share none; where they share, the result says so.
     pub disjoint: bool,
+    /// Each instance's own, where a launch has several.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub instances: Vec<Vec<u32>>,
+    /// The balancer's, where there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub balancer: Vec<u32>,
 }
 
 /// How the server started.

@@ -1,9 +1,11 @@
 //! Verdicts: named reasons why a number may not mean what it seems to.
 
+mod balancing;
 mod disturbance;
 mod run;
 mod trial;
 
+pub use balancing::{RAN_OUT_LEAST, RanOut, name as process_name, ran_out};
 pub use disturbance::DISTURBANCE_MOST;
 pub use run::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, LAG_GROWTH_MOST, SAMPLES_FOR_INTERVAL, of_run};
 pub(crate) use run::{achieved_share, in_service, shortfall};

@@ -3,13 +3,26 @@
 //! Pure functions of the record, so that a stored trial can be judged again by a later version. What the run alone
 //! tells is judged in `run`; what only the lab knows (a generator of another make) the lab adds itself.
 
+use super::balancing;
 use super::disturbance::disturbance;
 use super::{Blame, Severity, Verdict};
 use crate::{CheckOutcome, CpuSource, Stage, Trial};
 
 /// Everything to be known about a trial's numbers, beside its run's own verdicts.
 pub fn of_trial(trial: &Trial) -> Vec<Verdict> {
-    let judges = [shared_cores, cpu_lower_bound, server_died, stolen_time, warned];
+    let judges = [
+        shared_cores,
+        cpu_lower_bound,
+        server_died,
+        stolen_time,
+        warned,
+        balancing::core_ran_out,
+        balancing::balancer_bound,
+        balancing::balancer_shares_cores,
+        balancing::instances_share_cores,
+        balancing::uneven_instances,
+        balancing::instance_not_taken_out,
+    ];
     judges.iter().filter_map(|judge| judge(trial)).collect()
 }
 
@@ -67,11 +80,12 @@ fn warned(trial: &Trial) -> Option<Verdict> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::{Check, CoreTime, Fault, Load, LoopKind, Pinning, SCHEMA, Server, Usage, Validation};
 
-    fn trial() -> Trial {
+    /// A sound trial without a run.
+    pub fn trial() -> Trial {
         Trial {
             schema: SCHEMA,
             id: "t".into(),
@@ -90,19 +104,18 @@ mod tests {
                 kind: LoopKind::Closed,
                 connections: 64,
                 depth: 1,
-                rate_per_s: None,
-                arrivals: None,
                 duration_s: Some(1.0),
-                requests: None,
                 warmup_s: 1.0,
+                ..Load::default()
             },
-            pinning: Pinning { server: vec![0], generator: vec![1], disjoint: true },
+            pinning: Pinning { server: vec![0], generator: vec![1], disjoint: true, ..Pinning::default() },
             generator_argv: Vec::new(),
             run: None,
             startup: None,
             usage: None,
             samples: Vec::new(),
             cores: Vec::new(),
+            balancing: None,
             validation: None,
             log_tail: String::new(),
             error: None,
@@ -150,7 +163,7 @@ mod tests {
 
     #[test]
     fn each_reason_is_named() {
-        let shared = Pinning { server: vec![0], generator: vec![0], disjoint: false };
+        let shared = Pinning { server: vec![0], generator: vec![0], disjoint: false, ..Pinning::default() };
         assert_eq!(names(&Trial { pinning: shared, ..trial() }), ["shared_cores"]);
         let usage = Some(usage(CpuSource::Proc));
         assert_eq!(names(&Trial { usage, ..trial() }), ["cpu_lower_bound"]);

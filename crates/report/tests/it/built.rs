@@ -21,6 +21,8 @@ pub fn round() -> Round {
         environment: environment(),
         generator: None,
         sittings: vec![Sitting { id: "1".to_owned(), started_at: "2026-11-21T01:06:39.125Z".to_owned() }],
+        changes: Vec::new(),
+        observed: Vec::new(),
     }
 }
 
@@ -45,11 +47,9 @@ pub fn closed() -> Load {
         kind: LoopKind::Closed,
         connections: 64,
         depth: 1,
-        rate_per_s: None,
-        arrivals: None,
         duration_s: Some(3.0),
-        requests: None,
         warmup_s: 1.0,
+        ..Load::default()
     }
 }
 
@@ -142,13 +142,14 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
         form: "single".to_owned(),
         workload: "hello".to_owned(),
         load: load.clone(),
-        pinning: Pinning { server: vec![0], generator: vec![1], disjoint: true },
+        pinning: Pinning { server: vec![0], generator: vec![1], disjoint: true, ..Pinning::default() },
         generator_argv: Vec::new(),
         run: None,
         startup: None,
         usage: None,
         samples: Vec::new(),
         cores: Vec::new(),
+        balancing: None,
         validation: None,
         log_tail: String::new(),
         error: None,

@@ -1,11 +1,13 @@
 //! A generator of trials with every optional part there or not, and every number and text anything its type allows.
 
 use paceline_record::{
-    Arrivals, Blame, Block, Bytes, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource,
-    Environment, Expectations, Fault, GateOutcome, GateReason, Generator, GeneratorThread, IdleState,
-    Interval, Left, Lengths, Load, Loop, LoopKind, Pace, PaceAsked, PaceKind, Phase, Phases, Pinning, Rates,
-    Round, Run, SCHEMA, Sample, Served, Server, Severity, Sitting, Span, Stage, Startup, Target, Times, Tool,
-    Trial, Usage, Validation, Verdict,
+    Arrivals, BalancedLoad, BalancerReceipt, Balancing, Blame, Block, Bytes, Censored, Check, CheckOutcome,
+    Connections, CoreTime, Counts, CpuSource, Environment, Expectations, Fault, FaultKind, FaultSeen,
+    GateOutcome, GateReason, Generator, GeneratorThread, IdleState, InstanceTold, Interval, Left, Lengths,
+    Load, Loop, LoopKind, Observation, ObservedFigure, Pace, PaceAsked, PaceKind, Phase, Phases, Pinning,
+    ProcessRole, ProcessUse, Rates, Round, Route, Run, SCHEMA, Sample, Scaled, Served, Server, Severity,
+    Sitting, Span, Stage, Startup, Target, Times, Told, Tool, Trial, Usage, Validation, Variant, VariantKind,
+    Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -184,9 +186,42 @@ prop_compose! {
     fn load()(
         name in text(), open in any::<bool>(), n in any::<u32>(), rate_per_s in option::of(number()),
         arrivals in arrivals(), duration_s in option::of(number()), requests in option::of(whole()), warmup_s in number(),
+        other in option::of(text()), balanced in any::<bool>(),
     ) -> Load {
         let kind = if open { LoopKind::Open } else { LoopKind::Closed };
-        Load { name, kind, connections: n, depth: n, rate_per_s, arrivals, duration_s, requests, warmup_s }
+        let balanced = balanced.then(|| BalancedLoad {
+            balancer: name.clone(), policy: name.clone(), instances: n, route: Route::Balanced, fault: Some(FaultKind::KillOne),
+        });
+        Load {
+            name, kind, connections: n, depth: n, rate_per_s, arrivals, duration_s, requests, warmup_s,
+            http: other.clone(), no_keep_alive: open, requests_per_connection: requests,
+            variant: other.map(|of| Variant { of, kind: VariantKind::FirstRun }),
+            scaled: duration_s.map(|factor| Scaled { factor, connections: n, rate_per_s, requests }),
+            balanced,
+        }
+    }
+}
+
+prop_compose! {
+    fn balancing()(text in text(), n in number(), w in whole(), told in any::<bool>(), core in any::<u32>()) -> Balancing {
+        let process = ProcessUse {
+            role: ProcessRole::Balancer, index: core, cores: vec![core], cpu_s: n, utilization: n, cpu_ns_per_request: n,
+            rss_bytes_peak: w, threads_peak: core, run_delay_s: n, connections_mean: Some(n),
+        };
+        let instance = InstanceTold {
+            requests: Some(w), connect_failures: Some(w), response_failures: None, state_at_end: Some(text.clone()),
+        };
+        Balancing {
+            balancer: BalancerReceipt { id: text.clone(), name: text.clone(), versions: text.clone(), configuration: text.clone() },
+            processes: vec![process; 2],
+            told: told.then(|| Told {
+                source: text.clone(), untold: vec![text], requests: Some(w), connections: None, retries: Some(w),
+                redispatches: None, failures: Some(w), by_instance: vec![instance],
+            }),
+            fault: told.then_some(FaultSeen {
+                kind: FaultKind::KillOne, instance: core, at_ns: w, balancer_tells: told, taken_out_after_s: Some(n),
+            }),
+        }
     }
 }
 
@@ -212,7 +247,7 @@ prop_compose! {
         error in option::of(fault()),
         verdicts in vec(verdict(), 0..2),
         (text, list, block, repeat, core) in (text(), vec(text(), 0..3), any::<u32>(), any::<u32>(), vec(any::<u32>(), 0..2)),
-        disjoint in any::<bool>(),
+        (disjoint, balancing) in (any::<bool>(), option::of(balancing())),
     ) -> Trial {
         let server = Server {
             id: text.clone(), name: text.clone(), language: text.clone(), framework: text.clone(), engine: text.clone(),
@@ -226,13 +261,16 @@ prop_compose! {
         Trial {
             schema: SCHEMA, id: "20261121-010639-00000000".to_owned(), round: round.clone(), sitting: text.clone(),
             launch: text.clone(), block, order: block, repeat, started_at: text.clone(), server, form: text.clone(),
-            workload: text.clone(), load, pinning: Pinning { server: core.clone(), generator: core, disjoint },
+            workload: text.clone(), load,
+            pinning: Pinning {
+                server: core.clone(), generator: core.clone(), disjoint, instances: vec![core.clone()], balancer: core,
+            },
             generator_argv: list, run,
             startup: startup.map(|(ns, guarantee)| Startup {
                 listening_ns: ns, first_answer_ns: ns, rss_bytes: ns, processes: 1, guarantee,
             }),
             usage, cores: samples.iter().map(|(_, n)| CoreTime { core: 0, over_s: *n, busy_s: *n, interrupt_s: *n, steal_s: *n }).collect(),
-            samples: samples.into_iter().map(sample).collect(),
+            samples: samples.into_iter().map(sample).collect(), balancing,
             validation: validation.map(|checks| Validation { checks: checks.into_iter().map(check).collect() }),
             log_tail: text, error, verdicts,
         }
@@ -253,6 +291,19 @@ pub fn round(id: &str, started_at: &str) -> Round {
         environment: Environment::default(),
         generator: None,
         sittings: vec![Sitting { id: "1".to_owned(), started_at: started_at.to_owned() }],
+        changes: vec!["scale 0.5".to_owned()],
+        observed: vec![Observation {
+            source: "001".to_owned(),
+            server: Some("python-tornado".to_owned()),
+            subject: "Tornado".to_owned(),
+            workload: None,
+            load: None,
+            form: None,
+            what: ObservedFigure::RequestsPerS,
+            value: 2957.67,
+            unit: "requests/s".to_owned(),
+            note: String::new(),
+        }],
     }
 }
 
