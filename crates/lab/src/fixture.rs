@@ -28,6 +28,10 @@ env = { MODE = "production" }
 env = { WORKERS = "$PACELINE_CORES" }
 "#;
 
+/// The manifest of a balancer whose template is `plain.conf`.
+pub const BALANCER: &str = "name = \"Plain\"\nversion = \"echo 1\"\nconfig = \"plain.conf\"\ncommand = \"true\"\n\
+                            [policies]\nroundrobin = \"rr\"\nrandom = \"\"\n";
+
 /// A workload of one case.
 pub const HELLO: &str = r#"about = "Twelve bytes."
 
@@ -106,6 +110,7 @@ impl Tree {
             servers_dir: self.path("servers"),
             workloads_dir: self.path("workloads"),
             plans_dir: self.path("plans"),
+            balancers_dir: self.path("balancers"),
             state_dir: self.path(".paceline"),
         };
         Catalogue::read(places).unwrap()

@@ -190,6 +190,11 @@ impl Launch {
         self.log.as_deref().map(tail_of).unwrap_or_default()
     }
 
+    /// Kills it at once, as a crash would; its shepherd tells the end.
+    pub(crate) fn kill(&self) {
+        self.tree.kill();
+    }
+
     /// Stops it and waits until nothing is left.
     ///
     /// # Errors

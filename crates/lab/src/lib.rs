@@ -4,6 +4,7 @@
 //! [`Plan`], [`RequestFile`], [`order`]; [`Workshop`] sets up and builds. The process side starts, watches, checks and loads.
 //! Generators are processes like any other. Nothing here prints: the binary does.
 
+mod balancer;
 mod catalogue;
 mod cgroup;
 mod claim;
@@ -12,6 +13,7 @@ mod digest;
 mod document;
 mod duration;
 mod error;
+mod farm;
 #[cfg(test)]
 mod fixture;
 mod generator;
@@ -36,6 +38,7 @@ mod variables;
 mod workload;
 mod workshop;
 
+pub use balancer::{BALANCER_FILE, Balancer};
 pub use catalogue::{Broken, Catalogue, PlaceFlags, Places};
 pub use claim::{Claim, Claimed};
 pub use cores::CoreTicks;
@@ -52,7 +55,10 @@ pub use manifest::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Traits};
 pub use nearest::nearest;
 pub use order::{PlannedLaunch, fresh_seed, order};
 pub use pin::{Cores, CoresWanted, pin_self, stay_beside_generator};
-pub use plan::{AdHoc, Cell, Plan, PlanLoad, Resolution, SEED_MAX, Select};
+pub use plan::{
+    AdHoc, Balance, Cell, DEFAULT_POLICY, Pin, PinBalancer, PinInstances, Plan, PlanLoad, Resolution, Room,
+    SEED_MAX, Scale, Select, Sized,
+};
 pub use request_file::{FileBody, FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 pub use round::{Bench, Event, KeepError, Keeper, Outlook, Sitting, Summary, carry_out};
 pub use validate::{Validated, validate};

@@ -3,7 +3,7 @@
 //! The lab's own threads stay on the generator's side. Hardware threads of one core share its execution units, so
 //! that they stay on one side wherever there are cores enough.
 
-use crate::system;
+use crate::{Pin, PinBalancer, PinInstances, system};
 use paceline_record::Pinning;
 use std::collections::BTreeMap;
 use std::fs;
@@ -45,6 +45,11 @@ impl Cores {
     pub fn split(&self, wanted: CoresWanted) -> Pinning {
         split(&self.physical, wanted)
     }
+
+    /// As [`Cores::split`] for so many instances behind a balancer.
+    pub fn split_balanced(&self, wanted: CoresWanted, instances: u32, pin: Pin) -> Pinning {
+        split_balanced(&self.physical, wanted, instances.max(1) as usize, pin)
+    }
 }
 
 impl CoresWanted {
@@ -78,7 +83,7 @@ fn split(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
         CoresWanted::Half => all.len() / 2,
     };
     if all.len() < 2 {
-        return Pinning { server: all.clone(), generator: all, disjoint: false };
+        return Pinning { server: all.clone(), generator: all, disjoint: false, ..Pinning::default() };
     }
     let server: Vec<u32> = all.iter().copied().take(wanted.max(1)).collect();
     let beside = |core: &u32| !server.contains(core);
@@ -88,7 +93,56 @@ fn split(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
     if generator.is_empty() {
         generator = all.iter().copied().filter(beside).collect();
     }
-    Pinning { server, generator, disjoint: true }
+    Pinning { server, generator, disjoint: true, ..Pinning::default() }
+}
+
+/// Splits cores among instances, balancer and generator. The generator has at least one to itself wherever there are
+/// two, the balancer wherever there are three and it is to; instances take what is left, one each as far as it lasts.
+fn split_balanced(physical: &[Vec<u32>], wanted: CoresWanted, instances: usize, pin: Pin) -> Pinning {
+    // Whole cores where there are enough for all three, else hardware threads.
+    let threads: Vec<Vec<u32>> = physical.iter().flatten().map(|thread| vec![*thread]).collect();
+    let units = if physical.len() >= 3 { physical } else { &threads };
+    let [_, _, ..] = units else {
+        let all = units.concat();
+        let each = vec![all.clone(); instances];
+        return Pinning {
+            server: all.clone(),
+            generator: all.clone(),
+            disjoint: false,
+            instances: each,
+            balancer: all,
+        };
+    };
+    let has_own = pin.balancer == PinBalancer::Own && units.len() >= 3;
+    let free = units.len() - 1 - usize::from(has_own);
+    let taken = match (pin.instances, wanted) {
+        (PinInstances::Together, CoresWanted::One) => 1,
+        (_, CoresWanted::One) => instances.min(free),
+        (_, CoresWanted::Half) => (units.len() / 2).clamp(1, free),
+    };
+    let (servers, rest) = units.split_at(taken);
+    // One process of one core has one thread of it.
+    let part = |unit: &Vec<u32>| if wanted == CoresWanted::One { unit[..1].to_vec() } else { unit.clone() };
+    let servers: Vec<Vec<u32>> = servers.iter().map(part).collect();
+    let each = (0..instances).map(|instance| match pin.instances {
+        PinInstances::Together => servers.concat(),
+        // Several cores for each where there are more cores than instances.
+        PinInstances::Apart => servers
+            .iter()
+            .enumerate()
+            .filter(|(core, _)| core % instances == instance % taken)
+            .flat_map(|(_, c)| c.clone())
+            .collect(),
+    });
+    let each: Vec<Vec<u32>> = each.collect();
+    let (own, generator) = rest.split_at(usize::from(has_own));
+    let generator = generator.concat();
+    let balancer = match pin.balancer {
+        PinBalancer::Own if has_own => own.iter().flat_map(part).collect(),
+        PinBalancer::Own | PinBalancer::Instances => servers.concat(),
+        PinBalancer::Generator => generator.clone(),
+    };
+    Pinning { server: servers.concat(), generator, disjoint: true, instances: each, balancer }
 }
 
 /// The cores in groups of those that share a physical core, in order of the first of each.
@@ -110,7 +164,7 @@ mod tests {
     use super::*;
 
     fn pinning(server: &[u32], generator: &[u32], disjoint: bool) -> Pinning {
-        Pinning { server: server.into(), generator: generator.into(), disjoint }
+        Pinning { server: server.into(), generator: generator.into(), disjoint, ..Pinning::default() }
     }
 
     #[test]
@@ -124,6 +178,35 @@ mod tests {
     #[test]
     fn one_core_is_shared_and_said() {
         assert_eq!(split(&[vec![3]], CoresWanted::Half), pinning(&[3], &[3], false));
+    }
+
+    fn balanced(cores: u32, instances: usize, pin: Pin) -> (Vec<Vec<u32>>, Vec<u32>, Vec<u32>) {
+        let physical: Vec<Vec<u32>> = (0..cores).map(|core| vec![core]).collect();
+        let split = split_balanced(&physical, CoresWanted::One, instances, pin);
+        assert_eq!(split.disjoint, cores > 1);
+        (split.instances, split.balancer, split.generator)
+    }
+
+    #[test]
+    fn instances_and_balancer_get_what_the_generator_leaves() {
+        let own = Pin::default();
+        assert_eq!(balanced(1, 2, own), (vec![vec![0]; 2], vec![0], vec![0]));
+        assert_eq!(balanced(2, 2, own), (vec![vec![0]; 2], vec![0], vec![1]));
+        assert_eq!(balanced(3, 2, own), (vec![vec![0]; 2], vec![1], vec![2]));
+        assert_eq!(balanced(4, 4, own), (vec![vec![0], vec![1], vec![0], vec![1]], vec![2], vec![3]));
+        assert_eq!(balanced(8, 2, own), (vec![vec![0], vec![1]], vec![2], vec![3, 4, 5, 6, 7]));
+        let together = Pin { instances: PinInstances::Together, balancer: PinBalancer::Instances };
+        assert_eq!(balanced(8, 2, together).0, vec![vec![0]; 2]);
+        assert_eq!(balanced(8, 2, together).1, [0]);
+        let beside = Pin { balancer: PinBalancer::Generator, ..own };
+        assert_eq!(balanced(2, 2, beside).1, [1]);
+    }
+
+    #[test]
+    fn instances_of_several_cores_share_them_out() {
+        let cores: Vec<Vec<u32>> = (0..8).map(|core| vec![core]).collect();
+        let split = split_balanced(&cores, CoresWanted::Half, 2, Pin::default());
+        assert_eq!((split.instances, split.balancer), (vec![vec![0, 2], vec![1, 3]], vec![4]));
     }
 
     #[test]

@@ -37,6 +37,20 @@ pub fn free_port() -> io::Result<u16> {
     Err(io::Error::new(last.kind(), what))
 }
 
+/// As [`free_port`], so many different ones at once: the first are held until the last is found.
+///
+/// # Errors
+/// As [`free_port`].
+pub fn free_ports<const COUNT: usize>() -> io::Result<[u16; COUNT]> {
+    let mut held = Vec::new();
+    let mut ports = [0; COUNT];
+    for place in &mut ports {
+        *place = free_port()?;
+        held.extend(TcpListener::bind((Ipv4Addr::LOCALHOST, *place)));
+    }
+    Ok(ports)
+}
+
 /// Whether a server could listen on `port` now.
 ///
 /// # Errors
@@ -110,6 +124,12 @@ mod tests {
         let (low, high) = ephemeral();
         let port = free_port().unwrap();
         assert!(port < low || port > high, "{port} is inside {low}-{high}");
+    }
+
+    #[test]
+    fn several_ports_differ() {
+        let [a, b, c] = free_ports().unwrap();
+        assert!(a != b && b != c && a != c);
     }
 
     #[test]

@@ -81,6 +81,13 @@ pub fn threads(pid: Pid) -> Vec<Pid> {
     numbered(&format!("/proc/{pid}/task"))
 }
 
+/// How many sockets a process has open.
+pub fn sockets(pid: Pid) -> u64 {
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let is_socket = |link: &std::path::PathBuf| link.as_os_str().as_encoded_bytes().starts_with(b"socket:");
+    open.filter_map(|fd| fs::read_link(fd.path()).ok()).filter(is_socket).count() as u64
+}
+
 /// The proportional share of a process's memory, in bytes: pages shared by n processes count one n-th in each.
 pub fn pss_bytes(pid: Pid) -> Option<u64> {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;

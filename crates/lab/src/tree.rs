@@ -32,6 +32,24 @@ pub struct TreeSample {
     pub run_delay_s: f64,
 }
 
+impl TreeSample {
+    /// Several trees as one, at the moment of the first; nothing of no tree.
+    pub fn sum(samples: &[TreeSample]) -> Self {
+        let add = |sum: TreeSample, one: &TreeSample| TreeSample {
+            monotonic_ns: sum.monotonic_ns,
+            cpu_s: sum.cpu_s + one.cpu_s,
+            rss_bytes: sum.rss_bytes + one.rss_bytes,
+            processes: sum.processes + one.processes,
+            threads: sum.threads + one.threads,
+            voluntary_switches: sum.voluntary_switches + one.voluntary_switches,
+            involuntary_switches: sum.involuntary_switches + one.involuntary_switches,
+            run_delay_s: sum.run_delay_s + one.run_delay_s,
+        };
+        let first = samples.first().map_or(0, |sample| sample.monotonic_ns);
+        samples.iter().fold(TreeSample { monotonic_ns: first, ..TreeSample::default() }, add)
+    }
+}
+
 /// A server's process tree.
 pub struct Tree {
     group: Option<ControlGroup>,
@@ -91,6 +109,19 @@ impl Tree {
     pub fn pss_bytes(&self) -> Option<u64> {
         let shares: Vec<u64> = self.pids().into_iter().filter_map(process::pss_bytes).collect();
         (!shares.is_empty()).then(|| shares.into_iter().sum())
+    }
+
+    /// Kills every process of it, now. What is still being forked meanwhile is its shepherd's to find.
+    pub fn kill(&self) {
+        for pid in self.pids() {
+            // One that is gone already is as wanted.
+            let _ = system::kill(pid, libc::SIGKILL);
+        }
+    }
+
+    /// Open sockets of all its processes: beyond those it had before a load, the connections it holds.
+    pub fn sockets(&self) -> u64 {
+        self.pids().into_iter().map(process::sockets).sum()
     }
 
     fn pids(&self) -> Vec<Pid> {

@@ -2,12 +2,14 @@
 //!
 //! Whatever goes wrong is in the record: a trial that was begun is never a missing row. Only Ctrl-C leaves none.
 
+use crate::farm::Farm;
 use crate::generator::{Followed, Following, Generator, Job, follow};
-use crate::launch::{Launch, Spoiled};
+use crate::launch::Spoiled;
 use crate::validate::hex;
 use crate::{Cell, Validated};
 use paceline_record::{
-    CpuSource, Environment, Fault, Pinning, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, verdict,
+    Balancing, CpuSource, Environment, Fault, FaultKind, FaultSeen, Pinning, ProcessRole, ProcessUse, Run,
+    SCHEMA, Sample, Server, Stage, Trial, Usage, verdict,
 };
 use sha2::{Digest as _, Sha256};
 use std::fs;
@@ -53,6 +55,7 @@ pub fn begin(place: &Place<'_>, cell: &Cell, id: String, order: u32, started_at:
         usage: None,
         samples: Vec::new(),
         cores: Vec::new(),
+        balancing: None,
         validation: None,
         log_tail: String::new(),
         error: None,
@@ -72,12 +75,12 @@ pub fn measure(
     mut trial: Trial,
     cell: &Cell,
     seed: u64,
-    launch: &mut Launch,
+    launch: &mut Farm,
     validated: &Validated,
     generator: &dyn Generator,
     following: &Following<'_>,
 ) -> Option<Trial> {
-    trial.startup = Some(launch.startup.clone());
+    trial.startup = launch.startup();
     trial.validation = Some(validated.validation.clone());
     if let Some(message) = validated.failures_of(&cell.case.workload) {
         let fault = Fault { stage: Stage::Validate, message, transient: false };
@@ -88,7 +91,8 @@ pub fn measure(
     match loaded {
         Ok(followed) => {
             trial.log_tail = launch.log_tail();
-            Some(judged(complete(trial, followed, launch.tree.source())))
+            trial.balancing = balancing(&trial, &followed, launch);
+            Some(judged(complete(trial, followed, launch.source())))
         }
         Err(Spoiled::Interrupted) => None,
         Err(Spoiled::Fault { fault, .. }) => {
@@ -103,7 +107,7 @@ fn job(
     trial: &Trial,
     cell: &Cell,
     seed: u64,
-    launch: &Launch,
+    launch: &Farm,
     validated: &Validated,
     generator: &dyn Generator,
     following: &Following<'_>,
@@ -116,9 +120,10 @@ fn job(
         .bodies
         .get(&cell.case.address)
         .ok_or_else(|| fault(format!("no validated body of {}", cell.case.address)))?;
+    let address = launch.address().ok_or_else(|| fault("nothing was started".to_owned()))?;
     let body = keep_body(following.bodies, body, &trial.launch).map_err(fault)?;
     Ok(Job {
-        url: format!("http://{}{}", launch.address, cell.case.path),
+        url: format!("http://{address}{}", cell.case.path),
         method: cell.case.method.clone(),
         load: trial.load.clone(),
         threads: (following.cores.len() as u32).clamp(1, trial.load.connections.max(1)),
@@ -160,6 +165,47 @@ fn complete(mut trial: Trial, followed: Followed, source: CpuSource) -> Trial {
     trial.run = Some(followed.measured.run);
     trial.verdicts = followed.measured.verdicts;
     trial
+}
+
+/// What instances and balancer cost and counted, where there is a balancer.
+fn balancing(trial: &Trial, followed: &Followed, launch: &Farm) -> Option<Balancing> {
+    let balancer = launch.receipt()?.clone();
+    let instances = followed.each.len().saturating_sub(1);
+    let run = &followed.measured.run;
+    let processes = followed.each.iter().enumerate().map(|(place, stretch)| {
+        let (role, cores) = match trial.pinning.instances.get(place).filter(|_| place < instances) {
+            Some(cores) => (ProcessRole::Instance, cores.clone()),
+            None => (ProcessRole::Balancer, trial.pinning.balancer.clone()),
+        };
+        let over_s = stretch.to.monotonic_ns.saturating_sub(stretch.from.monotonic_ns) as f64 * 1e-9;
+        let cpu_s = (stretch.to.cpu_s - stretch.from.cpu_s).max(0.0);
+        ProcessUse {
+            role,
+            index: if role == ProcessRole::Instance { place as u32 } else { 0 },
+            cpu_s,
+            utilization: if over_s > 0.0 { cpu_s / (over_s * cores.len().max(1) as f64) } else { 0.0 },
+            cpu_ns_per_request: cpu_s * 1e9 / completed(run).max(1) as f64,
+            cores,
+            rss_bytes_peak: stretch.rss_bytes_peak,
+            threads_peak: stretch.threads_peak,
+            run_delay_s: (stretch.to.run_delay_s - stretch.from.run_delay_s).max(0.0),
+            connections_mean: stretch.connections_mean,
+        }
+    });
+    let window_ns = run.phases.window.start_ns;
+    let statistics = launch.statistics();
+    Some(Balancing {
+        balancer,
+        processes: processes.collect(),
+        told: followed.counted.as_ref().map(|(from, to)| statistics.told(from, to)),
+        fault: followed.fault.map(|made| FaultSeen {
+            kind: FaultKind::KillOne,
+            instance: made.instance as u32,
+            at_ns: window_ns + made.after_window_start.as_nanos() as u64,
+            balancer_tells: statistics.tells_state(),
+            taken_out_after_s: made.taken_out_after.map(|after| after.as_secs_f64()),
+        }),
+    })
 }
 
 /// What the server cost. `None` where nothing was answered: there is nothing to share the cost among.

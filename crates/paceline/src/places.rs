@@ -20,6 +20,9 @@ pub struct PlaceArguments {
     /// The folder with one file per plan [default: `plans` beside the servers]
     #[arg(long, global = true, value_name = "DIR")]
     plans_dir: Option<PathBuf>,
+    /// The folder with one folder per load balancer [default: `balancers` beside the servers]
+    #[arg(long, global = true, value_name = "DIR")]
+    balancers_dir: Option<PathBuf>,
     /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
@@ -32,6 +35,7 @@ impl PlaceArguments {
             servers_dir: self.servers_dir,
             workloads_dir: self.workloads_dir,
             plans_dir: self.plans_dir,
+            balancers_dir: self.balancers_dir,
             state_dir: self.state_dir.filter(|folder| !folder.as_os_str().is_empty()),
         };
         Places::find(&flags).and_then(Catalogue::read).map_err(complain)

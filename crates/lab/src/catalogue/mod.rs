@@ -7,8 +7,9 @@ mod places;
 
 pub use places::{PlaceFlags, Places};
 
+use crate::balancer::BALANCER_FILE;
 use crate::manifest::MANIFEST_FILE;
-use crate::{LabError, Manifest, Plan, Select, Workload, nearest};
+use crate::{Balancer, LabError, Manifest, Plan, Select, Workload, nearest};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,11 +26,15 @@ pub struct Catalogue {
     pub workloads: Vec<Arc<Workload>>,
     /// Every workload whose file is wrong.
     pub broken_workloads: Vec<Broken>,
+    /// Every balancer that can be used, by id.
+    pub balancers: Vec<Arc<Balancer>>,
+    /// Every balancer whose manifest or template is wrong.
+    pub broken_balancers: Vec<Broken>,
     /// What was passed over, for people.
     pub notes: Vec<String>,
 }
 
-/// A server or workload that cannot be used.
+/// A server, workload or balancer that cannot be used.
 #[derive(Debug)]
 pub struct Broken {
     /// Its id or name.
@@ -50,11 +55,14 @@ impl Catalogue {
             broken_servers: Vec::new(),
             workloads: Vec::new(),
             broken_workloads: Vec::new(),
+            balancers: Vec::new(),
+            broken_balancers: Vec::new(),
             notes: Vec::new(),
             places,
         };
         catalogue.read_workloads()?;
         catalogue.read_servers()?;
+        catalogue.read_balancers()?;
         Ok(catalogue)
     }
 
@@ -84,6 +92,42 @@ impl Catalogue {
             }
         }
         Ok(())
+    }
+
+    /// A folder with a manifest is a balancer; a tree without such folders has none.
+    fn read_balancers(&mut self) -> Result<(), LabError> {
+        if !self.places.balancers_dir.is_dir() {
+            return Ok(());
+        }
+        for folder in entries(&self.places.balancers_dir)? {
+            if !folder.join(BALANCER_FILE).exists() {
+                continue;
+            }
+            match Balancer::read(&folder) {
+                Ok(balancer) => self.balancers.push(Arc::new(balancer)),
+                Err(error) => self.broken_balancers.push(Broken { id: stem(&folder), error }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The balancer of that id.
+    ///
+    /// # Errors
+    /// [`LabError::Unknown`] with the nearest id; for a broken one, what is wrong with it.
+    pub fn balancer(&self, id: &str) -> Result<Arc<Balancer>, LabError> {
+        if let Some(balancer) = self.balancers.iter().find(|balancer| balancer.id == id) {
+            return Ok(Arc::clone(balancer));
+        }
+        if let Some(broken) = self.broken_balancers.iter().find(|broken| broken.id == id) {
+            return Balancer::read(&self.places.balancers_dir.join(&broken.id)).map(Arc::new);
+        }
+        let ids = self.balancers.iter().map(|balancer| balancer.id.as_str());
+        Err(LabError::Unknown {
+            kind: "balancer",
+            name: id.into(),
+            nearest: nearest(id, ids).map(Into::into),
+        })
     }
 
     fn with_known_workloads(&self, manifest: Manifest) -> Result<Manifest, LabError> {

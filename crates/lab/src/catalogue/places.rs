@@ -14,11 +14,13 @@ pub struct PlaceFlags {
     pub workloads_dir: Option<PathBuf>,
     /// `--plans-dir`.
     pub plans_dir: Option<PathBuf>,
+    /// `--balancers-dir`.
+    pub balancers_dir: Option<PathBuf>,
     /// `--state-dir`, or `PACELINE_HOME`.
     pub state_dir: Option<PathBuf>,
 }
 
-/// The places, absolute. `plans_dir` and `state_dir` need not exist.
+/// The places, absolute. `plans_dir`, `balancers_dir` and `state_dir` need not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
     /// One folder per server.
@@ -27,6 +29,8 @@ pub struct Places {
     pub workloads_dir: PathBuf,
     /// One file per plan.
     pub plans_dir: PathBuf,
+    /// One folder per load balancer.
+    pub balancers_dir: PathBuf,
     /// What the lab builds and keeps.
     pub state_dir: PathBuf,
 }
@@ -65,24 +69,28 @@ impl Places {
             (None, Some(own)) => own,
             (flag, _) => place(flag, "workloads")?,
         };
-        let plans_dir = match (&flags.plans_dir, own("plans")) {
-            (None, Some(own)) => own,
-            (Some(flag), _) => existing(&here.join(flag))?,
+        let optional = |flag: &Option<PathBuf>, name: &str| match (flag, own(name)) {
+            (None, Some(own)) => Ok(own),
+            (Some(flag), _) => existing(&here.join(flag)),
             (None, None) => {
-                tree.as_ref().map(|tree| tree.root.join("plans")).unwrap_or_else(|| here.join("plans"))
+                Ok(tree.as_ref().map(|tree| tree.root.join(name)).unwrap_or_else(|| here.join(name)))
             }
         };
+        let plans_dir = optional(&flags.plans_dir, "plans")?;
+        let balancers_dir = optional(&flags.balancers_dir, "balancers")?;
         let state_dir = match (&flags.state_dir, &tree) {
             (Some(flag), _) => absolute(&here.join(flag))?,
             (None, Some(tree)) if tree.installed => home_state(here),
             _ => servers_dir.parent().unwrap_or(here).join(".paceline"),
         };
-        Self { servers_dir, workloads_dir, plans_dir, state_dir }.speakable()
+        Self { servers_dir, workloads_dir, plans_dir, balancers_dir, state_dir }.speakable()
     }
 
     /// Servers' commands are told these paths, and a manifest's `env` holds text only.
     fn speakable(self) -> Result<Self, LabError> {
-        for path in [&self.servers_dir, &self.workloads_dir, &self.plans_dir, &self.state_dir] {
+        let all =
+            [&self.servers_dir, &self.workloads_dir, &self.plans_dir, &self.balancers_dir, &self.state_dir];
+        for path in all {
             if path.to_str().is_none() {
                 let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path is not UTF-8");
                 return Err(LabError::File { action: "use", path: path.clone(), source });

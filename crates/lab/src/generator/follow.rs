@@ -1,14 +1,18 @@
-//! Follows one run of a generator: its phases as it tells them, the server's process tree at each and at 4 Hz.
+//! Follows one run of a generator: its phases as it tells them, the process trees of the server at each and at 4 Hz,
+//! what a balancer counted, and the fault that is to be made in mid-run.
 //!
 //! One thread does it all: it sleeps until the generator says something, a sample is due, or somebody wants the end.
 
+use super::seen::{Fault, Made, Moment, Seen, Stretch, fault_after};
 use super::{Generator, Job, Measured};
+use crate::balancer::Counted;
 use crate::cores::CoreTicks;
-use crate::launch::{Launch, Spoiled};
+use crate::farm::Farm;
+use crate::launch::Spoiled;
 use crate::shepherd::{Ended, Guard, Order, Output, Shepherd};
 use crate::tree::TreeSample;
 use crate::{Interrupt, system};
-use paceline_record::{Fault, Phase, Sample, Stage};
+use paceline_record::{Phase, Sample, Stage};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -16,8 +20,6 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Four samples a second: a sample costs up to a millisecond of the core the generator runs on.
-const SAMPLE_EVERY: Duration = Duration::from_millis(250);
 /// What a run may take beyond its warm-up and window: connecting, draining, its timeout, writing the record.
 const MARGIN: Duration = Duration::from_secs(60);
 /// How long a run bounded by a number of requests may take.
@@ -74,6 +76,12 @@ pub struct Followed {
     pub cores: (CoreTicks, CoreTicks),
     /// Proportional share of the server's memory afterwards.
     pub pss_bytes: Option<u64>,
+    /// Each instance, then the balancer, over the same stretch; empty for one server alone.
+    pub(crate) each: Vec<Stretch>,
+    /// What the balancer had counted at the stretch's two ends.
+    pub(crate) counted: Option<(Counted, Counted)>,
+    /// The fault that was made.
+    pub(crate) fault: Option<Made>,
 }
 
 /// Runs `generator` against a launch and follows it to its end.
@@ -83,7 +91,7 @@ pub struct Followed {
 pub fn follow(
     generator: &dyn Generator,
     job: &Job,
-    launch: &mut Launch,
+    launch: &mut Farm,
     following: &Following<'_>,
 ) -> Result<Followed, Spoiled> {
     let trouble = |what: &str, error: std::io::Error| {
@@ -93,7 +101,7 @@ pub fn follow(
     let job = Job { events: told.as_raw_fd(), ..job.clone() };
     let argv = generator.command(&job);
     let order = order(&argv, job.events, following);
-    let first = Moment::now(launch);
+    let first = Moment::with_count(launch);
     let shepherd = Shepherd::start(following.shepherd, &order)
         .map_err(|error| trouble("cannot start the generator", error))?;
     drop(told);
@@ -108,8 +116,18 @@ pub fn follow(
     };
     let measured =
         generator.read(&job, &finished).map_err(|message| Spoiled::fault(Stage::Generate, message, false))?;
-    let (over, cores) = watch.measured_stretch();
-    Ok(Followed { argv, measured, samples: watch.samples, over, cores, pss_bytes: launch.tree.pss_bytes() })
+    let (from, to) = watch.measured_stretch();
+    Ok(Followed {
+        argv,
+        measured,
+        over: (from.farm.server, to.farm.server),
+        cores: (from.cores.clone(), to.cores.clone()),
+        pss_bytes: launch.pss_bytes(),
+        each: watch.each(from, to),
+        counted: from.counted.clone().zip(to.counted.clone()),
+        fault: watch.fault.made,
+        samples: watch.samples,
+    })
 }
 
 fn order(argv: &[String], events: i32, following: &Following<'_>) -> Order {
@@ -128,19 +146,6 @@ fn order(argv: &[String], events: i32, following: &Following<'_>) -> Order {
     }
 }
 
-/// The server and the cores at one time.
-#[derive(Clone)]
-struct Moment {
-    tree: TreeSample,
-    cores: CoreTicks,
-}
-
-impl Moment {
-    fn now(launch: &mut Launch) -> Self {
-        Self { tree: launch.tree.sample(), cores: CoreTicks::now() }
-    }
-}
-
 struct Watch {
     start: Instant,
     start_monotonic_ns: u64,
@@ -153,6 +158,8 @@ struct Watch {
     first: Moment,
     last: Moment,
     window: (Option<Moment>, Option<Moment>),
+    seen: Vec<Seen>,
+    fault: Fault,
 }
 
 impl Watch {
@@ -160,7 +167,7 @@ impl Watch {
         let length = load.duration_s.map_or(COUNTED_LIMIT, |s| Duration::from_secs_f64(s + load.warmup_s));
         let mut watch = Self {
             start: Instant::now(),
-            start_monotonic_ns: first.tree.monotonic_ns,
+            start_monotonic_ns: first.farm.server.monotonic_ns,
             limit: length + MARGIN,
             interrupt,
             events: Some(events.into()),
@@ -170,6 +177,8 @@ impl Watch {
             last: first.clone(),
             first: first.clone(),
             window: (None, None),
+            seen: vec![Seen::default(); first.farm.each.len()],
+            fault: Fault { after: fault_after(load), ..Fault::default() },
         };
         watch.keep(first);
         watch
@@ -179,24 +188,28 @@ impl Watch {
     fn until_end(
         mut self,
         mut generator: Shepherd,
-        launch: &mut Launch,
+        launch: &mut Farm,
     ) -> Result<(Self, crate::shepherd::Gone, Ended), Spoiled> {
-        let mut next_sample = self.start + SAMPLE_EVERY;
+        let mut next_sample = self.start + launch.sample_every();
         let ended = loop {
-            self.wait(next_sample)?;
+            self.wait(self.fault.due().map_or(next_sample, |due| due.min(next_sample)))?;
             self.take_events(launch);
             if Instant::now() >= next_sample {
                 self.sample(launch);
-                next_sample += SAMPLE_EVERY;
+                self.count_connections(launch);
+                self.look_at_balancer(launch);
+                next_sample += launch.sample_every();
             }
+            self.make_fault(launch);
             if let Some(ended) = self.generator_ended(&mut generator) {
                 break ended;
             }
             self.check(launch)?;
         };
-        self.sample(launch);
-        if let Some(ended) = launch.ended() {
-            return Err(server_ended(ended));
+        self.last = Moment::with_count(launch);
+        self.keep(self.last.clone());
+        if let Some((who, ended)) = launch.ended() {
+            return Err(server_ended(&who, ended));
         }
         let gone =
             generator.stop().map_err(|error| Spoiled::fault(Stage::Generate, error.to_string(), false))?;
@@ -221,12 +234,12 @@ impl Watch {
     }
 
     /// What else ends a run: Ctrl-C, a server that died, a generator that hangs.
-    fn check(&self, launch: &mut Launch) -> Result<(), Spoiled> {
+    fn check(&self, launch: &mut Farm) -> Result<(), Spoiled> {
         if self.interrupt.asked() {
             return Err(Spoiled::Interrupted);
         }
-        if let Some(ended) = launch.ended() {
-            return Err(server_ended(ended));
+        if let Some((who, ended)) = launch.ended() {
+            return Err(server_ended(&who, ended));
         }
         if self.start.elapsed() > self.limit {
             let message =
@@ -236,7 +249,7 @@ impl Watch {
         Ok(())
     }
 
-    fn take_events(&mut self, launch: &mut Launch) {
+    fn take_events(&mut self, launch: &mut Farm) {
         let Some(events) = &mut self.events else { return };
         if !matches!(system::poll_readable([events.as_raw_fd()], Some(Duration::ZERO)), Ok([true])) {
             return;
@@ -255,25 +268,36 @@ impl Watch {
         }
     }
 
-    fn enter(&mut self, phase: Phase, launch: &mut Launch) {
+    fn enter(&mut self, phase: Phase, launch: &mut Farm) {
         let window_over = self.phase == Phase::Window;
         self.phase = phase;
-        self.sample(launch);
+        let moment = if window_over || phase == Phase::Window {
+            Moment::with_count(launch)
+        } else {
+            Moment::now(launch)
+        };
+        self.keep(moment);
         if window_over {
             self.window.1 = Some(self.last.clone());
         }
         if phase == Phase::Window {
+            self.fault.window_began = Some(Instant::now());
             self.window.0 = Some(self.last.clone());
         }
     }
 
-    fn sample(&mut self, launch: &mut Launch) {
+    fn sample(&mut self, launch: &mut Farm) {
         let moment = Moment::now(launch);
         self.keep(moment);
     }
 
     fn keep(&mut self, moment: Moment) {
-        let TreeSample { monotonic_ns, cpu_s, rss_bytes, processes, threads, .. } = moment.tree;
+        for (seen, tree) in self.seen.iter_mut().zip(&moment.farm.each) {
+            seen.rss_bytes = seen.rss_bytes.max(tree.rss_bytes);
+            seen.threads = seen.threads.max(tree.threads);
+        }
+        let tree = moment.farm.server;
+        let TreeSample { monotonic_ns, cpu_s, rss_bytes, processes, threads, .. } = tree;
         self.samples.push(Sample {
             at_ns: monotonic_ns.saturating_sub(self.start_monotonic_ns),
             phase: self.phase,
@@ -281,20 +305,69 @@ impl Watch {
             rss_bytes,
             processes,
             threads,
-            voluntary_switches: moment.tree.voluntary_switches,
-            involuntary_switches: moment.tree.involuntary_switches,
-            run_delay_s: moment.tree.run_delay_s,
+            voluntary_switches: tree.voluntary_switches,
+            involuntary_switches: tree.involuntary_switches,
+            run_delay_s: tree.run_delay_s,
         });
         self.last = moment;
     }
 
+    /// The connections of the instances in the window.
+    fn count_connections(&mut self, launch: &Farm) {
+        if self.phase != Phase::Window {
+            return;
+        }
+        for (seen, open) in self.seen.iter_mut().zip(launch.connections()) {
+            seen.connections_sum += open;
+            seen.connections_count += 1;
+        }
+    }
+
+    fn make_fault(&mut self, launch: &mut Farm) {
+        let Some(began) =
+            self.fault.window_began.filter(|_| self.fault.due().is_some_and(|due| Instant::now() >= due))
+        else {
+            return;
+        };
+        let made_at = Instant::now();
+        self.fault.made_at = Some(made_at);
+        self.fault.made = launch.kill_one().map(|instance| Made {
+            instance,
+            after_window_start: made_at - began,
+            taken_out_after: None,
+        });
+    }
+
+    /// After a fault: whether the balancer has noticed.
+    fn look_at_balancer(&mut self, launch: &Farm) {
+        let (Some(made_at), Some(made)) = (self.fault.made_at, &mut self.fault.made) else { return };
+        if made.taken_out_after.is_none()
+            && launch.counted().is_some_and(|counted| counted.is_down(made.instance))
+        {
+            made.taken_out_after = Some(made_at.elapsed());
+        }
+    }
+
     /// The window's two ends; of a generator without phases, its start and its end.
-    fn measured_stretch(&self) -> ((TreeSample, TreeSample), (CoreTicks, CoreTicks)) {
-        let (from, to) = match &self.window {
+    fn measured_stretch(&self) -> (&Moment, &Moment) {
+        match &self.window {
             (Some(from), Some(to)) => (from, to),
             _ => (&self.first, &self.last),
-        };
-        ((from.tree, to.tree), (from.cores.clone(), to.cores.clone()))
+        }
+    }
+
+    /// Each process tree between two moments.
+    fn each(&self, from: &Moment, to: &Moment) -> Vec<Stretch> {
+        let pairs = from.farm.each.iter().zip(&to.farm.each).zip(&self.seen);
+        pairs
+            .map(|((from, to), seen)| Stretch {
+                from: *from,
+                to: *to,
+                rss_bytes_peak: seen.rss_bytes,
+                threads_peak: seen.threads,
+                connections_mean: seen.connections_mean(),
+            })
+            .collect()
     }
 }
 
@@ -304,9 +377,12 @@ struct Event {
     phase: Phase,
 }
 
-fn server_ended(ended: Ended) -> Spoiled {
-    let message = format!("the server ended with {ended} under load");
-    Spoiled::Fault { fault: Fault { stage: Stage::Load, message, transient: false }, log_tail: String::new() }
+fn server_ended(who: &str, ended: Ended) -> Spoiled {
+    let message = format!("{who} ended with {ended} under load");
+    Spoiled::Fault {
+        fault: paceline_record::Fault { stage: Stage::Load, message, transient: false },
+        log_tail: String::new(),
+    }
 }
 
 fn tail(path: &Path) -> String {

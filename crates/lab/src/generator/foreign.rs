@@ -161,6 +161,10 @@ impl Generator for Foreign {
             Load { kind: LoopKind::Open, .. } => "is run as a closed loop alone",
             Load { requests: Some(_), .. } => "is bounded by time alone, not by a number of requests",
             Load { depth: 2.., .. } => "does not send requests ahead",
+            Load { http: Some(_), .. } => "speaks HTTP/1.1 alone",
+            Load { no_keep_alive: true, .. } | Load { requests_per_connection: Some(_), .. } => {
+                "keeps its connections open"
+            }
             _ => return None,
         };
         Some(format!("{} {what}", self.known.name))

@@ -8,6 +8,7 @@ mod follow;
 mod foreign;
 mod oha;
 mod paceline;
+mod seen;
 mod template;
 mod version;
 mod wrk;
@@ -128,11 +129,9 @@ pub(crate) mod tests {
             kind: LoopKind::Closed,
             connections: 64,
             depth: 1,
-            rate_per_s: None,
-            arrivals: None,
             duration_s: Some(3.0),
-            requests: None,
             warmup_s: 1.0,
+            ..Load::default()
         };
         Job {
             url: "http://127.0.0.1:20000/hello".into(),

@@ -31,6 +31,12 @@ impl Generator for Paceline {
         if job.load.depth > 1 {
             say("--pipeline", job.load.depth.to_string());
         }
+        if let Some(http) = &job.load.http {
+            say("--http", http.clone());
+        }
+        if let Some(requests) = job.load.requests_per_connection {
+            say("--requests-per-connection", requests.to_string());
+        }
         match (job.load.requests, job.load.duration_s) {
             (Some(requests), _) => say("-n", requests.to_string()),
             (None, duration_s) => say("-d", milliseconds(duration_s.unwrap_or_default())),
@@ -53,6 +59,7 @@ impl Generator for Paceline {
         say("--format", "json".to_owned());
         say("-o", job.record.display().to_string());
         say("--events", job.events.to_string());
+        words.extend(job.load.no_keep_alive.then(|| "--no-keepalive".to_owned()));
         words
     }
 
@@ -111,6 +118,9 @@ mod tests {
             ..closed()
         };
         assert!(line(open).contains(" -d 3000ms -r 2500 --arrivals poisson --warmup"));
+        let old = Load { http: Some("1.0".into()), requests_per_connection: Some(100), ..closed() };
+        assert!(line(old).contains(" -c 64 --http 1.0 --requests-per-connection 100 -d 3000ms"));
+        assert!(line(Load { no_keep_alive: true, ..closed() }).ends_with(" --events 9 --no-keepalive"));
         let counted = Load { requests: Some(1000), duration_s: None, depth: 16, ..closed() };
         let counted = line(counted);
         assert!(counted.contains(" -c 64 --pipeline 16 -n 1000 -t 1"), "{counted}");

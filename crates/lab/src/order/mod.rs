@@ -22,6 +22,13 @@ pub struct PlannedLaunch {
     pub cells: Vec<Cell>,
 }
 
+impl PlannedLaunch {
+    /// Whether its cells mean something only one after the other on one launch: none is measured without the others.
+    pub fn is_whole(&self) -> bool {
+        self.cells.iter().any(|cell| cell.load.group.is_ordered)
+    }
+}
+
 /// The launches of `repeats` blocks in the order in which they are carried out. The same cells and seed give the same
 /// order, and the order of fewer repeats is the beginning of the order of more.
 pub fn order(cells: &[Cell], repeats: u32, seed: u64) -> Vec<PlannedLaunch> {
@@ -37,9 +44,10 @@ pub fn fresh_seed() -> u64 {
 fn block_order(cells: &[Cell], block: u32, seed: u64) -> Vec<PlannedLaunch> {
     // A stream of its own for each block, so that neither the number of blocks nor what is drawn in one moves another.
     let mut random = SplitMix64(SplitMix64(seed).next() ^ SplitMix64(u64::from(block)).next());
-    let mut by_launch: BTreeMap<(&str, &str), Vec<Cell>> = BTreeMap::new();
+    // A plain launch has no group: its place among the keys, and so every stored order, is as it was before groups.
+    let mut by_launch: BTreeMap<(&str, &str, String), Vec<Cell>> = BTreeMap::new();
     for cell in cells {
-        by_launch.entry((&cell.server.id, &cell.form)).or_default().push(cell.clone());
+        by_launch.entry((&cell.server.id, &cell.form, cell.group())).or_default().push(cell.clone());
     }
     let mut launches: Vec<Vec<Cell>> = by_launch.into_values().collect();
     random.shuffle(&mut launches);
@@ -50,6 +58,8 @@ fn launch(block: u32, mut cells: Vec<Cell>, random: &mut SplitMix64) -> Option<P
     // From one order whatever the caller's was, so that the seed alone decides.
     cells.sort_by_cached_key(Cell::key);
     random.shuffle(&mut cells);
+    // A first run is the first; what is shuffled among its twins stays so.
+    cells.sort_by_key(Cell::turn);
     let first = cells.first()?;
     Some(PlannedLaunch { block, server: Arc::clone(&first.server), form: first.form.clone(), cells })
 }

@@ -63,6 +63,7 @@ impl AdHoc {
             workloads: self.workloads,
             select: self.select,
             load,
+            ..Plan::default()
         };
         check::check(&plan).map_err(|problem| LabError::Plan { plan: plan.name.clone(), problem })?;
         Ok(plan)
@@ -82,11 +83,10 @@ impl AdHoc {
             connections: self.connections,
             depth: self.depth,
             rate_per_s,
-            arrivals: None,
             duration: Some(self.duration),
-            requests: None,
             warmup: Some(self.warmup),
-            workloads: Vec::new(),
+            keep_alive: true,
+            ..PlanLoad::default()
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What no plan may say, whatever the servers and workloads are.
 
-use super::{Plan, PlanLoad, SEED_MAX};
+use super::{Balance, Plan, PlanLoad, SEED_MAX, Scale};
 use crate::nearest;
+use paceline_record::VariantKind;
 use std::collections::BTreeSet;
 
 /// The forms a manifest can have.
@@ -21,13 +22,73 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     if plan.load.is_empty() {
         return Err("a plan needs at least one `[[load]]`".into());
     }
+    if let Some(Scale::Factor(factor)) = plan.scale
+        && !(factor > 0.0 && factor <= 1.0)
+    {
+        return Err(format!("`scale` is {factor}: it is above 0 and at most 1, or \"auto\""));
+    }
     forms(plan)?;
     select(plan)?;
     let mut names = BTreeSet::new();
     for load in &plan.load {
         self::load(load).map_err(|problem| format!("load `{}`: {problem}", load.name))?;
-        if !names.insert(&load.name) {
+        balance(load, &load.balance().or(&plan.balance()))
+            .map_err(|problem| format!("load `{}`: {problem}", load.name))?;
+    }
+    for load in plan.expanded() {
+        if !names.insert(load.name.clone()) {
             return Err(format!("two loads are named `{}`", load.name));
+        }
+    }
+    observed(plan, &names)
+}
+
+/// What a load says of its instances, with what the plan says for all.
+fn balance(load: &PlanLoad, balance: &Balance) -> Result<(), String> {
+    if balance.instances == Some(0) {
+        return Err("`instances` is at least 1".into());
+    }
+    if balance.balancer.is_none() {
+        let alone = [
+            ("instances", balance.instances.is_some_and(|instances| instances > 1)),
+            ("policy", balance.policy.is_some()),
+            ("fault", balance.fault.is_some()),
+            ("pin", balance.pin.is_some()),
+        ];
+        return match alone.iter().find(|(_, given)| *given) {
+            Some((key, _)) => Err(format!("`{key}` needs a `balancer`: haproxy or nginx")),
+            None => Ok(()),
+        };
+    }
+    if load.first_run || !load.twins.is_empty() {
+        return Err("a balanced load has its direct twin and no other: make a second load".into());
+    }
+    match balance.fault {
+        Some(_) if balance.instances.unwrap_or(1) < 2 => Err("`fault` needs two `instances` or more".into()),
+        Some(_) if load.duration.is_none() => Err("`fault` needs a `duration`, to know its middle".into()),
+        _ => Ok(()),
+    }
+}
+
+/// What the source observed names a load and a workload that the plan has.
+fn observed(plan: &Plan, loads: &BTreeSet<String>) -> Result<(), String> {
+    for seen in &plan.observed {
+        if let Some(load) = seen.load.as_ref().filter(|load| !loads.contains(*load)) {
+            let near = nearest(load, loads.iter().map(String::as_str));
+            let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+            return Err(format!(
+                "`observed` of {} names the load `{load}`, which the plan has not{hint}",
+                seen.subject
+            ));
+        }
+        let of = |name: &str| name.split('/').next().unwrap_or(name).to_owned();
+        if let Some(workload) = &seen.workload
+            && !plan.workloads.iter().any(|known| known == workload || *known == of(workload))
+        {
+            return Err(format!(
+                "`observed` of {} names the workload `{workload}`, which the plan has not",
+                seen.subject
+            ));
         }
     }
     Ok(())
@@ -64,6 +125,7 @@ fn load(load: &PlanLoad) -> Result<(), String> {
     if load.connections == 0 || load.depth == 0 {
         return Err("`connections` and `depth` are at least 1".into());
     }
+    shape(load)?;
     match (load.duration, load.requests) {
         (Some(duration), None) if duration.is_zero() => return Err("`duration` is 0".into()),
         (None, Some(0)) => return Err("`requests` is 0".into()),
@@ -77,4 +139,41 @@ fn load(load: &PlanLoad) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// How a load uses its connections, and its twins.
+fn shape(load: &PlanLoad) -> Result<(), String> {
+    if let Some(http) = load.http.as_ref().filter(|http| !["1.0", "1.1"].contains(&http.as_str())) {
+        return Err(format!("`http` is {http:?}: \"1.0\" or \"1.1\""));
+    }
+    if load.requests_per_connection == Some(0) {
+        return Err("`requests_per_connection` is at least 1".into());
+    }
+    let closes = !load.keep_alive || load.requests_per_connection.is_some();
+    let is_old = load.http.as_deref() == Some("1.0");
+    if !load.keep_alive && load.requests_per_connection.is_some() {
+        return Err(
+            "`keep_alive = false` is one request a connection: leave `requests_per_connection` out".into()
+        );
+    }
+    if load.depth > 1 && (closes || is_old) {
+        return Err("a `depth` needs HTTP/1.1 and connections that stay open".into());
+    }
+    for twin in &load.twins {
+        let problem = match twin {
+            VariantKind::Http10 if is_old => Some("speaks HTTP/1.0 already"),
+            VariantKind::Http10 | VariantKind::Close if load.depth > 1 => {
+                Some("is pipelined, which its twin cannot be: make a load of its own")
+            }
+            VariantKind::Close if closes => Some("closes its connections already"),
+            VariantKind::Unpipelined if load.depth == 1 => Some("is not pipelined"),
+            VariantKind::FirstRun => Some("has its first run by `first_run = true`"),
+            VariantKind::Balanced => Some("has its balanced twin by `balancer`"),
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            return Err(format!("the twin `{}`: the load {problem}", twin.suffix()));
+        }
+    }
+    Ok(())
 }

@@ -1,14 +1,17 @@
-//! One load of a plan: how many connections, as fast as they go or at a rate, how long.
+//! One load of a plan: how many connections, as fast as they go or at a rate, how long, and in which twins.
+//!
+//! As it stands in the file. What it comes to, a load for each twin with the plan's scale applied, is `expand`'s.
 
+use super::{Balance, Pin};
 use crate::duration;
-use paceline_record::{Arrivals, LoopKind};
+use paceline_record::{Arrivals, BalancedLoad, FaultKind, LoopKind, Scaled, Variant, VariantKind};
 use std::time::Duration;
 
 /// The warm-up where a load does not say; with `requests` there is none, as with the binary's `-n`.
 const WARMUP: Duration = Duration::from_secs(1);
 
 /// One load of a plan. With a rate it is an open loop, without one a closed loop.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanLoad {
     /// Its name in results, unique in the plan.
@@ -30,21 +33,88 @@ pub struct PlanLoad {
     /// Number of requests, where that bounds it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,
+    /// About how long it takes where a number of requests bounds it: what the estimate of a round goes by.
+    #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
+    pub usual_length: Option<Duration>,
     /// Length of the warm-up; see [`PlanLoad::warmup`].
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub warmup: Option<Duration>,
+    /// `1.0` to speak HTTP/1.0 with keep-alive asked for; 1.1 where it is not given.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub http: Option<String>,
+    /// Whether a connection is used again; `false` closes it after each response.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub keep_alive: bool,
+    /// After how many responses a connection is closed and made anew.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub requests_per_connection: Option<u64>,
+    /// Whether it is measured twice on a fresh launch: first as the server came up, then again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub first_run: bool,
+    /// The same load again with one thing changed: `http10`, `close`, `unpipelined`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub twins: Vec<VariantKind>,
     /// The workloads it is for, of those the plan names; all where none are given.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub workloads: Vec<String>,
+    /// Whether only a round with `--full` has it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
+    /// How many instances of the server are behind a balancer, from 1.
+    /// What of this and the next four keys is not given is the plan's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub instances: Option<u32>,
+    /// The balancer, a folder of `balancers/`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub balancer: Option<String>,
+    /// How it chooses an instance, one of the balancer's own policies; `roundrobin` where none is given.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub policy: Option<String>,
+    /// What is broken on purpose in the middle of the window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fault: Option<FaultKind>,
+    /// Where instances and balancer run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pin: Option<Pin>,
+    /// Which twin it is: `expand`'s to say.
+    #[serde(skip)]
+    pub variant: Option<Variant>,
+    /// What the plan asks at full size: `expand`'s to say.
+    #[serde(skip)]
+    pub scaled: Option<Scaled>,
+    /// Instances and balancer, where it has them: `expand`'s to say.
+    #[serde(skip)]
+    pub balanced: Option<BalancedLoad>,
+    /// Loads with the same text are measured on the same launch: `expand`'s to say.
+    #[serde(skip)]
+    pub group: Group,
+}
+
+/// Which loads share a launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// Equal for loads that may share one; empty for those of a plain launch.
+    pub name: String,
+    /// Whether each workload has a launch of its own, and the loads their order: a server's first run is its first.
+    pub is_ordered: bool,
 }
 
 fn one() -> u32 {
     1
 }
 
+fn yes() -> bool {
+    true
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_one(depth: &u32) -> bool {
     *depth == 1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_yes(keep_alive: &bool) -> bool {
+    *keep_alive
 }
 
 impl PlanLoad {
@@ -53,8 +123,12 @@ impl PlanLoad {
         if self.rate_per_s.is_some() { LoopKind::Open } else { LoopKind::Closed }
     }
 
-    /// The length of the warm-up: as given, else 1 s, else none where `requests` bounds the run.
+    /// The length of the warm-up: as given, else 1 s, else none where `requests` bounds the run or it is a first run.
     pub fn warmup(&self) -> Duration {
+        let is_first = self.variant.as_ref().is_some_and(|variant| variant.kind == VariantKind::FirstRun);
+        if is_first {
+            return Duration::ZERO;
+        }
         let default = if self.requests.is_some() { Duration::ZERO } else { WARMUP };
         self.warmup.unwrap_or(default)
     }
@@ -71,11 +145,28 @@ impl PlanLoad {
             duration_s: self.duration.map(|duration| duration.as_secs_f64()),
             requests: self.requests,
             warmup_s: self.warmup().as_secs_f64(),
+            http: self.http.clone().filter(|http| http != "1.1"),
+            no_keep_alive: !self.keep_alive,
+            requests_per_connection: self.requests_per_connection,
+            variant: self.variant.clone(),
+            scaled: self.scaled,
+            balanced: self.balanced.clone(),
         }
     }
 
     /// Warm-up and window together, where that is known beforehand; connecting and draining come on top.
     pub fn length(&self) -> Option<Duration> {
         self.duration.map(|duration| duration + self.warmup())
+    }
+
+    /// What it says itself of instances and balancer.
+    pub(super) fn balance(&self) -> Balance {
+        Balance {
+            instances: self.instances,
+            balancer: self.balancer.clone(),
+            policy: self.policy.clone(),
+            fault: self.fault,
+            pin: self.pin,
+        }
     }
 }

@@ -4,25 +4,34 @@
 //! that. What it comes to on a given tree of servers is [`resolve`]'s work, in which order is `order`'s.
 
 mod adhoc;
+mod balance;
 mod check;
+mod expand;
 mod load;
 mod resolve;
+mod scale;
 mod select;
+mod size;
 
 pub use adhoc::AdHoc;
+pub use balance::{Balance, DEFAULT_POLICY, Pin, PinBalancer, PinInstances};
 pub use load::PlanLoad;
 pub use resolve::{Cell, Resolution};
+pub use scale::Scale;
 pub use select::Select;
+pub use size::{Room, Sized};
 
-use crate::LabError;
 use crate::document::Document;
+use crate::{LabError, duration};
+use paceline_record::{FaultKind, Observation};
 use std::path::Path;
+use std::time::Duration;
 
 /// The largest seed: 2^53 - 1, so that it survives TOML's and JavaScript's integers.
 pub const SEED_MAX: u64 = (1 << 53) - 1;
 
 /// Which servers, workloads and loads, how often, from which seed.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Its name, the file's name without `.toml`.
@@ -35,16 +44,47 @@ pub struct Plan {
     pub seed: Option<u64>,
     /// Launches of each server in each form: each cell is measured this often.
     pub repeats: u32,
+    /// How long the round may take at its default: repeats are cut until it fits, `--full` takes no notice of it.
+    #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
+    pub budget: Option<Duration>,
+    /// Launches of each server with `--full`, where they are more.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub full_repeats: Option<u32>,
+    /// One factor on connections, rate and requests of every load: a number, or `auto` for what the machine can hold.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub scale: Option<Scale>,
+    /// With `scale = "auto"`: on so many cores the loads have their full size.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub full_size_cores: Option<u32>,
     /// The forms to run each server in.
     #[serde(default = "single")]
     pub forms: Vec<String>,
     /// The workloads: `tetra` means all its cases, `tetra/140` the one.
     pub workloads: Vec<String>,
+    /// How many instances of the server are behind a balancer, from 1.
+    /// This and the next four keys are for every load that does not say otherwise.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub instances: Option<u32>,
+    /// The balancer, a folder of `balancers/`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub balancer: Option<String>,
+    /// How it chooses an instance, one of the balancer's own policies; `roundrobin` where none is given.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub policy: Option<String>,
+    /// What is broken on purpose in the middle of the window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fault: Option<FaultKind>,
+    /// Where instances and balancer run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pin: Option<Pin>,
     /// Which servers.
     #[serde(default)]
     pub select: Select,
     /// The loads each workload is put under.
     pub load: Vec<PlanLoad>,
+    /// What the source that the plan follows observed.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub observed: Vec<Observation>,
 }
 
 fn single() -> Vec<String> {
@@ -73,6 +113,17 @@ impl Plan {
         let plan = document.parse::<Self>()?;
         check::check(&plan).map_err(|problem| document.complain(None, problem))?;
         Ok(plan)
+    }
+
+    /// What it says of instances and balancer for every load.
+    fn balance(&self) -> Balance {
+        Balance {
+            instances: self.instances,
+            balancer: self.balancer.clone(),
+            policy: self.policy.clone(),
+            fault: self.fault,
+            pin: self.pin,
+        }
     }
 
     /// The plan as TOML, from which [`Plan::parse`] makes an equal plan.

@@ -1,7 +1,8 @@
 //! What a plan comes to on a given catalogue: its cells, and what was left out and why.
 
 use super::{Plan, PlanLoad};
-use crate::{Catalogue, LabError, Manifest, Workload, WorkloadCase, nearest};
+use crate::{Balancer, Catalogue, LabError, Manifest, Workload, WorkloadCase, nearest};
+use paceline_record::VariantKind;
 use std::sync::Arc;
 
 /// One combination that is measured: a server in a form, under a load of a workload's case.
@@ -22,6 +23,27 @@ impl Cell {
     pub fn key(&self) -> String {
         format!("{} {} {} {}", self.server.id, self.form, self.case.address, self.load.name)
     }
+
+    /// What cells have in common that may share a launch of their server and form; empty for a plain launch.
+    pub fn group(&self) -> String {
+        let group = &self.load.group;
+        if group.is_ordered { format!("{} {}", group.name, self.case.address) } else { group.name.clone() }
+    }
+
+    /// Its turn on a launch whose cells have an order: the first run, what it is the first run of, then other twins.
+    pub(crate) fn turn(&self) -> u8 {
+        match self.load.variant.as_ref().map(|variant| variant.kind) {
+            _ if !self.load.group.is_ordered => 0,
+            Some(VariantKind::FirstRun) => 0,
+            None => 1,
+            Some(_) => 2,
+        }
+    }
+
+    /// The balancer of its launch.
+    pub fn balancer(&self) -> Option<&str> {
+        self.load.balanced.as_ref().map(|balanced| balanced.balancer.as_str())
+    }
 }
 
 /// What a plan comes to.
@@ -31,6 +53,8 @@ pub struct Resolution {
     pub cells: Vec<Cell>,
     /// Every workload that a cell needs, whole: its refusals are validated too.
     pub workloads: Vec<Arc<Workload>>,
+    /// Every balancer that a cell needs.
+    pub balancers: Vec<Arc<Balancer>>,
     /// What was left out and why, for people.
     pub notes: Vec<String>,
 }
@@ -57,7 +81,11 @@ impl Plan {
                     notes.push(format!("{} has no form `{form}`", server.id));
                     continue;
                 }
-                cells.extend(cells_of(&server, form, &cases, &loads));
+                let left_out = cells_of(&server, form, &cases, &loads, &mut cells);
+                if !left_out.is_empty() {
+                    let loads = left_out.join(", ");
+                    notes.push(format!("{} does not answer requests sent ahead: without {loads}", server.id));
+                }
             }
         }
         if cells.is_empty() {
@@ -67,7 +95,21 @@ impl Plan {
         }
         let needed = |workload: &&Arc<Workload>| cells.iter().any(|cell| cell.case.workload == workload.name);
         let workloads = catalogue.workloads.iter().filter(needed).cloned().collect();
-        Ok(Resolution { cells, workloads, notes })
+        let balancers = self.balancers(&cells, catalogue)?;
+        Ok(Resolution { cells, workloads, balancers, notes })
+    }
+
+    /// The balancers that the cells need, with the policies they ask for.
+    fn balancers(&self, cells: &[Cell], catalogue: &Catalogue) -> Result<Vec<Arc<Balancer>>, LabError> {
+        let mut needed: Vec<Arc<Balancer>> = Vec::new();
+        for balanced in cells.iter().filter_map(|cell| cell.load.balanced.as_ref()) {
+            let balancer = catalogue.balancer(&balanced.balancer)?;
+            balancer.check_policy(&balanced.policy).map_err(|problem| self.wrong(problem))?;
+            if !needed.iter().any(|known| known.id == balancer.id) {
+                needed.push(balancer);
+            }
+        }
+        Ok(needed)
     }
 
     fn wrong(&self, problem: String) -> LabError {
@@ -144,7 +186,7 @@ impl Plan {
         catalogue: &Catalogue,
     ) -> Result<Vec<MeantLoad>, LabError> {
         let mut loads = Vec::new();
-        for load in &self.load {
+        for load in &self.expanded() {
             let own = if load.workloads.is_empty() {
                 cases.to_vec()
             } else {
@@ -169,15 +211,21 @@ struct MeantLoad {
     addresses: Vec<String>,
 }
 
+/// Adds the cells of a server in a form; the loads that it cannot be put under, by name.
 fn cells_of(
     server: &Arc<Manifest>,
     form: &str,
     cases: &[Arc<WorkloadCase>],
     loads: &[MeantLoad],
-) -> Vec<Cell> {
-    let mut cells = Vec::new();
+    cells: &mut Vec<Cell>,
+) -> Vec<String> {
+    let mut left_out: Vec<String> = Vec::new();
     for case in cases.iter().filter(|case| server.serves(&case.workload)) {
         for meant in loads.iter().filter(|meant| meant.addresses.contains(&case.address)) {
+            if meant.load.depth > 1 && server.traits.pipelining == Some(false) {
+                left_out.extend((!left_out.contains(&meant.load.name)).then(|| meant.load.name.clone()));
+                continue;
+            }
             cells.push(Cell {
                 server: Arc::clone(server),
                 form: form.to_owned(),
@@ -186,5 +234,5 @@ fn cells_of(
             });
         }
     }
-    cells
+    left_out
 }

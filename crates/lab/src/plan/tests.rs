@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixture::{MANIFEST, Tree};
-use paceline_record::{Arrivals, LoopKind};
+use paceline_record::{Arrivals, FaultKind, LoopKind, Observation, ObservedFigure, VariantKind};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -188,6 +188,56 @@ fn flags_make_a_plan() {
     assert_eq!(AdHoc::default().plan().unwrap().load[0].kind(), LoopKind::Closed);
 }
 
+#[test]
+fn what_cannot_be_together_is_told() {
+    let told = |keys: &str| {
+        let text = format!(
+            "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n[[load]]\nname = \"a\"\nconnections = 4\n{keys}\n"
+        );
+        parse(&text).unwrap_err().to_string()
+    };
+    for (keys, expected) in [
+        ("duration = \"1s\"\nhttp = \"2\"", "`http` is \"2\""),
+        ("duration = \"1s\"\ndepth = 4\nkeep_alive = false", "a `depth` needs HTTP/1.1"),
+        (
+            "duration = \"1s\"\nkeep_alive = false\nrequests_per_connection = 9",
+            "leave `requests_per_connection` out",
+        ),
+        ("duration = \"1s\"\ntwins = [\"unpipelined\"]", "the twin `unpipelined`: the load is not pipelined"),
+        ("duration = \"1s\"\ndepth = 4\ntwins = [\"close\"]", "the twin `close`: the load is pipelined"),
+        ("duration = \"1s\"\ninstances = 4", "`instances` needs a `balancer`"),
+        ("duration = \"1s\"\nfault = \"kill-one\"", "`fault` needs a `balancer`"),
+        ("duration = \"1s\"\nbalancer = \"x\"\nfault = \"kill-one\"", "needs two `instances`"),
+        ("requests = 9\nbalancer = \"x\"\ninstances = 2\nfault = \"kill-one\"", "`fault` needs a `duration`"),
+        ("duration = \"1s\"\nbalancer = \"x\"\nfirst_run = true", "make a second load"),
+        (
+            "duration = \"1s\"\nfirst_run = true\n[[load]]\nname = \"a-first\"\nconnections = 4\nduration = \"1s\"",
+            "two loads are named `a-first`",
+        ),
+        (
+            "duration = \"1s\"\n[[observed]]\nsource = \"001\"\nsubject = \"Go\"\nload = \"b\"\nwhat = \"requests_per_s\"\nvalue = 1.0\nunit = \"requests/s\"",
+            "names the load `b`",
+        ),
+    ] {
+        let told = told(keys);
+        assert!(told.contains(expected), "{told}");
+    }
+    assert!(parse("name = \"p\"\nscale = 2\nrepeats = 1\nworkloads = [\"hello\"]\n[[load]]\nname = \"a\"\nconnections = 4\nduration = \"1s\"\n").is_err());
+}
+
+#[test]
+fn a_server_that_does_not_pipeline_is_left_out_of_loads_that_do() {
+    let tree = Tree::new();
+    let manifest = format!("{MANIFEST}\n[traits]\npipelining = false\n");
+    tree.write("servers/a-one/server.toml", &manifest);
+    let text = "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n[[load]]\nname = \"deep\"\nconnections = 4\n\
+                duration = \"1s\"\ndepth = 16\ntwins = [\"unpipelined\"]\n";
+    let resolution = parse(text).unwrap().resolve(&tree.catalogue()).unwrap();
+    let names: Vec<&str> = resolution.cells.iter().map(|cell| cell.load.name.as_str()).collect();
+    assert_eq!(names, ["deep-unpipelined"]);
+    assert_eq!(resolution.notes, ["a-one does not answer requests sent ahead: without deep"]);
+}
+
 fn words() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec("[a-z\"\\\\]{1,6}", 0..3)
 }
@@ -202,7 +252,13 @@ prop_compose! {
         warmup_us in prop::option::of(0..10_000_000_u64),
         workloads in words(),
         number in 0..1_000_000_u32,
+        (first_run, closes, per_connection, full) in (any::<bool>(), any::<bool>(), prop::option::of(1..1_000_u64), any::<bool>()),
+        balanced: bool,
     ) -> PlanLoad {
+        // Depth goes with connections that stay open, twins with a load that is not balanced.
+        let depth = if closes || per_connection.is_some() { 1 } else { depth };
+        let twins = if depth > 1 { vec![VariantKind::Unpipelined] } else { vec![VariantKind::Http10] };
+        let pin = Pin { instances: PinInstances::Together, balancer: PinBalancer::Generator };
         PlanLoad {
             name: format!("load-{number}"),
             connections,
@@ -213,6 +269,18 @@ prop_compose! {
             requests: duration_ms.is_none().then_some(1_000),
             warmup: warmup_us.map(Duration::from_micros),
             workloads,
+            usual_length: duration_ms.is_none().then_some(Duration::from_secs(7)),
+            keep_alive: !closes || per_connection.is_some(),
+            requests_per_connection: per_connection,
+            first_run: first_run && !balanced,
+            twins: if balanced { Vec::new() } else { twins },
+            full,
+            instances: balanced.then_some(4),
+            balancer: balanced.then(|| "haproxy".into()),
+            policy: balanced.then(|| "leastconn".into()),
+            fault: (balanced && duration_ms.is_some()).then_some(FaultKind::KillOne),
+            pin: balanced.then_some(pin),
+            ..PlanLoad::default()
         }
     }
 }
@@ -231,7 +299,23 @@ proptest! {
     ) {
         let select = Select { tags, traits, ..Select::default() };
         let forms = vec!["cores".into()];
-        let plan = Plan { name: "p".into(), about, seed, repeats, forms, workloads, select, load: vec![load] };
+        let observed = vec![Observation {
+            source: "001".into(),
+            server: Some("go-nethttp".into()),
+            subject: about.clone(),
+            workload: None,
+            load: Some(load.name.clone()),
+            form: None,
+            what: ObservedFigure::RequestsPerS,
+            value: 65_771.3,
+            unit: "requests/s".into(),
+            note: String::new(),
+        }];
+        let (budget, scale) = (Some(Duration::from_secs(1_800)), Some(if load.full { Scale::Auto } else { Scale::Factor(0.5) }));
+        let plan = Plan {
+            name: "p".into(), about, seed, repeats, forms, workloads, select, load: vec![load],
+            budget, scale, full_size_cores: Some(8), full_repeats: Some(9), observed, ..Plan::default()
+        };
         prop_assert_eq!(Plan::parse("p", &plan.to_toml().unwrap()).unwrap(), plan);
     }
 }

@@ -69,7 +69,10 @@ impl Tally {
     /// What of `launches` belongs to a pass. Launches with nothing left are left out.
     pub fn left(&self, launches: &[PlannedLaunch], pass: Pass) -> Vec<PlannedLaunch> {
         let left = launches.iter().map(|launch| {
-            let cells = launch.cells.iter().filter(|cell| self.belongs(cell, launch.block, pass));
+            let belongs = |cell: &&Cell| self.belongs(cell, launch.block, pass);
+            // Of a launch whose cells mean something only together, one that is left brings the others back.
+            let is_left = launch.is_whole() && launch.cells.iter().any(|cell| belongs(&cell));
+            let cells = launch.cells.iter().filter(|cell| is_left || belongs(cell));
             PlannedLaunch { cells: cells.cloned().collect(), ..launch.clone() }
         });
         left.filter(|launch| !launch.cells.is_empty()).collect()

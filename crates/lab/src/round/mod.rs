@@ -6,13 +6,14 @@
 
 mod keeper;
 mod outlook;
+mod raise;
 mod turn;
 
 pub use keeper::{KeepError, Keeper};
 pub use outlook::Outlook;
 
 use crate::generator::Generator;
-use crate::{Cores, LabError, Made, Manifest, PlannedLaunch, Starter, Workload, Workshop};
+use crate::{Balancer, Cores, LabError, Made, Manifest, PlannedLaunch, Starter, Workload, Workshop};
 use keeper::{Pass, Tally};
 use paceline_record::{Environment, Fault, Server, Stage, Trial};
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ pub struct Bench<'a> {
     pub cores: &'a Cores,
     /// Every workload of the plan, whole.
     pub workloads: &'a [Arc<Workload>],
+    /// Every balancer of the plan.
+    pub balancers: &'a [Arc<Balancer>],
     /// The machine, for runs of generators that do not look at it.
     pub environment: &'a Environment,
     /// A folder for what passes between generator and lab; what is in it afterwards is nothing.

@@ -1,8 +1,9 @@
 //! How much of a round is left, and how long that will take: from the plan, corrected by what it took so far.
 
 use super::keeper::{Pass, Tally};
-use crate::PlannedLaunch;
+use crate::{PlanLoad, PlannedLaunch};
 use paceline_record::Trial;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// A launch with its validation, before any was seen: half a second for a native server, two for a virtual machine.
@@ -21,6 +22,10 @@ pub struct Outlook {
     pub trials_planned: usize,
     launches_left: usize,
     load_left_s: f64,
+    /// What a trial of each load is taken to last, by the load's name.
+    lengths_s: HashMap<String, f64>,
+    /// How many processes the launch at hand starts.
+    launching: usize,
     launch_s: Mean,
     trial_extra_s: Mean,
     trial_began: Option<Instant>,
@@ -50,6 +55,11 @@ impl Mean {
 }
 
 impl Outlook {
+    /// Of launches that are all still to be carried out: the estimate before a round begins.
+    pub fn of(launches: &[PlannedLaunch]) -> Self {
+        Self::new(launches, &Tally::default())
+    }
+
     pub(super) fn new(launches: &[PlannedLaunch], tally: &Tally) -> Self {
         let planned: usize = launches.iter().map(|launch| launch.cells.len()).sum();
         let mut outlook = Self {
@@ -57,6 +67,8 @@ impl Outlook {
             trials_planned: planned,
             launches_left: 0,
             load_left_s: 0.0,
+            lengths_s: HashMap::new(),
+            launching: 1,
             launch_s: Mean::guess(LAUNCH_GUESS_S),
             trial_extra_s: Mean::guess(TRIAL_EXTRA_GUESS_S),
             trial_began: None,
@@ -72,28 +84,31 @@ impl Outlook {
 
     /// These launches come on top.
     pub(super) fn add(&mut self, launches: &[PlannedLaunch]) {
-        self.launches_left += launches.len();
+        self.launches_left += launches.iter().map(processes).sum::<usize>();
         for cell in launches.iter().flat_map(|launch| &launch.cells) {
             self.trials_planned += 1;
-            self.load_left_s += cell.load.length().map_or(COUNTED_GUESS_S, |length| length.as_secs_f64());
+            let length_s = length_s(&cell.load);
+            self.lengths_s.insert(cell.load.name.clone(), length_s);
+            self.load_left_s += length_s;
         }
     }
 
-    pub(super) fn launch_begins(&mut self) {
-        self.launches_left = self.launches_left.saturating_sub(1);
+    pub(super) fn launch_begins(&mut self, launch: &PlannedLaunch) {
+        self.launching = processes(launch);
+        self.launches_left = self.launches_left.saturating_sub(self.launching);
         self.launch_began = Some(Instant::now());
     }
 
     pub(super) fn trial_begins(&mut self) {
         if let Some(began) = self.launch_began.take() {
-            self.launch_s.see(began.elapsed().as_secs_f64());
+            self.launch_s.see(began.elapsed().as_secs_f64() / self.launching.max(1) as f64);
         }
         self.trial_began = Some(Instant::now());
     }
 
     pub(super) fn trial_done(&mut self, trial: &Trial) {
         self.trials_done += 1;
-        let length = trial.load.duration_s.map_or(COUNTED_GUESS_S, |window_s| window_s + trial.load.warmup_s);
+        let length = self.lengths_s.get(&trial.load.name).copied().unwrap_or(COUNTED_GUESS_S);
         self.load_left_s = (self.load_left_s - length).max(0.0);
         if let (Some(began), None) = (self.trial_began.take(), &trial.error) {
             self.trial_extra_s.see((began.elapsed().as_secs_f64() - length).max(0.0));
@@ -106,4 +121,18 @@ impl Outlook {
         let launches_s = self.launches_left as f64 * self.launch_s.value();
         Duration::from_secs_f64(self.load_left_s + trials * self.trial_extra_s.value() + launches_s)
     }
+}
+
+/// What a trial of a load is taken to last, in seconds.
+fn length_s(load: &PlanLoad) -> f64 {
+    match (load.length(), load.usual_length) {
+        (Some(length), _) | (None, Some(length)) => length.as_secs_f64(),
+        (None, None) => COUNTED_GUESS_S,
+    }
+}
+
+/// How many processes a launch starts: the instances and the balancer, else the server alone.
+fn processes(launch: &PlannedLaunch) -> usize {
+    let balanced = launch.cells.iter().find_map(|cell| cell.load.balanced.as_ref());
+    balanced.map_or(1, |balanced| balanced.instances as usize + 1)
 }

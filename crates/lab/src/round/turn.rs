@@ -1,32 +1,46 @@
 //! One launch's turn in a round: start, validate, each cell in turn, stop.
 //!
-//! A server that dies under one cell is started anew for the cells after it: they are not to pay for it.
+//! A server that dies under one cell is started anew for the cells after it: they are not to pay for it. How one
+//! server, or several behind a balancer, are started is `raise`'s.
 
 use super::{Carried, Event};
+use crate::farm::Farm;
 use crate::generator::Following;
-use crate::launch::{Launch, LaunchOf, Spoiled};
-use crate::pin::{CoresWanted, stay_beside_generator};
+use crate::launch::Spoiled;
+use crate::pin::CoresWanted;
 use crate::trial::{self, Place};
-use crate::{Cell, LabError, PlannedLaunch, Validated, Variables, Workload, validate};
-use paceline_record::{Blame, Fault, Pinning, Server, Severity, Stage, Trial, Verdict};
+use crate::{Cell, LabError, PlannedLaunch, Traits, Validated, Workload, validate};
+use paceline_record::{Blame, Fault, Pinning, Route, Server, Severity, Stage, Trial, Verdict};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 /// A launch as it is carried out.
-struct Turn<'a> {
-    planned: &'a PlannedLaunch,
-    id: String,
-    server: &'a Server,
-    pinning: &'a Pinning,
+pub(super) struct Turn<'a> {
+    pub planned: &'a PlannedLaunch,
+    pub id: String,
+    pub server: &'a Server,
+    pub pinning: &'a Pinning,
+}
+
+/// What was validated: the server itself, and the same answers through the balancer where there is one.
+struct Answers {
+    direct: Validated,
+    balanced: Option<Validated>,
+}
+
+impl Answers {
+    fn by(&self, route: Route) -> &Validated {
+        self.balanced.as_ref().filter(|_| route == Route::Balanced).unwrap_or(&self.direct)
+    }
 }
 
 impl Carried<'_> {
     /// Carries a launch out; every one of its cells ends as a kept trial.
     pub(super) fn launch(&mut self, mut planned: PlannedLaunch) -> Result<(), LabError> {
-        let pinning = self.bench.cores.split(CoresWanted::of_form(&planned.form));
+        let pinning = self.pinning(&planned);
         while !planned.cells.is_empty() {
-            self.outlook.launch_begins();
+            self.outlook.launch_begins(&planned);
             (self.listener)(Event::Launching { launch: &planned, outlook: &self.outlook });
             let built = self.servers.get(&planned.server.id).cloned();
             let server = match built {
@@ -35,16 +49,55 @@ impl Carried<'_> {
                 None => planned.server.record(String::new()),
             };
             let id = (self.bench.new_id)();
-            let done = self.turn(&Turn { planned: &planned, id, server: &server, pinning: &pinning })?;
-            planned.cells.drain(..done.min(planned.cells.len()));
+            let turn = Turn { planned: &planned, id, server: &server, pinning: &pinning };
+            let done = self.turn(&turn)?.min(planned.cells.len());
+            if done < planned.cells.len() && planned.is_whole() {
+                return self.not_outlived(&turn, done);
+            }
+            planned.cells.drain(..done);
+        }
+        Ok(())
+    }
+
+    /// Which process of a launch is allowed where.
+    fn pinning(&self, planned: &PlannedLaunch) -> Pinning {
+        let wanted = CoresWanted::of_form(&planned.form);
+        match planned.cells.iter().find_map(|cell| Some((&cell.load, cell.load.balanced.as_ref()?))) {
+            Some((load, balanced)) => {
+                self.bench.cores.split_balanced(wanted, balanced.instances, load.pin.unwrap_or_default())
+            }
+            None => self.bench.cores.split(wanted),
+        }
+    }
+
+    /// What comes after a first run means nothing on another launch: it failed with this one.
+    fn not_outlived(&mut self, turn: &Turn<'_>, done: usize) -> Result<(), LabError> {
+        let message = "the server did not outlive the load before it on the same launch".to_owned();
+        let fault = Fault { stage: Stage::Load, message, transient: false };
+        for cell in turn.planned.cells.iter().skip(done) {
+            let trial = trial::failed(self.begin(turn, cell), fault.clone(), String::new());
+            self.keep(&trial)?;
         }
         Ok(())
     }
 
     /// One start of the server. How many of the cells have been dealt with.
     fn turn(&mut self, turn: &Turn<'_>) -> Result<usize, LabError> {
-        let launch = match self.start(turn) {
-            Ok(launch) => launch,
+        let folder = self.bench.scratch.join(&turn.id);
+        fs::create_dir_all(&folder).map_err(|source| LabError::File {
+            action: "make",
+            path: folder.clone(),
+            source,
+        })?;
+        let done = self.turn_in(turn, &folder);
+        // Whatever is left there is of no use to anybody.
+        let _ = fs::remove_dir_all(&folder);
+        done
+    }
+
+    fn turn_in(&mut self, turn: &Turn<'_>, folder: &Path) -> Result<usize, LabError> {
+        let farm = match self.start(turn, folder) {
+            Ok(farm) => farm,
             Err(Spoiled::Interrupted) => return Err(LabError::Interrupted),
             Err(Spoiled::Fault { fault, log_tail }) => {
                 for cell in &turn.planned.cells {
@@ -54,45 +107,13 @@ impl Carried<'_> {
                 return Ok(turn.planned.cells.len());
             }
         };
-        let folder = self.bench.scratch.join(&turn.id);
-        let made = fs::create_dir_all(&folder).map_err(|source| LabError::File {
-            action: "make",
-            path: folder.clone(),
-            source,
-        });
-        let done = made.and_then(|()| self.cells(turn, launch, &folder));
-        // Whatever is left there is of no use to anybody.
-        let _ = fs::remove_dir_all(&folder);
-        done
-    }
-
-    fn start(&self, turn: &Turn<'_>) -> Result<Launch, Spoiled> {
-        let cell = turn
-            .planned
-            .cells
-            .first()
-            .ok_or_else(|| Spoiled::fault(Stage::Start, "a launch without cells", false))?;
-        stay_beside_generator(turn.pinning)
-            .map_err(|error| Spoiled::fault(Stage::Start, format!("cannot pin the lab: {error}"), false))?;
-        let cores = turn.pinning.server.len() as u32;
-        let variables = self.bench.workshop.variables(&turn.planned.server, 0, cores);
-        self.bench.starter.launch(&LaunchOf {
-            id: &turn.id,
-            server: &turn.planned.server,
-            form: &turn.planned.form,
-            variables: Variables { port: None, ..variables },
-            cores: &turn.pinning.server,
-            ready: &cell.case,
-        })
+        self.cells(turn, farm, folder)
     }
 
     /// Validates, then loads cell after cell. Stops at a server that has died.
-    fn cells(&mut self, turn: &Turn<'_>, mut launch: Launch, folder: &Path) -> Result<usize, LabError> {
+    fn cells(&mut self, turn: &Turn<'_>, mut farm: Farm, folder: &Path) -> Result<usize, LabError> {
         let interrupt = self.bench.starter.interrupt;
-        let workloads = self.workloads_of(&turn.planned.cells);
-        let validated: Validated =
-            validate(launch.address, &workloads, turn.planned.server.traits, interrupt)
-                .map_err(|_| LabError::Interrupted)?;
+        let answers = self.validated(turn, &farm)?;
         let starter = self.bench.starter;
         let following = Following {
             shepherd: &starter.shepherd,
@@ -102,23 +123,44 @@ impl Carried<'_> {
             interrupt,
         };
         for (index, cell) in turn.planned.cells.iter().enumerate() {
-            if launch.ended().is_some() {
-                return self.died(turn, index, &mut launch);
+            if farm.ended().is_some() {
+                return self.died(turn, index, &mut farm);
             }
+            let route = cell.load.balanced.as_ref().map_or(Route::Direct, |balanced| balanced.route);
+            farm.take(route);
             let begun = self.begin(turn, cell);
             self.outlook.trial_begins();
             (self.listener)(Event::Loading { trial: &begun, outlook: &self.outlook });
             let generator = self.bench.generator;
             let seed = self.sitting.seed;
-            let trial = trial::measure(begun, cell, seed, &mut launch, &validated, generator, &following)
+            let validated = answers.by(route);
+            let trial = trial::measure(begun, cell, seed, &mut farm, validated, generator, &following)
                 .map(|trial| trial::with_environment(trial, self.bench.environment))
                 .map(|trial| self.beside_another(trial))
                 .ok_or(LabError::Interrupted)?;
             self.keep(&trial)?;
         }
         // Gone or not, the trials are kept; what cannot be killed is the next launch's to notice.
-        let _ = launch.stop();
+        let _ = farm.stop();
         Ok(turn.planned.cells.len())
+    }
+
+    fn validated(&self, turn: &Turn<'_>, farm: &Farm) -> Result<Answers, LabError> {
+        let interrupt = self.bench.starter.interrupt;
+        let workloads = self.workloads_of(&turn.planned.cells);
+        let by = |route, traits| match farm.address_by(route) {
+            Some(address) => {
+                validate(address, &workloads, traits, interrupt).map_err(|_| LabError::Interrupted)
+            }
+            None => Ok(Validated::default()),
+        };
+        let direct = by(Route::Direct, turn.planned.server.traits)?;
+        // A manifest claims nothing of what a balancer makes of its server's connections.
+        let balanced = match farm.receipt() {
+            Some(_) => Some(by(Route::Balanced, Traits::default())?),
+            None => None,
+        };
+        Ok(Answers { direct, balanced })
     }
 
     /// Notes in a trial that it was not alone on the machine.
@@ -134,14 +176,14 @@ impl Carried<'_> {
     }
 
     /// A server that died between two cells: under the one before, which has its record, or by itself, which has not.
-    fn died(&mut self, turn: &Turn<'_>, index: usize, launch: &mut Launch) -> Result<usize, LabError> {
+    fn died(&mut self, turn: &Turn<'_>, index: usize, farm: &mut Farm) -> Result<usize, LabError> {
         if index > 0 {
             return Ok(index);
         }
         let message = "the server ended by itself after it had been validated".to_owned();
         let fault = Fault { stage: Stage::Validate, message, transient: false };
         for cell in &turn.planned.cells {
-            let trial = trial::failed(self.begin(turn, cell), fault.clone(), launch.log_tail());
+            let trial = trial::failed(self.begin(turn, cell), fault.clone(), farm.log_tail());
             self.keep(&trial)?;
         }
         Ok(turn.planned.cells.len())

@@ -19,7 +19,7 @@ fn launches() -> Vec<PlannedLaunch> {
 /// A trial of that cell with a run of so many good answers.
 fn tried(launches: &[PlannedLaunch], at: &str, ok: u64) -> Trial {
     let server = Server { id: launches[0].server.id.clone(), ..Server::default() };
-    let pinning = Pinning { server: vec![0], generator: vec![1], disjoint: true };
+    let pinning = Pinning { server: vec![0], generator: vec![1], disjoint: true, ..Pinning::default() };
     let place = Place { round: "r", sitting: "s", launch: "l", block: 0, server: &server, pinning: &pinning };
     let mut trial = trial::begin(&place, &launches[0].cells[0], at.to_owned(), 0, at.to_owned());
     trial.run = Some(run_of(ok));

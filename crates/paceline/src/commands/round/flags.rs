@@ -24,6 +24,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   paceline round plans/quick.toml                                   carry a plan out
+  paceline round plans/all.toml --full                              all of it, however long it takes
   paceline round --servers 'go-*' --workloads hello --repeats 3     a round without a plan
   paceline round --servers go-nethttp --generator wrk                cross-checked with wrk
   paceline round --resume                                           carry the newest unfinished round on
@@ -63,6 +64,9 @@ pub struct Asked {
     /// Launches of each server [default: the plan's, or 3]
     #[arg(long, value_name = "N", help_heading = "Order")]
     pub repeats: Option<u32>,
+    /// All of a plan: the loads and repeats it leaves out at its default, whatever its time budget
+    #[arg(long, requires = "plan", help_heading = "Order")]
+    pub full: bool,
     /// Where every order is drawn from [default: the plan's, or drawn anew; recorded]
     #[arg(long, value_name = "N", help_heading = "Order")]
     pub seed: Option<u64>,
@@ -73,7 +77,7 @@ pub struct Asked {
 #[command(next_help_heading = "Carrying out")]
 pub struct Carrying {
     /// Carry a round on: the one named by the beginning of its id, or the newest unfinished one
-    #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed"])]
+    #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed", "full"])]
     pub resume: Option<String>,
     /// The load generator: wrk or oha, a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or
     /// any command that takes the flags of `paceline run` after it [default: this program, or the resumed round's]

@@ -19,8 +19,8 @@ use flags::Carrying;
 use keep::StoreKeeper;
 use open::Opened;
 use paceline_lab::{
-    Bench, Catalogue, Cores, Interrupt, LabError, PlannedLaunch, Sitting, Starter, Summary, Workshop,
-    carry_out,
+    Bench, Catalogue, Cores, Interrupt, LabError, Outlook, PlannedLaunch, Sitting, Starter, Summary,
+    Workshop, carry_out,
 };
 use paceline_record::Round;
 use paceline_report::{Format, Options, Report};
@@ -40,7 +40,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     if let Some(other) = &opened.shares_with {
         progress.note(&format!("another round runs on this machine, each measures the other: {other}"));
     }
-    progress.begin(&opened.round, opened.is_resumed);
+    opened.round.changes.iter().for_each(|change| progress.note(change));
+    progress.begin(&opened.round, opened.is_resumed, &Outlook::of(&opened.launches));
     let scratch = catalogue.places.state_dir.join("scratch");
     let outcome = sit(&opened, &carrying, &catalogue, &store, &mut progress);
     progress.end();
@@ -94,6 +95,7 @@ fn sit(
         shares_with: opened.shares_with.as_deref(),
         cores: &cores,
         workloads: &opened.workloads,
+        balancers: &opened.balancers,
         environment: &opened.round.environment,
         scratch: state.join("scratch").join(&opened.sitting),
         bodies: state.join("bodies"),

@@ -6,7 +6,8 @@ use crate::exit::Complaint;
 use crate::places::complain;
 use crate::{environment, kept, moment};
 use paceline_lab::{
-    AdHoc, Catalogue, Claim, Generator, Plan, PlannedLaunch, Select, Workload, fresh_seed, order,
+    AdHoc, Balancer, Catalogue, Claim, Generator, Plan, PlannedLaunch, Resolution, Room, Select, Workload,
+    fresh_seed, order,
 };
 use paceline_record::{Round, SCHEMA, Sitting};
 use paceline_store::Store;
@@ -22,6 +23,8 @@ pub struct Opened {
     pub launches: Vec<PlannedLaunch>,
     /// Every workload it needs, whole.
     pub workloads: Vec<Arc<Workload>>,
+    /// Every balancer it needs.
+    pub balancers: Vec<Arc<Balancer>>,
     /// What the plan left out, for people.
     pub notes: Vec<String>,
     /// Whether it was begun before.
@@ -42,18 +45,15 @@ pub fn open(
     store: &Store,
 ) -> anyhow::Result<Opened> {
     let is_resumed = carrying.resume.is_some();
-    let (mut round, plan, mut claims) = match &carrying.resume {
+    let (mut round, resolution, launches, mut claims) = match &carrying.resume {
         Some(id) => resumed(id, asked.plan.as_deref(), catalogue, store)?,
         None => {
-            let plan = plan(asked, catalogue)?;
-            let round = new_round(&plan)?;
+            let (round, resolution, launches) = new_round(asked, catalogue)?;
             let claim = alone::with_round(&round.id, catalogue)?;
-            (round, plan, vec![claim])
+            (round, resolution, launches, vec![claim])
         }
     };
     let generator = generator::of_round(&mut round, carrying.generator.as_deref())?;
-    let resolution = plan.resolve(catalogue).map_err(complain)?;
-    let launches = order(&resolution.cells, plan.repeats, round.seed);
     let (on_machine, shares_with) = alone::on_machine(&round.id, carrying.share_machine)?;
     claims.extend(on_machine);
     round.planned = launches.iter().map(|launch| launch.cells.len() as u32).sum();
@@ -61,12 +61,13 @@ pub fn open(
     round.sittings.push(Sitting { id: sitting.clone(), started_at: moment::now_rfc3339() });
     round.finished_at = None;
     store.put_round(&round).map_err(kept::complain)?;
-    let (workloads, notes) = (resolution.workloads, resolution.notes);
+    let Resolution { workloads, balancers, notes, .. } = resolution;
     Ok(Opened {
         round,
         sitting,
         launches,
         workloads,
+        balancers,
         notes,
         is_resumed,
         generator,
@@ -81,20 +82,35 @@ fn resumed(
     plan: Option<&str>,
     catalogue: &Catalogue,
     store: &Store,
-) -> anyhow::Result<(Round, Plan, Vec<Claim>)> {
+) -> anyhow::Result<(Round, Resolution, Vec<PlannedLaunch>, Vec<Claim>)> {
     let id = unfinished(id, plan, catalogue, store)?.id;
     let claim = alone::with_round(&id, catalogue)?;
     // Read once it is ours: another may just have carried it on.
     let round = store.find_round(&id).map_err(kept::complain)?;
     let plan = Plan::parse(&format!("round {id}"), &round.plan_toml).map_err(complain)?;
-    Ok((round, plan, vec![claim]))
+    let resolution = plan.resolve(catalogue).map_err(complain)?;
+    let launches = order(&resolution.cells, plan.repeats, round.seed);
+    Ok((round, resolution, launches, vec![claim]))
 }
 
-fn new_round(plan: &Plan) -> anyhow::Result<Round> {
+/// A new round with the plan as it is to be carried out on this machine, within its time.
+fn new_round(
+    asked: &Asked,
+    catalogue: &Catalogue,
+) -> anyhow::Result<(Round, Resolution, Vec<PlannedLaunch>)> {
+    let asked_for = plan(asked, catalogue)?;
     // Drawn here where the plan has none, so that the kept plan always has one.
-    let seed = plan.seed.unwrap_or_else(fresh_seed);
-    let plan = Plan { seed: Some(seed), ..plan.clone() };
-    Ok(Round {
+    let seed = asked_for.seed.unwrap_or_else(fresh_seed);
+    let environment = environment::read();
+    let room = Room { cores: environment.cores, open_files: environment.open_files_hard };
+    let sized = Plan { seed: Some(seed), ..asked_for }.sized(asked.full, room);
+    let mut changes = sized.changes;
+    let resolution = sized.plan.resolve(catalogue).map_err(complain)?;
+    let of = |repeats| order(&resolution.cells, repeats, seed);
+    let (fitting, launches) = sized.plan.within_budget(of).map_err(complain)?;
+    changes.extend(fitting.changes);
+    let plan = fitting.plan;
+    let round = Round {
         schema: SCHEMA,
         id: moment::new_id(),
         plan: plan.name.clone(),
@@ -104,9 +120,12 @@ fn new_round(plan: &Plan) -> anyhow::Result<Round> {
         finished_at: None,
         generator: None,
         planned: 0,
-        environment: environment::read(),
+        environment,
         sittings: Vec::new(),
-    })
+        changes,
+        observed: plan.observed.clone(),
+    };
+    Ok((round, resolution, launches))
 }
 
 /// The round to carry on: by the beginning of its id, else the newest unfinished one, of the plan if one is named.

@@ -35,11 +35,15 @@ impl Progress {
     }
 
     /// What is begun.
-    pub fn begin(&mut self, round: &Round, is_resumed: bool) {
+    pub fn begin(&mut self, round: &Round, is_resumed: bool, whole: &Outlook) {
         let verb = if is_resumed { "carrying on" } else { "round" };
         self.done(&format!(
-            "{verb} {} of plan {}: {} trials, seed {}",
-            round.id, round.plan, round.planned, round.seed
+            "{verb} {} of plan {}: {} trials, seed {}; about {} in all, can be carried on with --resume",
+            round.id,
+            round.plan,
+            round.planned,
+            round.seed,
+            people(whole.left())
         ));
     }
 

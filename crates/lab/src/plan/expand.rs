@@ -1,0 +1,145 @@
+//! What a plan's loads come to: one load for each twin, with the plan's scale and balancer applied.
+//!
+//! A pure function of the plan, so that a round that is resumed comes to the same loads. Each twin has a name of its
+//! own, the other load's with an ending, and a group: loads of one group are measured on the same launch.
+
+use super::load::Group;
+use super::{Balance, Plan, PlanLoad, Scale};
+use paceline_record::{BalancedLoad, Route, Scaled, Variant, VariantKind};
+
+impl Plan {
+    /// Every load that is measured, in the plan's order, twins after the load they belong to.
+    pub fn expanded(&self) -> Vec<PlanLoad> {
+        let factor = match self.scale {
+            Some(Scale::Factor(factor)) => factor,
+            Some(Scale::Auto) | None => 1.0,
+        };
+        self.load.iter().map(|load| scaled(load, factor)).flat_map(|load| self.twins(&load)).collect()
+    }
+
+    fn twins(&self, load: &PlanLoad) -> Vec<PlanLoad> {
+        let balance = load.balance().or(&self.balance());
+        let mut load = PlanLoad { group: own_group(load), ..load.clone() };
+        let Some(balancer) = balance.balancer.clone() else {
+            let twins = load.twins.iter().map(|kind| twin(&load, *kind));
+            let first = load.first_run.then(|| twin(&load, VariantKind::FirstRun));
+            return first.into_iter().chain([load.clone()]).chain(twins).collect();
+        };
+        load.pin = balance.pin;
+        load.group = balanced_group(&load, &balance, &balancer);
+        let through = |route| BalancedLoad {
+            balancer: balancer.clone(),
+            policy: balance.policy().to_owned(),
+            instances: balance.instances.unwrap_or(1),
+            route,
+            fault: balance.fault,
+        };
+        if balance.fault.is_some() {
+            // What a fault does is seen against what was before it in the same run.
+            return vec![PlanLoad { balanced: Some(through(Route::Balanced)), ..load }];
+        }
+        let balanced =
+            PlanLoad { balanced: Some(through(Route::Balanced)), ..twin(&load, VariantKind::Balanced) };
+        vec![PlanLoad { balanced: Some(through(Route::Direct)), ..load }, balanced]
+    }
+}
+
+/// A load that must have its server fresh has launches of its own.
+fn own_group(load: &PlanLoad) -> Group {
+    if load.first_run {
+        Group { name: format!("first-run {}", load.name), is_ordered: true }
+    } else {
+        Group::default()
+    }
+}
+
+fn balanced_group(load: &PlanLoad, balance: &Balance, balancer: &str) -> Group {
+    let instances = balance.instances.unwrap_or(1);
+    let pin = balance.pin.unwrap_or_default();
+    let name = format!("{balancer} {} x{instances} {:?} {:?}", balance.policy(), pin.instances, pin.balancer);
+    if balance.fault.is_some() {
+        return Group { name: format!("{name} fault {}", load.name), is_ordered: true };
+    }
+    Group { name, is_ordered: false }
+}
+
+fn twin(load: &PlanLoad, kind: VariantKind) -> PlanLoad {
+    let name = format!("{}-{}", load.name, kind.suffix());
+    let mut twin = PlanLoad { name, variant: Some(Variant { of: load.name.clone(), kind }), ..load.clone() };
+    match kind {
+        VariantKind::Http10 => twin.http = Some("1.0".into()),
+        VariantKind::Close => twin.keep_alive = false,
+        VariantKind::Unpipelined => twin.depth = 1,
+        VariantKind::FirstRun | VariantKind::Balanced => {}
+    }
+    twin
+}
+
+/// A load at a part of its size: connections, rate and requests by the same factor, none below 1.
+fn scaled(load: &PlanLoad, factor: f64) -> PlanLoad {
+    if factor == 1.0 {
+        return load.clone();
+    }
+    let part = |whole: f64| (whole * factor).round().max(1.0);
+    PlanLoad {
+        connections: part(f64::from(load.connections)) as u32,
+        rate_per_s: load.rate_per_s.map(|rate| rate * factor),
+        requests: load.requests.map(|requests| part(requests as f64) as u64),
+        scaled: Some(Scaled {
+            factor,
+            connections: load.connections,
+            rate_per_s: load.rate_per_s,
+            requests: load.requests,
+        }),
+        ..load.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loads(text: &str) -> Vec<PlanLoad> {
+        let text = format!("name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n{text}");
+        Plan::parse("p.toml", &text).unwrap().expanded()
+    }
+
+    fn names(text: &str) -> Vec<String> {
+        loads(text).into_iter().map(|load| load.name).collect()
+    }
+
+    #[test]
+    fn a_first_run_comes_first_and_without_warm_up() {
+        let text = "[[load]]\nname = \"ab\"\nconnections = 50\nduration = \"3s\"\nfirst_run = true\ntwins = [\"http10\"]\n";
+        let all = loads(text);
+        assert_eq!(names(text), ["ab-first", "ab", "ab-http10"]);
+        assert!(all.iter().all(|load| load.group == all[0].group && load.group.is_ordered));
+        assert_eq!((all[0].warmup().as_secs(), all[1].warmup().as_secs()), (0, 1));
+        assert_eq!((all[1].http.as_deref(), all[2].http.as_deref()), (None, Some("1.0")));
+    }
+
+    #[test]
+    fn a_balanced_load_has_a_direct_twin_on_the_same_launch() {
+        let text = "instances = 4\nbalancer = \"haproxy\"\n[[load]]\nname = \"c\"\nconnections = 8\nduration = \"3s\"\n\
+                    [[load]]\nname = \"k\"\nconnections = 8\nduration = \"3s\"\nfault = \"kill-one\"\n";
+        assert_eq!(names(text), ["c", "c-balanced", "k"]);
+        let all = loads(text);
+        let routes: Vec<Route> = all.iter().filter_map(|load| Some(load.balanced.as_ref()?.route)).collect();
+        assert_eq!(routes, [Route::Direct, Route::Balanced, Route::Balanced]);
+        assert_eq!(all[0].group, all[1].group);
+        assert_ne!(all[0].group, all[2].group);
+        assert!(all.iter().all(|load| {
+            load.balanced.as_ref().is_some_and(|b| b.instances == 4 && b.policy == "roundrobin")
+        }));
+    }
+
+    #[test]
+    fn one_factor_scales_connections_rate_and_requests() {
+        let text = "scale = 0.25\n[[load]]\nname = \"o\"\nconnections = 10000\nrate_per_s = 30000\nduration = \"3s\"\n\
+                    [[load]]\nname = \"n\"\nconnections = 2\nrequests = 1000\n";
+        let all = loads(text);
+        assert_eq!((all[0].connections, all[0].rate_per_s), (2500, Some(7500.0)));
+        assert_eq!((all[1].connections, all[1].requests), (1, Some(250)));
+        assert_eq!(all[0].scaled.map(|scaled| scaled.connections), Some(10_000));
+    }
+}

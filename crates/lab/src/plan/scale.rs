@@ -1,0 +1,39 @@
+//! The scale of a plan: one factor on every load, so that a small machine carries out the same shape in small.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+/// One factor on connections, rate and number of requests of every load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scale {
+    /// What the machine can hold: drawn once, when a round begins.
+    Auto,
+    /// This.
+    Factor(f64),
+}
+
+/// As a plan writes it.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Number(f64),
+    Word(String),
+}
+
+impl<'de> Deserialize<'de> for Scale {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Written::deserialize(deserializer) {
+            Ok(Written::Number(factor)) => Ok(Scale::Factor(factor)),
+            Ok(Written::Word(word)) if word == "auto" => Ok(Scale::Auto),
+            _ => Err(D::Error::custom("`scale` is a number above 0 and at most 1, or \"auto\"")),
+        }
+    }
+}
+
+impl Serialize for Scale {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Scale::Auto => serializer.serialize_str("auto"),
+            Scale::Factor(factor) => serializer.serialize_f64(*factor),
+        }
+    }
+}

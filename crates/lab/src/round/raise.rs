@@ -1,0 +1,182 @@
+//! Starts what a launch of a round needs: one server, or several instances and a balancer before them.
+//!
+//! Instances first, each answering by itself, then the balancer with their addresses. Whatever fails, nothing that was
+//! started is left.
+
+use super::Carried;
+use super::turn::Turn;
+use crate::balancer::{BALANCER_FORM, Balancer, Filling};
+use crate::farm::{Farm, Front};
+use crate::launch::{Launch, LaunchOf, Spoiled};
+use crate::pin::stay_beside_generator;
+use crate::{Cell, LabError, Variables, port, workshop};
+use paceline_record::{BalancedLoad, BalancerReceipt, Fault, Stage};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// A balancer's connection limit is never what is measured: so many times the load's connections, both sides counted.
+const CONNECTIONS_TIMES: u64 = 4;
+/// And at least so many.
+const CONNECTIONS_LEAST: u64 = 2000;
+/// Another process may take the port between our look and the balancer's bind.
+const PORT_TRIES: u32 = 3;
+
+impl Carried<'_> {
+    /// Everything that `turn` is measured on; what it leaves in `folder` goes with the folder.
+    pub(super) fn start(&self, turn: &Turn<'_>, folder: &Path) -> Result<Farm, Spoiled> {
+        let cells = &turn.planned.cells;
+        let first =
+            cells.first().ok_or_else(|| Spoiled::fault(Stage::Start, "a launch without cells", false))?;
+        stay_beside_generator(turn.pinning)
+            .map_err(|error| Spoiled::fault(Stage::Start, format!("cannot pin the lab: {error}"), false))?;
+        let Some(balanced) = cells.iter().find_map(|cell| cell.load.balanced.as_ref()) else {
+            return self.instance(turn, first, &turn.id, &turn.pinning.server).map(Farm::alone);
+        };
+        let balancer = self.balancer(balanced)?;
+        let receipt = self.balancer_receipt(balancer)?;
+        let mut instances = Vec::new();
+        for (number, cores) in turn.pinning.instances.iter().enumerate() {
+            let id = format!("{}-instance{number}", turn.id);
+            match self.instance(turn, first, &id, cores) {
+                Ok(launch) => instances.push(launch),
+                Err(spoiled) => return Err(stopped(instances, spoiled)),
+            }
+        }
+        match self.front(turn, balanced, balancer, receipt, &instances, folder) {
+            Ok(front) => Ok(Farm::balanced(instances, front)),
+            Err(spoiled) => Err(stopped(instances, spoiled)),
+        }
+    }
+
+    fn instance(&self, turn: &Turn<'_>, first: &Cell, id: &str, cores: &[u32]) -> Result<Launch, Spoiled> {
+        let server = &turn.planned.server;
+        let variables = self.bench.workshop.variables(server, 0, cores.len() as u32);
+        self.bench.starter.launch(&LaunchOf {
+            id,
+            server,
+            form: &turn.planned.form,
+            variables: Variables { port: None, ..variables },
+            cores,
+            ready: &first.case,
+        })
+    }
+
+    fn balancer(&self, balanced: &BalancedLoad) -> Result<&Balancer, Spoiled> {
+        let known = self.bench.balancers.iter().find(|balancer| balancer.id == balanced.balancer);
+        let message = || format!("there is no balancer `{}`", balanced.balancer);
+        known.map(|known| &**known).ok_or_else(|| Spoiled::fault(Stage::Setup, message(), false))
+    }
+
+    /// Its receipt, or what it lacks.
+    fn balancer_receipt(&self, balancer: &Balancer) -> Result<BalancerReceipt, Spoiled> {
+        let missing: Vec<&str> = balancer
+            .needs
+            .iter()
+            .filter(|need| workshop::program(need).is_none())
+            .map(String::as_str)
+            .collect();
+        if !missing.is_empty() {
+            let install = format!("apt-get install {}", balancer.packages.join(" "));
+            let message = format!("{} is not there: lacks {}; {install}", balancer.name, missing.join(", "));
+            return Err(Spoiled::fault(Stage::Setup, message, false));
+        }
+        let versions =
+            self.bench.workshop.versions(&balancer.as_server(None)).map_err(|error| match error {
+                LabError::Interrupted => Spoiled::Interrupted,
+                error => Spoiled::fault(Stage::Setup, error.to_string(), false),
+            })?;
+        let (id, name) = (balancer.id.clone(), balancer.name.clone());
+        Ok(BalancerReceipt { id, name, versions, configuration: String::new() })
+    }
+
+    fn front(
+        &self,
+        turn: &Turn<'_>,
+        balanced: &BalancedLoad,
+        balancer: &Balancer,
+        receipt: BalancerReceipt,
+        instances: &[Launch],
+        folder: &Path,
+    ) -> Result<Front, Spoiled> {
+        let addresses: Vec<SocketAddr> = instances.iter().map(|launch| launch.address).collect();
+        let mut tries = 1;
+        loop {
+            let raised = self.front_once(turn, balanced, balancer, &receipt, &addresses, folder);
+            // One that ended before it answered may have found its port taken; its log says what it was.
+            if raised.is_ok() || tries >= PORT_TRIES || matches!(raised, Err(Spoiled::Interrupted)) {
+                return raised;
+            }
+            tries += 1;
+        }
+    }
+
+    fn front_once(
+        &self,
+        turn: &Turn<'_>,
+        balanced: &BalancedLoad,
+        balancer: &Balancer,
+        receipt: &BalancerReceipt,
+        instances: &[SocketAddr],
+        folder: &Path,
+    ) -> Result<Front, Spoiled> {
+        let fault = |message: String| Spoiled::fault(Stage::Start, format!("the balancer: {message}"), false);
+        let cell = turn.planned.cells.first().ok_or_else(|| fault("a launch without cells".to_owned()))?;
+        let host = instances.first().ok_or_else(|| fault("no instance".to_owned()))?.ip();
+        let [port, statistics_port] = port::free_ports().map_err(|error| fault(error.to_string()))?;
+        let (listen, statistics_at) = (SocketAddr::new(host, port), SocketAddr::new(host, statistics_port));
+        let most = turn.planned.cells.iter().map(|cell| u64::from(cell.load.connections)).max().unwrap_or(0);
+        let own_folder = folder.join("balancer");
+        let filling = Filling {
+            listen,
+            statistics_port: statistics_at.port(),
+            policy: balancer.policies.get(&balanced.policy).map(String::as_str).unwrap_or_default(),
+            threads: turn.pinning.balancer.len().max(1) as u32,
+            connections: (most * CONNECTIONS_TIMES).max(CONNECTIONS_LEAST),
+            folder: own_folder.to_string_lossy().into_owned(),
+            instances,
+        };
+        let configuration = filling.fill(&balancer.template);
+        let path = own_folder.join("configuration");
+        fs::create_dir_all(&own_folder)
+            .and_then(|()| fs::write(&path, &configuration))
+            .map_err(|error| fault(format!("cannot write {}: {error}", path.display())))?;
+        let server = balancer.as_server(Some(&path));
+        let variables =
+            self.bench.workshop.variables(&server, listen.port(), turn.pinning.balancer.len().max(1) as u32);
+        let launch = self
+            .bench
+            .starter
+            .launch(&LaunchOf {
+                id: &format!("{}-balancer", turn.id),
+                server: &server,
+                form: BALANCER_FORM,
+                variables,
+                cores: &turn.pinning.balancer,
+                ready: &cell.case,
+            })
+            .map_err(of_balancer)?;
+        let receipt = BalancerReceipt { configuration, ..receipt.clone() };
+        Ok(Front { launch, receipt, statistics: balancer.statistics, statistics_at })
+    }
+}
+
+/// What went wrong, said to be the balancer's.
+fn of_balancer(spoiled: Spoiled) -> Spoiled {
+    match spoiled {
+        Spoiled::Fault { fault, log_tail } => {
+            let message = format!("the balancer: {}", fault.message);
+            Spoiled::Fault { fault: Fault { message, ..fault }, log_tail }
+        }
+        Spoiled::Interrupted => Spoiled::Interrupted,
+    }
+}
+
+/// Stops what was started, because of what happened after it.
+fn stopped(instances: Vec<Launch>, spoiled: Spoiled) -> Spoiled {
+    for launch in instances {
+        // What happened is the thing to tell.
+        let _ = launch.stop();
+    }
+    spoiled
+}
