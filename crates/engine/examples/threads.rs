@@ -33,7 +33,7 @@ impl Conductor for Alone {
 
 fn settings() -> Settings {
     Settings {
-        address: ([127, 0, 0, 1], 9).into(),
+        address: std::net::SocketAddr::from(([127, 0, 0, 1], 9)).into(),
         tls: None,
         request: Arc::from(&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..]),
         method: Method::Other,

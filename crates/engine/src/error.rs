@@ -1,8 +1,7 @@
 //! Why a run could not be carried out. What goes wrong with single requests is no error: it is an outcome.
 
-use crate::Nanos;
+use crate::{Address, Nanos};
 use std::io;
-use std::net::SocketAddr;
 
 /// Why a run could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +13,7 @@ pub enum EngineError {
     #[error("cannot connect to {address} ({attempts} attempts)")]
     Unreachable {
         /// Where to.
-        address: SocketAddr,
+        address: Address,
         /// How often it was tried.
         attempts: u64,
         /// The last attempt's reason.

@@ -7,6 +7,7 @@
 //! Start reading at [`hot`]: it follows one request from its due time to its record. The engine never prints, never
 //! reads a file, and shares nothing between threads while it measures.
 
+mod address;
 mod error;
 pub mod hot;
 pub mod kernel;
@@ -25,6 +26,7 @@ mod timers;
 pub mod tls;
 mod transport;
 
+pub use address::Address;
 pub use error::EngineError;
 pub use observer::{NoObserver, Observer, Second};
 pub use outcome::{ConnectionCounts, Failure, RunOutcome, ThreadOutcome};

@@ -1,8 +1,8 @@
 //! What a run is asked to do, checked once, before anything starts.
 
 use crate::tls::TlsSettings;
-use crate::{EngineError, Nanos, Pace, Rate};
-use std::net::{IpAddr, SocketAddr};
+use crate::{Address, EngineError, Nanos, Pace, Rate};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The shape of the load.
@@ -41,7 +41,7 @@ pub enum Bound {
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where connections go.
-    pub address: SocketAddr,
+    pub address: Address,
     /// TLS, where it is to be spoken.
     pub tls: Option<Arc<TlsSettings>>,
     /// The bytes of one request.
@@ -98,8 +98,10 @@ impl Settings {
             "no threads: ask for at least one"
         } else if self.threads > self.connections {
             "more threads than connections: every thread needs a connection of its own"
-        } else if self.sources.iter().any(|source| source.is_ipv4() != self.address.is_ipv4()) {
+        } else if !self.sources_fit() {
             "a source address is of another family than the target's"
+        } else if !self.address.is_possible() {
+            "the path of a unix socket has 1 to 107 bytes"
         } else if self.depth == 0 {
             "a depth of 0 sends nothing: ask for at least 1"
         } else if self.request.is_empty() {
@@ -126,6 +128,14 @@ impl Settings {
     /// Where the segments of the window end, from its beginning, but for the last, which ends with the window.
     pub(crate) fn inner_segment_ends(&self) -> Vec<Nanos> {
         Vec::new()
+    }
+
+    /// Whether every source address can reach the target.
+    fn sources_fit(&self) -> bool {
+        self.sources.iter().all(|source| match &self.address {
+            Address::Tcp(target) => source.is_ipv4() == target.is_ipv4(),
+            Address::Unix(_) => false,
+        })
     }
 
     /// A connection is free for another request while fewer than this are outstanding on it.

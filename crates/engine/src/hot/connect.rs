@@ -40,17 +40,28 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
 
     fn start_connecting(&mut self, slot: Slot, now: Nanos) {
         self.connecting += 1;
-        let limit = coarse(now + self.settings.connect_limit, CONNECT_GRID);
-        self.timers.set(limit, slot, Alarm::ConnectLimit);
         let connection = &mut self.connections[slot as usize];
         connection.state = State::Connecting;
         connection.has_served = false;
         connection.free_at = now;
         match self.transport.connect(slot) {
-            Ok(Progress::Pending) => {}
+            Ok(Progress::Pending) => {
+                let limit = coarse(now + self.settings.connect_limit, CONNECT_GRID);
+                self.timers.set(limit, slot, Alarm::ConnectLimit);
+            }
             Ok(Progress::Done) => self.connected(slot),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.queue_outside(slot, now),
             Err(error) => self.attempt_failed(slot, Failure::of(&error), now),
         }
+    }
+
+    /// The server has too many connections to accept, and no event tells when it has fewer, as with a unix socket. That
+    /// is no failure: over TCP the handshake would wait.
+    fn queue_outside(&mut self, slot: Slot, now: Nanos) {
+        self.connecting -= 1;
+        self.transport.close(slot);
+        self.connections[slot as usize].state = State::Closed;
+        self.timers.set(now + PAUSE_LEAST, slot, Alarm::Reconnect);
     }
 
     /// A slot that was connecting is ready for something: it is connected, or it failed.

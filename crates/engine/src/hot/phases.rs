@@ -32,7 +32,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                 self.counts.failures.last().map_or_else(|| self.slow_to_connect(), |(failure, _)| *failure);
             let told = self.transport.tls_outcome().map(|tls| failure.told_by(tls));
             return Err(EngineError::Unreachable {
-                address: self.settings.address,
+                address: self.settings.address.clone(),
                 attempts: self.counts.failed_attempts,
                 source: told.unwrap_or_else(|| failure.into()),
             });

@@ -1,11 +1,12 @@
 //! The transport on epoll: edge-triggered, every socket registered once for both directions, so that a request costs
 //! one send, one receive and its share of a wait, and no `epoll_ctl`.
 
+use super::address::RawAddress;
 use super::socket::{Socket, check};
 use super::stamps::Stamps;
 use crate::{EngineError, Nanos, Patience, Progress, Ready, Settings, Slot, Transport};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
@@ -16,11 +17,11 @@ const INTEREST: u32 = (libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc:
 /// What says that the peer is gone.
 const HANGUP: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 
-/// TCP sockets of one worker behind one epoll.
+/// The sockets of one worker behind one epoll.
 #[derive(Debug)]
 pub struct Epoll {
     epoll: OwnedFd,
-    address: SocketAddr,
+    peer: RawAddress,
     sockets: Vec<Option<Socket>>,
     events: Vec<libc::epoll_event>,
     /// Local addresses that slots are spread over.
@@ -45,7 +46,7 @@ impl Epoll {
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         Ok(Self {
             epoll,
-            address: settings.address,
+            peer: RawAddress::of(&settings.address),
             sockets: (0..slots).map(|_| None).collect(),
             events,
             sources: Arc::clone(&settings.sources),
@@ -103,7 +104,7 @@ impl Epoll {
 
 impl Transport for Epoll {
     fn connect(&mut self, slot: Slot) -> io::Result<Progress> {
-        let socket = Socket::open(&self.address)?;
+        let socket = Socket::open(&self.peer)?;
         if !self.sources.is_empty() {
             socket.bind(self.sources[slot as usize % self.sources.len()])?;
         }
@@ -112,7 +113,7 @@ impl Transport for Epoll {
         }
         // Registered before it connects: the event of a handshake that is done at once is not missed.
         self.register(slot, &socket)?;
-        let progress = socket.connect(&self.address)?;
+        let progress = socket.connect(&self.peer)?;
         self.sockets[slot as usize] = Some(socket);
         Ok(progress)
     }

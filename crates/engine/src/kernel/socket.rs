@@ -1,28 +1,30 @@
-//! One TCP socket: opened, connected, read, written and closed by system calls that never block.
+//! One stream socket, of TCP or unix: opened, connected, read, written and closed by system calls that never block.
 //!
 //! Sending and receiving go through syscall(2): in a process with several threads glibc's send and recv are
 //! cancellation points, which costs 110 instructions a request that nobody here has a use for.
 
+use super::address::RawAddress;
 use crate::Progress;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// A non-blocking TCP socket.
+/// A non-blocking stream socket.
 #[derive(Debug)]
 pub(super) struct Socket(OwnedFd);
 
 impl Socket {
-    /// Opens a socket for the family of `address`, with Nagle's algorithm off: a request is handed over whole.
-    pub(super) fn open(address: &SocketAddr) -> io::Result<Self> {
-        let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    /// Opens a socket for the family of `peer`, with Nagle's algorithm off: a request is handed over whole.
+    pub(super) fn open(peer: &RawAddress) -> io::Result<Self> {
         // SAFETY: socket(2) takes numbers only.
         let raw = check(unsafe {
-            libc::socket(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0)
+            libc::socket(peer.family(), libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0)
         })?;
         // SAFETY: `raw` was just opened and belongs to nobody else.
         let socket = Self(unsafe { OwnedFd::from_raw_fd(raw) });
-        socket.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+        if peer.family() != libc::AF_UNIX {
+            socket.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+        }
         Ok(socket)
     }
 
@@ -30,9 +32,9 @@ impl Socket {
     /// free towards the target only (ip(7), IP_BIND_ADDRESS_NO_PORT), and finds it fast.
     pub(super) fn bind(&self, source: IpAddr) -> io::Result<()> {
         self.set(libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
-        let (storage, length) = encode(&SocketAddr::new(source, 0));
-        // SAFETY: `storage` holds an address of the family and length that go with it.
-        check(unsafe { libc::bind(self.raw(), (&raw const storage).cast(), length) })?;
+        let local = RawAddress::of(&SocketAddr::new(source, 0).into());
+        // SAFETY: pointer and length are those of an address that outlives the call.
+        check(unsafe { libc::bind(self.raw(), local.pointer(), local.length()) })?;
         Ok(())
     }
 
@@ -48,11 +50,11 @@ impl Socket {
         Ok(())
     }
 
-    /// Starts the handshake.
-    pub(super) fn connect(&self, address: &SocketAddr) -> io::Result<Progress> {
-        let (storage, length) = encode(address);
-        // SAFETY: `storage` holds an address of the family and length that go with it.
-        match check(unsafe { libc::connect(self.raw(), (&raw const storage).cast(), length) }) {
+    /// Starts the handshake. A unix socket has none: it is connected at once, or `WouldBlock` as long as the server has
+    /// too many to accept (connect(2)), and no event tells when that is over.
+    pub(super) fn connect(&self, peer: &RawAddress) -> io::Result<Progress> {
+        // SAFETY: pointer and length are those of an address that outlives the call.
+        match check(unsafe { libc::connect(self.raw(), peer.pointer(), peer.length()) }) {
             Ok(_) => Ok(Progress::Done),
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(Progress::Pending),
             Err(error) => Err(error),
@@ -121,38 +123,6 @@ impl Socket {
     pub(super) fn raw(&self) -> i32 {
         self.0.as_raw_fd()
     }
-}
-
-/// The address as the kernel wants it.
-fn encode(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
-    // SAFETY: sockaddr_storage is plain old data, for which zeroes are a valid value.
-    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-    let length = match address {
-        SocketAddr::V4(v4) => {
-            let raw = libc::sockaddr_in {
-                sin_family: libc::AF_INET as libc::sa_family_t,
-                sin_port: v4.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
-                sin_zero: [0; 8],
-            };
-            // SAFETY: sockaddr_storage is large enough and aligned for every address family, by definition.
-            unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(raw) };
-            size_of::<libc::sockaddr_in>()
-        }
-        SocketAddr::V6(v6) => {
-            let raw = libc::sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                sin6_port: v6.port().to_be(),
-                sin6_flowinfo: v6.flowinfo(),
-                sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
-                sin6_scope_id: v6.scope_id(),
-            };
-            // SAFETY: as above.
-            unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(raw) };
-            size_of::<libc::sockaddr_in6>()
-        }
-    };
-    (storage, length as libc::socklen_t)
 }
 
 /// Turns a system call's -1 into its error.

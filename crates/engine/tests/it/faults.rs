@@ -4,14 +4,14 @@ use crate::server::{answer, reset, serve};
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::{Bound, Ending, Failure, Nanos, NoObserver, RunOutcome, Settings, Stop, run};
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Twelve requests over three connections; every response must be "ok".
-fn twelve(address: SocketAddr) -> RunOutcome {
+fn twelve(address: paceline_engine::Address) -> RunOutcome {
     let settings = Settings {
         address,
         bound: Bound::Requests(12),
@@ -137,7 +137,7 @@ fn dies_in_mid_run() {
         }
     });
     let settings = Settings {
-        address,
+        address: address.into(),
         bound: Bound::Duration(Nanos::from_millis(300)),
         drain: Nanos::from_millis(50),
         timeout: Nanos::from_millis(100),

@@ -3,11 +3,10 @@
 use crate::server::{answer, serve};
 use crate::support::{REQUEST, closed_loop, open_loop};
 use paceline_engine::{
-    Bound, Ending, EngineError, Measure, Nanos, NoObserver, Observer, Pace, Phase, RunOutcome, Settings,
-    Stop, run,
+    Address, Bound, Ending, EngineError, Measure, Nanos, NoObserver, Observer, Pace, Phase, RunOutcome,
+    Settings, Stop, run,
 };
-use std::io::Write as _;
-use std::net::SocketAddr;
+use std::io::{Read as _, Write as _};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ fn go(settings: &Settings) -> RunOutcome {
     run(settings, &Stop::new(), &NoObserver).unwrap()
 }
 
-fn numbered(address: SocketAddr, connections: u32, requests: u64) -> Settings {
+fn numbered(address: Address, connections: u32, requests: u64) -> Settings {
     Settings { address, bound: Bound::Requests(requests), ..closed_loop(connections, 1) }
 }
 
@@ -134,11 +133,54 @@ fn phases_are_told_in_order() {
     assert_eq!(phases, [Phase::Connect, Phase::Warmup, Phase::Window, Phase::Drain, Phase::End]);
 }
 
+/// Answers every request on a unix socket of its own; the folder goes with what is returned.
+fn unix_server(accepts: bool) -> (tempfile::TempDir, Address) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    // SAFETY: listen(2) on an open listener sets its backlog anew.
+    unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 1) };
+    std::thread::spawn(move || {
+        while accepts && let Ok((mut stream, _)) = listener.accept() {
+            std::thread::spawn(move || {
+                let mut buffer = [0; REQUEST.len()];
+                while stream.read_exact(&mut buffer).is_ok() && stream.write_all(OK).is_ok() {}
+            });
+        }
+        std::thread::park();
+    });
+    (folder, Address::from(path.as_path()))
+}
+
+#[test]
+fn a_unix_socket_is_a_target_too() {
+    let (_folder, address) = unix_server(true);
+    // More than its backlog: they wait to be accepted, which is no failure.
+    let outcome = go(&numbered(address, 40, 1_000));
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 1_000);
+    assert_eq!((outcome.connections.had, outcome.connections.failed_attempts), (40, 0));
+}
+
+#[test]
+fn unix_sockets_that_cannot_be_used() {
+    let (folder, address) = unix_server(false);
+    let settings = Settings { connect_limit: Nanos::from_millis(200), ..numbered(address, 40, 10) };
+    let outcome = go(&Settings { timeout: Nanos::from_millis(100), ..settings });
+    assert!(outcome.connections.had < 40, "a backlog of 1 holds few");
+    let gone = Address::from(folder.path().join("gone").as_path());
+    let error = run(&numbered(gone, 2, 10), &Stop::new(), &NoObserver).unwrap_err();
+    let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
+    assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
+    let long = Address::from(std::path::Path::new(&"p".repeat(108)));
+    let error = run(&numbered(long, 2, 10), &Stop::new(), &NoObserver).unwrap_err();
+    assert!(matches!(error, EngineError::Settings(_)), "{error}");
+}
+
 #[test]
 fn nobody_listens() {
     // A port that was free a moment ago.
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let error = run(&numbered(address, 3, 10), &Stop::new(), &NoObserver).unwrap_err();
+    let error = run(&numbered(address.into(), 3, 10), &Stop::new(), &NoObserver).unwrap_err();
     let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
     assert_eq!(source.kind(), std::io::ErrorKind::ConnectionRefused);
 }
@@ -152,7 +194,7 @@ fn nobody_accepts() {
     let address = listener.local_addr().unwrap();
     let fill = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50));
     let held: Vec<_> = (0..4).map_while(|_| fill().ok()).collect();
-    let settings = Settings { connect_limit: Nanos::from_millis(200), ..numbered(address, 2, 10) };
+    let settings = Settings { connect_limit: Nanos::from_millis(200), ..numbered(address.into(), 2, 10) };
     let error = run(&settings, &Stop::new(), &NoObserver).unwrap_err();
     assert!(matches!(error, EngineError::Unreachable { .. }), "{error} with {} held", held.len());
 }

@@ -1,7 +1,8 @@
 //! A small real server: a thread for each connection, which does what the test says with every request.
 
+use paceline_engine::Address;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
@@ -9,9 +10,9 @@ use std::thread;
 pub type Handler = dyn Fn(&mut TcpStream, usize) -> bool + Send + Sync;
 
 /// Starts a server on a free port. Its threads end with the test process.
-pub fn serve(handler: impl Fn(&mut TcpStream, usize) -> bool + Send + Sync + 'static) -> SocketAddr {
+pub fn serve(handler: impl Fn(&mut TcpStream, usize) -> bool + Send + Sync + 'static) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
+    let address = listener.local_addr().unwrap().into();
     let handler: Arc<Handler> = Arc::new(handler);
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -23,7 +24,7 @@ pub fn serve(handler: impl Fn(&mut TcpStream, usize) -> bool + Send + Sync + 'st
 }
 
 /// Starts a server that answers every request with these bytes.
-pub fn answer(bytes: &'static [u8]) -> SocketAddr {
+pub fn answer(bytes: &'static [u8]) -> Address {
     serve(move |stream, _| stream.write_all(bytes).is_ok())
 }
 

@@ -19,7 +19,7 @@ pub fn open_loop(rate: f64, connections: u32, seconds: u64) -> Settings {
 /// A closed loop of `connections`, for `seconds`.
 pub fn closed_loop(connections: u32, seconds: u64) -> Settings {
     Settings {
-        address: ([127, 0, 0, 1], 9).into(),
+        address: std::net::SocketAddr::from(([127, 0, 0, 1], 9)).into(),
         tls: None,
         request: Arc::from(REQUEST),
         method: Method::Other,

@@ -7,11 +7,10 @@ use paceline_engine::tls::{
     Identity, TlsAsked, TlsError, TlsFault, TlsOutcome, TlsSettings, TlsVersion, Trust,
 };
 use paceline_engine::{
-    Bound, Ending, EngineError, Failure, Measure, Nanos, NoObserver, RunOutcome, Settings, Stop, run,
+    Address, Bound, Ending, EngineError, Failure, Measure, Nanos, NoObserver, RunOutcome, Settings, Stop, run,
 };
 use rustls::pki_types::{CertificateDer, ServerName};
 use std::io::{Read as _, Write as _};
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -27,9 +26,9 @@ fn asked(authority: &Authority) -> TlsAsked {
     }
 }
 
-fn settings(address: SocketAddr, asked: TlsAsked, connections: u32, requests: u64) -> Settings {
+fn settings(address: &Address, asked: TlsAsked, connections: u32, requests: u64) -> Settings {
     Settings {
-        address,
+        address: address.clone(),
         tls: Some(Arc::new(TlsSettings::new(asked).unwrap())),
         bound: Bound::Requests(requests),
         expect_body: Some(Arc::from(&b"ok"[..])),
@@ -57,7 +56,7 @@ fn ok(stream: &mut Stream, _: usize) -> After {
     if stream.write_all(OK).is_ok() { After::Keep } else { After::Cut }
 }
 
-fn good_server(authority: &Authority) -> SocketAddr {
+fn good_server(authority: &Authority) -> Address {
     serve(server_config(authority.issue("localhost", |_| {}), None), ok)
 }
 
@@ -68,7 +67,7 @@ fn requests_are_answered_over_either_version() {
     for (version, name) in [(Some(TlsVersion::Tls12), "1.2"), (Some(TlsVersion::Tls13), "1.3"), (None, "1.3")]
     {
         let asked = TlsAsked { version, ..asked(&authority) };
-        let settings = Settings { threads: 2, ..settings(address, asked, 5, 1_001) };
+        let settings = Settings { threads: 2, ..settings(&address, asked, 5, 1_001) };
         let (outcome, tls) = go(&settings);
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 1_001, "{:?}", outcome.connections);
         assert_eq!(outcome.connections.had, 5);
@@ -91,7 +90,7 @@ fn requests_are_answered_over_either_version() {
 fn pipelined_answers_share_records() {
     let authority = Authority::new();
     let asked = asked(&authority);
-    let settings = Settings { depth: 16, ..settings(good_server(&authority), asked, 4, 6_400) };
+    let settings = Settings { depth: 16, ..settings(&good_server(&authority), asked, 4, 6_400) };
     let (outcome, _) = go(&settings);
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 6_400);
 }
@@ -108,7 +107,7 @@ fn bodies_of_a_megabyte_stream_through() {
         move |stream, _| if stream.write_all(&answer).is_ok() { After::Keep } else { After::Cut },
     );
     let settings =
-        Settings { expect_body: Some(body), depth: 2, ..settings(address, asked(&authority), 3, 40) };
+        Settings { expect_body: Some(body), depth: 2, ..settings(&address, asked(&authority), 3, 40) };
     let (outcome, _) = go(&settings);
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 40, "{:?}", outcome.connections.failures);
 }
@@ -123,7 +122,7 @@ fn requests_of_a_megabyte_leave_piece_by_piece() {
     let config = server_config(authority.issue("localhost", |_| {}), None);
     let length = request.len();
     let address = accept_lengths(config, length);
-    let settings = Settings { request: Arc::from(request), ..settings(address, asked(&authority), 2, 6) };
+    let settings = Settings { request: Arc::from(request), ..settings(&address, asked(&authority), 2, 6) };
     let (outcome, _) = go(&settings);
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 6, "{:?}", outcome.connections.failures);
     assert_eq!(outcome.total.counts.sent_bytes, 6 * length as u64);
@@ -141,7 +140,7 @@ fn a_server_that_asks_for_a_certificate_and_goes_has_said_why() {
         });
         let asked = TlsAsked { version: Some(version), ..asked(&authority) };
         assert_eq!(
-            refused(&settings(address, asked, 2, 10)).fault,
+            refused(&settings(&address, asked, 2, 10)).fault,
             TlsFault::CertificateRequired,
             "{version:?}"
         );
@@ -149,7 +148,7 @@ fn a_server_that_asks_for_a_certificate_and_goes_has_said_why() {
 }
 
 /// Answers whenever so many bytes have come.
-fn accept_lengths(config: rustls::ServerConfig, length: usize) -> SocketAddr {
+fn accept_lengths(config: rustls::ServerConfig, length: usize) -> Address {
     let config = Arc::new(config);
     accept(move |tcp| {
         let tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
@@ -169,7 +168,7 @@ fn a_response_in_single_records_is_whole() {
         let whole = OK.iter().all(|byte| stream.write_all(&[*byte]).and_then(|()| stream.flush()).is_ok());
         if whole { After::Keep } else { After::Cut }
     });
-    let (outcome, _) = go(&settings(address, asked(&authority), 2, 20));
+    let (outcome, _) = go(&settings(&address, asked(&authority), 2, 20));
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 20);
 }
 
@@ -190,12 +189,12 @@ fn certificates_that_will_not_do() {
     ];
     for (identity, fault, words) in cases {
         let address = serve(server_config(identity, None), ok);
-        let error = refused(&settings(address, asked(&authority), 2, 10));
+        let error = refused(&settings(&address, asked(&authority), 2, 10));
         assert_eq!(error.fault, fault, "{error}");
         assert!(error.to_string().contains(words), "{error}");
         // Asked not to look, it does not.
         let asked = TlsAsked { trust: Trust::Anyone, ..asked(&authority) };
-        let (outcome, _) = go(&settings(address, asked, 2, 10));
+        let (outcome, _) = go(&settings(&address, asked, 2, 10));
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 10, "{fault:?}");
     }
 }
@@ -210,9 +209,9 @@ fn a_certificate_that_is_named_is_trusted_under_its_own_name() {
         trust: Trust::Roots { roots: roots.clone(), also_themselves: true },
         ..asked(&Authority::new())
     };
-    let (outcome, _) = go(&settings(address, asked("localhost"), 2, 10));
+    let (outcome, _) = go(&settings(&address, asked("localhost"), 2, 10));
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 10);
-    assert_eq!(refused(&settings(address, asked("elsewhere.test"), 2, 10)).fault, TlsFault::WrongName);
+    assert_eq!(refused(&settings(&address, asked("elsewhere.test"), 2, 10)).fault, TlsFault::WrongName);
 }
 
 #[test]
@@ -223,13 +222,13 @@ fn a_client_certificate_is_given_when_asked_for() {
         let config = server_config(authority.issue("localhost", |_| {}), Some(&authority));
         let address = serve(config, ok);
         let asked = |identity| TlsAsked { identity, version: Some(version), ..asked(&authority) };
-        let (outcome, _) = go(&settings(address, asked(Some(authority.issue("me", |_| {}))), 2, 10));
+        let (outcome, _) = go(&settings(&address, asked(Some(authority.issue("me", |_| {}))), 2, 10));
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 10, "{version:?}");
         for (identity, fault) in [
             (None, TlsFault::CertificateRequired),
             (Some(stranger.issue("me", |_| {})), TlsFault::CertificateRefused),
         ] {
-            assert_eq!(refused(&settings(address, asked(identity), 2, 10)).fault, fault, "{version:?}");
+            assert_eq!(refused(&settings(&address, asked(identity), 2, 10)).fault, fault, "{version:?}");
         }
     }
 }
@@ -243,7 +242,7 @@ fn what_is_no_tls_is_called_that() {
             let _ = tcp.write_all(garbage);
             while let Ok(1..) = tcp.read(&mut buffer) {}
         });
-        let error = refused(&settings(address, asked(&Authority::new()), 2, 10));
+        let error = refused(&settings(&address, asked(&Authority::new()), 2, 10));
         assert_eq!(error.fault, TlsFault::NotTls, "{error}");
     }
 }
@@ -258,7 +257,7 @@ fn handshakes_that_do_not_end_well() {
         reset(&tcp);
     };
     for (server, fault) in [(close, TlsFault::ClosedInHandshake), (reset, TlsFault::BrokenInHandshake)] {
-        let error = refused(&settings(accept(server), asked(&Authority::new()), 2, 10));
+        let error = refused(&settings(&accept(server), asked(&Authority::new()), 2, 10));
         assert_eq!(error.fault, fault, "{error}");
     }
 }
@@ -269,7 +268,7 @@ fn a_handshake_has_a_limit() {
         let mut buffer = [0; 4096];
         while let Ok(1..) = tcp.read(&mut buffer) {}
     });
-    let settings = settings(address, asked(&Authority::new()), 2, 10);
+    let settings = settings(&address, asked(&Authority::new()), 2, 10);
     let settings = Settings { connect_limit: Nanos::from_millis(200), ..settings };
     let error = run(&settings, &Stop::new(), &NoObserver).unwrap_err();
     let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
@@ -289,7 +288,7 @@ fn resumed_handshakes_are_counted_apart() {
         });
         for resumption in [true, false] {
             let asked = TlsAsked { version: Some(version), resumption, ..asked(&authority) };
-            let (outcome, tls) = go(&settings(address, asked, 2, 50));
+            let (outcome, tls) = go(&settings(&address, asked, 2, 50));
             assert_eq!(outcome.total.counts.ended(Ending::Ok), 50);
             assert_eq!(tls.full + tls.resumed, outcome.connections.made, "{version:?}");
             // The first of a connection may have nothing to resume; every later one has what an earlier one was given.
@@ -310,7 +309,7 @@ fn the_end_of_a_body_without_a_length_must_be_told() {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nok");
             after
         });
-        let (outcome, _) = go(&settings(address, asked(&authority), 2, 10));
+        let (outcome, _) = go(&settings(&address, asked(&authority), 2, 10));
         assert_eq!(outcome.total.counts.ended(ending), 10, "{after:?} {:?}", outcome.connections.failures);
     }
 }
@@ -344,7 +343,7 @@ fn a_timeout_ends_a_request_over_tls() {
     let authority = Authority::new();
     let config = server_config(authority.issue("localhost", |_| {}), None);
     let address = serve(config, |_, _| After::Keep);
-    let settings = settings(address, asked(&authority), 1, 3);
+    let settings = settings(&address, asked(&authority), 1, 3);
     let (outcome, _) = go(&Settings { timeout: Nanos::from_millis(50), ..settings });
     assert_eq!(outcome.total.counts.ended(Ending::TimedOut), 3);
 }

@@ -1,12 +1,13 @@
 //! A small real TLS server: certificates made on the spot, a thread for each connection.
 
+use paceline_engine::Address;
 use paceline_engine::tls::Identity;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::server::{ServerConfig, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConnection, StreamOwned};
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -96,7 +97,7 @@ pub type Stream = StreamOwned<ServerConnection, TcpStream>;
 pub fn serve(
     config: ServerConfig,
     handler: impl Fn(&mut Stream, usize) -> After + Send + Sync + 'static,
-) -> SocketAddr {
+) -> Address {
     let config = Arc::new(config);
     let handler = Arc::new(handler);
     accept(move |tcp| {
@@ -106,9 +107,9 @@ pub fn serve(
 }
 
 /// Starts a server that does something with each connection, on a thread for each.
-pub fn accept(handler: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+pub fn accept(handler: impl Fn(TcpStream) + Send + Sync + 'static) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
+    let address = listener.local_addr().unwrap().into();
     let handler = Arc::new(handler);
     thread::spawn(move || {
         for tcp in listener.incoming().flatten() {

@@ -60,7 +60,7 @@ impl Job {
         let warmup =
             arguments.warmup.unwrap_or(if arguments.requests.is_some() { Duration::ZERO } else { WARMUP });
         let settings = Settings {
-            address,
+            address: address.into(),
             tls: None,
             request: Arc::from(encoded),
             method: request.method_kind(),

@@ -167,7 +167,7 @@ fn open_loop(reference: &Reference, duration: Duration, pace: Pace) -> anyhow::R
     let rate =
         Rate::per_second(RATE).map_or(Load::Closed, |rate| Load::Open { rate, arrivals: Arrivals::Constant });
     Ok(Settings {
-        address: reference.address,
+        address: reference.address.into(),
         tls: None,
         request: Arc::from(Request::get(&url).encode()?),
         method: Method::Other,

@@ -1,0 +1,71 @@
+//! Where connections go: an address of the network, or a socket in the file system.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes of a unix socket's path at most: sun_path holds 108, and a zero ends it (unix(7)).
+const PATH_MOST: usize = 107;
+
+/// Where connections go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// An IP address and port.
+    Tcp(SocketAddr),
+    /// A unix socket.
+    Unix(Arc<Path>),
+}
+
+impl Address {
+    /// Whether the kernel takes it: a path has its limits.
+    pub(crate) fn is_possible(&self) -> bool {
+        match self {
+            Address::Tcp(_) => true,
+            Address::Unix(path) => {
+                let path = path.as_os_str().as_bytes();
+                (1..=PATH_MOST).contains(&path.len()) && !path.contains(&0)
+            }
+        }
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Self {
+        Address::Tcp(address)
+    }
+}
+
+impl From<&Path> for Address {
+    fn from(path: &Path) -> Self {
+        Address::Unix(Arc::from(path))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_have_limits() {
+        for (path, possible) in [
+            ("/run/a.sock".to_owned(), true),
+            ("p".repeat(107), true),
+            ("p".repeat(108), false),
+            (String::new(), false),
+        ] {
+            assert_eq!(Address::from(Path::new(&path)).is_possible(), possible, "{path:?}");
+        }
+        assert_eq!(Address::from(Path::new("/a")).to_string(), "unix:/a");
+    }
+}
