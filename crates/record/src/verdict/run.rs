@@ -133,8 +133,42 @@ fn no_valid_response(run: &Run) -> Option<Verdict> {
     (counts.scheduled > 0 && counts.ok == 0 && counts.unsent < counts.scheduled).then(|| {
         let verdict = Verdict::new("no_valid_response", Blame::Server, Severity::Invalid)
             .with("scheduled", json!(counts.scheduled));
-        with_reasons(verdict, run).remedy("check the URL and the expectations: ask for the page once by hand")
+        with_reasons(verdict, run).remedy(way_out(run))
     })
+}
+
+/// What to do where not one answer was as expected, by what happened instead most often.
+fn way_out(run: &Run) -> &'static str {
+    let counts = &run.total.counts;
+    let redirected: u64 =
+        run.total.status.iter().filter(|(status, _)| status.starts_with('3')).map(|(_, count)| count).sum();
+    let [broken, told] = [counts.io_failed, run.connections.broke_rules];
+    let ways = [
+        (redirected, "the server redirects: give the URL it points to, or say --expect-status"),
+        (
+            counts.bad_status - redirected.min(counts.bad_status),
+            "every answer had a status that is not expected: check the path, ask for the page once by hand, or say --expect-status",
+        ),
+        (
+            counts.bad_body - redirected.min(counts.bad_body),
+            "the answers have another body than expected: compare --expect-body with the page, asked for once by hand",
+        ),
+        (
+            counts.timed_out,
+            "no answer came within the timeout: ask for the page once by hand; if it is only slow, raise --timeout",
+        ),
+        (broken.min(told), "what came is not HTTP/1.1: is it the right port, and http rather than https?"),
+        (
+            broken - broken.min(told),
+            "the server broke every connection: its log should say why; ask for the page once by hand",
+        ),
+        (
+            counts.connect_failed,
+            "connections could not be made: is the server still running, and its backlog long enough?",
+        ),
+    ];
+    // Of equals the first: the more telling ones stand first.
+    ways.into_iter().rev().max_by_key(|(count, _)| *count).map_or("", |(_, way)| way)
 }
 
 /// The generator ran out of CPU. A closed loop's rate is then a lower bound of the server's; an open loop that did
@@ -302,10 +336,10 @@ fn connections_short(run: &Run) -> Option<Verdict> {
 /// The server closed after nearly every response.
 fn keep_alive_refused(run: &Run) -> Option<Verdict> {
     let closed = run.connections.closed_by_server as f64;
-    // Closes are counted from the warm-up on, so the answers are too.
+    // Closes are counted from the warm-up on, so the answers are too, good and bad.
     let cohorts = run.intervals.iter().filter(|interval| interval.phase != crate::Phase::Connect);
-    let answered: u64 = cohorts.map(|interval| interval.block.counts.ok).sum();
-    let refused = closed >= 0.9 * answered as f64 && closed > run.connections.had as f64;
+    let answered: u64 = cohorts.flat_map(|interval| interval.block.status.values()).sum();
+    let refused = answered > 0 && closed >= 0.9 * answered as f64 && closed > run.connections.had as f64;
     refused.then(|| {
         Verdict::new("keep_alive_refused", Blame::Server, Severity::Caution)
             .with("closed_by_server", json!(run.connections.closed_by_server))

@@ -1,0 +1,113 @@
+//! Servers that misbehave, against the whole binary: counts add up, nothing hangs, memory stays bounded, and what is
+//! said helps. The table of all of them is docs/faults.md, which is held to what is seen here.
+
+mod servers;
+mod table;
+mod world;
+
+use serde_json::Value;
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PACELINE: &str = env!("CARGO_BIN_EXE_paceline");
+/// Long past every timeout that is set here; a run that is still there by then hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(60);
+/// A run of three connections has no use for more, whatever the server sends.
+const MEMORY_MOST: u64 = 64 << 20;
+/// Requests of a run.
+const REQUESTS: u64 = 12;
+
+/// A way in which a server misbehaves, and what Paceline makes of it.
+struct Fault {
+    /// What the server does, as the table says it.
+    name: &'static str,
+    /// The server.
+    serve: fn() -> SocketAddr,
+    /// Flags beside those of every run here.
+    flags: &'static [&'static str],
+    /// The outcomes that all requests have, one or several; none where nothing could be measured.
+    outcomes: &'static [&'static str],
+    /// The exit status; none where it is 0 or 1 by chance.
+    exit: Option<i32>,
+    /// What is said, word for word, somewhere in the report or the error.
+    says: &'static str,
+}
+
+/// What a run left: its exit status, its record if there is one, and everything it printed.
+struct Left {
+    exit: i32,
+    record: Option<Value>,
+    printed: String,
+}
+
+fn run(fault: &Fault) -> Left {
+    let url = format!("http://{}/", (fault.serve)());
+    let mut child = Command::new(PACELINE)
+        .args(["run", &url, "-c", "3", "-n", &REQUESTS.to_string(), "-t", "1", "--format", "json"])
+        .args(["--timeout", "300ms"])
+        .args(fault.flags)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + HANGS_AFTER;
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("{}: still running after {HANGS_AFTER:?}", fault.name);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let (mut out, mut err) = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    Left {
+        exit: status.code().unwrap_or(-1),
+        record: serde_json::from_str(&out).ok(),
+        printed: format!("{out}\n{err}"),
+    }
+}
+
+fn check(fault: &Fault) {
+    let left = run(fault);
+    let Left { exit, record, printed } = &left;
+    if let Some(record) = record {
+        let counts = record["total"]["counts"].as_object().unwrap();
+        let number = |name: &str| counts[name].as_u64().unwrap();
+        let ended: u64 = counts.keys().filter(|name| *name != "scheduled").map(|name| number(name)).sum();
+        assert_eq!((number("scheduled"), ended), (REQUESTS, REQUESTS), "{}: {counts:?}", fault.name);
+        let of_the_kind: u64 = fault.outcomes.iter().map(|name| number(name)).sum();
+        assert_eq!(of_the_kind, REQUESTS, "{}: {counts:?}\n{printed}", fault.name);
+        let memory = record["generator"]["rss_bytes_peak"].as_u64().unwrap();
+        assert!(memory < MEMORY_MOST, "{}: {memory} bytes", fault.name);
+    } else {
+        assert!(fault.outcomes.is_empty(), "{}: no record\n{printed}", fault.name);
+    }
+    assert!(printed.contains(fault.says), "{}: does not say {:?}\n{printed}", fault.name, fault.says);
+    let as_said = fault.exit.map_or(matches!(exit, 0 | 1), |said| said == *exit);
+    assert!(as_said, "{}: exit {exit}\n{printed}", fault.name);
+}
+
+#[test]
+fn every_fault_ends_as_the_table_says() {
+    // A few at a time: most of each is waiting.
+    for some in table::FAULTS.chunks(6) {
+        std::thread::scope(|scope| some.iter().for_each(|fault| drop(scope.spawn(|| check(fault)))));
+    }
+}
+
+#[test]
+fn the_page_is_the_table() {
+    let page = table::page();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/faults.md");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(kept, page, "docs/faults.md is not what the tests hold: UPDATE=1 writes it anew");
+}

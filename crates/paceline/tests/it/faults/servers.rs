@@ -1,0 +1,106 @@
+//! The servers that misbehave: each a small script over plain sockets, a thread for each connection.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::time::Duration;
+
+/// An answer that is right.
+pub const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Listens on a free port and does with every connection what it is told. The threads end with the test process.
+pub fn each(converse: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let converse = converse.clone();
+            let _ = stream.set_nodelay(true);
+            std::thread::spawn(move || converse(stream));
+        }
+    });
+    address
+}
+
+/// Does with every request, numbered on its connection, what it is told; false closes the connection.
+pub fn request_by_request(
+    answer: impl Fn(&mut TcpStream, usize) -> bool + Clone + Send + 'static,
+) -> SocketAddr {
+    each(move |mut stream| {
+        let mut number = 0;
+        while read_request(&mut stream) && answer(&mut stream, number) {
+            number += 1;
+        }
+    })
+}
+
+/// Answers every request with these bytes.
+pub fn always(bytes: &'static [u8]) -> SocketAddr {
+    request_by_request(move |stream, _| stream.write_all(bytes).is_ok())
+}
+
+/// Answers every request with these bytes and closes.
+pub fn once(bytes: &'static [u8]) -> SocketAddr {
+    request_by_request(move |stream, _| {
+        let _ = stream.write_all(bytes);
+        false
+    })
+}
+
+/// Reads up to a blank line. Requests are not pipelined here.
+pub fn read_request(stream: &mut TcpStream) -> bool {
+    let (mut seen, mut byte) = (0, [0; 1]);
+    while let Ok(1) = stream.read(&mut byte) {
+        seen = if byte[0] == b"\r\n\r\n"[seen] { seen + 1 } else { usize::from(byte[0] == b'\r') };
+        if seen == 4 {
+            return true;
+        }
+    }
+    false
+}
+
+/// Writes a beginning, then the same piece again and again, until nobody reads any more or it has been written `times`
+/// times.
+pub fn endless(start: &'static [u8], piece: &'static [u8], times: usize) -> SocketAddr {
+    request_by_request(move |stream, _| {
+        let many = piece.repeat((64 * 1024 / piece.len()).max(1));
+        let rounds = times * piece.len() / many.len();
+        let _ = stream.write_all(start).is_ok() && (0..rounds).all(|_| stream.write_all(&many).is_ok());
+        false
+    })
+}
+
+/// Writes an answer a byte at a time.
+pub fn byte_by_byte(bytes: &'static [u8], pause: Duration) -> SocketAddr {
+    request_by_request(move |stream, _| {
+        bytes.iter().all(|byte| {
+            std::thread::sleep(pause);
+            stream.write_all(&[*byte]).is_ok()
+        })
+    })
+}
+
+/// Makes closing the connection a reset: what is unread or unsent is lost.
+pub fn reset(stream: &TcpStream) {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    let length = size_of::<libc::linger>() as libc::socklen_t;
+    // SAFETY: the pointer is to a live linger of the size given.
+    unsafe {
+        let linger = (&raw const linger).cast();
+        libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, linger, length);
+    }
+}
+
+/// Answers and closes its own half; reads on.
+pub fn half_closes() -> SocketAddr {
+    request_by_request(|stream, _| {
+        let _ = stream.write_all(OK);
+        let _ = stream.shutdown(Shutdown::Write);
+        true
+    })
+}
+
+/// A port where nobody listens: it was free a moment ago.
+pub fn nobody() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}

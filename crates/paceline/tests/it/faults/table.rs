@@ -1,0 +1,326 @@
+//! The faults, each with what comes of it: twelve requests over three connections, a timeout of 300 ms, the body `ok`.
+
+use super::Fault;
+use super::servers::{
+    self, OK, always, byte_by_byte, each, endless, half_closes, once, request_by_request, reset,
+};
+use std::io::Write as _;
+use std::time::Duration;
+
+const EXPECT_OK: &[&str] = &["--expect-body", "ok"];
+
+pub const FAULTS: &[Fault] = &[
+    Fault {
+        name: "refuses connections",
+        serve: servers::nobody,
+        flags: EXPECT_OK,
+        outcomes: &[],
+        exit: Some(3),
+        says: "is the server running, and listening on that address and port?",
+    },
+    Fault {
+        name: "accepts and says nothing",
+        serve: || {
+            each(|stream| {
+                std::thread::sleep(Duration::from_secs(600));
+                drop(stream);
+            })
+        },
+        flags: EXPECT_OK,
+        outcomes: &["timed_out"],
+        exit: Some(1),
+        says: "no answer came within the timeout",
+    },
+    Fault {
+        name: "sends a byte now and then",
+        serve: || byte_by_byte(OK, Duration::from_millis(50)),
+        flags: EXPECT_OK,
+        outcomes: &["timed_out"],
+        exit: Some(1),
+        says: "no answer came within the timeout",
+    },
+    Fault {
+        name: "resets each connection as soon as it is made",
+        serve: || each(|stream| reset(&stream)),
+        flags: EXPECT_OK,
+        outcomes: &["io_failed", "connect_failed"],
+        exit: Some(1),
+        says: "Connection reset by peer",
+    },
+    Fault {
+        name: "resets before it answers",
+        serve: || {
+            request_by_request(|stream, _| {
+                reset(stream);
+                false
+            })
+        },
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exit: Some(1),
+        says: "the server broke every connection: its log should say why",
+    },
+    Fault {
+        name: "resets in the middle of its answer",
+        serve: || {
+            request_by_request(|stream, _| {
+                let _ = stream.write_all(&OK[..30]);
+                std::thread::sleep(Duration::from_millis(20));
+                reset(stream);
+                false
+            })
+        },
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exit: Some(1),
+        says: "Connection reset by peer",
+    },
+    Fault {
+        name: "resets after its answer",
+        serve: || {
+            request_by_request(|stream, _| {
+                let _ = stream.write_all(OK);
+                std::thread::sleep(Duration::from_millis(20));
+                reset(stream);
+                false
+            })
+        },
+        flags: EXPECT_OK,
+        outcomes: &["ok", "io_failed"],
+        exit: Some(0),
+        says: "the server closed after every response: this measures connecting",
+    },
+    Fault {
+        name: "closes before it answers",
+        serve: || request_by_request(|_, _| false),
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exit: Some(1),
+        says: "the server closed the connection without answering",
+    },
+    Fault {
+        name: "closes in the middle of its answer",
+        serve: || once(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok"),
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exit: Some(1),
+        says: "the server closed the connection in the middle of a response",
+    },
+    Fault {
+        name: "half-closes after its answer",
+        serve: half_closes,
+        flags: EXPECT_OK,
+        outcomes: &["ok", "io_failed"],
+        exit: Some(0),
+        says: "the server closed after every response: this measures connecting",
+    },
+    Fault {
+        name: "closes after each answer without saying so",
+        serve: || once(OK),
+        flags: EXPECT_OK,
+        outcomes: &["ok", "io_failed"],
+        exit: Some(0),
+        says: "the server closed the connection without answering",
+    },
+    Fault {
+        name: "closes idle connections at random",
+        serve: || request_by_request(|stream, number| stream.write_all(OK).is_ok() && number % 3 != 1),
+        flags: EXPECT_OK,
+        outcomes: &["ok", "io_failed"],
+        exit: Some(0),
+        says: "failures are in no percentile: judge the server by both",
+    },
+    Fault {
+        name: "answers twice",
+        serve: || {
+            always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        },
+        flags: EXPECT_OK,
+        outcomes: &["ok"],
+        exit: Some(0),
+        says: "the server sent bytes that no request had asked for",
+    },
+    Fault {
+        name: "answers before it is asked",
+        serve: || {
+            each(|mut stream| {
+                let _ = stream.write_all(OK);
+                std::thread::sleep(Duration::from_secs(600));
+            })
+        },
+        flags: EXPECT_OK,
+        outcomes: &["ok", "timed_out", "io_failed"],
+        exit: None,
+        says: "its answers do not keep to HTTP/1.1",
+    },
+    Fault {
+        name: "speaks another protocol",
+        serve: || always(b"SSH-2.0-OpenSSH_9.2\r\n"),
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exit: Some(1),
+        says: "what came is not HTTP/1.1: is it the right port, and http rather than https?",
+    },
+    Fault {
+        name: "sends binary garbage",
+        serve: || always(&[0xff, 0, 0x80, 10, 13, 10, 1, 2, 3]),
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exit: Some(1),
+        says: "what came is not HTTP/1.1",
+    },
+    Fault {
+        name: "sends headers without end",
+        serve: || {
+            endless(b"HTTP/1.1 200 OK\r\n", b"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n", 1 << 20)
+        },
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exit: Some(1),
+        says: "the response's head does not end within 65536 bytes",
+    },
+    Fault {
+        name: "sends one header of a gigabyte",
+        serve: || endless(b"HTTP/1.1 200 OK\r\nX: ", &[b'y'; 1024], 1 << 20),
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exit: Some(1),
+        says: "the response's head does not end within 65536 bytes",
+    },
+    Fault {
+        name: "announces a chunk of 2^64 bytes",
+        serve: || always(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000000\r\nok"),
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exit: Some(1),
+        says: "a chunk size beyond 64 bits",
+    },
+    Fault {
+        name: "announces two different lengths",
+        serve: || always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"),
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exit: Some(1),
+        says: "two different Content-Lengths, 2 and 3",
+    },
+    Fault {
+        name: "sends no body where it announced one",
+        serve: || always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"),
+        flags: EXPECT_OK,
+        outcomes: &["timed_out"],
+        exit: Some(1),
+        says: "no answer came within the timeout",
+    },
+    Fault {
+        name: "sends more than it announced",
+        serve: || always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more"),
+        flags: EXPECT_OK,
+        outcomes: &["ok"],
+        exit: Some(0),
+        says: "the server sent bytes that no request had asked for",
+    },
+    Fault {
+        name: "says 100 Continue before its answer",
+        serve: || always(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+        flags: EXPECT_OK,
+        outcomes: &["ok"],
+        exit: Some(0),
+        says: "",
+    },
+    Fault {
+        name: "says 103 Early Hints before its answer",
+        serve: || {
+            always(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        },
+        flags: EXPECT_OK,
+        outcomes: &["ok"],
+        exit: Some(0),
+        says: "",
+    },
+    Fault {
+        name: "switches protocols unasked",
+        serve: || always(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exit: Some(1),
+        says: "the server switched protocols (101) without being asked to",
+    },
+    Fault {
+        name: "sends a body in answer to HEAD",
+        serve: || always(OK),
+        flags: &["--method", "HEAD"],
+        outcomes: &["ok"],
+        exit: Some(0),
+        says: "the server sent bytes that no request had asked for",
+    },
+    Fault {
+        name: "redirects",
+        serve: || always(b"HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n"),
+        flags: EXPECT_OK,
+        outcomes: &["bad_body"],
+        exit: Some(1),
+        says: "the server redirects: give the URL it points to",
+    },
+    Fault {
+        name: "answers with an error",
+        serve: || always(b"HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\nok"),
+        flags: EXPECT_OK,
+        outcomes: &["bad_status"],
+        exit: Some(1),
+        says: "every answer had a status that is not expected",
+    },
+    Fault {
+        name: "answers with another body",
+        serve: || always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno"),
+        flags: EXPECT_OK,
+        outcomes: &["bad_body"],
+        exit: Some(1),
+        says: "the answers have another body than expected",
+    },
+];
+
+/// Faults of the world around the run, each with the test that holds it.
+const ELSEWHERE: &[[&str; 3]] = &[
+    [
+        "out of file descriptors",
+        "threads with a descriptor table of their own, which is said: every connection is had",
+        "faults::world::few_descriptors_are_sidestepped_and_said",
+    ],
+    [
+        "out of ports",
+        "`connections_short`: had 10 of 30, `Cannot assign requested address`, measured with those",
+        "faults::world::no_ports_left_is_said",
+    ],
+];
+
+const TOP: &str = "\
+# Faults
+
+What `paceline run` makes of servers that misbehave. Each row is a test with a scripted server: twelve requests over three
+connections, a timeout of 300 ms, the body `ok` expected. In each the outcomes add up to twelve, the run ends, its memory
+stays below 64 MB, and what is said stands in the report or the error. This page is written by the test
+(`crates/paceline/tests/it/faults`), which fails when it is no longer true.
+
+| the server | requests end as | exit | what is said, among the rest |
+|---|---|---|---|
+";
+
+/// The page.
+pub fn page() -> String {
+    let mut page = TOP.to_owned();
+    for fault in FAULTS {
+        let outcomes = match fault.outcomes {
+            [] => "nothing was measured".to_owned(),
+            some => some.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "),
+        };
+        let exit = fault.exit.map_or("0 or 1".to_owned(), |exit| exit.to_string());
+        page += &format!("| {} | {outcomes} | {exit} | {} |\n", fault.name, fault.says);
+    }
+    if !ELSEWHERE.is_empty() {
+        page += "\n## Around the server\n\n| what | what comes of it | held by |\n|---|---|---|\n";
+    }
+    for [what, comes, test] in ELSEWHERE {
+        page += &format!("| {what} | {comes} | `{test}` |\n");
+    }
+    page
+}
