@@ -259,6 +259,7 @@ impl Launch {
         let sample = self.tree.sample();
         self.startup.first_answer_ns = answered_ns;
         (self.startup.rss_bytes, self.startup.processes) = (sample.rss_bytes, sample.processes);
+        self.startup.disk_read_bytes = self.tree.disk_read_bytes();
         Ok(())
     }
 

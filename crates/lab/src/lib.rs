@@ -51,7 +51,7 @@ pub use generator::{
 };
 pub use interrupt::Interrupt;
 pub use launch::{Launch, LaunchOf, Spoiled, Starter};
-pub use manifest::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Traits};
+pub use manifest::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 pub use nearest::nearest;
 pub use order::{PlannedLaunch, fresh_seed, order};
 pub use pin::{Cores, CoresWanted, pin_self, stay_beside_generator};
@@ -61,7 +61,7 @@ pub use plan::{
 };
 pub use request_file::{FileBody, FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 pub use round::{Bench, Event, KeepError, Keeper, Outlook, Sitting, Summary, carry_out};
-pub use validate::{Validated, validate};
+pub use validate::{Examination, Examined, Validated, examine, validate};
 pub use variables::{VARIABLE_NAMES, Variables};
-pub use workload::{Expect, ExpectedBody, Refusal, RefusedStatus, Workload, WorkloadCase};
+pub use workload::{Computed, Expect, ExpectedBody, Formula, Refusal, RefusedStatus, Workload, WorkloadCase};
 pub use workshop::{Made, ServerSetup, SetupPlan, State, Workshop};

@@ -102,6 +102,12 @@ pub fn pss_bytes(pid: Pid) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
+/// What a process, and the children it waited for, had read from disk so far, in bytes: what the page cache had not.
+pub fn disk_read_bytes(pid: Pid) -> Option<u64> {
+    let io = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    io.lines().find_map(|line| line.strip_prefix("read_bytes:"))?.trim().parse().ok()
+}
+
 /// Every process that descends from `root`, itself left out, parents before children.
 pub fn descendants(root: Pid) -> Vec<Pid> {
     let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();

@@ -124,6 +124,12 @@ impl Tree {
         self.pids().into_iter().map(process::sockets).sum()
     }
 
+    /// What all processes have read from disk so far, in bytes, where the kernel tells.
+    pub fn disk_read_bytes(&self) -> Option<u64> {
+        let read: Vec<u64> = self.pids().into_iter().filter_map(process::disk_read_bytes).collect();
+        (!read.is_empty()).then(|| read.into_iter().sum())
+    }
+
     fn pids(&self) -> Vec<Pid> {
         match &self.group {
             Some(group) => group.processes(),

@@ -226,6 +226,7 @@ fn usage(followed: &Followed, cores: usize, source: CpuSource) -> Option<Usage> 
         source,
         rss_bytes_peak: peak(|sample| sample.rss_bytes),
         pss_bytes: followed.pss_bytes,
+        rss_bytes_after: Some(followed.rss_bytes_after),
         threads_peak: peak(|sample| sample.threads.into()) as u32,
         voluntary_switches: to.voluntary_switches.saturating_sub(from.voluntary_switches),
         involuntary_switches: to.involuntary_switches.saturating_sub(from.involuntary_switches),

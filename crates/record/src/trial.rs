@@ -3,6 +3,7 @@
 use crate::{Balancing, Load, Phase, Run, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A run with the server's launch and all its conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,6 +99,9 @@ pub struct Server {
     pub tags: Vec<String>,
     /// What its version command printed: the receipt.
     pub versions: String,
+    /// What its manifest says of the framework's limits, checked against the server: `pipelining`, `keep_alive`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub traits: BTreeMap<String, bool>,
 }
 
 /// Which process was allowed on which cores.
@@ -130,6 +134,13 @@ pub struct Startup {
     pub processes: u32,
     /// How far the clean-up of its processes is guaranteed: `pid_namespace` or `subreaper`.
     pub guarantee: String,
+    /// Whether no start since it was built, or its folder changed, had answered before; none where nobody kept count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_since_build: Option<bool>,
+    /// What its processes had read from disk by the first answer, in bytes: 0 where all of it was in memory already,
+    /// as after a build; none where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_read_bytes: Option<u64>,
 }
 
 /// What the server cost over the window.
@@ -150,6 +161,9 @@ pub struct Usage {
     /// Proportional share of memory after the window, in bytes, where the kernel tells.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pss_bytes: Option<u64>,
+    /// Resident memory once the generator had ended, summed over processes, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_bytes_after: Option<u64>,
     /// Most threads seen.
     pub threads_peak: u32,
     /// Times a thread gave its core up by itself.

@@ -74,6 +74,8 @@ pub struct Followed {
     pub over: (TreeSample, TreeSample),
     /// Every core at the same two moments.
     pub cores: (CoreTicks, CoreTicks),
+    /// The server's resident memory afterwards.
+    pub rss_bytes_after: u64,
     /// Proportional share of the server's memory afterwards.
     pub pss_bytes: Option<u64>,
     /// Each instance, then the balancer, over the same stretch; empty for one server alone.
@@ -122,6 +124,7 @@ pub fn follow(
         measured,
         over: (from.farm.server, to.farm.server),
         cores: (from.cores.clone(), to.cores.clone()),
+        rss_bytes_after: watch.last.farm.server.rss_bytes,
         pss_bytes: launch.pss_bytes(),
         each: watch.each(from, to),
         counted: from.counted.clone().zip(to.counted.clone()),

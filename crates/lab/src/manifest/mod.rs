@@ -3,7 +3,10 @@
 //! The keys are those of `docs/adding-a-server.md`, the server's id is its folder's name. Nothing is run here: builds
 //! are the workshop's, launches the shepherd's. Whether the workloads it names exist is checked by the catalogue.
 
+mod traits;
 mod wire;
+
+pub use traits::{Trait, Traits};
 
 use crate::{LabError, Variables};
 use std::collections::BTreeMap;
@@ -107,24 +110,6 @@ impl Form {
     }
 }
 
-/// A framework's own limits; none where the manifest does not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Traits {
-    /// Answers requests sent ahead of the last answer.
-    pub pipelining: Option<bool>,
-    /// Honours keep-alive asked for in HTTP/1.0.
-    pub http10_keep_alive: Option<bool>,
-}
-
-impl Traits {
-    /// The traits it is said to have, by name.
-    pub fn present(self) -> Vec<&'static str> {
-        let all = [("pipelining", self.pipelining), ("http10_keep_alive", self.http10_keep_alive)];
-        all.into_iter().filter(|(_, has)| *has == Some(true)).map(|(name, _)| name).collect()
-    }
-}
-
 impl Manifest {
     /// Reads the manifest of the server in `folder`.
     ///
@@ -156,6 +141,7 @@ impl Manifest {
             kind: self.kind.as_str().into(),
             tags: self.tags.clone(),
             versions,
+            traits: self.traits.by_name(),
         }
     }
 }

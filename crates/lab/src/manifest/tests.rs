@@ -1,7 +1,7 @@
 //! Tests of the manifest: what a right one says, and how a wrong one is told.
 
 use crate::fixture::{MANIFEST, Tree};
-use crate::{Kind, Manifest, Variables};
+use crate::{Kind, Manifest, Trait, Variables};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -87,6 +87,28 @@ fn what_is_wrong_is_told_with_its_line() {
         assert_eq!(complaint(from, to), expected);
     }
     assert!(complaint("[\"001\"]", "1").starts_with("server.toml:7: invalid type: integer"));
+}
+
+#[test]
+fn traits_are_known_with_their_lines() {
+    let traits =
+        read(&format!("{MANIFEST}\n[traits]\nkeep_alive = true\npipelining = false\n")).unwrap().traits;
+    assert_eq!((traits.stated(Trait::Pipelining), traits.has(Trait::Pipelining)), (Some(false), Some(false)));
+    assert_eq!((traits.stated(Trait::Head), traits.has(Trait::Head)), (None, Some(true)));
+    assert_eq!((traits.stated(Trait::Http10KeepAlive), traits.has(Trait::Http10KeepAlive)), (None, None));
+    assert_eq!(traits.present(), ["keep_alive", "byte_wise", "head"]);
+    assert_eq!(traits.lacking(), ["pipelining"]);
+    assert_eq!(traits.no_sending_ahead(), Some("does not answer requests sent ahead"));
+    let says = |one| traits.correction(one, true);
+    assert_eq!(says(Trait::Pipelining), "write `pipelining = true` in line 26 of server.toml");
+    assert_eq!(says(Trait::Head), "add `head = true` below [traits], line 24 of server.toml");
+    let none = read(MANIFEST).unwrap().traits;
+    assert_eq!(none.correction(Trait::Head, false), "add `head = false` below a new [traits] in server.toml");
+    assert_eq!(none.no_sending_ahead(), None);
+    assert_eq!(
+        read(&format!("{MANIFEST}\n[traits]\npiplining = true\n")).unwrap_err(),
+        "server.toml:25: unknown key `piplining`; the nearest right one is `pipelining`"
+    );
 }
 
 #[test]

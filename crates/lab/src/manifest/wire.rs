@@ -1,6 +1,6 @@
 //! `server.toml` as it stands in the file, and the checks that make a [`Manifest`] of it.
 
-use super::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Traits};
+use super::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 use crate::document::Document;
 use crate::{LabError, variables};
 use std::collections::BTreeMap;
@@ -32,8 +32,7 @@ struct Wire {
     build: Option<Build>,
     run: Run,
     forms: Spanned<Forms>,
-    #[serde(default)]
-    traits: Traits,
+    traits: Option<Spanned<WireTraits>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -67,6 +66,16 @@ struct WireForm {
     env: BTreeMap<String, Spanned<String>>,
 }
 
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireTraits {
+    keep_alive: Option<Spanned<bool>>,
+    pipelining: Option<Spanned<bool>>,
+    http10_keep_alive: Option<Spanned<bool>>,
+    byte_wise: Option<Spanned<bool>>,
+    head: Option<Spanned<bool>>,
+}
+
 pub(super) fn read(folder: &Path) -> Result<Manifest, LabError> {
     let document = Document::read(&folder.join(MANIFEST_FILE))?;
     let id = id_of(folder, &document)?;
@@ -92,9 +101,28 @@ pub(super) fn read(folder: &Path) -> Result<Manifest, LabError> {
         build: wire.build.map(|build| build.command),
         start_timeout: Duration::from_secs(wire.run.start_timeout_s.unwrap_or(START_TIMEOUT_S)),
         forms,
-        traits: wire.traits,
+        traits: traits_of(wire.traits, &document),
         workloads_line,
     })
+}
+
+fn traits_of(wire: Option<Spanned<WireTraits>>, document: &Document) -> Traits {
+    let mut traits = Traits::below(wire.as_ref().map(|table| document.line(table.span().start)));
+    let Some(wire) = wire.map(Spanned::into_inner) else { return traits };
+    let said = [
+        (Trait::KeepAlive, wire.keep_alive),
+        (Trait::Pipelining, wire.pipelining),
+        (Trait::Http10KeepAlive, wire.http10_keep_alive),
+        (Trait::ByteWise, wire.byte_wise),
+        (Trait::Head, wire.head),
+    ];
+    for (one, has) in said {
+        if let Some(has) = has {
+            let line = document.line(has.span().start);
+            traits.say(one, has.into_inner(), Some(line));
+        }
+    }
+    traits
 }
 
 /// The folder's name, if it has the form `<language>-<name>`.

@@ -82,9 +82,8 @@ impl Plan {
                     continue;
                 }
                 let left_out = cells_of(&server, form, &cases, &loads, &mut cells);
-                if !left_out.is_empty() {
-                    let loads = left_out.join(", ");
-                    notes.push(format!("{} does not answer requests sent ahead: without {loads}", server.id));
+                if let Some(why) = server.traits.no_sending_ahead().filter(|_| !left_out.is_empty()) {
+                    notes.push(format!("{} {why}: without {}", server.id, left_out.join(", ")));
                 }
             }
         }
@@ -222,7 +221,7 @@ fn cells_of(
     let mut left_out: Vec<String> = Vec::new();
     for case in cases.iter().filter(|case| server.serves(&case.workload)) {
         for meant in loads.iter().filter(|meant| meant.addresses.contains(&case.address)) {
-            if meant.load.depth > 1 && server.traits.pipelining == Some(false) {
+            if meant.load.depth > 1 && server.traits.no_sending_ahead().is_some() {
                 left_out.extend((!left_out.contains(&meant.load.name)).then(|| meant.load.name.clone()));
                 continue;
             }

@@ -47,6 +47,33 @@ fn keys(resolution: &Resolution) -> Vec<String> {
 }
 
 #[test]
+fn a_load_sent_ahead_leaves_out_who_does_not_answer_it() {
+    let tree = Tree::with(&["a-deep", "a-flat", "a-closing"]);
+    let say = |id: &str, says: &str| {
+        tree.write(&format!("servers/{id}/server.toml"), &format!("{MANIFEST}\n[traits]\n{says}\n"));
+    };
+    say("a-flat", "pipelining = false");
+    say("a-closing", "keep_alive = false");
+    let plan = "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n\
+                [[load]]\nname = \"one\"\nconnections = 4\nduration = \"1s\"\n\
+                [[load]]\nname = \"ahead\"\nconnections = 4\ndepth = 16\nduration = \"1s\"\n";
+    let resolution = Plan::parse("p.toml", plan).unwrap().resolve(&tree.catalogue()).unwrap();
+    let keys: Vec<String> = resolution.cells.iter().map(Cell::key).collect();
+    let expected = [
+        "a-closing single hello one",
+        "a-deep single hello one",
+        "a-deep single hello ahead",
+        "a-flat single hello one",
+    ];
+    assert_eq!(keys, expected);
+    let notes = [
+        "a-closing closes after each answer: without ahead",
+        "a-flat does not answer requests sent ahead: without ahead",
+    ];
+    assert_eq!(resolution.notes, notes);
+}
+
+#[test]
 fn a_plan_comes_to_its_cells() {
     let resolution = resolved("small", "small").unwrap();
     let expected = [

@@ -7,7 +7,7 @@ mod reader;
 
 use crate::Interrupt;
 use reader::Reader;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -91,20 +91,52 @@ pub struct Question<'a> {
     pub method: &'a str,
     /// The path with its query.
     pub path: &'a str,
-    /// `HTTP/1.1`, or `HTTP/1.0` with keep-alive asked for.
-    pub http10: bool,
+    /// The version, and what is said of the connection.
+    pub manner: Manner,
+}
+
+/// The version of a request, and what it says of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// `HTTP/1.1`, which stays open unless somebody says otherwise.
+    Http11,
+    /// `HTTP/1.1` with `Connection: close`.
+    Http11Close,
+    /// `HTTP/1.0`, after which the server closes.
+    Http10,
+    /// `HTTP/1.0` with keep-alive asked for, as `ab -k` does.
+    Http10KeepAlive,
 }
 
 impl<'a> Question<'a> {
     /// An ordinary request.
     pub fn new(method: &'a str, path: &'a str) -> Self {
-        Self { method, path, http10: false }
+        Self { method, path, manner: Manner::Http11 }
+    }
+
+    /// The same in another manner.
+    pub fn in_manner(self, manner: Manner) -> Self {
+        Self { manner, ..self }
     }
 
     fn text(&self, host: SocketAddr) -> String {
-        let (version, keep) = if self.http10 { ("1.0", "Connection: keep-alive\r\n") } else { ("1.1", "") };
-        format!("{} {} HTTP/{version}\r\nHost: {host}\r\n{keep}\r\n", self.method, self.path)
+        let (version, connection) = match self.manner {
+            Manner::Http11 => ("1.1", ""),
+            Manner::Http11Close => ("1.1", "Connection: close\r\n"),
+            Manner::Http10 => ("1.0", ""),
+            Manner::Http10KeepAlive => ("1.0", "Connection: keep-alive\r\n"),
+        };
+        format!("{} {} HTTP/{version}\r\nHost: {host}\r\n{connection}\r\n", self.method, self.path)
     }
+}
+
+/// What came of waiting for a server to close.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// What it sent before, and nobody asked for.
+    pub bytes: Vec<u8>,
+    /// How long it took to close; none where it had not when patience was over.
+    pub closed_after: Option<Duration>,
 }
 
 /// One connection to a server.
@@ -150,6 +182,87 @@ impl Connection {
             .collect::<Result<Vec<Answer>, Trouble>>()?;
         self.reader.nothing_left()?;
         Ok(answers)
+    }
+
+    /// Sends all requests at once and reads the answer to the first; the others are left alone.
+    ///
+    /// # Errors
+    /// [`Trouble`], with what is wrong.
+    pub fn ask_first_of(&mut self, questions: &[Question<'_>]) -> Result<Answer, Trouble> {
+        let Some(first) = questions.first() else {
+            return Err(Trouble::Closed("before it was asked".into()));
+        };
+        let text: String = questions.iter().map(|question| question.text(self.address)).collect();
+        self.send(text.as_bytes())?;
+        self.reader.answer(&mut self.stream, first, &self.patience)
+    }
+
+    /// Sends one request byte by byte, with `pause` between, and reads its answer.
+    ///
+    /// # Errors
+    /// [`Trouble`], with what is wrong.
+    pub fn ask_slowly(&mut self, question: Question<'_>, pause: Duration) -> Result<Answer, Trouble> {
+        for byte in question.text(self.address).as_bytes() {
+            self.send(&[*byte])?;
+            // Each byte is a packet of its own; the pause has it read before the next comes.
+            std::thread::sleep(pause);
+        }
+        self.read(question)
+    }
+
+    /// Sends bytes as they are.
+    ///
+    /// # Errors
+    /// [`Trouble::Io`].
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+        self.stream.write_all(bytes).map_err(Trouble::Io)
+    }
+
+    /// Sends one request and reads its answer; what follows the answer is left for [`Connection::wait_closed`].
+    ///
+    /// # Errors
+    /// [`Trouble`], with what is wrong.
+    pub fn ask_loosely(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
+        let text = question.text(self.address);
+        self.send(text.as_bytes())?;
+        self.reader.answer(&mut self.stream, &question, &self.patience)
+    }
+
+    /// Reads one answer, as to `question`.
+    ///
+    /// # Errors
+    /// [`Trouble`], with what is wrong.
+    fn read(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
+        let answer = self.reader.answer(&mut self.stream, &question, &self.patience)?;
+        self.reader.nothing_left()?;
+        Ok(answer)
+    }
+
+    /// Waits for the server to close, at most until `deadline`, and hands back what it sends meanwhile.
+    ///
+    /// # Errors
+    /// [`Trouble::Interrupted`]; a connection that breaks counts as closed.
+    pub fn wait_closed(&mut self, deadline: Instant) -> Result<Rest, Trouble> {
+        let (begun, mut bytes) = (Instant::now(), self.reader.take());
+        let mut chunk = [0; 4096];
+        loop {
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Ok(Rest { bytes, closed_after: Some(begun.elapsed()) }),
+                Ok(length) => bytes.extend_from_slice(&chunk[..length]),
+                Err(error) if reader::is_slice_over(&error) => {}
+                Err(_) => return Ok(Rest { bytes, closed_after: Some(begun.elapsed()) }),
+            }
+            match (Patience { deadline, ..self.patience }).check() {
+                Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
+                Err(_) => return Ok(Rest { bytes, closed_after: None }),
+                Ok(()) => {}
+            }
+        }
+    }
+
+    /// From now on, patience is this.
+    pub fn be_patient(&mut self, patience: Patience) {
+        self.patience = patience;
     }
 }
 

@@ -62,6 +62,11 @@ impl Reader {
         }
     }
 
+    /// What was read and belongs to no answer.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.buffer)
+    }
+
     fn head(&mut self, source: &mut Source<'_, impl Read>) -> Result<String, Trouble> {
         loop {
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
@@ -168,7 +173,7 @@ impl<S: Read> Source<'_, S> {
     }
 }
 
-fn is_slice_over(error: &io::Error) -> bool {
+pub fn is_slice_over(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
 }

@@ -52,14 +52,16 @@ impl Carried<'_> {
     fn instance(&self, turn: &Turn<'_>, first: &Cell, id: &str, cores: &[u32]) -> Result<Launch, Spoiled> {
         let server = &turn.planned.server;
         let variables = self.bench.workshop.variables(server, 0, cores.len() as u32);
-        self.bench.starter.launch(&LaunchOf {
+        let mut launch = self.bench.starter.launch(&LaunchOf {
             id,
             server,
             form: &turn.planned.form,
             variables: Variables { port: None, ..variables },
             cores,
             ready: &first.case,
-        })
+        })?;
+        launch.startup.first_since_build = self.bench.workshop.note_launch(server);
+        Ok(launch)
     }
 
     fn balancer(&self, balanced: &BalancedLoad) -> Result<&Balancer, Spoiled> {

@@ -148,16 +148,16 @@ impl Carried<'_> {
     fn validated(&self, turn: &Turn<'_>, farm: &Farm) -> Result<Answers, LabError> {
         let interrupt = self.bench.starter.interrupt;
         let workloads = self.workloads_of(&turn.planned.cells);
-        let by = |route, traits| match farm.address_by(route) {
+        let by = |route, traits: &Traits| match farm.address_by(route) {
             Some(address) => {
                 validate(address, &workloads, traits, interrupt).map_err(|_| LabError::Interrupted)
             }
             None => Ok(Validated::default()),
         };
-        let direct = by(Route::Direct, turn.planned.server.traits)?;
+        let direct = by(Route::Direct, &turn.planned.server.traits)?;
         // A manifest claims nothing of what a balancer makes of its server's connections.
         let balanced = match farm.receipt() {
-            Some(_) => Some(by(Route::Balanced, Traits::default())?),
+            Some(_) => Some(by(Route::Balanced, &Traits::default())?),
             None => None,
         };
         Ok(Answers { direct, balanced })

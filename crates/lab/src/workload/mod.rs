@@ -20,6 +20,52 @@ pub struct Workload {
     pub cases: Vec<WorkloadCase>,
     /// What must be refused; validated, never put under load.
     pub refusals: Vec<Refusal>,
+    /// What the lab can compute for any x; asked by `lab check`, never put under load.
+    pub computed: Vec<Computed>,
+}
+
+/// A kind of request whose right answer follows from a number in its path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Computed {
+    /// The path, with `{x}` in the number's place.
+    pub path: String,
+    /// The least x that is answered.
+    pub least: u32,
+    /// The greatest.
+    pub most: u32,
+    /// What the answer is of x.
+    pub answer: Formula,
+    /// The media type of the answer, as in [`Expect`].
+    pub content_type: Option<String>,
+}
+
+/// A formula the lab can compute, as a workload names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+pub enum Formula {
+    /// x to the power x in decimal digits, with 0 to the power 0 = 1.
+    #[serde(rename = "x^x")]
+    PowerOfItself,
+}
+
+impl Computed {
+    /// The path for one x.
+    pub fn path_of(&self, x: u32) -> String {
+        self.path.replace("{x}", &x.to_string())
+    }
+
+    /// The right answer for one x.
+    pub fn expect_of(&self, x: u32) -> Expect {
+        let digits = match self.answer {
+            Formula::PowerOfItself => num_bigint::BigUint::from(x).pow(x).to_string(),
+        };
+        Expect {
+            status: 200,
+            content_type: self.content_type.clone(),
+            charset: None,
+            headers: Vec::new(),
+            body: ExpectedBody::Exact(digits.into_bytes()),
+        }
+    }
 }
 
 /// One request with its one right answer.

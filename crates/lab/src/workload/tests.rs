@@ -63,6 +63,26 @@ fn headers_are_kept_in_small_letters() {
 }
 
 #[test]
+fn a_computed_answer_has_a_place_for_x_and_bounds() {
+    let with = |path: &str, least: u32, most: u32, answer: &str| {
+        let computed = format!("path = \"{path}\"\nanswer = \"{answer}\"\nleast = {least}\nmost = {most}\n");
+        read(&format!("{HELLO}\n[[computed]]\n{computed}")).map(|workload| workload.computed)
+    };
+    let right = with("/p/{x}", 2, 5, "x^x").unwrap();
+    assert_eq!(
+        (right[0].path_of(3), right[0].expect_of(3).body),
+        ("/p/3".into(), ExpectedBody::Exact(b"27".to_vec()))
+    );
+    assert!(
+        with("/p/x", 2, 5, "x^x").unwrap_err().contains("`/p/x` has no `{x}` where the number is to stand")
+    );
+    assert!(
+        with("/p/{x}", 6, 5, "x^x").unwrap_err().contains("`least` to `most` must lie within 0 to 100000")
+    );
+    assert!(with("/p/{x}", 0, 5, "x*x").unwrap_err().contains("unknown value `x*x`"));
+}
+
+#[test]
 fn what_is_wrong_is_told_with_its_line() {
     let body = "body = \"Hello World\\n\"";
     let table = [

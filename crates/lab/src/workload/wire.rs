@@ -1,6 +1,6 @@
 //! `workloads/*.toml` as it stands in the file, and the checks that make a [`Workload`] of it.
 
-use super::{Expect, ExpectedBody, Refusal, RefusedStatus, Workload, WorkloadCase};
+use super::{Computed, Expect, ExpectedBody, Formula, Refusal, RefusedStatus, Workload, WorkloadCase};
 use crate::LabError;
 use crate::digest::parse_sha256;
 use crate::document::Document;
@@ -15,6 +15,18 @@ struct Wire {
     case: Vec<Spanned<WireCase>>,
     #[serde(default)]
     refuse: Vec<WireRefusal>,
+    #[serde(default)]
+    computed: Vec<WireComputed>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireComputed {
+    path: Spanned<String>,
+    answer: Formula,
+    least: Spanned<u32>,
+    most: u32,
+    content_type: Option<String>,
 }
 
 #[derive(serde::Deserialize)]
@@ -68,7 +80,28 @@ pub(super) fn read(path: &Path) -> Result<Workload, LabError> {
     }
     let refusals =
         wire.refuse.into_iter().map(|refusal| refusal_of(refusal, &document)).collect::<Result<_, _>>()?;
-    Ok(Workload { name, about: wire.about, cases, refusals })
+    let computed = wire
+        .computed
+        .into_iter()
+        .map(|computed| computed_of(computed, &document))
+        .collect::<Result<_, _>>()?;
+    Ok(Workload { name, about: wire.about, cases, refusals, computed })
+}
+
+/// The greatest x whose power of itself is computed in a moment, and held without a thought: half a million digits.
+const MOST_X: u32 = 100_000;
+
+fn computed_of(wire: WireComputed, document: &Document) -> Result<Computed, LabError> {
+    let (at, least) = (wire.least.span().start, wire.least.into_inner());
+    if least > wire.most || wire.most > MOST_X {
+        return Err(document.complain(Some(at), format!("`least` to `most` must lie within 0 to {MOST_X}")));
+    }
+    if !wire.path.get_ref().contains("{x}") {
+        let problem = format!("`{}` has no `{{x}}` where the number is to stand", wire.path.get_ref());
+        return Err(document.complain(Some(wire.path.span().start), problem));
+    }
+    let (answer, content_type) = (wire.answer, wire.content_type);
+    Ok(Computed { path: path_of(wire.path, document)?, least, most: wire.most, answer, content_type })
 }
 
 fn case_of(

@@ -1,6 +1,6 @@
 //! Builds a server, unless what is there was built from the same.
 
-use super::{MAKE_LIMIT, Made, Workshop, lock, stamp};
+use super::{LAUNCHED, MAKE_LIMIT, Made, Workshop, lock, stamp};
 use crate::{LabError, Manifest};
 use std::time::Duration;
 
@@ -50,6 +50,7 @@ impl Workshop {
     ) -> Result<Duration, LabError> {
         let keep = self.keep_dir(server);
         stamp::remove(&keep, name)?;
+        stamp::remove(&keep, LAUNCHED)?;
         let elapsed = self.run(&self.step(server, name, command, MAKE_LIMIT)?, server)?;
         stamp::write(&keep, name, fingerprint)?;
         Ok(elapsed)

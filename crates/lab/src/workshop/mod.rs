@@ -29,6 +29,9 @@ const MAKE_LIMIT: Duration = Duration::from_secs(20 * 60);
 /// How long a version command may take; a virtual machine's takes a second.
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
 
+/// The stamp of the first launch that answered; whatever makes the server anew takes it back.
+const LAUNCHED: &str = "launched";
+
 /// Where a server is on its way to a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
@@ -136,6 +139,19 @@ impl Workshop {
             (_, Some(_)) if built != Some(wanted.build) => State::Stale,
             _ => State::Ready,
         })
+    }
+
+    /// Notes that a launch of `server` has answered, and tells whether it was the first to since the server was made
+    /// what it is: a first start writes caches, and may find its files not in memory. None where that cannot be noted.
+    pub fn note_launch(&self, server: &Manifest) -> Option<bool> {
+        let wanted = self.fingerprints(server).ok()?.build;
+        if self.stamp(server, LAUNCHED).as_deref() == Some(wanted.as_str()) {
+            return Some(false);
+        }
+        // A server that is neither set up nor built has no folder yet.
+        std::fs::create_dir_all(self.keep_dir(server)).ok()?;
+        stamp::write(&self.keep_dir(server), LAUNCHED, &wanted).ok()?;
+        Some(true)
     }
 
     /// What the version command prints: the receipt of what is measured. Its standard error does not count.

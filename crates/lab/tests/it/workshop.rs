@@ -82,6 +82,20 @@ fn it_builds_once_and_again_when_a_file_changed() {
 }
 
 #[test]
+fn the_first_launch_after_a_build_is_told() {
+    let tree = Tree::new(BUILD);
+    let note = || tree.workshop().note_launch(&tree.server());
+    tree.build().unwrap();
+    assert_eq!((note(), note()), (Some(true), Some(false)));
+    tree.build().unwrap();
+    assert_eq!(note(), Some(false));
+    tree.workshop().build(&tree.server(), true).unwrap();
+    assert_eq!((note(), note()), (Some(true), Some(false)));
+    tree.write("servers/sh-one/source.txt", "two");
+    assert_eq!((note(), note()), (Some(true), Some(false)));
+}
+
+#[test]
 fn of_the_manifest_only_the_commands_count() {
     let tree = Tree::new(BUILD);
     tree.build().unwrap();

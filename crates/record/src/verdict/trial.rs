@@ -132,6 +132,7 @@ pub(super) mod tests {
             source,
             rss_bytes_peak: 0,
             pss_bytes: None,
+            rss_bytes_after: None,
             threads_peak: 1,
             voluntary_switches: 0,
             involuntary_switches: 0,

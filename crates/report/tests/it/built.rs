@@ -88,6 +88,8 @@ pub fn trial(server: &str, load: &Load, repeat: u32, seen: Seen) -> Trial {
         rss_bytes: (seen.rss_mb * 0.8e6) as u64,
         processes: 1,
         guarantee: "subreaper".to_owned(),
+        first_since_build: Some(repeat == 0),
+        disk_read_bytes: Some(if repeat == 0 { 2_500_000 } else { 0 }),
     });
     trial.usage = Some(Usage {
         over_s: window_s,
@@ -97,6 +99,7 @@ pub fn trial(server: &str, load: &Load, repeat: u32, seen: Seen) -> Trial {
         source: CpuSource::Proc,
         rss_bytes_peak: (seen.rss_mb * 1e6) as u64,
         pss_bytes: None,
+        rss_bytes_after: Some((seen.rss_mb * 0.95e6) as u64),
         threads_peak: 4,
         voluntary_switches: 100,
         involuntary_switches: 3,
@@ -137,6 +140,7 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
             engine: framework.to_owned(),
             kind: "platform".to_owned(),
             tags: vec!["idiomatic".to_owned()],
+            traits: BTreeMap::new(),
             versions: format!("{framework} 1.0"),
         },
         form: "single".to_owned(),

@@ -176,7 +176,7 @@ prop_compose! {
     fn usage()(n in vec(number(), 5), w in whole(), pss_bytes in option::of(whole()), cgroup in any::<bool>(), threads in any::<u32>()) -> Usage {
         Usage {
             over_s: n[0], cpu_s: n[1], cpu_ns_per_request: n[2], utilization: n[3],
-            source: if cgroup { CpuSource::Cgroup } else { CpuSource::Proc }, rss_bytes_peak: w, pss_bytes,
+            source: if cgroup { CpuSource::Cgroup } else { CpuSource::Proc }, rss_bytes_peak: w, pss_bytes, rss_bytes_after: pss_bytes,
             threads_peak: threads, voluntary_switches: w, involuntary_switches: w, run_delay_s: n[4],
         }
     }
@@ -252,6 +252,7 @@ prop_compose! {
         let server = Server {
             id: text.clone(), name: text.clone(), language: text.clone(), framework: text.clone(), engine: text.clone(),
             kind: text.clone(), tags: list.clone(), versions: text.clone(),
+            traits: list.iter().map(|name| (name.clone(), disjoint)).collect(),
         };
         let sample = |(at_ns, n): (u64, f64)| Sample {
             at_ns, phase: Phase::Window, cpu_s: n, rss_bytes: at_ns, processes: 1, threads: 2,
@@ -267,7 +268,7 @@ prop_compose! {
             },
             generator_argv: list, run,
             startup: startup.map(|(ns, guarantee)| Startup {
-                listening_ns: ns, first_answer_ns: ns, rss_bytes: ns, processes: 1, guarantee,
+                listening_ns: ns, first_answer_ns: ns, rss_bytes: ns, processes: 1, guarantee, first_since_build: Some(disjoint), disk_read_bytes: Some(ns),
             }),
             usage, cores: samples.iter().map(|(_, n)| CoreTime { core: 0, over_s: *n, busy_s: *n, interrupt_s: *n, steal_s: *n }).collect(),
             samples: samples.into_iter().map(sample).collect(), balancing,

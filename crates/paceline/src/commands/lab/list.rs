@@ -22,7 +22,7 @@ enum Format {
 }
 
 /// The columns of the table, and the keys of a server in JSON.
-const COLUMNS: [&str; 6] = ["server", "language", "framework", "workloads", "forms", "state"];
+const COLUMNS: [&str; 7] = ["server", "language", "framework", "workloads", "forms", "limits", "state"];
 
 /// Writes the list. Broken manifests are in it and make no failure: the list is the place to find them.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
@@ -48,7 +48,7 @@ fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String>
     Ok(text)
 }
 
-fn row(server: &Manifest, workshop: &Workshop) -> anyhow::Result<[String; 6]> {
+fn row(server: &Manifest, workshop: &Workshop) -> anyhow::Result<[String; COLUMNS.len()]> {
     let state = workshop.state(server).map_err(complain)?;
     let forms: Vec<&str> = server.forms.keys().rev().map(String::as_str).collect();
     Ok([
@@ -57,14 +57,20 @@ fn row(server: &Manifest, workshop: &Workshop) -> anyhow::Result<[String; 6]> {
         server.framework.clone(),
         server.workloads.join(" "),
         forms.join(" "),
+        limits(server),
         state.to_string(),
     ])
 }
 
+/// The traits its manifest says it lacks: `no pipelining`.
+fn limits(server: &Manifest) -> String {
+    server.traits.lacking().iter().map(|name| format!("no {name}")).collect::<Vec<_>>().join(", ")
+}
+
 /// Rows with each column as wide as its widest entry, two spaces between.
-fn table(rows: &[[String; 6]]) -> String {
+fn table(rows: &[[String; COLUMNS.len()]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: [usize; 6] = std::array::from_fn(width);
+    let widths: [usize; COLUMNS.len()] = std::array::from_fn(width);
     let mut text = String::new();
     for row in rows {
         let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
@@ -88,7 +94,7 @@ fn as_json(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String>
             "sources": server.sources,
             "workloads": server.workloads,
             "forms": server.forms.keys().collect::<Vec<_>>(),
-            "traits": server.traits,
+            "traits": server.traits.by_name(),
             "state": workshop.state(server).map_err(complain)?.to_string(),
         }));
     }
@@ -108,8 +114,8 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_entry() {
-        let row = |first: &str, last: &str| [first, "b", "c", "d", "e", last].map(str::to_owned);
+        let row = |first: &str, last: &str| [first, "b", "c", "d", "e", "f", last].map(str::to_owned);
         let text = table(&[row("server", "state"), row("go-nethttp", "ready")]);
-        assert_eq!(text, "server      b  c  d  e  state\ngo-nethttp  b  c  d  e  ready\n");
+        assert_eq!(text, "server      b  c  d  e  f  state\ngo-nethttp  b  c  d  e  f  ready\n");
     }
 }

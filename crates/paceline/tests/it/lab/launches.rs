@@ -1,16 +1,121 @@
 //! What `lab check` and `lab serve` say of servers that are well, wrong, silent or dead.
 
-use super::tree::{GOOD, Tree};
+use super::tree::{GOOD, Ran, Tree};
 use std::fs;
 use std::net::TcpListener;
 
 #[test]
 fn a_sound_server_passes_every_check() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
-    let ran = tree.run(&["lab", "check", "--all", "--verbose"]);
+    let ran = tree.run(&["lab", "check", "--all", "--verbose", "--idle", "300ms", "--seed", "7"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.starts_with("python-good  pass  3 of 3 checks passed\n"), "{ran:?}");
-    assert!(ran.stdout.contains("pass  GET /no-such-path refused\n"), "{ran:?}");
+    let row = ran.stdout.lines().find(|line| line.starts_with("python-good")).unwrap();
+    assert!(row.starts_with("python-good  pass") && row.ends_with("kept for 0.3 s"), "{row}");
+    for name in [
+        "GET /no-such-path refused",
+        "keep-alive",
+        "byte by byte",
+        "pipelining",
+        "HTTP/1.0 keep-alive",
+        "HEAD: no, as the manifest says",
+        "two requests in one packet",
+        "HTTP/1.0 without keep-alive",
+        "HTTP/1.0 with keep-alive asked for",
+        "GET /no-such-path-7 refused",
+        "BREW /hello",
+        "a TLS greeting instead of a request",
+        "GET /hello after the noise",
+        "idle connection: kept for 0.3 s",
+        "the server lives through all of this",
+    ] {
+        assert!(ran.stdout.contains(&format!("  pass  {name}\n")), "{name}: {ran:?}");
+    }
+    assert!(ran.stdout.contains("\ndrawn with --seed 7\n\n1 pass, 0 warn, 0 fail; "), "{ran:?}");
+    // The first start is the first but once.
+    let starred = |ran: &Ran| ran.stdout.contains(" *");
+    assert!(starred(&ran), "{ran:?}");
+    assert!(!starred(&tree.run(&["lab", "check", "--all", "--idle", "10ms"])));
+}
+
+#[test]
+fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let manifest = tree.path("servers/python-good/server.toml");
+    let sound = fs::read_to_string(&manifest).unwrap();
+    let check = |text: &str| {
+        fs::write(&manifest, text).unwrap();
+        tree.run(&["lab", "check", "python-good", "--idle", "10ms"])
+    };
+    let ran = check(&sound.replace("pipelining = true", "pipelining = false"));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let told = "  fail  pipelining: the manifest says no, the server does it: write `pipelining = true` in line 15 of server.toml\n";
+    assert!(ran.stdout.contains(told), "{ran:?}");
+    let ran = check(&sound.replace("head = false\n", ""));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let told = "  fail  HEAD: does not hold: status 501 instead of 200; taken for granted: add `head = false` below [traits], line 14 of server.toml\n";
+    assert!(ran.stdout.contains(told), "{ran:?}");
+    let ran = check(&sound.replace("pipelining = true\n", ""));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout.contains("  warn  pipelining: the manifest does not say it: add `pipelining = true`"),
+        "{ran:?}"
+    );
+    let list = tree.run(&["lab", "list"]);
+    assert!(list.stdout.contains("  no head  "), "{list:?}");
+}
+
+#[test]
+fn what_only_some_requests_break_is_found() {
+    // Each breaks one thing that a round would not ask.
+    let table = [
+        (
+            ("def do_GET", "def do_BREW(self):\n        os._exit(7)\n\n    def do_GET"),
+            "GET /hello after the unknown method",
+        ),
+        (
+            ("def do_GET", "def do_HEAD(self):\n        self.do_GET()\n\n    def do_GET"),
+            "HEAD /hello without a body: 12 bytes follow the head, of status 200",
+        ),
+        (("(404, b\"\")", "(200, b\"Hello World\\n\")"), "GET /no-such-path-7 refused"),
+        (
+            (
+                "do_GET(self):\n",
+                "do_GET(self):\n        self.request_version == 'HTTP/1.0' and os._exit(7)\n",
+            ),
+            "HTTP/1.0",
+        ),
+    ];
+    for ((from, to), name) in table {
+        let tree = Tree::new().with_server("python-brittle", &GOOD.replace(from, to), 60);
+        let ran = tree.run(&["lab", "check", "--all", "--idle", "10ms", "--seed", "7"]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stdout.contains(&format!("  fail  {name}")), "{name}: {ran:?}");
+    }
+}
+
+#[test]
+fn powers_are_computed_by_the_lab_and_compared() {
+    let tree = Tree::new();
+    let tetra = "about = 'Powers.'\n[[case]]\npath = '/tetra/3'\n[case.expect]\nstatus = 200\nbody = '27'\n\
+                 [[computed]]\npath = '/tetra/{x}'\nanswer = 'x^x'\nleast = 0\nmost = 2000\n";
+    fs::write(tree.path("workloads/hello.toml"), tetra).unwrap();
+    let answer = "x = self.path.rpartition('/')[2]\n        \
+                  status, body = (200, b'%d' % (int(x) ** int(x))) if x.isdigit() else (404, b'')";
+    let server = GOOD.replace(
+        "status, body = (200, b\"Hello World\\n\") if self.path == \"/hello\" else (404, b\"\")",
+        answer,
+    );
+    let server = format!("import sys\nsys.set_int_max_str_digits(0)\n{server}");
+    // The last is right for every case of the workload, and for every small x.
+    for (script, code) in
+        [(server.clone(), 0), (server.replace("** int(x)))", "** int(x) % 10 ** 6000))"), 1)]
+    {
+        tree.write_server("python-powers", &script, 60);
+        let ran = tree.run(&["lab", "check", "--all", "--idle", "10ms", "--verbose"]);
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        assert_eq!(ran.stdout.contains("  fail  GET /tetra/2000 computed: a body of "), code == 1, "{ran:?}");
+        assert!(ran.stdout.contains("  pass  GET /tetra/0 computed\n"), "{ran:?}");
+    }
 }
 
 #[test]
@@ -31,12 +136,22 @@ fn a_wrong_refusal_fails() {
 }
 
 #[test]
-fn a_closed_connection_is_a_warning() {
-    let closing = GOOD.replace("Content-Type", "Connection: close\\r\\nContent-Type");
+fn a_connection_closed_after_each_answer_is_a_trait() {
+    let closing = GOOD
+        .replace("Content-Type", "Connection: close\\r\\nContent-Type")
+        .replace("do_GET(self):\n", "do_GET(self):\n        self.close_connection = True\n");
     let tree = Tree::new().with_server("python-closing", &closing, 60);
     let ran = tree.run(&["lab", "check", "python-closing"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let told = "  fail  keep-alive: does not hold: the connection ends with the answer; taken for granted: add `keep_alive = false`";
+    assert!(ran.stdout.contains(told), "{ran:?}");
+    let manifest = tree.path("servers/python-closing/server.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let traits = "keep_alive = false\npipelining = false\nhttp10_keep_alive = false\nhead = false\n";
+    fs::write(&manifest, text.split("pipelining").next().unwrap().to_owned() + traits).unwrap();
+    let ran = tree.run(&["lab", "check", "python-closing"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("warn  keep-alive: does not hold"), "{ran:?}");
+    assert!(ran.stdout.contains("  closes after each answer\n"), "{ran:?}");
 }
 
 #[test]

@@ -38,16 +38,22 @@ impl Tree {
 
     /// Adds a server that runs `script` with python3.
     pub fn with_server(self, id: &str, script: &str, start_timeout_s: u32) -> Self {
+        self.write_server(id, script, start_timeout_s);
+        self
+    }
+
+    /// Writes a server that runs `script` with python3, in the place of the one that was there.
+    pub fn write_server(&self, id: &str, script: &str, start_timeout_s: u32) {
         let folder = self.path(&format!("servers/{id}"));
         fs::create_dir_all(&folder).unwrap();
         let manifest = format!(
             "name = \"{id}\"\nlanguage = \"Python\"\nframework = \"none\"\nengine = \"none\"\nkind = \"platform\"\n\
              tags = [\"idiomatic\"]\nworkloads = [\"hello\"]\nneeds = [\"python3\"]\nversion = \"echo 1\"\n\
-             [run]\ncommand = \"exec python3 server.py\"\nstart_timeout_s = {start_timeout_s}\n[forms.single]\n"
+             [run]\ncommand = \"exec python3 server.py\"\nstart_timeout_s = {start_timeout_s}\n[forms.single]\n\
+             [traits]\npipelining = true\nhttp10_keep_alive = true\nhead = false\n"
         );
         fs::write(folder.join("server.toml"), manifest).unwrap();
         fs::write(folder.join("server.py"), script).unwrap();
-        self
     }
 
     /// A path in the tree.

@@ -1,0 +1,185 @@
+//! Tries a trait out on a server, and compares what is seen with what the manifest says.
+//!
+//! A disagreement says which line of the manifest to change. How bad it is, is for the caller: a warning before a load,
+//! a failure in `lab check`.
+
+use super::asker::{Asker, check, passing_interrupt, question};
+use super::difference;
+use crate::probe::{Manner, Question, Trouble};
+use crate::{Trait, Traits, WorkloadCase};
+use paceline_record::{Check, CheckOutcome};
+use std::time::Duration;
+
+/// Between two bytes of a request that comes byte by byte: long enough for an idle server to read each by itself, and
+/// a tenth of a second for all of it.
+const BYTE_PAUSE: Duration = Duration::from_millis(1);
+
+/// What was seen of a trait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ability {
+    /// The server does it.
+    Does,
+    /// It does not, and this is what it does instead.
+    Lacks(String),
+}
+
+/// What traits are tried out with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt<'a> {
+    /// A case that is answered right.
+    pub case: &'a WorkloadCase,
+    /// Another, so that answers in a wrong order show; the same where there is no other.
+    pub other: &'a WorkloadCase,
+    /// How many requests are sent ahead.
+    pub depth: usize,
+}
+
+/// How a trait is called in a check.
+fn label(one: Trait) -> &'static str {
+    match one {
+        Trait::KeepAlive => "keep-alive",
+        Trait::Pipelining => "pipelining",
+        Trait::Http10KeepAlive => "HTTP/1.0 keep-alive",
+        Trait::ByteWise => "byte by byte",
+        Trait::Head => "HEAD",
+    }
+}
+
+/// Tries `one` out and compares. A disagreement with what is stated or taken for granted has the outcome `wrong`.
+pub(super) fn compare(
+    asker: &Asker,
+    attempt: &Attempt<'_>,
+    traits: &Traits,
+    one: Trait,
+    wrong: CheckOutcome,
+) -> Result<Check, Trouble> {
+    let ability = try_out(asker, attempt, one)?;
+    let (outcome, detail) = judged(traits, one, &ability, wrong);
+    Ok(check(label(one), outcome, detail))
+}
+
+fn judged(traits: &Traits, one: Trait, ability: &Ability, wrong: CheckOutcome) -> (CheckOutcome, String) {
+    let says = if traits.stated(one).is_some() { "the manifest says yes" } else { "taken for granted" };
+    match (traits.has(one), ability) {
+        (Some(true), Ability::Does) => (CheckOutcome::Pass, String::new()),
+        (Some(false), Ability::Lacks(_)) => (CheckOutcome::Pass, "no, as the manifest says".into()),
+        (Some(true), Ability::Lacks(why)) => {
+            (wrong, format!("does not hold: {why}; {says}: {}", traits.correction(one, false)))
+        }
+        (Some(false), Ability::Does) => {
+            (wrong, format!("the manifest says no, the server does it: {}", traits.correction(one, true)))
+        }
+        (None, Ability::Does) => {
+            (CheckOutcome::Warn, format!("the manifest does not say it: {}", traits.correction(one, true)))
+        }
+        (None, Ability::Lacks(why)) => (
+            CheckOutcome::Warn,
+            format!("{why}; the manifest does not say it: {}", traits.correction(one, false)),
+        ),
+    }
+}
+
+fn try_out(asker: &Asker, attempt: &Attempt<'_>, one: Trait) -> Result<Ability, Trouble> {
+    let ordinary = question(attempt.case);
+    let seen = match one {
+        Trait::KeepAlive => twice(asker, ordinary, attempt.case),
+        Trait::Http10KeepAlive => twice(asker, ordinary.in_manner(Manner::Http10KeepAlive), attempt.case),
+        Trait::Pipelining => ahead(asker, attempt),
+        Trait::ByteWise => byte_wise(asker, ordinary, attempt.case),
+        Trait::Head => head(asker, attempt.case),
+    };
+    Ok(passing_interrupt(seen)?.unwrap_or_else(|trouble| Ability::Lacks(trouble.to_string())))
+}
+
+/// Whether one connection answers twice.
+fn twice(asker: &Asker, question: Question<'_>, case: &WorkloadCase) -> Result<Ability, Trouble> {
+    let mut connection = asker.open()?;
+    let first = connection.ask(question)?;
+    if let Some(wrong) = difference(&case.expect, &first) {
+        return Ok(Ability::Lacks(wrong));
+    }
+    if !first.keeps_alive {
+        return Ok(Ability::Lacks("the connection ends with the answer".into()));
+    }
+    Ok(right(difference(&case.expect, &connection.ask(question)?)))
+}
+
+/// Whether requests that are sent at once, two kinds by turns, are answered in their order.
+fn ahead(asker: &Asker, attempt: &Attempt<'_>) -> Result<Ability, Trouble> {
+    let turns: Vec<&WorkloadCase> =
+        [attempt.case, attempt.other].into_iter().cycle().take(attempt.depth).collect();
+    let questions: Vec<Question<'_>> = turns.iter().map(|case| question(case)).collect();
+    let answers = asker.open()?.ask_ahead(&questions)?;
+    let wrong = turns.iter().zip(&answers).enumerate().find_map(|(place, (case, answer))| {
+        let wrong = difference(&case.expect, answer)?;
+        Some(format!("answer {} of {}: {wrong}", place + 1, attempt.depth))
+    });
+    Ok(right(wrong))
+}
+
+fn byte_wise(asker: &Asker, question: Question<'_>, case: &WorkloadCase) -> Result<Ability, Trouble> {
+    let answer = asker.open()?.ask_slowly(question, BYTE_PAUSE)?;
+    Ok(right(difference(&case.expect, &answer)))
+}
+
+/// The same status as for GET, and no length but that of the body GET has: RFC 9110, section 9.3.2. That there is no
+/// body is no trait.
+fn head(asker: &Asker, case: &WorkloadCase) -> Result<Ability, Trouble> {
+    let body = asker.open()?.ask(question(case))?.body;
+    let question = Question::new("HEAD", &case.path).in_manner(Manner::Http11Close);
+    let answer = asker.open()?.ask_loosely(question)?;
+    if answer.status != case.expect.status {
+        return Ok(Ability::Lacks(format!("status {} instead of {}", answer.status, case.expect.status)));
+    }
+    let length = answer.header("content-length").filter(|length| **length != body.len().to_string());
+    Ok(right(length.map(|length| format!("content-length {length} instead of {}", body.len()))))
+}
+
+fn right(difference: Option<String>) -> Ability {
+    difference.map_or(Ability::Does, Ability::Lacks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{MANIFEST, Tree};
+
+    fn told(traits: &str, one: Trait, ability: &Ability) -> (CheckOutcome, String) {
+        let tree = Tree::new();
+        tree.write("servers/go-server/server.toml", &format!("{MANIFEST}\n[traits]\n{traits}"));
+        judged(&tree.catalogue().server("go-server").unwrap().traits, one, ability, CheckOutcome::Fail)
+    }
+
+    #[test]
+    fn a_trait_that_disagrees_names_the_line_to_change() {
+        let lacks = Ability::Lacks("answer 2 of 16: status 400 instead of 200".into());
+        let said = told("pipelining = true", Trait::Pipelining, &lacks);
+        let expected = "does not hold: answer 2 of 16: status 400 instead of 200; the manifest says yes: \
+                        write `pipelining = false` in line 25 of server.toml";
+        assert_eq!(said, (CheckOutcome::Fail, expected.to_owned()));
+        let expected =
+            "the manifest says no, the server does it: write `head = true` in line 25 of server.toml";
+        assert_eq!(
+            told("head = false", Trait::Head, &Ability::Does),
+            (CheckOutcome::Fail, expected.to_owned())
+        );
+        let unsaid = told("", Trait::KeepAlive, &lacks);
+        assert_eq!(unsaid.0, CheckOutcome::Fail);
+        assert!(
+            unsaid.1.ends_with(
+                "taken for granted: add `keep_alive = false` below [traits], line 24 of server.toml"
+            )
+        );
+    }
+
+    #[test]
+    fn what_agrees_passes_and_what_is_not_said_is_a_warning() {
+        let lacks = Ability::Lacks("it closes".into());
+        assert_eq!(told("head = false", Trait::Head, &lacks).0, CheckOutcome::Pass);
+        assert_eq!(told("", Trait::Head, &Ability::Does), (CheckOutcome::Pass, String::new()));
+        let said = told("", Trait::Pipelining, &Ability::Does);
+        let expected =
+            "the manifest does not say it: add `pipelining = true` below [traits], line 24 of server.toml";
+        assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
+    }
+}

@@ -1,0 +1,71 @@
+//! Asks one server things, each with the same patience, and makes checks of what comes back.
+
+use crate::probe::{self, Answer, Connection, Manner, Patience, Question, Trouble};
+use crate::validate::difference;
+use crate::{Interrupt, WorkloadCase};
+use paceline_record::{Check, CheckOutcome};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How long one answer may take. The slowest rightful one, a power of 35,000 digits in an interpreted language, takes
+/// tens of milliseconds.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// Asks the server at an address.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asker {
+    pub address: SocketAddr,
+    pub interrupt: Interrupt,
+}
+
+/// What came of an attempt; the outer error is Ctrl-C alone: any other trouble is a finding about the server.
+pub(super) type Tried<T> = Result<Result<T, Trouble>, Trouble>;
+
+impl Asker {
+    pub fn patience(&self) -> Patience {
+        Patience::of(ANSWER_LIMIT, self.interrupt)
+    }
+
+    /// A connection of its own.
+    pub fn open(&self) -> Result<Connection, Trouble> {
+        Connection::open(self.address, self.patience())
+    }
+
+    /// Asks on a connection of its own.
+    pub fn ask(&self, question: Question<'_>) -> Tried<Answer> {
+        passing_interrupt(probe::ask(self.address, question, self.patience()))
+    }
+
+    /// What is wrong with the answer to a case in some manner; none when nothing is.
+    pub fn wrong(&self, case: &WorkloadCase, manner: Manner) -> Result<Option<String>, Trouble> {
+        Ok(match self.ask(question(case).in_manner(manner))? {
+            Ok(answer) => difference(&case.expect, &answer),
+            Err(trouble) => Some(trouble.to_string()),
+        })
+    }
+}
+
+/// The ordinary request of a case.
+pub(super) fn question(case: &WorkloadCase) -> Question<'_> {
+    Question::new(&case.method, &case.path)
+}
+
+/// A check that passed unless there is a difference.
+pub(super) fn same(name: impl Into<String>, difference: Option<String>) -> Check {
+    match difference {
+        None => check(name, CheckOutcome::Pass, ""),
+        Some(detail) => check(name, CheckOutcome::Fail, detail),
+    }
+}
+
+pub(super) fn check(name: impl Into<String>, outcome: CheckOutcome, detail: impl Into<String>) -> Check {
+    Check { name: name.into(), outcome, detail: detail.into() }
+}
+
+/// Ctrl-C ends validation; any other trouble is a finding about the server.
+pub(super) fn passing_interrupt<T>(answer: Result<T, Trouble>) -> Tried<T> {
+    match answer {
+        Err(Trouble::Interrupted) => Err(Trouble::Interrupted),
+        other => Ok(other),
+    }
+}

@@ -1,0 +1,132 @@
+//! Everything `lab check` asks of a server: its workloads, its traits, the protocol's corners, computed answers, silence.
+//!
+//! More than a round asks before a load, and strict: a manifest that says other than what is seen is a failure here.
+//! The connection left alone waits beside all else, so that its time is spent once.
+
+use super::ability::{self, Attempt};
+use super::asker::{Asker, same};
+use super::idle::{self, Idle};
+use super::{answers, powers, protocol};
+use crate::probe::{Manner, Trouble};
+use crate::workload::DATE;
+use crate::{Interrupt, LabError, Trait, Traits, Workload, WorkloadCase};
+use paceline_record::{Check, CheckOutcome};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Requests sent ahead: the depth of TechEmpower's plaintext test.
+const PIPELINE_DEPTH: usize = 16;
+/// How long after its first look a date is looked at again: one that stands still is off by more than is allowed then.
+const DATE_AGAIN: Duration = Duration::from_secs(5);
+/// A case with a longer body is asked once and no more.
+const SMALL_BYTES: u64 = 64 * 1024;
+
+/// How a server is examined.
+#[derive(Clone, Copy, Debug)]
+pub struct Examination {
+    /// How long a connection is left alone at most.
+    pub idle: Duration,
+    /// What random paths and numbers are drawn from.
+    pub seed: u64,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Examined {
+    /// Each check, in order.
+    pub checks: Vec<Check>,
+    /// What the server does with an idle connection, in a few words.
+    pub idle: String,
+}
+
+/// Examines the server at `address` on `workloads`, with what its manifest says of its traits.
+///
+/// # Errors
+/// [`LabError::Interrupted`] alone: everything else is a check's outcome.
+pub fn examine(
+    address: SocketAddr,
+    workloads: &[Arc<Workload>],
+    traits: &Traits,
+    how: Examination,
+    interrupt: Interrupt,
+) -> Result<Examined, LabError> {
+    let asker = Asker { address, interrupt };
+    examined(&asker, workloads, traits, how).map_err(|_only_interrupted| LabError::Interrupted)
+}
+
+fn examined(
+    asker: &Asker,
+    workloads: &[Arc<Workload>],
+    traits: &Traits,
+    how: Examination,
+) -> Result<Examined, Trouble> {
+    let begun = Instant::now();
+    let found = answers(asker, workloads)?;
+    let mut checks = found.validation.checks;
+    let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address) && is_small(case);
+    let small: Vec<&WorkloadCase> = workloads.iter().flat_map(|one| &one.cases).filter(right).collect();
+    let Some(case) = small.first().copied() else {
+        // Nothing is answered right: every other question would only say so again.
+        return Ok(Examined { checks, idle: String::new() });
+    };
+    let attempt = Attempt { case, other: small.get(1).copied().unwrap_or(case), depth: PIPELINE_DEPTH };
+    let (rest, idle) = std::thread::scope(|scope| {
+        let idle = scope.spawn(|| idle::wait(asker, case, how.idle));
+        let rest = corners(asker, workloads, traits, &attempt, how.seed);
+        (rest, idle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    checks.extend(rest?);
+    let Idle { check, summary } = idle?;
+    checks.push(check);
+    checks.extend(dates_go_on(asker, &small, begun)?);
+    checks.push(protocol::still_serves(asker, case, "all of this")?);
+    Ok(Examined { checks, idle: summary })
+}
+
+fn is_small(case: &WorkloadCase) -> bool {
+    case.method == "GET" && case.expect.body.length().is_none_or(|length| length <= SMALL_BYTES)
+}
+
+/// All that is asked beside an idle connection.
+fn corners(
+    asker: &Asker,
+    workloads: &[Arc<Workload>],
+    traits: &Traits,
+    attempt: &Attempt<'_>,
+    seed: u64,
+) -> Result<Vec<Check>, Trouble> {
+    let mut checks = Vec::new();
+    for one in Trait::ALL {
+        // What closes after each answer has no say on requests sent ahead, unless it claims one.
+        let moot = one == Trait::Pipelining && traits.has(Trait::KeepAlive) == Some(false);
+        if !moot || traits.stated(one).is_some() {
+            checks.push(ability::compare(asker, attempt, traits, one, CheckOutcome::Fail)?);
+        }
+    }
+    checks.extend(protocol::checks(asker, attempt.case, seed)?);
+    for computed in workloads.iter().flat_map(|workload| &workload.computed) {
+        checks.extend(powers::checks(asker, computed, seed)?);
+    }
+    Ok(checks)
+}
+
+/// A date made once, at the start, is true then and never again.
+fn dates_go_on(asker: &Asker, cases: &[&WorkloadCase], begun: Instant) -> Result<Vec<Check>, Trouble> {
+    let dated = || cases.iter().filter(|case| case.expect.headers.iter().any(|name| name == DATE));
+    if dated().next().is_none() {
+        return Ok(Vec::new());
+    }
+    while begun.elapsed() < DATE_AGAIN {
+        if asker.interrupt.asked() {
+            return Err(Trouble::Interrupted);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let seconds = begun.elapsed().as_secs();
+    let again = |case: &&WorkloadCase| {
+        let wrong = asker.wrong(case, Manner::Http11)?;
+        Ok(same(format!("{} {} {seconds} s later", case.method, case.path), wrong))
+    };
+    dated().map(again).collect()
+}

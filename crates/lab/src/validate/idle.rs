@@ -1,0 +1,110 @@
+//! A connection that is left alone after an answer: closed after a time, told so with 408, or kept.
+//!
+//! None of these is wrong; what is wrong is to keep it and then not to answer, or to send what nobody asked for. The
+//! wait is bounded: a server may keep a connection for minutes, and that is then all that is said.
+
+use super::asker::{Asker, check, passing_interrupt, question, same};
+use super::difference;
+use crate::WorkloadCase;
+use crate::probe::{Answer, Rest, Trouble};
+use paceline_record::{Check, CheckOutcome};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to close after an answer it says is the last.
+const LAST_LIMIT: Duration = Duration::from_secs(2);
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Idle {
+    /// The check.
+    pub check: Check,
+    /// The same in a few words: `closed after 5.0 s`.
+    pub summary: String,
+}
+
+/// Asks, waits at most `limit`, and asks again where the connection is still open.
+pub(super) fn wait(asker: &Asker, case: &WorkloadCase, limit: Duration) -> Result<Idle, Trouble> {
+    let name = "idle connection";
+    Ok(match passing_interrupt(seen(asker, case, limit))? {
+        Ok((outcome, summary)) => Idle { check: check(name, outcome, &summary), summary },
+        Err(trouble) => Idle { check: same(name, Some(trouble.to_string())), summary: "broke".into() },
+    })
+}
+
+fn seen(asker: &Asker, case: &WorkloadCase, limit: Duration) -> Result<(CheckOutcome, String), Trouble> {
+    let mut connection = asker.open()?;
+    let first = connection.ask(question(case))?;
+    if !first.keeps_alive {
+        let rest = connection.wait_closed(Instant::now() + LAST_LIMIT)?;
+        return Ok(after_the_last(&rest));
+    }
+    let rest = connection.wait_closed(Instant::now() + limit)?;
+    if !rest.bytes.is_empty() || rest.closed_after.is_some() {
+        return Ok(after_silence(&rest));
+    }
+    connection.be_patient(asker.patience());
+    let again: Result<Answer, Trouble> = connection.ask(question(case));
+    let wrong = passing_interrupt(again)?
+        .map_or_else(|trouble| Some(trouble.to_string()), |answer| difference(&case.expect, &answer));
+    let kept = format!("kept for {}", seconds(limit));
+    Ok(match wrong {
+        None => (CheckOutcome::Pass, kept),
+        Some(wrong) => (CheckOutcome::Fail, format!("{kept}, and then: {wrong}")),
+    })
+}
+
+fn after_the_last(rest: &Rest) -> (CheckOutcome, String) {
+    match rest.closed_after {
+        Some(_) => (CheckOutcome::Pass, "closes after each answer".into()),
+        None => (CheckOutcome::Warn, format!("says close, and stays open for {}", seconds(LAST_LIMIT))),
+    }
+}
+
+fn after_silence(rest: &Rest) -> (CheckOutcome, String) {
+    let said = String::from_utf8_lossy(&rest.bytes[..rest.bytes.len().min(40)]).into_owned();
+    let is_timeout = said.strip_prefix("HTTP/1.").is_some_and(|rest| rest.get(2..5) == Some("408"));
+    let after = rest.closed_after.map_or_else(String::new, |time| format!(" after {}", seconds(time)));
+    match (rest.bytes.is_empty(), is_timeout) {
+        (true, _) => (CheckOutcome::Pass, format!("closed{after}")),
+        (false, true) => (CheckOutcome::Pass, format!("408{after}")),
+        (false, false) => {
+            let detail = format!("{} bytes that nobody asked for{after}: {said:?}", rest.bytes.len());
+            (CheckOutcome::Fail, detail)
+        }
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_does_with_silence_is_told() {
+        let rest = |bytes: &str, ms: Option<u64>| Rest {
+            bytes: bytes.as_bytes().to_vec(),
+            closed_after: ms.map(Duration::from_millis),
+        };
+        let table = [
+            (rest("", Some(5_020)), CheckOutcome::Pass, "closed after 5.0 s"),
+            (
+                rest("HTTP/1.1 408 Request Timeout\r\n\r\n", Some(3_000)),
+                CheckOutcome::Pass,
+                "408 after 3.0 s",
+            ),
+            (
+                rest("bye", Some(100)),
+                CheckOutcome::Fail,
+                "3 bytes that nobody asked for after 0.1 s: \"bye\"",
+            ),
+            (rest("HTTP/1.1 200 OK\r\n", None), CheckOutcome::Fail, "17 bytes that nobody asked for: "),
+        ];
+        for (rest, outcome, text) in table {
+            let (is, said) = after_silence(&rest);
+            assert!(is == outcome && said.starts_with(text), "{said}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What HTTP asks of a server beyond its workloads: old clients, strange methods, unknown paths, noise.
+//!
+//! After each the server must still answer: a crash is a failure whatever came back.
+
+use super::asker::{Asker, check, passing_interrupt, question, same};
+use super::{difference, refusal};
+use crate::probe::{Manner, Question, Trouble};
+use crate::{RefusedStatus, WorkloadCase};
+use paceline_record::{Check, CheckOutcome};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to close a connection that is at its end, or to say that it understood nothing.
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
+/// A method nobody has, in the form of one.
+const UNKNOWN_METHOD: &str = "BREW";
+/// The beginning of a TLS handshake: what a plain server hears when somebody says https.
+const NOISE: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 this is no HTTP\r\n\r\n";
+
+/// All of it, with a case that is answered right and a number that makes a path unknown.
+pub(super) fn checks(asker: &Asker, case: &WorkloadCase, number: u64) -> Result<Vec<Check>, Trouble> {
+    Ok(vec![
+        two_in_one_packet(asker, case)?,
+        old_client(asker, case, Manner::Http10)?,
+        old_client(asker, case, Manner::Http10KeepAlive)?,
+        refusal(asker, &format!("/no-such-path-{number}"), RefusedStatus::Exactly(404))?,
+        head_has_no_body(asker, case)?,
+        unknown_method(asker, case)?,
+        still_serves(asker, case, "the unknown method")?,
+        noise(asker)?,
+        still_serves(asker, case, "the noise")?,
+    ])
+}
+
+/// The first must be answered right; whether the second is, is the trait `pipelining`'s to say.
+fn two_in_one_packet(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> {
+    let two = [question(case); 2];
+    let first = || asker.open()?.ask_first_of(&two);
+    let wrong = match passing_interrupt(first())? {
+        Ok(answer) => difference(&case.expect, &answer).map(|wrong| format!("the first answer: {wrong}")),
+        Err(trouble) => Some(format!("the first answer: {trouble}")),
+    };
+    Ok(same("two requests in one packet", wrong))
+}
+
+/// HTTP/1.0 knows no chunks, and ends with the answer unless keep-alive was asked for: RFC 9112, sections 6.1 and 9.3.
+fn old_client(asker: &Asker, case: &WorkloadCase, manner: Manner) -> Result<Check, Trouble> {
+    let (name, must_close) = match manner {
+        Manner::Http10KeepAlive => ("HTTP/1.0 with keep-alive asked for", false),
+        _ => ("HTTP/1.0 without keep-alive", true),
+    };
+    let talk = || {
+        let mut connection = asker.open()?;
+        let answer = connection.ask(question(case).in_manner(manner))?;
+        if !must_close {
+            return Ok((answer, true));
+        }
+        let rest = connection.wait_closed(Instant::now() + CLOSE_LIMIT)?;
+        Ok((answer, rest.closed_after.is_some()))
+    };
+    let (answer, ended_well) = match passing_interrupt(talk())? {
+        Ok(talked) => talked,
+        Err(trouble) => return Ok(same(name, Some(trouble.to_string()))),
+    };
+    if let Some(wrong) = difference(&case.expect, &answer) {
+        return Ok(same(name, Some(wrong)));
+    }
+    if answer.header("transfer-encoding").is_some() {
+        return Ok(check(name, CheckOutcome::Warn, "answers in chunks, which HTTP/1.0 does not know"));
+    }
+    if !ended_well {
+        let detail = format!("the connection is still open {} s after the answer", CLOSE_LIMIT.as_secs());
+        return Ok(check(name, CheckOutcome::Warn, detail));
+    }
+    Ok(same(name, None))
+}
+
+/// No answer to HEAD has a body, whatever its status: a client would take it for the next answer. Whether HEAD is served
+/// at all is the trait `head`'s to say.
+fn head_has_no_body(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> {
+    let name = format!("HEAD {} without a body", case.path);
+    let talk = || {
+        let mut connection = asker.open()?;
+        let question = Question::new("HEAD", &case.path).in_manner(Manner::Http11Close);
+        let status = connection.ask_loosely(question)?.status;
+        Ok((status, connection.wait_closed(Instant::now() + CLOSE_LIMIT)?.bytes.len()))
+    };
+    Ok(match passing_interrupt(talk())? {
+        Ok((_, 0)) | Err(Trouble::Closed(_) | Trouble::Io(_)) => same(name, None),
+        Ok((status, bytes)) => {
+            let outcome = if status < 400 { CheckOutcome::Fail } else { CheckOutcome::Warn };
+            check(name, outcome, format!("{bytes} bytes follow the head, of status {status}"))
+        }
+        Err(trouble) => same(name, Some(trouble.to_string())),
+    })
+}
+
+fn unknown_method(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> {
+    let name = format!("{UNKNOWN_METHOD} {}", case.path);
+    Ok(match asker.ask(Question::new(UNKNOWN_METHOD, &case.path))? {
+        Ok(answer) if answer.status / 100 == 4 || answer.status == 501 => same(name, None),
+        Ok(answer) if answer.status / 100 == 2 => {
+            let detail = format!("status {}: it takes any method for GET", answer.status);
+            check(name, CheckOutcome::Warn, detail)
+        }
+        Ok(answer) => same(name, Some(format!("status {} instead of 4xx or 501", answer.status))),
+        Err(Trouble::Closed(_) | Trouble::Io(_)) => {
+            check(name, CheckOutcome::Warn, "closed without an answer instead of 4xx or 501")
+        }
+        Err(trouble) => same(name, Some(format!("{trouble}, instead of 4xx or 501"))),
+    })
+}
+
+fn noise(asker: &Asker) -> Result<Check, Trouble> {
+    let name = "a TLS greeting instead of a request";
+    let talk = || {
+        let mut connection = asker.open()?;
+        connection.send(NOISE)?;
+        connection.wait_closed(Instant::now() + CLOSE_LIMIT)
+    };
+    let rest = match passing_interrupt(talk())? {
+        Ok(rest) => rest,
+        // Closed under our hands.
+        Err(Trouble::Io(_)) => return Ok(same(name, None)),
+        Err(trouble) => return Ok(same(name, Some(trouble.to_string()))),
+    };
+    let said = String::from_utf8_lossy(&rest.bytes).into_owned();
+    let status = said.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)?.parse::<u16>().ok());
+    Ok(match (status, rest.closed_after) {
+        (Some(status), _) if status / 100 == 4 => same(name, None),
+        (Some(status), _) => same(name, Some(format!("status {status} instead of 4xx"))),
+        (None, Some(_)) => same(name, None),
+        (None, None) => {
+            let detail = format!("neither answered nor closed within {} s", CLOSE_LIMIT.as_secs());
+            check(name, CheckOutcome::Warn, detail)
+        }
+    })
+}
+
+/// Asked anew after what may have broken it.
+pub(super) fn still_serves(asker: &Asker, case: &WorkloadCase, after: &str) -> Result<Check, Trouble> {
+    let wrong = asker.wrong(case, Manner::Http11)?;
+    Ok(same(format!("{} {} after {after}", case.method, case.path), wrong))
+}

@@ -1,0 +1,110 @@
+//! `paceline lab check`: starts servers, asks all that a workload and HTTP ask, and shows what is not as it should be.
+//!
+//! One row of a table for each server as it is done, the differences below. What is asked is the lab's.
+
+mod one;
+mod table;
+
+use super::{Chosen, check_form, check_workloads, workshop};
+use crate::exit::{Complaint, Status};
+use crate::places::{complain, shepherd_command};
+use anyhow::Context as _;
+use one::{Checker, Found};
+use paceline_lab::shepherd::Guard;
+use paceline_lab::{Catalogue, Examination, Interrupt, Manifest, Starter, fresh_seed, parse_duration};
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use table::Table;
+
+/// Flags of `paceline lab check`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  paceline lab check go-nethttp             everything, in the form `single`
+  paceline lab check --all                  every server that is set up
+  paceline lab check 'go-*' --idle 75s      as long as nginx keeps an idle connection
+
+Exit status: 0 none failed, 1 one failed, 2 usage, manifest or workload, 3 a server named by its id is not set up,
+130 interrupted.")]
+pub struct Arguments {
+    #[command(flatten)]
+    chosen: Chosen,
+    /// The form to start servers in
+    #[arg(long, default_value = "single", value_name = "FORM")]
+    form: String,
+    /// How long a connection is left idle at most
+    #[arg(long, default_value = "6s", value_name = "T", value_parser = parse_duration)]
+    idle: Duration,
+    /// Where random numbers are drawn from [default: drawn anew; told]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Show checks that passed too
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// Builds where something has changed, starts, asks, stops; server after server.
+pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
+    let servers = arguments.chosen.of(catalogue)?;
+    meant(&servers, arguments, catalogue)?;
+    let broken = arguments.chosen.tell_broken(catalogue);
+    let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
+    let logs = Some(catalogue.places.state_dir.join("logs"));
+    let seed = arguments.seed.unwrap_or_else(fresh_seed);
+    let checker = Checker {
+        catalogue,
+        workshop: &workshop(catalogue)?,
+        starter: &Starter { shepherd: shepherd_command()?, guard: Guard::Namespace, logs, interrupt },
+        form: &arguments.form,
+        how: Examination { idle: arguments.idle, seed },
+    };
+    let mut table = Table::new(servers.iter().map(|server| server.id.as_str()), arguments.verbose);
+    let outcome = each(&servers, &checker, &mut table);
+    write!(std::io::stdout(), "{}", table.below(seed))?;
+    outcome?;
+    status(&table, broken, &arguments.chosen)
+}
+
+/// Checks each server and shows its row; an interruption ends it all.
+fn each(servers: &[Arc<Manifest>], checker: &Checker<'_>, table: &mut Table) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout();
+    write!(stdout, "{}", table.head())?;
+    for server in servers {
+        let begun = Instant::now();
+        let found = checker.check(server).map_err(complain)?;
+        write!(stdout, "{}", table.row(&server.id, found, begun.elapsed()))?;
+        stdout.flush()?;
+    }
+    Ok(())
+}
+
+fn status(table: &Table, broken: usize, chosen: &Chosen) -> anyhow::Result<Status> {
+    if table.failed() + broken > 0 {
+        return Ok(Status::Failed);
+    }
+    let absent = table.with(|found| matches!(found, Found::NotSetUp(_)));
+    let named: Vec<&str> = absent.into_iter().filter(|id| chosen.names(id)).collect();
+    if named.is_empty() {
+        return Ok(Status::Done);
+    }
+    let names = named.join(" ");
+    Err(Complaint::environment(format!("not set up and not checked: {names}"))
+        .hint(format!("paceline lab setup {names}"))
+        .into())
+}
+
+/// What is meant can be asked at all: of a server named by its id that is an error, of one of many a finding.
+fn meant(servers: &[Arc<Manifest>], arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<()> {
+    let form = arguments.form.as_str();
+    let no_server_has_it = servers.iter().all(|server| server.form(form).is_none());
+    for server in servers {
+        let is_named = arguments.chosen.names(&server.id);
+        if is_named || no_server_has_it {
+            check_form(server, form)?;
+        }
+        if is_named {
+            check_workloads(server, catalogue)?;
+        }
+    }
+    Ok(())
+}

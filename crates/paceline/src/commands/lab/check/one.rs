@@ -1,0 +1,147 @@
+//! One server's check: built, started, examined, stopped, and started once more for the time of a later start.
+
+use super::super::warn;
+use crate::exit::told;
+use crate::moment;
+use paceline_lab::{
+    Catalogue, Cores, CoresWanted, Examination, LabError, Launch, LaunchOf, Manifest, Spoiled, Starter,
+    State, Variables, Workload, WorkloadCase, Workshop, examine,
+};
+use paceline_record::{Check, CheckOutcome, Stage, Startup};
+use std::sync::Arc;
+
+/// How many lines of a log are shown.
+const LOG_LINES: usize = 10;
+
+/// What came of one server.
+pub enum Found {
+    /// It was asked.
+    Examined {
+        /// Each check, in order.
+        checks: Vec<Check>,
+        /// What it does with an idle connection.
+        idle: String,
+        /// How it started.
+        startup: Startup,
+        /// How it started once more; none where it did not.
+        again: Option<Startup>,
+    },
+    /// It cannot be started yet.
+    NotSetUp(String),
+    /// It does not run in that form.
+    NoForm(String),
+    /// It did not come so far.
+    Failed(String),
+}
+
+/// Checks servers, all in the same way.
+pub struct Checker<'a> {
+    pub catalogue: &'a Catalogue,
+    pub workshop: &'a Workshop,
+    pub starter: &'a Starter,
+    pub form: &'a str,
+    pub how: Examination,
+}
+
+impl Checker<'_> {
+    /// What there is to say of a server. Only an interruption is an error.
+    pub fn check(&self, server: &Manifest) -> Result<Found, LabError> {
+        match self.workshop.state(server)? {
+            State::Lacking(missing) => {
+                let why = format!("lacks {}; paceline lab setup {}", missing.join(", "), server.id);
+                return Ok(Found::NotSetUp(why));
+            }
+            State::NotSetUp => return Ok(Found::NotSetUp(format!("paceline lab setup {}", server.id))),
+            _ => {}
+        }
+        if server.form(self.form).is_none() {
+            return Ok(Found::NoForm(server.forms.keys().cloned().collect::<Vec<_>>().join(", ")));
+        }
+        // What has no version is not measured.
+        match self.workshop.build(server, false).and_then(|_| self.workshop.versions(server)) {
+            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+            Err(error) => return Ok(Found::Failed(told(&error))),
+            Ok(_) => {}
+        }
+        if let Some(broken) = server.workloads.iter().find_map(|name| self.catalogue.broken_workload(name)) {
+            let why = format!("workload `{}` cannot be used: {}", broken.id, broken.error);
+            return Ok(Found::Failed(why));
+        }
+        match self.examined(server) {
+            Ok(found) => Ok(found),
+            Err(Spoiled::Interrupted) => Err(LabError::Interrupted),
+            Err(Spoiled::Fault { fault, log_tail }) => Ok(Found::Failed(fault.message + &end_of(&log_tail))),
+        }
+    }
+
+    fn examined(&self, server: &Manifest) -> Result<Found, Spoiled> {
+        let named = |name: &String| self.catalogue.workload(name).map(Arc::clone);
+        let workloads: Vec<Arc<Workload>> = server.workloads.iter().filter_map(named).collect();
+        let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
+            return Err(Spoiled::fault(Stage::Start, "it serves no sound workload", false));
+        };
+        let mut launch = self.launch(server, ready)?;
+        let first_since_build = self.workshop.note_launch(server);
+        let startup = Startup { first_since_build, ..launch.startup.clone() };
+        let interrupt = self.starter.interrupt;
+        let found = examine(launch.address, &workloads, &server.traits, self.how, interrupt);
+        let mut found = found.map_err(|_only_interrupted| Spoiled::Interrupted)?;
+        found.checks.push(alive(&mut launch));
+        stop(server, launch);
+        let again = match self.launch(server, ready) {
+            Ok(launch) => {
+                let startup = launch.startup.clone();
+                stop(server, launch);
+                Some(startup)
+            }
+            Err(Spoiled::Interrupted) => return Err(Spoiled::Interrupted),
+            Err(Spoiled::Fault { fault, log_tail }) => {
+                let detail = fault.message + &end_of(&log_tail);
+                found.checks.push(Check {
+                    name: "a second start".into(),
+                    outcome: CheckOutcome::Fail,
+                    detail,
+                });
+                None
+            }
+        };
+        Ok(Found::Examined { checks: found.checks, idle: found.idle, startup, again })
+    }
+
+    fn launch(&self, server: &Manifest, ready: &WorkloadCase) -> Result<Launch, Spoiled> {
+        let fault = |message: String| Spoiled::fault(Stage::Start, message, false);
+        let cores =
+            Cores::allowed().map_err(|error| fault(format!("cannot see which cores there are: {error}")))?;
+        let cores = cores.split(CoresWanted::of_form(self.form)).server;
+        let variables = self.workshop.variables(server, 0, cores.len() as u32);
+        self.starter.launch(&LaunchOf {
+            id: &moment::new_id(),
+            server,
+            form: self.form,
+            variables: Variables { port: None, ..variables },
+            cores: &cores,
+            ready,
+        })
+    }
+}
+
+/// A server that something above ended shows here, whoever starts it anew meanwhile.
+fn alive(launch: &mut Launch) -> Check {
+    let (outcome, detail) = match launch.ended() {
+        None => (CheckOutcome::Pass, String::new()),
+        Some(ended) => (CheckOutcome::Fail, format!("it ended with {ended}{}", end_of(&launch.log_tail()))),
+    };
+    Check { name: "the server lives through all of this".into(), outcome, detail }
+}
+
+fn stop(server: &Manifest, launch: Launch) {
+    if let Err(error) = launch.stop() {
+        warn(&format!("{}: {error}", server.id));
+    }
+}
+
+/// The last lines of a log, each below the one before.
+fn end_of(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(LOG_LINES)..].iter().map(|line| format!("\n  | {line}")).collect()
+}

@@ -1,0 +1,223 @@
+//! The table of `lab check`: a row for each server as it is done, then the differences, then the sum.
+//!
+//! Columns have fixed widths but for the first, so that a row can be shown before the next server is known.
+
+use super::one::Found;
+use paceline_record::{Check, CheckOutcome, Startup};
+use std::time::Duration;
+
+/// The columns after the server's id, with their widths; figures are aligned to the right.
+const COLUMNS: [(&str, usize); 7] = [
+    ("result", 10),
+    ("checks", 7),
+    ("listens", 9),
+    ("answers", 9),
+    ("again", 9),
+    ("memory", 8),
+    ("from disk", 9),
+];
+
+/// The rows so far.
+pub struct Table {
+    width: usize,
+    verbose: bool,
+    found: Vec<(String, Found)>,
+    took: Duration,
+}
+
+impl Table {
+    /// For servers of these ids.
+    pub fn new<'a>(ids: impl Iterator<Item = &'a str>, verbose: bool) -> Self {
+        let width = ids.map(str::len).chain(["server".len()]).max().unwrap_or_default();
+        Self { width, verbose, found: Vec::new(), took: Duration::ZERO }
+    }
+
+    /// The line above the rows.
+    pub fn head(&self) -> String {
+        let mut line = format!("{:width$}  {:10}", "server", COLUMNS[0].0, width = self.width);
+        for (name, width) in &COLUMNS[1..] {
+            line.push_str(&format!("  {name:>width$}"));
+        }
+        format!("{line}  idle connection\n")
+    }
+
+    /// A server's row, which is kept for what stands below.
+    pub fn row(&mut self, id: &str, found: Found, took: Duration) -> String {
+        let mut line = format!("{id:width$}  {:10}", result(&found), width = self.width);
+        match &found {
+            Found::Examined { checks, idle, startup, again } => {
+                let passed = checks.iter().filter(|check| check.outcome == CheckOutcome::Pass).count();
+                let first = if startup.first_since_build == Some(true) { "*" } else { "" };
+                let cells = [
+                    format!("{passed}/{}", checks.len()),
+                    milliseconds(startup.listening_ns),
+                    format!("{first}{}", milliseconds(startup.first_answer_ns)),
+                    again.as_ref().map_or_else(String::new, |again| milliseconds(again.first_answer_ns)),
+                    megabytes(startup.rss_bytes),
+                    startup.disk_read_bytes.map_or_else(|| "?".to_owned(), megabytes),
+                ];
+                for (cell, (_, width)) in cells.iter().zip(&COLUMNS[1..]) {
+                    line.push_str(&format!("  {cell:>width$}"));
+                }
+                line.push_str(&format!("  {idle}"));
+            }
+            Found::NotSetUp(why) => line.push_str(&format!("  {why}")),
+            Found::NoForm(has) => line.push_str(&format!("  it has no such form, but {has}")),
+            Found::Failed(why) => line.push_str(&format!("  {}", why.lines().next().unwrap_or_default())),
+        }
+        self.found.push((id.to_owned(), found));
+        self.took += took;
+        format!("{}\n", line.trim_end())
+    }
+
+    /// What stands below the rows: each difference, what the columns mean, and the sum.
+    pub fn below(&self, seed: u64) -> String {
+        let mut text: String =
+            self.found.iter().filter_map(|(id, found)| self.differences(id, found)).collect();
+        let examined = || self.found.iter().filter_map(|(_, found)| startup(found));
+        if examined().next().is_some() {
+            text.push_str(
+                "\nlistens, answers: from its start to a port that accepts and to the first valid answer\n",
+            );
+            text.push_str("again: the first valid answer of a second start, its files in memory\n");
+            text.push_str(
+                "memory, from disk: at the first valid answer; 0 MB from disk: all was in memory already\n",
+            );
+            if examined().any(|startup| startup.first_since_build == Some(true)) {
+                text.push_str("*: the first start since it was built or its folder changed\n");
+            }
+            text.push_str(&format!("drawn with --seed {seed}\n"));
+        }
+        format!("{text}\n{}\n", self.sum())
+    }
+
+    /// `12 pass, 1 warn, 0 fail, 3 not set up; 75 s`.
+    fn sum(&self) -> String {
+        let count = |word: &str| self.found.iter().filter(|(_, found)| result(found) == word).count();
+        let mut parts: Vec<String> =
+            ["pass", "warn", "fail"].iter().map(|word| format!("{} {word}", count(word))).collect();
+        for word in ["not set up", "left out"] {
+            parts.extend((count(word) > 0).then(|| format!("{} {word}", count(word))));
+        }
+        format!("{}; {:.0} s", parts.join(", "), self.took.as_secs_f64())
+    }
+
+    fn differences(&self, id: &str, found: &Found) -> Option<String> {
+        let lines: String = match found {
+            Found::Examined { checks, .. } => {
+                let shown = |check: &&Check| self.verbose || check.outcome != CheckOutcome::Pass;
+                checks.iter().filter(shown).map(line).collect()
+            }
+            Found::Failed(why) => format!("  fail  {why}\n"),
+            Found::NotSetUp(_) | Found::NoForm(_) => String::new(),
+        };
+        (!lines.is_empty()).then(|| format!("\n{id}\n{lines}"))
+    }
+
+    /// How many servers failed.
+    pub fn failed(&self) -> usize {
+        self.with(|found| result(found) == "fail").len()
+    }
+
+    /// The servers of which something holds.
+    pub fn with(&self, holds: impl Fn(&Found) -> bool) -> Vec<&str> {
+        self.found.iter().filter(|(_, found)| holds(found)).map(|(id, _)| id.as_str()).collect()
+    }
+}
+
+fn startup(found: &Found) -> Option<&Startup> {
+    match found {
+        Found::Examined { startup, .. } => Some(startup),
+        _ => None,
+    }
+}
+
+fn result(found: &Found) -> &'static str {
+    match found {
+        Found::Examined { checks, .. } => {
+            word(checks.iter().map(|check| check.outcome).max().unwrap_or(CheckOutcome::Pass))
+        }
+        Found::NotSetUp(_) => "not set up",
+        Found::NoForm(_) => "left out",
+        Found::Failed(_) => "fail",
+    }
+}
+
+fn line(check: &Check) -> String {
+    let detail = if check.detail.is_empty() { String::new() } else { format!(": {}", check.detail) };
+    format!("  {}  {}{detail}\n", word(check.outcome), check.name)
+}
+
+fn word(outcome: CheckOutcome) -> &'static str {
+    match outcome {
+        CheckOutcome::Pass => "pass",
+        CheckOutcome::Warn => "warn",
+        CheckOutcome::Fail => "fail",
+    }
+}
+
+fn milliseconds(ns: u64) -> String {
+    format!("{:.0} ms", ns as f64 / 1e6)
+}
+
+fn megabytes(bytes: u64) -> String {
+    match bytes {
+        0 => "0 MB".to_owned(),
+        1..50_000 => "< 0.1 MB".to_owned(),
+        50_000..10_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.0} MB", bytes as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, outcome: CheckOutcome, detail: &str) -> Check {
+        Check { name: name.into(), outcome, detail: detail.into() }
+    }
+
+    #[test]
+    fn a_row_for_each_server_and_its_differences_below() {
+        let checks = vec![
+            check("GET /hello", CheckOutcome::Pass, ""),
+            check("GET /page", CheckOutcome::Fail, "status 500 instead of 200"),
+        ];
+        let startup = Startup {
+            listening_ns: 11_600_000,
+            first_answer_ns: 14_200_000,
+            rss_bytes: 6_300_000,
+            first_since_build: Some(true),
+            disk_read_bytes: Some(12_900_000),
+            ..Startup::default()
+        };
+        let again = Some(Startup { first_answer_ns: 9_000_000, ..Startup::default() });
+        let found = Found::Examined { checks, idle: "kept for 6.0 s".into(), startup, again };
+        let mut table = Table::new(["go-nethttp", "node"].into_iter(), false);
+        let mut text = table.head();
+        text.push_str(&table.row("go-nethttp", found, Duration::from_secs(7)));
+        text.push_str(&table.row("node", Found::NotSetUp("lacks node".into()), Duration::ZERO));
+        text.push_str(&table.below(7));
+        let expected = "\
+server      result       checks    listens    answers      again    memory  from disk  idle connection
+go-nethttp  fail            1/2      12 ms     *14 ms       9 ms    6.3 MB      13 MB  kept for 6.0 s
+node        not set up  lacks node
+
+go-nethttp
+  fail  GET /page: status 500 instead of 200
+
+listens, answers: from its start to a port that accepts and to the first valid answer
+again: the first valid answer of a second start, its files in memory
+memory, from disk: at the first valid answer; 0 MB from disk: all was in memory already
+*: the first start since it was built or its folder changed
+drawn with --seed 7
+
+0 pass, 0 warn, 1 fail, 1 not set up; 7 s
+";
+        assert_eq!(text, expected);
+        assert_eq!(
+            (table.failed(), table.with(|found| matches!(found, Found::NotSetUp(_)))),
+            (1, vec!["node"])
+        );
+    }
+}
