@@ -4,7 +4,12 @@ use std::hash::{BuildHasher as _, Hasher as _};
 
 /// Now, in RFC 3339, UTC, to the millisecond: `2026-11-21T01:06:39.125Z`. Two of them compare as text as they do in time.
 pub fn now_rfc3339() -> String {
-    format!("{:.3}", jiff::Timestamp::now())
+    rfc3339(jiff::Timestamp::now())
+}
+
+/// A moment in the same form.
+pub fn rfc3339(moment: jiff::Timestamp) -> String {
+    format!("{moment:.3}")
 }
 
 /// The time of day so long from now, where the user is: `14:32`.

@@ -4,7 +4,12 @@ use std::io::IsTerminal as _;
 
 /// Whether standard output is a terminal that takes colours: `NO_COLOR` (<https://no-color.org>) says it does not.
 pub fn wants_colour() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    std::io::stdout().is_terminal() && takes_colour()
+}
+
+/// Whether a terminal, where there is one, takes colours.
+pub fn takes_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Columns of the terminal on standard output or standard error; 100 where there is none.

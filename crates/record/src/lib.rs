@@ -14,6 +14,7 @@ mod observation;
 mod round;
 mod run;
 mod schema;
+mod second;
 mod trial;
 pub mod verdict;
 
@@ -31,7 +32,8 @@ pub use run::{
     Arrivals, Connections, Expectations, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace,
     PaceAsked, PaceKind, Phase, Phases, Rates, Run, Served, Span, Target, Tool,
 };
-pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, trial_schema};
+pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, second_schema, trial_schema};
+pub use second::Second;
 pub use trial::{
     Check, CheckOutcome, CoreTime, CpuSource, Fault, Pinning, Sample, Server, Stage, Startup, Trial, Usage,
     Validation,

@@ -206,10 +206,11 @@ pub struct Span {
 }
 
 /// The name of a phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// See [`Phases::connect`].
+    #[default]
     Connect,
     /// See [`Phases::warmup`].
     Warmup,

@@ -1,6 +1,6 @@
 //! The schema version, its readers and its publication.
 
-use crate::{RecordError, Round, Run, Trial};
+use crate::{RecordError, Round, Run, Second, Trial};
 use serde::de::DeserializeOwned;
 
 /// The version of the record's keys. A change of any number's meaning raises it and heads the change log.
@@ -38,6 +38,11 @@ pub fn run_schema() -> serde_json::Value {
 /// The JSON Schema of a trial, as published in `docs/trial.schema.json`.
 pub fn trial_schema() -> serde_json::Value {
     schemars::schema_for!(Trial).to_value()
+}
+
+/// The JSON Schema of a line of `--ndjson`, as published in `docs/second.schema.json`.
+pub fn second_schema() -> serde_json::Value {
+    schemars::schema_for!(Second).to_value()
 }
 
 /// The one key read before the others.

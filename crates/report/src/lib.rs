@@ -6,20 +6,26 @@
 
 mod figure;
 mod format;
+mod hdr;
 mod launch;
+mod live;
 mod machine;
 mod note;
 mod rank;
 mod report;
 mod row;
 mod run_text;
+mod second_csv;
 mod table;
 
 pub use figure::{Figure, Figures, Percentile};
 pub use format::{Format, Options};
+pub use hdr::{hgrm, hlog_header, hlog_line};
+pub use live::Live;
 pub use machine::Machine;
 pub use note::{Failure, Note};
 pub use report::{About, REPORT_SCHEMA, Report, schema};
 pub use row::{Row, Standing, Subject};
 pub use run_text::{RunTextOptions, run_text};
+pub use second_csv::{second_csv, seconds_csv_header};
 pub use table::{RankedBy, Table};

@@ -31,6 +31,11 @@ fn the_schema_of_a_trial_is_published() {
 }
 
 #[test]
+fn the_schema_of_a_second_is_published() {
+    check("second.schema.json", &paceline_record::second_schema());
+}
+
+#[test]
 fn a_published_schema_names_every_key_of_the_record() {
     let schema = paceline_record::trial_schema();
     for key in ["schema", "id", "launch", "run", "usage", "validation", "error", "verdicts"] {

@@ -2,14 +2,14 @@
 
 /// Whether and how text is coloured (ECMA-48 SGR).
 #[derive(Clone, Copy)]
-pub(super) struct Style {
+pub(crate) struct Style {
     colour: bool,
     /// Columns a line may have.
-    pub(super) width: usize,
+    pub(crate) width: usize,
 }
 
 impl Style {
-    pub(super) fn new(colour: bool, width: usize) -> Self {
+    pub(crate) fn new(colour: bool, width: usize) -> Self {
         Self { colour, width }
     }
 
@@ -17,47 +17,47 @@ impl Style {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    pub(super) fn strong(self, text: &str) -> String {
+    pub(crate) fn strong(self, text: &str) -> String {
         self.paint("1", text)
     }
 
-    pub(super) fn dim(self, text: &str) -> String {
+    pub(crate) fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    pub(super) fn good(self, text: &str) -> String {
+    pub(crate) fn good(self, text: &str) -> String {
         self.paint("32", text)
     }
 
-    pub(super) fn warn(self, text: &str) -> String {
+    pub(crate) fn warn(self, text: &str) -> String {
         self.paint("33", text)
     }
 
-    pub(super) fn bad(self, text: &str) -> String {
+    pub(crate) fn bad(self, text: &str) -> String {
         self.paint("1;31", text)
     }
 
     /// Text in lines that begin with so many blanks, each painted.
-    pub(super) fn lines(self, text: &str, blanks: usize, paint: fn(Style, &str) -> String) -> String {
+    pub(crate) fn lines(self, text: &str, blanks: usize, paint: fn(Style, &str) -> String) -> String {
         let margin = " ".repeat(blanks);
         let lines = wrap(text, self.width.saturating_sub(blanks));
         lines.iter().map(|line| format!("{margin}{}\n", paint(self, line))).collect()
     }
 
     /// As it is.
-    pub(super) fn plain(self, text: &str) -> String {
+    pub(crate) fn plain(self, text: &str) -> String {
         text.to_owned()
     }
 }
 
 /// Columns of a text. Everything shown here is one column a character.
-pub(super) fn columns(text: &str) -> usize {
+pub(crate) fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
 /// Breaks text at blanks so that no line has more columns than given, but for a word that has more by itself. A figure
 /// stays with its unit: they are joined by a no-break space, which comes out as a blank.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let line = lines.last_mut().map_or(0, |line| columns(line));
@@ -75,7 +75,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
 
 /// Rows under a header, the first column left, the others right. Where that is wider than a line may be: each row's
 /// first cell on a line of its own, and below it what the header calls the others.
-pub(super) fn table(header: &[&str], rows: &[Vec<String>], style: Style) -> String {
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>], style: Style) -> String {
     let header: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
     let all = || std::iter::once(&header).chain(rows);
     let widths: Vec<usize> =
@@ -107,7 +107,7 @@ fn listed(header: &[String], row: &[String], style: Style) -> String {
 
 /// Names with what there is to say of them; those of which there is nothing to say are left out. Where there is little
 /// room, what there is to say begins on the next line.
-pub(super) fn facts(facts: &[(&str, String)], style: Style) -> String {
+pub(crate) fn facts(facts: &[(&str, String)], style: Style) -> String {
     let named = facts.iter().filter(|(_, fact)| !fact.is_empty());
     let width = named.clone().map(|(name, _)| columns(name)).max().unwrap_or(0);
     let narrow = style.width < 60;

@@ -6,13 +6,15 @@ mod concerns;
 mod facts;
 mod lines;
 mod parts;
-mod quantity;
+pub(crate) mod quantity;
 mod spectrum;
 #[cfg(test)]
 mod tests;
 mod times;
 
-use lines::Style;
+pub(crate) use lines::{Style, columns};
+pub(crate) use spectrum::STEPS_PER_HALF;
+
 use paceline_record::{Counts, LoopKind, Run};
 use quantity::{count, seconds};
 

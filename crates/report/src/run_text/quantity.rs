@@ -2,7 +2,7 @@
 //! them.
 
 /// A length of time in nanoseconds, in the unit that gives one to three digits before the point.
-pub(super) fn nanos(value: f64) -> String {
+pub(crate) fn nanos(value: f64) -> String {
     let (scaled, unit) = match value {
         value if value < 1e3 => return format!("{value:.0}\u{a0}ns"),
         value if value < 999.5e3 => (value / 1e3, "\u{b5}s"),
@@ -13,7 +13,7 @@ pub(super) fn nanos(value: f64) -> String {
 }
 
 /// A length of time in seconds, without digits that say nothing.
-pub(super) fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     if value >= 1.0 && (value - value.round()).abs() < 5e-4 {
         format!("{value:.0}\u{a0}s")
     } else {
@@ -22,7 +22,7 @@ pub(super) fn seconds(value: f64) -> String {
 }
 
 /// A count or a rate, thousands apart; below 100 with a decimal if it has one.
-pub(super) fn count(value: f64) -> String {
+pub(crate) fn count(value: f64) -> String {
     if value < 100.0 && (value - value.round()).abs() > 0.05 {
         return format!("{value:.1}");
     }
@@ -38,7 +38,7 @@ pub(super) fn count(value: f64) -> String {
 }
 
 /// A share with as many digits as tell it from nothing and from all.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let from_the_end = percent.min(100.0 - percent).abs();
     match from_the_end {
@@ -50,7 +50,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// An amount of memory.
-pub(super) fn bytes(value: u64) -> String {
+pub(crate) fn bytes(value: u64) -> String {
     let value = value as f64;
     let (scaled, unit) = match value {
         value if value < 1e6 => (value / 1e3, "kB"),
@@ -61,7 +61,7 @@ pub(super) fn bytes(value: u64) -> String {
 }
 
 /// A figure of a verdict's evidence: the unit in its key decides how it reads.
-pub(super) fn evidence(key: &str, value: &serde_json::Value) -> String {
+pub(crate) fn evidence(key: &str, value: &serde_json::Value) -> String {
     let name = key.replace('_', " ");
     match value.as_f64() {
         Some(number) if key.contains("_ns") => format!("{} {}", name.replacen(" ns", "", 1), nanos(number)),

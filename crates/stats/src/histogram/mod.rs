@@ -81,6 +81,11 @@ impl PartialEq for Histogram {
 }
 
 impl Histogram {
+    /// Sub-buckets of a bucket: values below it are kept exactly. HdrHistogram's tools print it.
+    pub const SUB_BUCKETS: u32 = 1 << PRECISION_BITS;
+    /// Buckets: halvings of [`HIGHEST`] down to the first that is kept exactly.
+    pub const BUCKETS: u32 = 47 - PRECISION_BITS + 1;
+
     /// An empty histogram.
     pub fn new() -> Self {
         Self { cells: vec![0; CELLS].into_boxed_slice(), count: 0, sum: 0, min: u64::MAX, max: 0 }

@@ -2,8 +2,10 @@
 //!
 //! The lab starts this very command as a child process; nothing here knows of servers, plans or rounds.
 
+mod deliver;
 mod events;
 mod flags;
+mod follow;
 mod gates;
 pub mod health;
 mod left;
@@ -19,30 +21,31 @@ pub use flags::{Arguments, duration};
 
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
-use flags::OutputFormat;
 use paceline_engine::EngineError;
-use paceline_record::{Run, Severity};
-use paceline_report::{RunTextOptions, run_text};
-use std::io::{IsTerminal as _, Write as _};
+use paceline_record::Severity;
 
 /// Carries the command out.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     memory::large_blocks_from_kernel();
     // First of all, while the number can stand for nothing that was opened here.
     let events = arguments.events.map(events::Events::open).transpose()?;
+    arguments.telling.check(arguments.output.as_deref())?;
     let mut job = settings::Job::from_flags(&arguments)?;
-    if let Some(path) = &arguments.output {
+    for path in arguments.output.iter().chain(arguments.telling.hgrms()) {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
     }
     let _held_awake = arguments.quiet_cpu.then(|| hold_awake(&mut job));
+    let files = follow::Files::open(&arguments.telling)?;
     let health = health::Health::new(job.settings.threads, events);
     let started_at = crate::moment::now_rfc3339();
     let stop = stop::listen()?;
-    let outcome = paceline_engine::run(&job.settings, stop, &health).map_err(explain)?;
+    let follower = follow::Follower::new(health, follow::Plan::of(&job), files, !arguments.telling.no_live)?;
+    let outcome = paceline_engine::run(&job.settings, stop, &follower);
+    let (health, unwritten) = follower.end();
+    let outcome = outcome.map_err(explain)?;
     let stopped = outcome.stopped;
     let run = outcome::record(&job, outcome, health, started_at);
-    write_out(&run, &arguments)
-        .context(Complaint::environment("the run is over, but its result could not be written"))?;
+    deliver::deliver(&run, &arguments, unwritten)?;
     let invalid = run.verdicts.iter().any(|verdict| verdict.severity == Severity::Invalid);
     let failed = invalid || run.gates.iter().any(|gate| !gate.passed);
     Ok(match (stopped, failed) {
@@ -93,33 +96,4 @@ fn explain(error: EngineError) -> anyhow::Error {
         }
     };
     anyhow::Error::new(error).context(complaint)
-}
-
-fn write_out(run: &Run, arguments: &Arguments) -> anyhow::Result<()> {
-    let text = match arguments.format {
-        OutputFormat::Json => format!("{}\n", serde_json::to_string(run)?),
-        OutputFormat::Text => {
-            let shown = arguments.output.is_none();
-            let options = RunTextOptions {
-                colour: shown && crate::terminal::wants_colour(),
-                width: crate::terminal::width_for_text(shown),
-                percentiles: arguments.telling.percentiles,
-            };
-            run_text(run, options)
-        }
-    };
-    let Some(path) = &arguments.output else {
-        let mut stdout = std::io::stdout().lock();
-        stdout.write_all(text.as_bytes())?;
-        return Ok(stdout.flush()?);
-    };
-    if let Err(error) = crate::file::write_whole(path, text.as_bytes()) {
-        // What was measured is not lost for a full disk.
-        std::io::stdout().lock().write_all(text.as_bytes())?;
-        return Err(error);
-    }
-    if std::io::stderr().is_terminal() {
-        crate::exit::say(&format!("wrote {}", path.display()));
-    }
-    Ok(())
 }

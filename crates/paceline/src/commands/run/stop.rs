@@ -12,7 +12,7 @@ const INTERRUPTED: i32 = 130;
 pub fn listen() -> io::Result<&'static Stop> {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let handler = on_signal as extern "C" fn(i32);
-        // SAFETY: the handler only calls what signal-safety(7) allows: atomics, clock_gettime and _exit.
+        // SAFETY: the handler only calls what signal-safety(7) allows: atomics, clock_gettime, write and _exit.
         if unsafe { libc::signal(signal, handler as libc::sighandler_t) } == libc::SIG_ERR {
             return Err(io::Error::last_os_error());
         }
@@ -22,6 +22,7 @@ pub fn listen() -> io::Result<&'static Stop> {
 
 extern "C" fn on_signal(_signal: i32) {
     if STOP.at() != paceline_engine::Nanos::NEVER {
+        super::follow::clear_on_exit();
         // SAFETY: _exit is async-signal-safe.
         unsafe { libc::_exit(INTERRUPTED) };
     }

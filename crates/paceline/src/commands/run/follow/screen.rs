@@ -1,0 +1,99 @@
+//! Draws the live view on the terminal of standard error, in place.
+//!
+//! Nothing of the terminal's state is changed, so that nothing is left to be put back however the run ends: the cursor
+//! waits at the beginning of the view, below which there is nothing else, and everything from there on is drawn anew
+//! or cleared. A terminal that breaks the lines of the view anew when it is resized keeps the cursor at that place.
+
+use paceline_report::Live;
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Back to the beginning of the line, and clear from there to the end of the screen (ECMA-48: CR, ED).
+const CLEAR: &[u8] = b"\r\x1b[J";
+
+/// Whether there is a view on the terminal now: for a signal handler that may not return.
+static IS_DRAWN: AtomicBool = AtomicBool::new(false);
+
+/// Clears the view, if there is one. Safe to call from a signal handler.
+pub fn clear_on_exit() {
+    if IS_DRAWN.swap(false, Ordering::Relaxed) {
+        // SAFETY: write(2) is async-signal-safe, the buffer is a constant. What becomes of it does not matter any more.
+        let _ = unsafe { libc::write(libc::STDERR_FILENO, CLEAR.as_ptr().cast(), CLEAR.len()) };
+    }
+}
+
+/// A terminal with a view on it.
+pub(super) struct Screen {
+    colour: bool,
+    drawn: Instant,
+}
+
+impl Screen {
+    /// Standard error, if it is a terminal that can be drawn on.
+    pub(super) fn of_stderr() -> Option<Self> {
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let can_draw = std::io::stderr().is_terminal() && !is_dumb;
+        can_draw.then(|| Self { colour: crate::terminal::takes_colour(), drawn: Instant::now() })
+    }
+
+    /// Draws what is to be seen, so often and no oftener.
+    pub(super) fn draw_if_due(&mut self, every: Duration, live: impl FnOnce() -> Live) {
+        if self.drawn.elapsed() < every || !is_in_foreground() {
+            return;
+        }
+        self.drawn = Instant::now();
+        let Some((terminal_size::Width(width), terminal_size::Height(height))) =
+            terminal_size::terminal_size_of(std::io::stderr())
+        else {
+            return;
+        };
+        // The last column stays free: terminals differ in what a character there does.
+        let mut lines = live().lines(usize::from(width.saturating_sub(1)), self.colour);
+        lines.truncate(usize::from(height.saturating_sub(1)).max(1));
+        IS_DRAWN.store(true, Ordering::Relaxed);
+        show(drawing(&lines).as_bytes());
+    }
+
+    /// Takes the view away.
+    pub(super) fn clear(&mut self) {
+        if IS_DRAWN.swap(false, Ordering::Relaxed) {
+            show(CLEAR);
+        }
+    }
+}
+
+/// The lines as one write: each clears what is behind it, the last what is below, then back up. Meanwhile a line that
+/// a resize has made too long is cut and not broken (DECAWM off, then on again).
+fn drawing(lines: &[String]) -> String {
+    let up = match lines.len() {
+        0 | 1 => String::new(),
+        count => format!("\x1b[{}A", count - 1),
+    };
+    format!("\r\x1b[?7l{}\x1b[K\x1b[J{up}\r\x1b[?7h", lines.join("\x1b[K\r\n"))
+}
+
+/// Whether the terminal is ours to draw on: a job in the background keeps quiet.
+fn is_in_foreground() -> bool {
+    // SAFETY: both read a number of the kernel's; of a terminal that is not ours to control the first is -1.
+    let (foreground, ours) = unsafe { (libc::tcgetpgrp(libc::STDERR_FILENO), libc::getpgrp()) };
+    foreground < 0 || foreground == ours
+}
+
+/// A terminal that went away sees nothing, and that stops no run.
+fn show(bytes: &[u8]) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = stderr.write_all(bytes).and_then(|()| stderr.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drawing_ends_where_it_began() {
+        let lines = ["one".to_owned(), "two".to_owned(), "three".to_owned()];
+        assert_eq!(drawing(&lines), "\r\x1b[?7lone\x1b[K\r\ntwo\x1b[K\r\nthree\x1b[K\x1b[J\x1b[2A\r\x1b[?7h");
+        assert_eq!(drawing(&lines[..1]), "\r\x1b[?7lone\x1b[K\x1b[J\r\x1b[?7h");
+    }
+}

@@ -1,0 +1,56 @@
+//! Times for HdrHistogram's own tools: the percentile distribution as text (`.hgrm`) and the histogram log (`.hlog`).
+
+use crate::run_text::STEPS_PER_HALF;
+use paceline_stats::Histogram;
+use std::fmt::Write as _;
+
+/// Nanoseconds in the unit of both formats, the millisecond: the unit that their tools have by default.
+const UNIT_NS: f64 = 1e6;
+
+/// A percentile distribution as HdrHistogram's `outputPercentileDistribution` prints it, in milliseconds. Lines that begin
+/// with `#[` are notes to its readers; the first say what it is of.
+pub fn hgrm(of: &str, target: &str, histogram: &Histogram) -> String {
+    let mut text = format!(
+        "#[{of} of {target}]\n#[Value unit: milliseconds]\n{:>14} {:>14} {:>10} {:>14}\n\n",
+        "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+    );
+    for step in histogram.spectrum(STEPS_PER_HALF) {
+        let (value, quantile, count) = (step.value as f64 / UNIT_NS, step.quantile, step.count);
+        let _ = write!(text, "{value:14.6} {quantile:14.12} {count:10}");
+        let _ = match quantile {
+            1.0 => writeln!(text),
+            _ => writeln!(text, " {:14.2}", 1.0 / (1.0 - quantile)),
+        };
+    }
+    let milliseconds = |value: Option<f64>| value.unwrap_or(0.0) / UNIT_NS;
+    let _ = writeln!(
+        text,
+        "#[Mean    = {:14.6}, StdDeviation   = {:14.6}]\n#[Max     = {:14.6}, Total count    = {:14}]\n\
+         #[Buckets = {:14}, SubBuckets     = {:14}]",
+        milliseconds(histogram.mean()),
+        milliseconds(histogram.standard_deviation()),
+        milliseconds(histogram.max().map(|max| max as f64)),
+        histogram.count(),
+        Histogram::BUCKETS,
+        Histogram::SUB_BUCKETS
+    );
+    text
+}
+
+/// What a histogram log begins with, for a run that started at this moment (seconds since 1970, and the same as text).
+/// Its lines count from there.
+pub fn hlog_header(version: &str, target: &str, start_s: f64, started_at: &str) -> String {
+    format!(
+        "#[Logged with paceline {version}, {target}]\n#[Histogram log format version 1.3]\n\
+         #[Values in nanoseconds, Interval_Max in milliseconds; the requests due in the window, when they ended]\n\
+         #[StartTime: {start_s:.3} (seconds since epoch), {started_at}]\n\
+         #[BaseTime: {start_s:.3} (seconds since epoch)]\n\
+         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
+    )
+}
+
+/// One line of a histogram log: what a stretch of the run added to the times of this tag.
+pub fn hlog_line(tag: &str, start_s: f64, length_s: f64, histogram: &Histogram) -> String {
+    let max = histogram.max().unwrap_or(0) as f64 / UNIT_NS;
+    format!("Tag={tag},{start_s:.3},{length_s:.3},{max:.3},{}\n", histogram.to_base64())
+}

@@ -1,0 +1,175 @@
+//! The live view: a few lines that say how a run is doing, for a terminal of any width.
+//!
+//! Pure: what is known goes in, lines come out, none wider than asked for. Drawing them is the binary's business.
+
+#[cfg(test)]
+mod tests;
+
+use crate::run_text::{Style, columns, quantity};
+use paceline_record::{Phase, Second};
+use std::time::Duration;
+
+/// What is known of a run while it goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Live {
+    /// What is loaded.
+    pub target: String,
+    /// The phase, as far as the clock tells; none while connections are made.
+    pub phase: Option<Phase>,
+    /// How much of the whole run is over, 0 to 1; none where nobody can tell.
+    pub done: Option<f64>,
+    /// Until the window ends.
+    pub left: Option<Duration>,
+    /// Whether it was told to stop.
+    pub stopping: bool,
+    /// The last second that is over.
+    pub last: Option<Second>,
+    /// Valid responses a second, the latest last.
+    pub rates: Vec<f64>,
+    /// Requests that did not end well since the warm-up began.
+    pub not_ok: u64,
+}
+
+/// The eight heights of a bar (Unicode block elements).
+const BARS: [char; 8] =
+    ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
+/// Columns of the bar that shows how far the run is.
+const DONE_COLUMNS: usize = 24;
+/// Columns of the sparkline at most.
+const RATES_MOST: usize = 60;
+
+impl Live {
+    /// The lines, none of more columns than `width`.
+    pub fn lines(&self, width: usize, colour: bool) -> Vec<String> {
+        let style = Style::new(colour, width);
+        let mut lines = vec![self.place(style)];
+        if let Some(second) = &self.last {
+            lines.push(rate(second, style));
+            lines.push(self.sparkline(style));
+            lines.extend(times(second, style));
+            lines.push(self.trouble(second, style));
+        }
+        lines
+    }
+
+    /// Which phase, how much is left, and a bar.
+    fn place(&self, style: Style) -> String {
+        let phase = match self.phase {
+            _ if self.stopping => "stopping".to_owned(),
+            None | Some(Phase::Connect) => format!("connecting to {}", self.target),
+            Some(Phase::Warmup) => "warm-up".to_owned(),
+            Some(Phase::Window) => "window".to_owned(),
+            Some(Phase::Drain | Phase::End) => "drain: waiting for the last answers".to_owned(),
+        };
+        let mut line = Line::new(style);
+        line.add(&phase, Style::strong);
+        if let (Some(left), false) = (self.left, self.stopping) {
+            line.add(&format!("{} left", people(left)), Style::plain);
+        }
+        if let Some(done) = self.done {
+            let full = (done.clamp(0.0, 1.0) * DONE_COLUMNS as f64).round() as usize;
+            line.add(&("\u{2501}".repeat(full) + &"\u{2500}".repeat(DONE_COLUMNS - full)), Style::dim);
+        }
+        line.text
+    }
+
+    /// The rate of every second so far, as many as there is room for, each as a share of the highest shown.
+    fn sparkline(&self, style: Style) -> String {
+        let room = style.width.saturating_sub(4).min(RATES_MOST);
+        let shown = &self.rates[self.rates.len().saturating_sub(room)..];
+        let highest = shown.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let bar = |rate: &f64| BARS[((rate / highest * 8.0).ceil() as usize).clamp(1, 8) - 1];
+        format!("  {}", style.good(&shown.iter().map(bar).collect::<String>()))
+    }
+
+    /// Errors and backlog.
+    fn trouble(&self, second: &Second, style: Style) -> String {
+        let mut line = Line::new(style);
+        match self.not_ok {
+            0 => line.add("no errors", Style::plain),
+            errors => {
+                line.add(&format!("{} errors", quantity::count(errors as f64)), Style::bad);
+                if second.not_ok() > 0 {
+                    let now = quantity::count(second.not_ok() as f64);
+                    line.add(&format!("{now} in the last second"), Style::warn);
+                }
+            }
+        }
+        if let Some(backlog) = second.backlog {
+            let text = format!("backlog {}", quantity::count(backlog as f64));
+            // A hundredth of a second's worth is what any schedule has on its way.
+            let behind = backlog as f64 > 0.01 * second.offered_per_s.unwrap_or(0.0) + 10.0;
+            line.add(&text, if behind { Style::bad } else { Style::plain });
+        }
+        line.text
+    }
+}
+
+fn rate(second: &Second, style: Style) -> String {
+    let mut line = Line::new(style);
+    line.add(&format!("{}/s", quantity::count(second.achieved_per_s)), Style::strong);
+    if let Some(offered) = second.offered_per_s {
+        line.add(&format!("of {}/s offered", quantity::count(offered)), Style::plain);
+    }
+    line.text
+}
+
+/// Response times where there are any, else service times; those of the last second.
+fn times(second: &Second, style: Style) -> Option<String> {
+    let s = second;
+    let response =
+        [s.response_time_ns_p50, s.response_time_ns_p90, s.response_time_ns_p99, s.response_time_ns_max];
+    let service =
+        [s.service_time_ns_p50, s.service_time_ns_p90, s.service_time_ns_p99, s.service_time_ns_max];
+    let (name, times) =
+        if response[0].is_some() { ("response time", response) } else { ("service time", service) };
+    let mut line = Line::new(style);
+    // Where there is little room the percentiles say more than the name.
+    line.add(if style.width < 60 { &name[..name.len() - 5] } else { name }, Style::dim);
+    for (name, time) in ["p50", "p99", "max", "p90"].iter().zip([times[0], times[2], times[3], times[1]]) {
+        let time = quantity::nanos(time? as f64).replace('\u{a0}', " ");
+        line.add(&format!("{name} {time}"), Style::plain);
+    }
+    Some(line.text)
+}
+
+/// Time left, to the second.
+fn people(left: Duration) -> String {
+    let seconds = left.as_secs_f64().ceil() as u64;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// A line that takes what there is room for.
+struct Line {
+    style: Style,
+    text: String,
+    used: usize,
+}
+
+impl Line {
+    fn new(style: Style) -> Self {
+        Self { style, text: " ".to_owned(), used: 1 }
+    }
+
+    /// Adds a part, two columns behind the last, or leaves it out. The first is cut instead.
+    fn add(&mut self, part: &str, paint: fn(Style, &str) -> String) {
+        let room = self.style.width.saturating_sub(self.used);
+        let gap = if self.used == 1 { 1 } else { 2 };
+        if self.used == 1 {
+            let part: String = part.chars().take(room.saturating_sub(gap)).collect();
+            self.push(gap, &part, paint);
+        } else if gap + columns(part) <= room {
+            self.push(gap, part, paint);
+        }
+    }
+
+    fn push(&mut self, gap: usize, part: &str, paint: fn(Style, &str) -> String) {
+        self.text.push_str(&" ".repeat(gap));
+        self.text.push_str(&paint(self.style, part));
+        self.used += gap + columns(part);
+    }
+}

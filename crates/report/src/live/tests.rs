@@ -1,0 +1,87 @@
+//! What is shown while a run goes on, to the letter.
+
+use super::*;
+
+/// The seventh second of an open loop that is not kept up with.
+fn live() -> Live {
+    let second = serde_json::json!({
+        "at": "2026-11-21T04:00:00.000Z", "start_s": 7.0, "length_s": 1.0, "phase": "window",
+        "offered_per_s": 30_000.0, "sent_per_s": 12_175.0, "achieved_per_s": 12_175.0,
+        "ok": 12_175, "bad_status": 0, "bad_body": 3, "connect_failed": 0, "io_failed": 0, "timed_out": 0, "unsent": 0,
+        "backlog": 124_775,
+        "response_time_ns_p50": 4_120_000_000u64, "response_time_ns_p90": 4_200_000_000u64,
+        "response_time_ns_p99": 4_230_000_000u64, "response_time_ns_p99_9": 4_240_000_000u64,
+        "response_time_ns_max": 4_250_000_000u64,
+        "bytes_sent": 0, "bytes_received": 0
+    });
+    Live {
+        target: "127.0.0.1:8080".to_owned(),
+        phase: Some(Phase::Window),
+        done: Some(0.75),
+        left: Some(Duration::from_millis(3_200)),
+        stopping: false,
+        last: Some(serde_json::from_value(second).unwrap()),
+        rates: vec![2_000.0, 6_000.0, 12_175.0, 12_000.0, 0.0],
+        not_ok: 1_234,
+    }
+}
+
+#[test]
+fn at_80_columns() {
+    let expected = [
+        "  window  4 s left  ━━━━━━━━━━━━━━━━━━──────",
+        "  12,175/s  of 30,000/s offered",
+        "  ▂▄██▁",
+        "  response time  p50 4.12 s  p99 4.23 s  max 4.25 s  p90 4.20 s",
+        "  1,234 errors  3 in the last second  backlog 124,775",
+    ];
+    assert_eq!(live().lines(79, false), expected);
+}
+
+#[test]
+fn at_40_columns() {
+    let expected = [
+        "  window  4 s left",
+        "  12,175/s  of 30,000/s offered",
+        "  ▂▄██▁",
+        "  response  p50 4.12 s  p99 4.23 s",
+        "  1,234 errors  3 in the last second",
+    ];
+    assert_eq!(live().lines(39, false), expected);
+}
+
+#[test]
+fn no_line_is_wider_than_asked_for() {
+    let live = Live { rates: (1..200).map(f64::from).collect(), ..live() };
+    let plain = |line: &String| {
+        let mut inside = false;
+        let shown = line.chars().filter(|c| {
+            inside = inside || *c == '\x1b';
+            let shown = !inside;
+            inside = inside && *c != 'm';
+            shown
+        });
+        shown.count()
+    };
+    for width in 1..120 {
+        for live in [live.clone(), Live { phase: None, ..live.clone() }] {
+            let widest = live.lines(width, true).iter().map(plain).max();
+            assert!(widest <= Some(width.max(3)), "{width}: {:#?}", live.lines(width, false));
+        }
+    }
+}
+
+#[test]
+fn a_closed_loop_that_is_stopping_shows_service_times() {
+    let mut live = Live { stopping: true, not_ok: 0, ..live() };
+    let second = live.last.as_mut().unwrap();
+    (second.response_time_ns_p50, second.offered_per_s, second.backlog) = (None, None, None);
+    (second.service_time_ns_p50, second.service_time_ns_p90) = (Some(1_000), Some(2_000));
+    (second.service_time_ns_p99, second.service_time_ns_max) = (Some(3_000), Some(4_000));
+    let lines = live.lines(79, false);
+    assert_eq!(lines[0], "  stopping  ━━━━━━━━━━━━━━━━━━──────");
+    assert_eq!(lines[3], "  service time  p50 1.00 µs  p99 3.00 µs  max 4.00 µs  p90 2.00 µs");
+    assert_eq!(lines[4], "  no errors");
+    live.last = None;
+    assert_eq!(live.lines(79, false).len(), 1);
+}

@@ -1,0 +1,25 @@
+//! Seconds of a run as CSV (RFC 4180): a header, then a line for each, every figure in full precision.
+
+use paceline_record::Second;
+use serde_json::Value;
+
+/// The header: the keys of [`Second`], in its order.
+pub fn seconds_csv_header() -> String {
+    Second::COLUMNS.join(",") + "\r\n"
+}
+
+/// One second. What was not measured is empty.
+pub fn second_csv(second: &Second) -> String {
+    let value = serde_json::to_value(second).unwrap_or_default();
+    let fields: Vec<String> = Second::COLUMNS.iter().map(|column| field(&value[*column])).collect();
+    fields.join(",") + "\r\n"
+}
+
+/// No text in a second holds a comma or a quotation mark.
+fn field(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
