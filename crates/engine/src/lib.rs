@@ -8,6 +8,7 @@
 //! reads a file, and shares nothing between threads while it measures.
 
 mod address;
+mod check;
 mod error;
 pub mod hot;
 pub mod kernel;
@@ -27,6 +28,7 @@ pub mod tls;
 mod transport;
 
 pub use address::Address;
+pub use check::{BodyCheck, BodyFault, Check, JsonCheck, PointerError, WrongBody};
 pub use error::EngineError;
 pub use observer::{NoObserver, Observer, Second};
 pub use outcome::{ConnectionCounts, Failure, RunOutcome, ThreadOutcome};

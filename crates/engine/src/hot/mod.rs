@@ -12,6 +12,7 @@ mod connect;
 mod connection;
 mod fairness;
 mod familiar;
+mod inspect;
 mod intervals;
 mod phases;
 mod receive;

@@ -1,0 +1,180 @@
+//! What must come back for a request to count as answered: the status, and something of the body.
+//!
+//! The binary makes a [`Check`] from flags or a request file; the hot path compares each body with one that passed and
+//! asks here only when it differs (`hot/inspect.rs`). Bodies are judged whole. Nothing here keeps one.
+
+mod json;
+
+pub use json::{JsonCheck, PointerError};
+
+use crate::Nanos;
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+use std::sync::Arc;
+
+/// What must come back for one kind of request.
+#[derive(Clone, Debug, Default)]
+pub struct Check {
+    /// The status; without one any 2xx or 3xx is fine.
+    pub status: Option<u16>,
+    /// The body.
+    pub body: BodyCheck,
+}
+
+/// What must be true of a body.
+#[derive(Clone, Debug, Default)]
+pub enum BodyCheck {
+    /// Nothing.
+    #[default]
+    Any,
+    /// It has these bytes.
+    Exact(Arc<[u8]>),
+    /// Its bytes have this SHA-256.
+    Sha256([u8; 32]),
+    /// It is JSON, and all of these hold.
+    Json(Arc<[JsonCheck]>),
+}
+
+/// How a body is not as expected.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BodyFault {
+    /// It differs from the one expected, which has so many bytes.
+    Differs(u64),
+    /// It has another SHA-256, this one.
+    Digest([u8; 32]),
+    /// It is not JSON.
+    NotJson(String),
+    /// It is JSON and says something else: at this pointer, instead of this value, this or nothing.
+    Value {
+        /// The pointer.
+        pointer: String,
+        /// What was expected there.
+        expected: String,
+        /// What was found there, if anything.
+        found: Option<String>,
+    },
+    /// It is longer than is kept for reading it as JSON: so many bytes.
+    TooLong(usize),
+}
+
+/// How a body that was not as expected looked: the first of its kind, so that a person sees what came.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WrongBody {
+    /// When it was complete, on the run's clock.
+    pub at: Nanos,
+    /// The status it came with.
+    pub status: u16,
+    /// Its length in bytes.
+    pub length: u64,
+    /// The first byte that differs from a body as it is expected, from 0; none where no such body is known.
+    pub differs_at: Option<u64>,
+    /// Some of it, from where it differs or from its beginning.
+    pub shown: Vec<u8>,
+    /// Where that begins.
+    pub shown_from: u64,
+    /// What is wrong with it.
+    pub fault: BodyFault,
+}
+
+impl Check {
+    /// Whether a response may have this status.
+    #[inline]
+    pub fn admits(&self, status: u16) -> bool {
+        self.status.map_or_else(|| (200..400).contains(&status), |expected| expected == status)
+    }
+}
+
+impl BodyCheck {
+    /// Whether a body is as expected.
+    ///
+    /// # Errors
+    /// How it is not.
+    pub fn judge(&self, body: &[u8]) -> Result<(), BodyFault> {
+        match self {
+            BodyCheck::Any => Ok(()),
+            BodyCheck::Exact(expected) if **expected == *body => Ok(()),
+            BodyCheck::Exact(expected) => Err(BodyFault::Differs(expected.len() as u64)),
+            BodyCheck::Sha256(expected) => same_digest(expected, Sha256::digest(body).into()),
+            BodyCheck::Json(checks) => {
+                let value =
+                    serde_json::from_slice(body).map_err(|error| BodyFault::NotJson(error.to_string()))?;
+                checks.iter().try_for_each(|check| check.judge(&value))
+            }
+        }
+    }
+}
+
+/// Whether a digest is the expected one.
+pub(crate) fn same_digest(expected: &[u8; 32], found: [u8; 32]) -> Result<(), BodyFault> {
+    if *expected == found { Ok(()) } else { Err(BodyFault::Digest(found)) }
+}
+
+impl fmt::Display for BodyFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BodyFault::Differs(expected) => {
+                write!(f, "it differs from the one expected, of {expected} bytes")
+            }
+            BodyFault::Digest(found) => {
+                f.write_str("its SHA-256 is ")?;
+                found.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+            BodyFault::NotJson(why) => write!(f, "it is not JSON: {why}"),
+            BodyFault::Value { pointer, expected, found: Some(found) } => {
+                write!(f, "at {pointer:?} it has {found} instead of {expected}")
+            }
+            BodyFault::Value { pointer, expected, found: None } => {
+                write!(f, "it has nothing at {pointer:?}, where {expected} is expected")
+            }
+            BodyFault::TooLong(most) => {
+                write!(f, "it has more than {most} bytes, too many to be read as JSON")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_status_two_hundreds_are_fine() {
+        let admitted = |status: Option<u16>| {
+            let check = Check { status, ..Check::default() };
+            [199, 200, 204, 304, 399, 400, 404]
+                .into_iter()
+                .filter(|status| check.admits(*status))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(admitted(None), [200, 204, 304, 399]);
+        assert_eq!(admitted(Some(404)), [404]);
+    }
+
+    #[test]
+    fn bodies_are_judged_by_bytes_or_digest() {
+        let exact = BodyCheck::Exact(Arc::from(*b"hello"));
+        assert_eq!(exact.judge(b"hello"), Ok(()));
+        assert_eq!(exact.judge(b"hell"), Err(BodyFault::Differs(5)));
+        // FIPS 180-2, appendix B.1.
+        let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        let bytes: Vec<u8> =
+            (0..32).map(|at| u8::from_str_radix(&digest[2 * at..2 * at + 2], 16).unwrap()).collect();
+        let sha256 = BodyCheck::Sha256(bytes.try_into().unwrap());
+        assert_eq!(sha256.judge(b"abc"), Ok(()));
+        let fault = BodyCheck::Sha256([0; 32]).judge(b"abc").unwrap_err();
+        assert_eq!(fault.to_string(), format!("its SHA-256 is {digest}"));
+        assert_eq!(BodyCheck::Any.judge(b"x"), Ok(()));
+    }
+
+    #[test]
+    fn json_is_judged_by_what_it_says() {
+        let check =
+            BodyCheck::Json(Arc::new([JsonCheck::parse("/a=1").unwrap(), JsonCheck::parse("/b=x").unwrap()]));
+        assert_eq!(check.judge(b"{\"b\": \"x\", \"a\": 1.0, \"c\": 3}"), Ok(()));
+        let told = |body: &[u8]| check.judge(body).unwrap_err().to_string();
+        assert_eq!(told(b"{\"a\": 2, \"b\": \"x\"}"), "at \"/a\" it has 2 instead of 1");
+        assert_eq!(told(b"{\"a\": 1}"), "it has nothing at \"/b\", where \"x\" is expected");
+        assert_eq!(told(b"{\"a\": 1,}"), "it is not JSON: trailing comma at line 1 column 9");
+        assert!(told(b"").starts_with("it is not JSON"));
+    }
+}

@@ -1,0 +1,220 @@
+//! Is this body what was asked for? Each is compared with one that is, and judged only where it differs.
+//!
+//! A worker has an [`Inspector`] for each kind of request. An expected body is known from the start; where a digest or
+//! values in JSON are expected, the first body that is judged well becomes the reference, and nothing is hashed or parsed
+//! again as long as bodies equal it. The reference never changes, so that a body that comes in pieces is compared with
+//! one and the same. How the first wrong body of a kind looked is kept for people.
+
+use crate::check::same_digest;
+use crate::{BodyCheck, BodyFault, Check, Ending, Nanos, WrongBody};
+use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
+
+/// Of a body that has to be judged whole, no more is kept while it comes in pieces: enough for JSON that an API sends
+/// in one answer, and a bound to the memory of ten thousand connections. A longer body is hashed on the way, and is no
+/// reference.
+pub(super) const KEPT_MOST: usize = 1 << 20;
+/// Bytes of a wrong body that are shown.
+const SHOWN_MOST: usize = 96;
+/// Those of them that stand before the first wrong one.
+const SHOWN_BEFORE: usize = 24;
+
+/// What is known of a body that comes in pieces.
+#[derive(Debug, Default)]
+pub(super) struct Body {
+    /// Bytes so far.
+    pub bytes: u64,
+    /// Whether they differ from the reference, or there is none.
+    differs: bool,
+    /// What has to be kept of it, because it differs.
+    kept: Option<Box<Kept>>,
+}
+
+/// Part of a body that differs from the reference.
+#[derive(Debug)]
+struct Kept {
+    /// Where the part begins.
+    start: u64,
+    bytes: Vec<u8>,
+    /// Its digest so far, once it is longer than is kept.
+    digest: Option<Sha256>,
+}
+
+/// Checks the responses to one kind of request.
+#[derive(Debug)]
+pub(super) struct Inspector {
+    check: Check,
+    /// A body that is as expected.
+    reference: Option<Arc<[u8]>>,
+    /// The first that was not.
+    wrong: Option<WrongBody>,
+}
+
+impl Inspector {
+    pub(super) fn new(check: &Check) -> Self {
+        let reference = match &check.body {
+            BodyCheck::Exact(expected) => Some(Arc::clone(expected)),
+            _ => None,
+        };
+        Self { check: check.clone(), reference, wrong: None }
+    }
+
+    /// The first wrong body, taken out.
+    pub(super) fn into_wrong(self) -> Option<WrongBody> {
+        self.wrong
+    }
+
+    /// What a response with a body in one piece comes to.
+    #[inline]
+    pub(super) fn ending(&mut self, status: u16, body: &[u8], now: Nanos) -> Ending {
+        if !self.check.admits(status) {
+            return Ending::BadStatus;
+        }
+        let is_good = match &self.reference {
+            Some(reference) if **reference == *body => true,
+            None if matches!(self.check.body, BodyCheck::Any) => true,
+            _ => self.judge(status, body, now),
+        };
+        if is_good { Ending::Ok } else { Ending::BadBody }
+    }
+
+    /// A piece of a body has come.
+    #[inline]
+    pub(super) fn take(&self, status: u16, body: &mut Body, piece: &[u8]) {
+        let begin = body.bytes as usize;
+        body.bytes += piece.len() as u64;
+        if matches!(self.check.body, BodyCheck::Any) || !self.check.admits(status) {
+            return;
+        }
+        let equal = |reference: &Arc<[u8]>| reference.get(begin..begin + piece.len()) == Some(piece);
+        if body.differs || !self.reference.as_ref().is_some_and(equal) {
+            self.keep(body, begin, piece);
+        }
+    }
+
+    /// The body that came in pieces is complete: what the response comes to. The next may begin.
+    pub(super) fn ending_in_pieces(&mut self, status: u16, body: &mut Body, now: Nanos) -> Ending {
+        let body = std::mem::take(body);
+        if !self.check.admits(status) {
+            return Ending::BadStatus;
+        }
+        let is_good = match (&self.check.body, &self.reference, body.kept) {
+            (BodyCheck::Any, ..) => true,
+            (_, Some(reference), _) if !body.differs && reference.len() as u64 == body.bytes => true,
+            // All that came is how the reference begins.
+            (_, Some(reference), _) if !body.differs => {
+                let beginning = Arc::clone(reference);
+                self.judge(status, beginning.get(..body.bytes as usize).unwrap_or_default(), now)
+            }
+            (_, _, Some(kept)) => self.judge_kept(status, body.bytes, *kept, now),
+            // It differs, and what it looked like is of no interest any more; or it has no byte.
+            (BodyCheck::Exact(_), ..) => false,
+            (_, _, None) => self.judge(status, &[], now),
+        };
+        if is_good { Ending::Ok } else { Ending::BadBody }
+    }
+
+    /// Keeps what is needed of a body that differs from the reference.
+    #[cold]
+    fn keep(&self, body: &mut Body, begin: usize, piece: &[u8]) {
+        let is_exact = matches!(self.check.body, BodyCheck::Exact(_));
+        let most = if is_exact { SHOWN_MOST } else { KEPT_MOST };
+        if !body.differs {
+            body.differs = true;
+            if is_exact && self.wrong.is_some() {
+                return;
+            }
+            let reference = self.reference.as_deref().unwrap_or_default();
+            let rest = reference.get(begin..).unwrap_or_default();
+            let at = begin + first_difference(rest, piece).unwrap_or(0);
+            let start = if is_exact { at.saturating_sub(SHOWN_BEFORE) } else { 0 };
+            let before = reference.get(start..begin).unwrap_or_default();
+            body.kept = Some(Box::new(Kept { start: start as u64, bytes: before.to_vec(), digest: None }));
+            if let Some(kept) = &mut body.kept {
+                kept.add(&piece[start.saturating_sub(begin)..], most, &self.check.body);
+            }
+        } else if let Some(kept) = &mut body.kept {
+            kept.add(piece, most, &self.check.body);
+        }
+    }
+
+    /// Judges a whole body that is not the reference.
+    #[cold]
+    fn judge(&mut self, status: u16, body: &[u8], now: Nanos) -> bool {
+        match self.check.body.judge(body) {
+            Ok(()) => {
+                if self.reference.is_none() && body.len() <= KEPT_MOST {
+                    self.reference = Some(Arc::from(body));
+                }
+                true
+            }
+            Err(fault) => {
+                self.note(status, body.len() as u64, 0, body, fault, now);
+                false
+            }
+        }
+    }
+
+    /// Judges a body that came in pieces, of which the beginning or the place of its difference was kept.
+    fn judge_kept(&mut self, status: u16, length: u64, kept: Kept, now: Nanos) -> bool {
+        let is_whole = kept.start == 0 && kept.bytes.len() as u64 == length;
+        let fault = match (&self.check.body, kept.digest) {
+            (BodyCheck::Sha256(expected), Some(digest)) => {
+                match same_digest(expected, digest.finalize().into()) {
+                    Ok(()) => return true,
+                    Err(fault) => fault,
+                }
+            }
+            (BodyCheck::Exact(expected), _) => BodyFault::Differs(expected.len() as u64),
+            _ if is_whole => return self.judge(status, &kept.bytes, now),
+            _ => BodyFault::TooLong(KEPT_MOST),
+        };
+        self.note(status, length, kept.start, &kept.bytes, fault, now);
+        false
+    }
+
+    /// Keeps how the first wrong body looked: `part` of it, from `start`.
+    fn note(&mut self, status: u16, length: u64, start: u64, part: &[u8], fault: BodyFault, now: Nanos) {
+        if self.wrong.is_some() {
+            return;
+        }
+        let rest =
+            self.reference.as_deref().map(|reference| reference.get(start as usize..).unwrap_or_default());
+        let difference = rest.and_then(|rest| first_difference(rest, part));
+        let from = difference.unwrap_or(0).saturating_sub(SHOWN_BEFORE);
+        let until = part.len().min(from + SHOWN_MOST);
+        self.wrong = Some(WrongBody {
+            at: now,
+            status,
+            length,
+            differs_at: difference.map(|at| start + at as u64),
+            shown: part[from..until].to_vec(),
+            shown_from: start + from as u64,
+            fault,
+        });
+    }
+}
+
+impl Kept {
+    fn add(&mut self, piece: &[u8], most: usize, check: &BodyCheck) {
+        if let Some(digest) = &mut self.digest {
+            return digest.update(piece);
+        }
+        let room = most - self.bytes.len().min(most);
+        if piece.len() > room && matches!(check, BodyCheck::Sha256(_)) {
+            let digest = self.digest.insert(Sha256::new());
+            digest.update(&self.bytes);
+            digest.update(piece);
+        }
+        self.bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+}
+
+/// Where two texts first differ: also where the shorter ends. None where they are equal.
+fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
+    let common = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    (common < one.len().max(other.len())).then_some(common)
+}
+
+#[cfg(test)]
+mod tests;
