@@ -7,7 +7,9 @@
 use paceline_engine::hot::{Conductor, Recorder, Worker};
 use paceline_engine::kernel::KernelClock;
 use paceline_engine::sim::{Echo, response};
-use paceline_engine::{Bound, Clock as _, EngineError, Load, Nanos, NoObserver, Pace, Settings};
+use paceline_engine::{
+    BodyCheck, Bound, Check, Clock as _, EngineError, Load, Nanos, NoObserver, Pace, Requests, Settings,
+};
 use paceline_http::Method;
 use std::sync::Arc;
 use std::thread;
@@ -31,12 +33,18 @@ impl Conductor for Alone {
     }
 }
 
+/// What every request is.
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
 fn settings() -> Settings {
     Settings {
         address: std::net::SocketAddr::from(([127, 0, 0, 1], 9)).into(),
         tls: None,
-        request: Arc::from(&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..]),
-        method: Method::Other,
+        requests: Arc::new(Requests::fixed(
+            REQUEST,
+            Method::Other,
+            Check { status: Some(200), body: BodyCheck::Exact(Arc::from(&b"Hello World\n"[..])) },
+        )),
         connections: 64,
         depth: 1,
         batch: false,
@@ -51,8 +59,6 @@ fn settings() -> Settings {
         sources: Arc::from([]),
         own_descriptors: false,
         kernel_timestamps: false,
-        expect_status: Some(200),
-        expect_body: Some(Arc::from(&b"Hello World\n"[..])),
         seed: 1,
     }
 }
@@ -61,7 +67,7 @@ fn settings() -> Settings {
 fn drive() -> Result<f64, EngineError> {
     let settings = settings();
     let mut recorder = Recorder::new();
-    let transport = Echo::new(settings.connections, settings.request.len(), response("Hello World\n"));
+    let transport = Echo::new(settings.connections, REQUEST.len(), response("Hello World\n"));
     let mut worker = Worker::new(&settings, 0, KernelClock, transport, &mut recorder);
     worker.run(&Alone, &NoObserver)?;
     Ok(worker.into_outcome().total.counts.completed_in_window as f64)

@@ -1,7 +1,7 @@
 //! What a run comes to: tallies, intervals and the story of the connections, before anybody formats them.
 
 use crate::tls::{TlsFault, TlsOutcome};
-use crate::{KeptInterval, Nanos, Spans, Tally};
+use crate::{KeptInterval, Nanos, Spans, Tally, WrongBody};
 use std::io;
 
 /// Why an attempt to connect failed or a connection broke.
@@ -126,6 +126,8 @@ pub struct ThreadOutcome {
     pub spans: Spans,
     /// What came of TLS, where it was spoken.
     pub tls: Option<TlsOutcome>,
+    /// The first wrong body of each kind of request.
+    pub wrong_bodies: Vec<Option<WrongBody>>,
 }
 
 /// What a run comes to.
@@ -147,6 +149,8 @@ pub struct RunOutcome {
     pub backlog: u64,
     /// When the phases were.
     pub spans: Spans,
+    /// The first wrong body of each kind of request, warm-up included.
+    pub wrong_bodies: Vec<Option<WrongBody>>,
     /// Whether it was stopped before its planned end.
     pub stopped: bool,
     /// What came of TLS, where it was spoken.

@@ -39,6 +39,13 @@ impl Random {
     }
 }
 
+impl paceline_http::RandomBits for Random {
+    #[inline]
+    fn next_bits(&mut self) -> u64 {
+        self.next_u64()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

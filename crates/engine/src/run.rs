@@ -6,6 +6,7 @@ use crate::outcome::ThreadOutcome;
 use crate::tls::Tls;
 use crate::{
     Clock, EngineError, Nanos, Observer, Phase, RunOutcome, Settings, Spans, Tally, Transport, WindowLength,
+    WrongBody,
 };
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
@@ -214,6 +215,7 @@ fn gather(workers: Vec<ThreadOutcome>, start: Nanos, stopped: bool) -> Result<Ru
         spun: Vec::new(),
         backlog: 0,
         spans: Spans { start, warmup: Nanos::NEVER, window: Nanos::NEVER, ..Spans::default() },
+        wrong_bodies: Vec::new(),
         stopped,
         tls: None,
     };
@@ -232,12 +234,24 @@ fn gather(workers: Vec<ThreadOutcome>, start: Nanos, stopped: bool) -> Result<Ru
         outcome.spans.window = outcome.spans.window.min(worker.spans.window);
         outcome.spans.drain = outcome.spans.drain.max(worker.spans.drain);
         outcome.spans.end = outcome.spans.end.max(worker.spans.end);
+        keep_first(&mut outcome.wrong_bodies, worker.wrong_bodies);
     }
     outcome.intervals = crate::hot::join_intervals(outcome.intervals, outcome.spans.warmup, coarsest);
     if !outcome.total.counts.add_up() {
         return Err(EngineError::Accounts(format!("{:?}", outcome.total.counts)));
     }
     Ok(outcome)
+}
+
+/// Keeps the wrong body that came first, of each kind.
+fn keep_first(ours: &mut Vec<Option<WrongBody>>, theirs: Vec<Option<WrongBody>>) {
+    ours.resize_with(theirs.len(), || None);
+    for (ours, theirs) in ours.iter_mut().zip(theirs) {
+        let is_first = |theirs: &WrongBody| ours.as_ref().is_none_or(|ours| theirs.at < ours.at);
+        if theirs.as_ref().is_some_and(is_first) {
+            *ours = theirs;
+        }
+    }
 }
 
 /// Adds the blocks of another worker, of which there are as many.

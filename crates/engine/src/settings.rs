@@ -1,9 +1,12 @@
 //! What a run is asked to do, checked once, before anything starts.
 
 use crate::tls::TlsSettings;
-use crate::{Address, EngineError, Nanos, Pace, Rate};
+use crate::{Address, EngineError, Nanos, Pace, Rate, Requests};
 use std::net::IpAddr;
 use std::sync::Arc;
+
+/// What is handed to a socket at once lies in memory, in each thread; more is a mistake.
+const OUTGOING_BYTES_MOST: usize = 1 << 30;
 
 /// The shape of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,10 +47,8 @@ pub struct Settings {
     pub address: Address,
     /// TLS, where it is to be spoken.
     pub tls: Option<Arc<TlsSettings>>,
-    /// The bytes of one request.
-    pub request: Arc<[u8]>,
-    /// What the request's method means for its responses: those to HEAD have no body.
-    pub method: paceline_http::Method,
+    /// What is asked, and what must come back.
+    pub requests: Arc<Requests>,
     /// Connections, over all threads.
     pub connections: u32,
     /// Requests outstanding on a connection at most; above 1 they are pipelined.
@@ -78,11 +79,7 @@ pub struct Settings {
     pub own_descriptors: bool,
     /// Whether to ask the kernel when it received what was read.
     pub kernel_timestamps: bool,
-    /// The status a response must have; without one any 2xx or 3xx is fine.
-    pub expect_status: Option<u16>,
-    /// The body a response must have.
-    pub expect_body: Option<Arc<[u8]>>,
-    /// Where random arrivals come from.
+    /// Where random arrivals, the choice among requests and the values in them come from.
     pub seed: u64,
 }
 
@@ -104,8 +101,13 @@ impl Settings {
             "the path of a unix socket has 1 to 107 bytes"
         } else if self.depth == 0 {
             "a depth of 0 sends nothing: ask for at least 1"
-        } else if self.request.is_empty() {
-            "the request is empty"
+        } else if self.requests.is_empty() {
+            "there is no request, or an empty one"
+        } else if self.requests.longest().saturating_mul(self.depth.into()) > OUTGOING_BYTES_MOST {
+            "the requests of one connection have more than 1 GiB together: pipeline fewer, or send shorter ones"
+        } else if (self.inner_segment_ends().len() + 2) * self.requests.kinds().len() > usize::from(u16::MAX)
+        {
+            "too many segments of the load for so many requests: have fewer of either"
         } else if matches!(self.bound, Bound::Duration(Nanos::ZERO) | Bound::Requests(0)) {
             "an empty window measures nothing: ask for a longer duration or more requests"
         } else if self.timeout < Nanos::from_millis(1) {
@@ -122,7 +124,7 @@ impl Settings {
 
     /// Kinds of request, each with a block of its own.
     pub(crate) fn kinds(&self) -> u16 {
-        1
+        u16::try_from(self.requests.kinds().len()).unwrap_or(u16::MAX)
     }
 
     /// Where the segments of the window end, from its beginning, but for the last, which ends with the window.

@@ -2,7 +2,8 @@
 //! failures.
 
 use super::connection::State;
-use super::send::{ONLY_KIND, coarse};
+use super::inspect::Body;
+use super::send::coarse;
 use super::worker::Worker;
 use crate::outcome::Failure;
 use crate::timers::Alarm;
@@ -100,7 +101,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         self.transport.close(slot);
         if let (Some(due), true) = (self.schedule.due(now), self.line_is_empty()) {
             self.schedule.take(1);
-            self.recorder.never_sent(due, ONLY_KIND, Ending::ConnectFailed, now);
+            self.recorder.never_sent(due, self.outgoing.skip(), Ending::ConnectFailed, now);
         }
         self.pause(slot, now);
     }
@@ -145,9 +146,10 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         self.fail_outstanding(slot, now);
         let connection = &mut self.connections[slot as usize];
         connection.state = State::Closed;
-        connection.unsent_bytes = 0;
-        connection.body_bytes = 0;
-        connection.body_differs = false;
+        if std::mem::take(&mut connection.unsent_bytes) > 0 {
+            self.outgoing.forget_tail(slot);
+        }
+        connection.body = Body::default();
         connection.decoder.reset();
         match failure {
             Some(failure) => {

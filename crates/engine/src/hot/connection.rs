@@ -2,6 +2,7 @@
 //! own (a test holds its size).
 
 use super::blocks::Block;
+use super::inspect::Body;
 use crate::Nanos;
 use paceline_http::Decoder;
 
@@ -40,8 +41,6 @@ pub(super) struct Connection {
     pub deadline_set: bool,
     /// Whether a response has been completed on the connection: one that closes before that does not count as idle.
     pub has_served: bool,
-    /// Whether a byte of the body being received differs from the expectation.
-    pub body_differs: bool,
     /// Status of the response being received, once its head is complete.
     pub status: u16,
     /// Whether the server will keep the connection after the response being received.
@@ -54,8 +53,8 @@ pub(super) struct Connection {
     pub failed_attempts: u16,
     /// Bytes at the end of the last request that the socket has not taken yet.
     pub unsent_bytes: u32,
-    /// Body bytes of the response being received, so far.
-    pub body_bytes: u64,
+    /// The body being received, as far as it has come.
+    pub body: Body,
     /// When it last became free for a request; while connecting, when that began.
     pub free_at: Nanos,
     /// When the first byte of the response being received came.
@@ -74,14 +73,13 @@ impl Connection {
             in_line: false,
             deadline_set: false,
             has_served: false,
-            body_differs: false,
             status: 0,
             keep_alive: true,
             outstanding: 0,
             oldest: 0,
             failed_attempts: 0,
             unsent_bytes: 0,
-            body_bytes: 0,
+            body: Body::default(),
             free_at: Nanos::ZERO,
             first_byte: Nanos::ZERO,
             served: 0,

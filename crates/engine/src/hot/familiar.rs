@@ -1,7 +1,7 @@
 //! The last good response, byte for byte: the next is most often the same, and then comparing it is all there is to do.
 //!
-//! A response whose every byte equals one that was parsed and checked is parsed and checked. It counts only while all
-//! requests of a run ask for the same with the same method.
+//! A response whose every byte equals one that was parsed and checked is parsed and checked, if it answers a request of
+//! the same kind: one method, one check. There is one for each kind.
 
 /// Longer responses are not kept: comparing a body costs what checking it costs.
 const LENGTH_MOST: usize = 4096;

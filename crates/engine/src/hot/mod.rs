@@ -7,6 +7,7 @@
 //! HTTP, nothing here allocates, locks, formats, logs or calls through `dyn`; a response that arrives in one piece
 //! costs two clock reads.
 
+mod answers;
 mod blocks;
 mod connect;
 mod connection;
@@ -14,6 +15,7 @@ mod fairness;
 mod familiar;
 mod inspect;
 mod intervals;
+mod outgoing;
 mod phases;
 mod receive;
 mod record;

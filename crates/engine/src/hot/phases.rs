@@ -4,7 +4,6 @@
 
 use super::connect::ClosedBy;
 use super::schedule::Schedule;
-use super::send::ONLY_KIND;
 use super::worker::Worker;
 use crate::outcome::Failure;
 use crate::{Clock, Ending, EngineError, Nanos, Observer, Phase, Slot, Timeline, Transport};
@@ -136,7 +135,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         }
         while let (true, Some(due)) = (self.schedule.is_open(), self.schedule.due(now)) {
             self.schedule.take(1);
-            self.recorder.never_sent(due, ONLY_KIND, Ending::Unsent, now);
+            self.recorder.never_sent(due, self.outgoing.skip(), Ending::Unsent, now);
         }
     }
 }

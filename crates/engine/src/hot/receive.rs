@@ -2,6 +2,7 @@
 
 use super::connect::ClosedBy;
 use super::connection::{Sent, State};
+use super::inspect::Body;
 use super::record::Answer;
 use super::worker::Worker;
 use crate::outcome::Failure;
@@ -18,8 +19,8 @@ struct Response {
     /// Whether the server will keep the connection.
     keep_alive: bool,
     body_bytes: u64,
-    /// Whether the body is another than was expected.
-    body_differs: bool,
+    /// What it comes to.
+    ending: Ending,
     /// When its first byte was read.
     first_byte: Nanos,
     /// Its bytes that have not been counted while it came.
@@ -68,34 +69,48 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     fn consume(&mut self, slot: Slot, mut input: &[u8], now: Nanos) {
         let index = slot as usize;
         while !input.is_empty() {
-            if self.connections[index].outstanding == 0 {
+            let connection = &self.connections[index];
+            if connection.outstanding == 0 {
                 // After the last response of a connection the server may say what it likes; on a live one it may not.
-                if self.connections[index].state == State::Open {
+                if connection.state == State::Open {
                     self.disconnect(slot, ClosedBy::Us, Some(Failure::Unsolicited), now);
                 }
                 return;
             }
+            let (kind, alike) = match self.answers.len() {
+                1 => (0, connection.outstanding),
+                _ => (self.kind_of_oldest(slot), 1),
+            };
             let connection = &self.connections[index];
+            let answers = &mut self.answers[kind];
             let repeats = match connection.decoder.is_idle() {
-                true => self.familiar.repeats_in(input, connection.outstanding),
+                true => answers.familiar.repeats_in(input, alike),
                 false => 0,
             };
             if repeats > 0 {
-                input = &input[usize::from(repeats) * self.familiar.length()..];
-                self.complete_familiar(slot, repeats, now);
-            } else if let Some(whole) = connection.decoder.whole(&self.heads, input) {
+                let response = Response {
+                    status: answers.familiar.status(),
+                    keep_alive: true,
+                    body_bytes: answers.familiar.body_bytes(),
+                    ending: Ending::Ok,
+                    first_byte: now,
+                    uncounted_bytes: answers.familiar.length() as u64,
+                };
+                input = &input[usize::from(repeats) * answers.familiar.length()..];
+                self.complete(slot, &response, repeats, now);
+            } else if let Some(whole) = connection.decoder.whole(&answers.heads, input) {
                 let response = Response {
                     status: whole.head.status,
                     keep_alive: whole.head.keep_alive,
                     body_bytes: whole.body.len() as u64,
-                    body_differs: self.settings.expect_body.as_deref().is_some_and(|body| body != whole.body),
+                    ending: answers.inspector.ending(whole.head.status, whole.body, now),
                     first_byte: now,
                     uncounted_bytes: whole.consumed as u64,
                 };
                 let (bytes, rest) = input.split_at(whole.consumed);
                 input = rest;
-                if response.keep_alive && self.ending_of(&response) == Ending::Ok {
-                    self.familiar.meet(bytes, response.status, response.body_bytes);
+                if response.keep_alive && response.ending == Ending::Ok {
+                    answers.meet(bytes, response.status, response.body_bytes);
                 }
                 self.complete(slot, &response, 1, now);
             } else {
@@ -111,26 +126,21 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// One step through a response that came in pieces, or whose head is new.
     fn step(&mut self, slot: Slot, input: &[u8], now: Nanos) -> Result<usize, ProtocolError> {
         let block = self.oldest(slot).block;
-        let connection = &mut self.connections[slot as usize];
+        let kind = self.kind_of_oldest(slot);
+        let (connection, answers) = (&mut self.connections[slot as usize], &mut self.answers[kind]);
         if connection.decoder.is_idle() {
             connection.first_byte = now;
         }
-        let (step, consumed) = connection.decoder.decode(&mut self.heads, input)?;
+        let (step, consumed) = connection.decoder.decode(&mut answers.heads, input)?;
         let mut complete = false;
         match step {
             Step::NeedMore | Step::Interim(_) => {}
             Step::Head(head) => {
                 connection.status = head.status;
                 connection.keep_alive = head.keep_alive;
-                (connection.body_bytes, connection.body_differs) = (0, false);
+                connection.body = Body::default();
             }
-            Step::Body(piece) => {
-                let begin = connection.body_bytes as usize;
-                connection.body_bytes += piece.len() as u64;
-                if let Some(expected) = &self.settings.expect_body {
-                    connection.body_differs |= expected.get(begin..begin + piece.len()) != Some(piece);
-                }
-            }
+            Step::Body(piece) => answers.inspector.take(connection.status, &mut connection.body, piece),
             Step::End => complete = true,
         }
         if complete {
@@ -154,49 +164,22 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
 
     /// The end of a response that was read in steps: its length is checked here, its bytes were on the way.
     fn complete_steps(&mut self, slot: Slot, uncounted_bytes: u64, now: Nanos) {
-        let connection = &mut self.connections[slot as usize];
-        let longer_expected =
-            self.settings.expect_body.as_ref().is_some_and(|body| connection.body_bytes != body.len() as u64);
+        let kind = self.kind_of_oldest(slot);
+        let (connection, answers) = (&mut self.connections[slot as usize], &mut self.answers[kind]);
         let response = Response {
             status: connection.status,
             keep_alive: connection.keep_alive,
-            body_bytes: std::mem::take(&mut connection.body_bytes),
-            body_differs: std::mem::take(&mut connection.body_differs) || longer_expected,
+            body_bytes: connection.body.bytes,
+            ending: answers.inspector.ending_in_pieces(connection.status, &mut connection.body, now),
             first_byte: connection.first_byte,
             uncounted_bytes,
         };
         self.complete(slot, &response, 1, now);
     }
 
-    /// Some responses came whole that equal the last good one.
-    #[inline]
-    fn complete_familiar(&mut self, slot: Slot, repeats: u16, now: Nanos) {
-        let response = Response {
-            status: self.familiar.status(),
-            keep_alive: true,
-            body_bytes: self.familiar.body_bytes(),
-            body_differs: false,
-            first_byte: now,
-            uncounted_bytes: self.familiar.length() as u64,
-        };
-        self.complete(slot, &response, repeats, now);
-    }
-
-    /// What a response comes to.
-    #[inline]
-    fn ending_of(&self, response: &Response) -> Ending {
-        match self.settings.expect_status {
-            Some(status) if status != response.status => Ending::BadStatus,
-            None if !(200..400).contains(&response.status) => Ending::BadStatus,
-            _ if response.body_differs => Ending::BadBody,
-            _ => Ending::Ok,
-        }
-    }
-
     /// `count` responses that are alike are complete: they end the oldest requests of their connection.
     #[inline]
     fn complete(&mut self, slot: Slot, response: &Response, count: u16, now: Nanos) {
-        let ending = self.ending_of(response);
         let free_below = self.settings.free_below();
         let was_full = self.connections[slot as usize].outstanding >= free_below;
         let mut left = count;
@@ -204,7 +187,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             let answer = Answer {
                 sent,
                 count: alike.into(),
-                ending,
+                ending: response.ending,
                 status: response.status,
                 body_bytes: response.body_bytes,
                 received_bytes: response.uncounted_bytes,
@@ -215,7 +198,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             self.recorder.answered(&answer);
             if self.recorder.is_windows(sent.block) {
                 self.connections[slot as usize].served += u64::from(alike);
-                if ending == Ending::Ok {
+                if response.ending == Ending::Ok {
                     self.medians.record(slot, now.since(sent.actual), alike);
                 }
             }
@@ -263,6 +246,18 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             self.counts.protocol_error = Some(error.to_string());
         }
         self.disconnect(slot, ClosedBy::Us, Some(Failure::Protocol), now);
+    }
+
+    /// The kind of the oldest request of a connection. Where there are several, the decoder is told what the method
+    /// means.
+    #[inline(never)]
+    fn kind_of_oldest(&mut self, slot: Slot) -> usize {
+        let kind = usize::from(self.settings.requests.kind_of(self.oldest(slot).block));
+        let connection = &mut self.connections[slot as usize];
+        if connection.decoder.is_idle() {
+            connection.decoder.set_method(self.answers[kind].method);
+        }
+        kind
     }
 
     /// The oldest request of a connection, which the next response answers.

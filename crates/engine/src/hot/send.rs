@@ -9,9 +9,6 @@ use crate::timers::Alarm;
 use crate::{Clock, Nanos, Slot, Transport};
 use std::io;
 
-/// There is one request, and so one kind of it.
-pub(super) const ONLY_KIND: u16 = 0;
-
 impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// Sends what is due on connections that are free, longest free first. Returns a moment not long past.
     #[inline]
@@ -36,8 +33,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             let room = self.settings.depth - self.connections[index].outstanding;
             u64::from(room).min(self.schedule.remaining()) as usize
         };
-        let length = self.settings.request.len();
-        match self.transport.send(slot, &self.requests[..wanted * length]) {
+        match self.transport.send(slot, self.outgoing.next(wanted)) {
             Ok(taken) => self.sent(slot, due, at, taken),
             // The socket has no room: it says when it has, and the request stays due.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -51,31 +47,33 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     #[inline]
     fn sent(&mut self, slot: Slot, due: Nanos, at: Nanos, taken: usize) {
         let open = self.schedule.is_open();
-        let length = self.settings.request.len();
-        let started = if taken == length { 1 } else { taken.div_ceil(length) };
         let depth = usize::from(self.settings.depth);
-        let connection = &mut self.connections[slot as usize];
         let intended = if open { due } else { at };
-        let sent = Sent {
-            intended,
-            actual: at,
-            free_at: if open { connection.free_at } else { at },
-            block: self.recorder.block_of(intended, ONLY_KIND),
-        };
-        for _ in 0..started {
-            let place = ring_place(connection.oldest, connection.outstanding, depth);
-            self.in_flight[slot as usize * depth + place] = sent;
-            connection.outstanding += 1;
+        let connection = &mut self.connections[slot as usize];
+        let free_at = if open { connection.free_at } else { at };
+        let mut left = taken;
+        let mut started = 0;
+        while left > 0 {
+            let begun = self.outgoing.begun(slot, left);
+            let block = self.recorder.block_of(intended, begun.kind);
+            let sent = Sent { intended, actual: at, free_at, block };
+            for _ in 0..begun.count {
+                let place = ring_place(connection.oldest, connection.outstanding, depth);
+                self.in_flight[slot as usize * depth + place] = sent;
+                connection.outstanding += 1;
+            }
+            connection.unsent_bytes = begun.unsent as u32;
+            self.recorder.sent(&sent, begun.count as u64, begun.bytes as u64);
+            started += begun.count as u64;
+            left -= begun.bytes;
         }
-        connection.unsent_bytes = (started * length - taken) as u32;
         if !connection.deadline_set {
             connection.deadline_set = true;
             self.timers.set(coarse(at + self.settings.timeout, self.deadline_grid), slot, Alarm::Deadline);
         }
         let free = connection.is_free(self.settings.free_below());
-        self.outstanding += started as u64;
-        self.recorder.sent(&sent, started as u64, taken as u64);
-        self.schedule.take(started as u64);
+        self.outstanding += started;
+        self.schedule.take(started);
         if free {
             self.stand_in_line(slot);
         }
@@ -86,12 +84,15 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         let index = slot as usize;
         let unsent = self.connections[index].unsent_bytes as usize;
         if unsent > 0 {
-            let tail = self.settings.request.len() - unsent;
-            match self.transport.send(slot, &self.requests[tail..self.settings.request.len()]) {
+            let block = self.newest_block(slot);
+            let kind = self.settings.requests.kind_of(block);
+            match self.transport.send(slot, self.outgoing.tail(slot, kind, unsent)) {
                 Ok(taken) => {
                     self.connections[index].unsent_bytes = (unsent - taken) as u32;
-                    let block = self.newest_block(slot);
                     self.recorder.moved(block, taken as u64, 0);
+                    if taken == unsent {
+                        self.outgoing.forget_tail(slot);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {

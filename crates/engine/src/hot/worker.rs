@@ -2,9 +2,10 @@
 //!
 //! [`super::phases`] moves it through the phases; what it does between two waits is in the files before it.
 
+use super::answers::Answers;
 use super::connection::{Connection, Sent, State};
 use super::fairness::Medians;
-use super::familiar::Familiar;
+use super::outgoing::Outgoing;
 use super::record::Recorder;
 use super::schedule::Schedule;
 use crate::outcome::Failure;
@@ -13,7 +14,7 @@ use crate::{
     Clock, ConnectionCounts, EngineError, Nanos, Observer, Patience, Phase, Ready, Second, Settings, Slot,
     Spans, ThreadOutcome, Timeline, Transport, WindowLength,
 };
-use paceline_http::{Decoder, HeadCache};
+use paceline_http::{Decoder, Method};
 use std::collections::VecDeque;
 
 /// Bytes read at a time: large enough that a page arrives in one piece, small enough to stay in the cache.
@@ -52,11 +53,10 @@ pub struct Worker<'a, C, T> {
     pub(super) to_connect: VecDeque<Slot>,
     /// Slots with more to read than their turn allowed, and whether the peer had hung up.
     pub(super) again: VecDeque<(Slot, bool)>,
-    /// The request, `depth` times in a row: what is handed to sockets is a slice of it.
-    pub(super) requests: Box<[u8]>,
+    pub(super) outgoing: Outgoing,
     pub(super) buffer: Vec<u8>,
-    pub(super) heads: HeadCache,
-    pub(super) familiar: Familiar,
+    /// What is known of the responses to each kind of request.
+    pub(super) answers: Box<[Answers]>,
     /// Service times by connection, in an open loop.
     pub(super) medians: Medians,
     ready: Vec<Ready>,
@@ -93,6 +93,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
         let count = settings.connections_of(index);
         let schedule = Schedule::new(settings, &Timeline::NEVER, index);
         let schedule_is_open = schedule.is_open();
+        let method = settings.requests.kinds().first().map_or(Method::Other, |kind| kind.method);
         recorder.reset(settings, schedule_is_open);
         Self {
             settings,
@@ -100,15 +101,20 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             recorder,
             timeline: None,
             timers: Timers::default(),
-            connections: (0..count).map(|_| Connection::new(Decoder::new(settings.method))).collect(),
+            connections: (0..count).map(|_| Connection::new(Decoder::new(method))).collect(),
             in_flight: vec![Sent::default(); count as usize * usize::from(settings.depth)],
             line: VecDeque::with_capacity(count as usize),
             to_connect: (0..count).collect(),
             again: VecDeque::new(),
-            requests: settings.request.repeat(usize::from(settings.depth)).into_boxed_slice(),
+            outgoing: Outgoing::new(
+                &settings.requests,
+                settings.depth,
+                settings.seed,
+                index,
+                settings.threads,
+            ),
             buffer: vec![0; BUFFER],
-            heads: HeadCache::new(),
-            familiar: Familiar::default(),
+            answers: settings.requests.kinds().iter().map(Answers::new).collect(),
             medians: if schedule_is_open { Medians::new(count) } else { Medians::default() },
             ready: Vec::with_capacity(1024),
             open: 0,
@@ -194,6 +200,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             backlog: self.backlog,
             spans: self.spans,
             tls: self.transport.tls_outcome().cloned(),
+            wrong_bodies: self.answers.into_iter().map(|answers| answers.inspector.into_wrong()).collect(),
         }
     }
 

@@ -70,7 +70,12 @@ fn drive<'a, S: Script>(
     observer: &dyn Observer,
 ) -> Result<Worker<'a, VirtualClock, Network<S>>, EngineError> {
     settings.check()?;
-    let network = Network::new(clock.clone(), settings.connections, settings.request.len(), script);
+    let network = Network::new(
+        clock.clone(),
+        settings.connections,
+        settings.requests.as_fixed().map(<[u8]>::len),
+        script,
+    );
     let mut worker = Worker::new(settings, 0, clock.clone(), network, recorder);
     worker.run(&Alone { clock: clock.clone(), stop_at }, observer)?;
     Ok(worker)

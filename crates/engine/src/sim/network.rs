@@ -38,6 +38,9 @@ pub trait Script {
     /// A whole request has arrived: appends what to do, each at a moment from `now` on, in any order.
     fn request(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>);
 
+    /// The bytes of the request that arrives next, where requests are not all of one length.
+    fn hear(&mut self, _slot: Slot, _request: &[u8]) {}
+
     /// How many of `wanted` bytes a socket takes; 0 means it has no room until [`Script::room_after`].
     fn takes(&mut self, wanted: usize) -> usize {
         wanted
@@ -77,8 +80,10 @@ struct Pipe {
     read: usize,
     closed: bool,
     reset: bool,
-    /// Bytes of a request that is not yet whole.
+    /// Bytes of a request that is not yet whole: how many,
     partial: usize,
+    /// and which, where requests are not all of one length.
+    heard: Vec<u8>,
 }
 
 /// The simulated transport.
@@ -86,7 +91,8 @@ struct Pipe {
 pub struct Network<S> {
     clock: VirtualClock,
     script: S,
-    request_length: usize,
+    /// Length of every request, where they have one.
+    request_length: Option<usize>,
     pipes: Vec<Pipe>,
     queue: BinaryHeap<Reverse<Queued>>,
     sequence: u64,
@@ -123,8 +129,8 @@ impl Ord for Queued {
 }
 
 impl<S: Script> Network<S> {
-    /// A network of so many slots, whose requests all have the same length.
-    pub fn new(clock: VirtualClock, slots: u32, request_length: usize, script: S) -> Self {
+    /// A network of so many slots, whose requests all have the same length, or are read where they have not.
+    pub fn new(clock: VirtualClock, slots: u32, request_length: Option<usize>, script: S) -> Self {
         let pipes = (0..slots).map(|_| Pipe::default()).collect();
         Self { clock, script, request_length, pipes, queue: BinaryHeap::new(), sequence: 0, acts: Vec::new() }
     }
@@ -132,6 +138,24 @@ impl<S: Script> Network<S> {
     /// The other end.
     pub fn script(&self) -> &S {
         &self.script
+    }
+
+    /// How many requests are whole with these bytes.
+    fn arrived(&mut self, slot: Slot, bytes: &[u8]) -> usize {
+        let pipe = &mut self.pipes[slot as usize];
+        if let Some(length) = self.request_length {
+            let there = pipe.partial + bytes.len();
+            pipe.partial = there % length;
+            return there / length;
+        }
+        pipe.heard.extend_from_slice(bytes);
+        let mut whole = 0;
+        while let Some(length) = request_length(&pipe.heard) {
+            self.script.hear(slot, &pipe.heard[..length]);
+            pipe.heard.drain(..length);
+            whole += 1;
+        }
+        whole
     }
 
     fn schedule(&mut self, at: Nanos, slot: Slot, event: Event) {
@@ -204,10 +228,7 @@ impl<S: Script> Transport for Network<S> {
         if taken == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let pipe = &mut self.pipes[slot as usize];
-        let there = pipe.partial + taken;
-        pipe.partial = there % self.request_length;
-        for _ in 0..there / self.request_length {
+        for _ in 0..self.arrived(slot, &bytes[..taken]) {
             let mut acts = std::mem::take(&mut self.acts);
             self.script.request(slot, now, &mut acts);
             for (at, act) in acts.drain(..) {
@@ -268,4 +289,13 @@ impl<S: Script> Transport for Network<S> {
         }
         Ok(())
     }
+}
+
+/// Length of the request that the bytes begin with, once it is whole (RFC 9112 §6.3).
+fn request_length(bytes: &[u8]) -> Option<usize> {
+    let head = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let lines = std::str::from_utf8(&bytes[..head]).ok()?.split("\r\n");
+    let length = lines.filter_map(|line| line.strip_prefix("Content-Length: ")).next();
+    let whole = head + length.map_or(Some(0), |length| length.parse::<usize>().ok())?;
+    (whole <= bytes.len()).then_some(whole)
 }

@@ -1,12 +1,11 @@
 //! Whatever the server does, every request that fell due ends exactly once, in its cohort, with times that add up.
 
-use crate::support::{REQUEST, closed_loop};
+use crate::support::{asking, closed_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Unruly, VirtualClock, simulate_with};
 use paceline_engine::{
     Arrivals, Bound, Counts, Ending, EngineError, Load, Measure, Nanos, Pace, Random, Rate, Settings, Tally,
 };
-use std::sync::Arc;
 
 /// Simulated runs in the everyday test; `PACELINE_CASES=1000000` runs the million.
 const CASES: u64 = 20_000;
@@ -21,7 +20,6 @@ fn settings(random: &mut Random) -> Settings {
     let warmup =
         if matches!(bound, Bound::Requests(_)) { 0 } else { random.below(3) * random.below(10_000_000) };
     Settings {
-        request: Arc::from(REQUEST),
         connections: 1 + random.below(6) as u32,
         depth: 1 + random.below(3) as u16 * random.below(4) as u16,
         batch: random.below(4) == 0,
@@ -32,8 +30,7 @@ fn settings(random: &mut Random) -> Settings {
         timeout: Nanos(1_000_000 + random.below(20_000_000)),
         connect_limit: Nanos(1 + random.below(20_000_000)),
         pace: [Pace::Sleep, Pace::Hybrid(Nanos(50_000)), Pace::Spin][random.below(3) as usize],
-        expect_status: (random.below(3) == 0).then_some(200),
-        expect_body: (random.below(2) == 0).then(|| Arc::from(&b"ok"[..])),
+        requests: asking((random.below(3) == 0).then_some(200), (random.below(2) == 0).then_some(b"ok")),
         seed: random.next_u64(),
         ..closed_loop(1, 1)
     }

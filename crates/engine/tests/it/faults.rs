@@ -1,11 +1,10 @@
 //! Servers that misbehave: whatever they do, the counts add up, nothing hangs past the timeout, and it is known why.
 
 use crate::server::{answer, reset, serve};
-use crate::support::{closed_loop, open_loop};
+use crate::support::{asking, closed_loop, open_loop};
 use paceline_engine::{Bound, Ending, Failure, Nanos, NoObserver, RunOutcome, Settings, Stop, run};
 use std::io::Write as _;
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::Duration;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -16,7 +15,7 @@ fn twelve(address: paceline_engine::Address) -> RunOutcome {
         address,
         bound: Bound::Requests(12),
         timeout: Nanos::from_millis(300),
-        expect_body: Some(Arc::from(&b"ok"[..])),
+        requests: asking(None, Some(b"ok")),
         ..closed_loop(3, 1)
     };
     let outcome = run(&settings, &Stop::new(), &NoObserver).unwrap();

@@ -1,13 +1,13 @@
 //! The engine on the kernel's clock and sockets: every kind of load, against servers that behave.
 
 use crate::server::{answer, serve};
-use crate::support::{REQUEST, closed_loop, open_loop};
+use crate::support::{REQUEST, asking, closed_loop, open_loop};
 use paceline_engine::{
     Address, Bound, Ending, EngineError, Measure, Nanos, NoObserver, Observer, Pace, Phase, RunOutcome,
     Settings, Stop, run,
 };
 use std::io::{Read as _, Write as _};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -23,7 +23,7 @@ fn numbered(address: Address, connections: u32, requests: u64) -> Settings {
 #[test]
 fn a_number_of_requests_over_two_threads() {
     let settings =
-        Settings { threads: 2, expect_body: Some(Arc::from(&b"ok"[..])), ..numbered(answer(OK), 5, 1_001) };
+        Settings { threads: 2, requests: asking(None, Some(b"ok")), ..numbered(answer(OK), 5, 1_001) };
     let outcome = go(&settings);
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 1_001);
     assert_eq!(outcome.total.counts.completed_in_window, 1_001);
@@ -73,7 +73,7 @@ fn every_framing_is_read() {
     let closing = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
     for (bytes, keeps) in [(&chunked[..], true), (until_close, false), (interim, true), (closing, false)] {
         let address = serve(move |stream, _| stream.write_all(bytes).is_ok() && keeps);
-        let settings = Settings { expect_body: Some(Arc::from(&b"ok"[..])), ..numbered(address, 3, 60) };
+        let settings = Settings { requests: asking(None, Some(b"ok")), ..numbered(address, 3, 60) };
         let outcome = go(&settings);
         let what = String::from_utf8_lossy(bytes);
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 60, "{what}: {:?}", outcome.connections.failures);
@@ -84,7 +84,7 @@ fn every_framing_is_read() {
 #[test]
 fn a_response_in_single_bytes_is_whole() {
     let address = serve(|stream, _| OK.iter().all(|byte| stream.write_all(&[*byte]).is_ok()));
-    let outcome = go(&Settings { expect_body: Some(Arc::from(&b"ok"[..])), ..numbered(address, 2, 20) });
+    let outcome = go(&Settings { requests: asking(None, Some(b"ok")), ..numbered(address, 2, 20) });
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 20);
     assert_eq!(outcome.total.counts.received_bytes, 20 * OK.len() as u64);
 }

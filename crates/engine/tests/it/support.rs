@@ -1,11 +1,17 @@
 //! Settings to start from.
 
-use paceline_engine::{Arrivals, Bound, Load, Nanos, Pace, Rate, Settings};
+use paceline_engine::{Arrivals, BodyCheck, Bound, Check, Load, Nanos, Pace, Rate, Requests, Settings};
 use paceline_http::Method;
 use std::sync::Arc;
 
 /// A request as short as they come.
 pub const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+/// [`REQUEST`], and what must come back.
+pub fn asking(status: Option<u16>, body: Option<&[u8]>) -> Arc<Requests> {
+    let body = body.map_or(BodyCheck::Any, |body| BodyCheck::Exact(Arc::from(body)));
+    Arc::new(Requests::fixed(REQUEST, Method::Other, Check { status, body }))
+}
 
 /// An open loop of `rate` per second over `connections`, for `seconds`.
 pub fn open_loop(rate: f64, connections: u32, seconds: u64) -> Settings {
@@ -21,8 +27,7 @@ pub fn closed_loop(connections: u32, seconds: u64) -> Settings {
     Settings {
         address: std::net::SocketAddr::from(([127, 0, 0, 1], 9)).into(),
         tls: None,
-        request: Arc::from(REQUEST),
-        method: Method::Other,
+        requests: asking(None, None),
         connections,
         depth: 1,
         batch: false,
@@ -37,8 +42,6 @@ pub fn closed_loop(connections: u32, seconds: u64) -> Settings {
         sources: Arc::from([]),
         own_descriptors: false,
         kernel_timestamps: false,
-        expect_status: None,
-        expect_body: None,
         seed: 1,
     }
 }

@@ -1,14 +1,16 @@
 //! The engine over TLS, against servers that behave and servers that do not.
 
 use crate::server::reset;
-use crate::support::{REQUEST, closed_loop};
+use crate::support::{REQUEST, asking, closed_loop};
 use crate::tls_server::{After, Authority, Stream, accept, self_signed, serve, server_config};
 use paceline_engine::tls::{
     Identity, TlsAsked, TlsError, TlsFault, TlsOutcome, TlsSettings, TlsVersion, Trust,
 };
 use paceline_engine::{
-    Address, Bound, Ending, EngineError, Failure, Measure, Nanos, NoObserver, RunOutcome, Settings, Stop, run,
+    Address, BodyCheck, Bound, Check, Ending, EngineError, Failure, Measure, Nanos, NoObserver, Requests,
+    RunOutcome, Settings, Stop, run,
 };
+use paceline_http::Method;
 use rustls::pki_types::{CertificateDer, ServerName};
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
@@ -31,7 +33,7 @@ fn settings(address: &Address, asked: TlsAsked, connections: u32, requests: u64)
         address: address.clone(),
         tls: Some(Arc::new(TlsSettings::new(asked).unwrap())),
         bound: Bound::Requests(requests),
-        expect_body: Some(Arc::from(&b"ok"[..])),
+        requests: asking(None, Some(b"ok")),
         ..closed_loop(connections, 1)
     }
 }
@@ -106,8 +108,11 @@ fn bodies_of_a_megabyte_stream_through() {
         config,
         move |stream, _| if stream.write_all(&answer).is_ok() { After::Keep } else { After::Cut },
     );
-    let settings =
-        Settings { expect_body: Some(body), depth: 2, ..settings(&address, asked(&authority), 3, 40) };
+    let settings = Settings {
+        requests: asking(None, Some(&body)),
+        depth: 2,
+        ..settings(&address, asked(&authority), 3, 40)
+    };
     let (outcome, _) = go(&settings);
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 40, "{:?}", outcome.connections.failures);
 }
@@ -122,7 +127,9 @@ fn requests_of_a_megabyte_leave_piece_by_piece() {
     let config = server_config(authority.issue("localhost", |_| {}), None);
     let length = request.len();
     let address = accept_lengths(config, length);
-    let settings = Settings { request: Arc::from(request), ..settings(&address, asked(&authority), 2, 6) };
+    let check = Check { status: None, body: BodyCheck::Exact(Arc::from(*b"ok")) };
+    let requests = Arc::new(Requests::fixed(request, Method::Other, check));
+    let settings = Settings { requests, ..settings(&address, asked(&authority), 2, 6) };
     let (outcome, _) = go(&settings);
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 6, "{:?}", outcome.connections.failures);
     assert_eq!(outcome.total.counts.sent_bytes, 6 * length as u64);

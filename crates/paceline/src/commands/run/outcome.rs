@@ -5,8 +5,8 @@ use super::health::{Health, rss_bytes_peak};
 use super::left::left;
 use super::settings::Job;
 use paceline_engine::{
-    Arrivals as EngineArrivals, Bound, ConnectionCounts, Counts as EngineCounts, Ending, Failure, Load,
-    Measure, Nanos, Pace as EnginePace, Phase as EnginePhase, RunOutcome, Spans, Tally,
+    Arrivals as EngineArrivals, BodyCheck, Bound, Check, ConnectionCounts, Counts as EngineCounts, Ending,
+    Failure, Load, Measure, Nanos, Pace as EnginePace, Phase as EnginePhase, RunOutcome, Spans, Tally,
 };
 use paceline_record as record;
 use paceline_record::{Block, Run, Times};
@@ -35,11 +35,12 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         },
         loop_: load_of(job),
         pace: pace_of(job),
-        expectations: record::Expectations {
-            status: settings.expect_status,
-            body_bytes: settings.expect_body.as_ref().map(|body| body.len() as u64),
-            body_sha256: settings.expect_body.as_ref().map(|body| hex(&Sha256::digest(body))),
-        },
+        expectations: settings
+            .requests
+            .kinds()
+            .first()
+            .map(|kind| expectations(&kind.check))
+            .unwrap_or_default(),
         timeout_ns: settings.timeout.0,
         phases: phases(&outcome.spans),
         window_s,
@@ -268,6 +269,19 @@ fn outcomes(counts: &EngineCounts) -> record::Counts {
         io_failed: counts.ended(Ending::IoFailed),
         timed_out: counts.ended(Ending::TimedOut),
         unsent: counts.ended(Ending::Unsent),
+    }
+}
+
+/// What a check says in a record.
+fn expectations(check: &Check) -> record::Expectations {
+    let body = match &check.body {
+        BodyCheck::Exact(body) => Some(body),
+        _ => None,
+    };
+    record::Expectations {
+        status: check.status,
+        body_bytes: body.map(|body| body.len() as u64),
+        body_sha256: body.map(|body| hex(&Sha256::digest(body))),
     }
 }
 

@@ -4,7 +4,9 @@ use super::flags::{Arguments, ArrivalsFlag, PaceFlag, TimestampsFlag};
 use super::sources::sources;
 use crate::exit::Complaint;
 use anyhow::Context as _;
-use paceline_engine::{Arrivals, Bound, Load, Nanos, Pace, SPIN_BEFORE, Settings};
+use paceline_engine::{
+    Arrivals, BodyCheck, Bound, Check, Load, Nanos, Pace, Requests, SPIN_BEFORE, Settings,
+};
 use paceline_http::{Request, Scheme, Url};
 use paceline_record::gate::Gate;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -50,6 +52,11 @@ impl Job {
         let request = request(arguments, &url)?;
         let encoded = request.encode().map_err(|error| Complaint::usage(error.to_string()))?;
         let gates = arguments.gates.all(arguments.rate.is_some())?;
+        let expected = arguments.expect_body.as_deref().map(text_or_file).transpose()?;
+        let check = Check {
+            status: arguments.expect_status,
+            body: expected.map_or(BodyCheck::Any, |body| BodyCheck::Exact(Arc::from(body))),
+        };
         let cores = allowed_cores();
         let address = resolve(&url, arguments.connect_timeout)?;
         let threads = threads_for(arguments, raise_descriptor_limit())?;
@@ -62,8 +69,7 @@ impl Job {
         let settings = Settings {
             address: address.into(),
             tls: None,
-            request: Arc::from(encoded),
-            method: request.method_kind(),
+            requests: Arc::new(Requests::fixed(encoded, request.method_kind(), check)),
             connections: arguments.connections,
             depth: arguments.pipeline,
             batch: arguments.pipeline_batch,
@@ -78,8 +84,6 @@ impl Job {
             sources: sources(arguments.source.as_deref(), &address, arguments.connections)?,
             own_descriptors: threads.is_some(),
             kernel_timestamps: arguments.timestamps == TimestampsFlag::Kernel,
-            expect_status: arguments.expect_status,
-            expect_body: arguments.expect_body.as_deref().map(text_or_file).transpose()?.map(Arc::from),
             seed: arguments.seed.unwrap_or_else(paceline_lab::fresh_seed),
         };
         settings.check().map_err(|error| Complaint::usage(error.to_string()))?;

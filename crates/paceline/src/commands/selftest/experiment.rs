@@ -4,7 +4,8 @@ use super::child::Reference;
 use crate::commands::run::health::Health;
 use crate::reference::{BODY, FREEZE, FREEZE_PERIOD, Service};
 use paceline_engine::{
-    Arrivals, Bound, Load, Measure, Nanos, Pace, Rate, RunOutcome, SPIN_BEFORE, Settings, Stop,
+    Arrivals, BodyCheck, Bound, Check, Load, Measure, Nanos, Pace, Rate, Requests, RunOutcome, SPIN_BEFORE,
+    Settings, Stop,
 };
 use paceline_http::{Method, Request, Url};
 use paceline_stats::Histogram;
@@ -169,8 +170,11 @@ fn open_loop(reference: &Reference, duration: Duration, pace: Pace) -> anyhow::R
     Ok(Settings {
         address: reference.address.into(),
         tls: None,
-        request: Arc::from(Request::get(&url).encode()?),
-        method: Method::Other,
+        requests: Arc::new(Requests::fixed(
+            Request::get(&url).encode()?,
+            Method::Other,
+            Check { status: Some(200), body: BodyCheck::Exact(Arc::from(BODY)) },
+        )),
         connections: CONNECTIONS,
         depth: 1,
         batch: false,
@@ -185,8 +189,6 @@ fn open_loop(reference: &Reference, duration: Duration, pace: Pace) -> anyhow::R
         sources: Arc::from([]),
         own_descriptors: false,
         kernel_timestamps: false,
-        expect_status: Some(200),
-        expect_body: Some(Arc::from(BODY)),
         seed: 1,
     })
 }

@@ -1,0 +1,79 @@
+//! What is asked: one kind of request or several, each with its share and with what must come back.
+//!
+//! The binary makes them from flags or a request file. `hot/outgoing.rs` turns them into bytes, `hot/inspect.rs` checks
+//! what comes back; the records tell the kinds apart by their place here.
+
+use crate::Check;
+use paceline_http::{Method, RequestTemplate};
+
+/// One kind of request.
+#[derive(Clone, Debug)]
+pub struct RequestKind {
+    /// Its share of the load, relative to the other kinds': at least 1.
+    pub weight: u32,
+    /// Its bytes, or how they are made.
+    pub template: RequestTemplate,
+    /// What its method means for its responses: those to HEAD have no body.
+    pub method: Method,
+    /// What must come back.
+    pub check: Check,
+}
+
+/// All kinds of request of a run, at least one.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    kinds: Vec<RequestKind>,
+    /// Files that templates take lines from.
+    files: usize,
+}
+
+impl Requests {
+    /// These kinds, whose templates take lines from so many files.
+    pub fn of(kinds: Vec<RequestKind>, files: usize) -> Self {
+        Self { kinds, files }
+    }
+
+    /// One request, the same every time.
+    pub fn fixed(bytes: impl Into<Vec<u8>>, method: Method, check: Check) -> Self {
+        let template = RequestTemplate::fixed(bytes.into());
+        Self::of(vec![RequestKind { weight: 1, template, method, check }], 0)
+    }
+
+    /// The kinds, in order.
+    pub fn kinds(&self) -> &[RequestKind] {
+        &self.kinds
+    }
+
+    /// How many files there are to take lines from.
+    pub(crate) fn files(&self) -> usize {
+        self.files
+    }
+
+    /// Which kind is counted in a block: blocks go by segment, and in each by kind.
+    #[inline]
+    pub(crate) fn kind_of(&self, block: u16) -> u16 {
+        match self.kinds.len() {
+            0 | 1 => 0,
+            kinds => block % kinds as u16,
+        }
+    }
+
+    /// The bytes of the only request, where there is one and it is the same every time.
+    pub fn as_fixed(&self) -> Option<&[u8]> {
+        match self.kinds.as_slice() {
+            [only] => only.template.as_fixed(),
+            _ => None,
+        }
+    }
+
+    /// No request is longer, in bytes.
+    pub(crate) fn longest(&self) -> usize {
+        self.kinds.iter().map(|kind| kind.template.longest()).max().unwrap_or(0)
+    }
+
+    /// Whether there is nothing to send, or nothing of some kind.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+            || self.kinds.iter().any(|kind| kind.template.longest() == 0 || kind.weight == 0)
+    }
+}
