@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import pathlib
@@ -26,6 +27,12 @@ class TextHandler(tornado.web.RequestHandler):
         self.write(self.body)
 
 
+class JsonHandler(tornado.web.RequestHandler):
+    def get(self):
+        self.set_header("Content-Type", "application/json")
+        self.write(json.dumps({"message": "Hello, World!"}, separators=(",", ":")))
+
+
 class TetraHandler(tornado.web.RequestHandler):
     def get(self, digits):
         x = int(digits)
@@ -42,6 +49,9 @@ def make_app():
             (r"/hello", TextHandler, {"body": "Hello World\n"}),
             (r"/byte", TextHandler, {"body": "x"}),
             (r"/page", TextHandler, {"body": page}),
+            (r"/json", JsonHandler),
+            (r"/plaintext", TextHandler, {"body": "Hello, World!"}),
+            (r"/home", TextHandler, {"body": "OK, no problema!"}),
             (r"/tetra/([0-9]{1,5})", TetraHandler),
         ]
     )
