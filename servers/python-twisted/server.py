@@ -1,5 +1,6 @@
 """Answers Paceline's workloads with twisted.web."""
 
+import json
 import os
 import pathlib
 import re
@@ -20,6 +21,12 @@ class Text(resource.Resource):
     def render_GET(self, request):
         request.setHeader(b"content-type", b"text/plain; charset=utf-8")
         return self.body
+
+
+class Json(resource.Resource):
+    def render_GET(self, request):
+        request.setHeader(b"content-type", b"application/json")
+        return json.dumps({"message": "Hello, World!"}, separators=(",", ":")).encode()
 
 
 class Power(resource.Resource):
@@ -53,6 +60,9 @@ def make_site():
     root.putChild(b"hello", Text(b"Hello World\n"))
     root.putChild(b"byte", Text(b"x"))
     root.putChild(b"page", Text(page))
+    root.putChild(b"json", Json())
+    root.putChild(b"plaintext", Text(b"Hello, World!"))
+    root.putChild(b"home", Text(b"OK, no problema!"))
     root.putChild(b"tetra", Tetra())
     return Site(root)
 
