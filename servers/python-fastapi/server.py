@@ -1,0 +1,57 @@
+"""Answers Paceline's workloads with FastAPI, run by uvicorn."""
+
+import os
+import pathlib
+import sys
+from typing import Annotated
+
+from fastapi import FastAPI, HTTPException, Path
+from fastapi.responses import PlainTextResponse
+
+LARGEST_X = 10_000
+
+# No documentation pages: any path that is no workload is a 404.
+app = FastAPI(openapi_url=None, redirect_slashes=False)
+page = pathlib.Path(os.environ["PACELINE_WORKLOADS"], "page.txt").read_bytes()
+
+# Python refuses to print integers of more than 4,300 digits; the longest here has 40,001.
+sys.set_int_max_str_digits(40_001)
+
+
+@app.get("/hello", response_class=PlainTextResponse)
+async def hello():
+    return "Hello World\n"
+
+
+@app.get("/byte", response_class=PlainTextResponse)
+async def byte():
+    return "x"
+
+
+@app.get("/page")
+async def whole_page():
+    return PlainTextResponse(page)
+
+
+@app.get("/json")
+async def json():
+    return {"message": "Hello, World!"}
+
+
+@app.get("/plaintext", response_class=PlainTextResponse)
+async def plaintext():
+    return "Hello, World!"
+
+
+@app.get("/home", response_class=PlainTextResponse)
+async def home():
+    return "OK, no problema!"
+
+
+@app.get("/tetra/{digits}", response_class=PlainTextResponse)
+async def tetra(digits: Annotated[str, Path(pattern="^[0-9]{1,5}$")]):
+    # Declared as `int` it would also take "3.0" and "+3".
+    x = int(digits)
+    if x > LARGEST_X:
+        raise HTTPException(400, "x must be a whole number from 0 to 10000")
+    return str(x**x)
