@@ -1,0 +1,8 @@
+#!/bin/sh
+# Fills nginx.conf.in in for this run and becomes nginx. Several may run at once, each with a port of its own.
+set -eu
+mkdir -p "$PACELINE_BUILD/temporary"
+configuration=$PACELINE_BUILD/$PACELINE_PORT.conf
+sed -e "s|@BUILD@|$PACELINE_BUILD|g" -e "s|@WORKLOADS@|$PACELINE_WORKLOADS|" -e "s|@WORKERS@|$WORKERS|" \
+    -e "s|@HOST@|$PACELINE_HOST|" -e "s|@PORT@|$PACELINE_PORT|g" nginx.conf.in > "$configuration"
+exec /usr/sbin/nginx -e stderr -p "$PACELINE_BUILD" -c "$configuration"
