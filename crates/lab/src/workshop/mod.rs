@@ -6,6 +6,7 @@
 
 mod build;
 mod command;
+mod disk;
 mod fingerprint;
 mod lock;
 mod packages;
@@ -28,6 +29,14 @@ const MAKE_LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// How long a version command may take; a virtual machine's takes a second.
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
+
+/// Variables of tools beside our own. With the first pip installs nothing outside a private environment: a system's
+/// Python is its own. The second keeps it from asking the network about itself.
+const GUARDS: [(&str, &str); 2] = [("PIP_REQUIRE_VIRTUALENV", "1"), ("PIP_DISABLE_PIP_VERSION_CHECK", "1")];
+
+fn own<const N: usize>(pairs: [(&str, &str); N]) -> impl Iterator<Item = (String, String)> {
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter()
+}
 
 /// The stamp of the first launch that answered; whatever makes the server anew takes it back.
 const LAUNCHED: &str = "launched";
@@ -187,7 +196,7 @@ impl Workshop {
             name,
             command,
             folder: &server.folder,
-            environment: self.making(server).texts(),
+            environment: self.making(server).texts().into_iter().chain(own(GUARDS)).collect(),
             log: keep.join(format!("{name}.log")),
             printed: None,
             limit,

@@ -72,6 +72,23 @@ fn came_by_package(path: &Path) -> bool {
     known(&file) || before_merge.is_ok_and(|file| known(&file))
 }
 
+/// What the installed packages say they take on disk together, in bytes; none where there is no dpkg.
+pub(super) fn installed_bytes() -> Option<u64> {
+    let output = Command::new("dpkg-query")
+        .args(["--show", "--showformat=${db:Status-Status} ${Installed-Size}\n"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output.status.success().then(|| sum_of_kibibytes(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Adds up the sizes in lines of `installed KIBIBYTES`: deb-control(5), Installed-Size.
+fn sum_of_kibibytes(lines: &str) -> u64 {
+    let size = |line: &str| line.strip_prefix("installed ")?.trim().parse::<u64>().ok();
+    lines.lines().filter_map(size).sum::<u64>() * 1024
+}
+
 impl Workshop {
     /// Installs `packages`; says the command instead where this is not root.
     pub(super) fn install(&self, packages: &[String]) -> Result<Duration, LabError> {
@@ -79,18 +96,23 @@ impl Workshop {
         if unsafe { libc::geteuid() } != 0 {
             return Err(LabError::PackagesMissing { command: shown(packages) });
         }
+        let command =
+            format!("apt-get update && apt-get install -y --no-install-recommends {}", packages.join(" "));
+        self.packages_step("install", &command)
+    }
+
+    /// Runs one command of the package manager.
+    pub(super) fn packages_step(&self, name: &'static str, command: &str) -> Result<Duration, LabError> {
         let path = &self.state_dir;
         std::fs::create_dir_all(path).map_err(|source| LabError::File {
             action: "create",
             path: path.clone(),
             source,
         })?;
-        let command =
-            format!("apt-get update && apt-get install -y --no-install-recommends {}", packages.join(" "));
         let step = Step {
             server: "packages",
-            name: "install",
-            command: &command,
+            name,
+            command,
             folder: Path::new("/"),
             // No package may ask a question: nobody is there to answer.
             environment: [("DEBIAN_FRONTEND".to_owned(), "noninteractive".to_owned())].into(),
@@ -111,5 +133,6 @@ mod tests {
         let uris = "'http://x/a.deb' a.deb 1200 MD5Sum:0\n'http://x/b.deb' b.deb 34 SHA256:0\nnoise\n";
         assert_eq!(sum_of_sizes(uris), 1_234);
         assert_eq!(sum_of_sizes(""), 0);
+        assert_eq!(sum_of_kibibytes("installed 10\nconfig-files 7\ninstalled 2\ninstalled \n"), 12 * 1024);
     }
 }

@@ -1,7 +1,8 @@
 //! Sets a server up: the packages its needs ask for, then its own set-up command. Says beforehand what that means.
 
-use super::{Made, State, Workshop, packages};
+use super::{Made, State, Workshop, disk, packages};
 use crate::{LabError, Manifest};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What setting up some servers will do, to be shown before it is done.
@@ -13,6 +14,8 @@ pub struct SetupPlan {
     pub package_bytes: Option<u64>,
     /// Each server that has something to fetch.
     pub servers: Vec<ServerSetup>,
+    /// The packages that each server is short of, by its id; servers short of none are left out.
+    pub short_of: BTreeMap<String, Vec<String>>,
 }
 
 /// What setting up one server will run.
@@ -32,9 +35,15 @@ impl SetupPlan {
         self.packages.is_empty() && self.servers.is_empty()
     }
 
-    /// The command that installs the packages, for people to read or run.
-    pub fn package_command(&self) -> String {
-        packages::shown(&self.packages)
+    /// About how many megabytes all of it downloads, and whether something is of unknown size.
+    pub fn download_mb(&self) -> (f64, bool) {
+        let of_packages = self.package_bytes.map(|bytes| bytes as f64 / 1e6);
+        let sizes: Vec<Option<f64>> = (!self.packages.is_empty())
+            .then_some(of_packages)
+            .into_iter()
+            .chain(self.servers.iter().map(|server| server.download_mb))
+            .collect();
+        (sizes.iter().flatten().sum(), sizes.iter().any(Option::is_none))
     }
 }
 
@@ -44,10 +53,19 @@ impl Workshop {
     /// # Errors
     /// [`LabError::File`] when a server's folder cannot be read.
     pub fn setup_plan(&self, servers: &[Arc<Manifest>], again: bool) -> Result<SetupPlan, LabError> {
-        let mut plan = SetupPlan { packages: Vec::new(), package_bytes: None, servers: Vec::new() };
+        let mut plan = SetupPlan {
+            packages: Vec::new(),
+            package_bytes: None,
+            servers: Vec::new(),
+            short_of: BTreeMap::new(),
+        };
         for server in servers {
             let state = self.state(server)?;
-            plan.packages.extend(packages::short_of(server));
+            let short_of = packages::short_of(server);
+            if !short_of.is_empty() {
+                plan.packages.extend(short_of.iter().cloned());
+                plan.short_of.insert(server.id.clone(), short_of);
+            }
             let current =
                 || Ok::<_, LabError>(self.stamp(server, "setup") == Some(self.fingerprints(server)?.setup));
             if let Some(setup) = &server.setup
@@ -65,7 +83,35 @@ impl Workshop {
         Ok(plan)
     }
 
-    /// Installs the packages of `plan`, as root, or says which command to run.
+    /// Has apt-get learn which packages there are, as root: without that it knows no sizes, and may find none.
+    ///
+    /// # Errors
+    /// As [`Workshop::install_packages`].
+    pub fn update_packages(&self) -> Result<Made, LabError> {
+        self.packages_step("update", "apt-get update").map(Made::Now)
+    }
+
+    /// Installs some packages, as root, or says which command to run.
+    ///
+    /// # Errors
+    /// As [`Workshop::install_packages`].
+    pub fn install_some(&self, packages: &[String]) -> Result<Made, LabError> {
+        let installed = self.install(packages).map(Made::Now);
+        self.toolbox.forget();
+        installed
+    }
+
+    /// What everything made for `server` takes on disk, in bytes.
+    pub fn made_bytes(&self, server: &Manifest) -> u64 {
+        disk::folder_bytes(&self.build_dir(server))
+    }
+
+    /// What all installed packages take on disk, in bytes, where the package manager tells.
+    pub fn packages_bytes(&self) -> Option<u64> {
+        packages::installed_bytes()
+    }
+
+    /// Installs the packages of `plan` in one go, as root, or says which command to run.
     ///
     /// # Errors
     /// [`LabError::PackagesMissing`] with the exact command when this is not root, [`LabError::Command`] when
@@ -74,9 +120,7 @@ impl Workshop {
         if plan.packages.is_empty() {
             return Ok(Made::Already);
         }
-        let installed = self.install(&plan.packages).map(Made::Now);
-        self.toolbox.forget();
-        installed
+        self.install_some(&plan.packages)
     }
 
     /// Runs `server`'s set-up command unless it was run on the same folder with the same tools, or with `again` in

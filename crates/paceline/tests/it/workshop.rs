@@ -63,14 +63,83 @@ fn a_server_is_listed_through_its_life() {
         "paceline: sh-one is not set up: its private environment was never fetched\n  hint: paceline lab setup sh-one\n"
     );
     let (stdout, _, code) = tree.run(&["setup", "--all"]);
-    assert!(stdout.starts_with("sh-one, about 1 MB: true\nsh-one: set up in ") && code == 0, "{stdout}");
-    assert_eq!(tree.run(&["setup", "--all"]).0, "nothing to install or fetch\nsh-one: set up\n");
+    let begins = "sh-one, about 1 MB: true\nto download: about 1 MB\nsh-one: set up in ";
+    assert!(stdout.starts_with(begins) && code == 0, "{stdout}");
+    assert!(stdout.contains(" on disk\n\n1 set up, 0 failed; 0.0 min; on disk "), "{stdout}");
+    let (stdout, _, code) = tree.run(&["setup", "--all"]);
+    assert!(
+        stdout.starts_with("nothing to install or fetch\nsh-one: set up\n\n1 set up, 0 failed; "),
+        "{stdout}"
+    );
+    assert_eq!(code, 0);
     assert_eq!(state(), "not built");
     assert!(tree.run(&["build", "sh-*"]).0.ends_with(" s (one 1.0)\n"));
     assert_eq!(state(), "ready");
     assert_eq!(tree.run(&["build", "--all"]).0, "sh-one: up to date (one 1.0)\n");
     tree.write("servers/sh-one/source.txt", "changed");
     assert_eq!(state(), "stale");
+}
+
+/// A second server beside `sh-one`, with steps of its own.
+fn beside(tree: &Tree, id: &str, more: &str) {
+    let one = std::fs::read_to_string(tree.path("servers/sh-one/server.toml")).unwrap();
+    let text = one.replace("needs = ['sh']", more).replace("[setup]\ncommand = 'false'", "");
+    tree.write(&format!("servers/{id}/server.toml"), &text);
+}
+
+#[test]
+fn a_setup_that_fails_is_listed_at_the_end_and_stops_no_other() {
+    let tree = Tree::new("[setup]\ncommand = 'false'");
+    beside(&tree, "sh-two", "needs = ['sh']");
+    beside(&tree, "sh-zero", "needs = ['sh', 'no-such-program']");
+    let (stdout, _, code) = tree.run(&["setup", "--all"]);
+    assert_eq!(code, 3);
+    assert!(
+        stdout.contains("\nsh-one: failed, see below\nsh-two: set up\nsh-zero: failed, see below\n"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("\nsh-one is not set up: setup ended with exit status 1\n"), "{stdout}");
+    assert!(stdout.contains("\nsh-zero is not set up: no-such-program still missing"), "{stdout}");
+    assert!(stdout.contains("\n1 set up, 2 failed; "), "{stdout}");
+}
+
+#[test]
+fn a_package_that_is_not_to_be_had_fails_its_own_server_alone() {
+    let tree = Tree::new("");
+    let needs = |package: &str| {
+        format!("needs = ['sh', '{}/{package}']\npackages = ['{package}']", tree.0.path().display())
+    };
+    beside(&tree, "sh-two", &needs("no-such-package-to-be-had"));
+    beside(&tree, "sh-zero", &needs("no-such-package-at-all"));
+    // An apt-get that has one of the two.
+    let fake = "#!/bin/sh\ncase \"$*\" in *at-all*) echo \"Unable to locate package\"; exit 100;; esac\n\
+                case \"$*\" in *print-uris*) exit 0;; *to-be-had*) touch \"$HAD\";; esac\n";
+    tree.write("bin/apt-get", fake);
+    std::fs::set_permissions(tree.path("bin/apt-get"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let path = format!("{}:{}", tree.path("bin").display(), std::env::var("PATH").unwrap());
+    let mut setup = tree.paceline(&["setup", "--all"]);
+    let output = setup.env("PATH", path).env("HAD", tree.path("no-such-package-to-be-had")).output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{stdout}");
+    // SAFETY: takes nothing and cannot fail.
+    if unsafe { libc::geteuid() } == 0 {
+        assert!(stdout.contains("\nsh-two: set up\n"), "{stdout}");
+        assert!(stdout.contains("\nsh-zero is not set up: packages no-such-package-at-all: "), "{stdout}");
+        assert!(stdout.contains("| Unable to locate package"), "{stdout}");
+    } else {
+        assert!(
+            stdout.contains("\nsh-two is not set up: no root to install no-such-package-to-be-had\n"),
+            "{stdout}"
+        );
+    }
+}
+
+#[test]
+fn no_setup_reaches_the_python_of_the_system() {
+    let tree = Tree::new("[setup]\ncommand = 'echo $PIP_REQUIRE_VIRTUALENV > $PACELINE_BUILD/pip'");
+    assert_eq!(tree.run(&["setup", "--all"]).2, 0);
+    assert_eq!(std::fs::read_to_string(tree.path(".paceline/build/sh-one/pip")).unwrap(), "1\n");
 }
 
 #[test]

@@ -1,17 +1,24 @@
-//! `paceline lab setup`: says what it will install and fetch, then does it.
+//! `paceline lab setup`: says what it will install and fetch, does it, and tells what failed and what it all took.
+//!
+//! One server's failure keeps no other from its set-up. What has been done before is not done again.
 
-use super::{Chosen, for_each, warn, workshop};
-use crate::exit::Status;
+use super::{Chosen, warn, workshop};
+use crate::exit::{Status, told};
 use crate::places::complain;
-use paceline_lab::{Catalogue, LabError, Made, SetupPlan, Workshop};
+use paceline_lab::{Catalogue, LabError, Made, Manifest, SetupPlan, Workshop};
+use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// Flags of `paceline lab setup`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   paceline lab setup --all --dry-run    what would be installed and fetched
   paceline lab setup go-nethttp         what one server needs
-  paceline lab setup 'python-*'         what every Python server needs")]
+  paceline lab setup 'python-*'         what every Python server needs
+
+Exit status: 0 done, 2 usage, 3 something could not be set up: it is listed at the end, 130 interrupted.")]
 pub struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
@@ -23,57 +30,180 @@ pub struct Arguments {
     again: bool,
 }
 
-/// Says, then does. What has been done before is not done again.
+/// Why servers could not be set up, by id.
+type Failures = BTreeMap<String, String>;
+
+/// Says, then does, then sums up.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.chosen.of(catalogue)?;
     let broken = arguments.chosen.tell_broken(catalogue);
     let workshop = workshop(catalogue)?;
-    let plan = workshop.setup_plan(&servers, arguments.again).map_err(complain)?;
-    std::io::stdout().write_all(described(&plan).as_bytes())?;
+    let (begun, packages_before) = (Instant::now(), workshop.packages_bytes());
+    let plan = plan(&workshop, &servers, arguments)?;
+    write!(std::io::stdout(), "{}", described(&plan))?;
     if arguments.dry_run {
         return Ok(Status::Done);
     }
-    let installed = install(&workshop, &plan)?;
-    let failed = for_each(&servers, |server| {
-        Ok(match workshop.set_up(server, arguments.again)? {
-            Made::Already => "set up".into(),
-            Made::Now(took) => format!("set up in {:.1} s", took.as_secs_f64()),
-        })
-    })?;
-    Ok(if failed + broken > 0 || !installed { Status::Environment } else { Status::Done })
+    let mut failures = install(&workshop, &plan)?;
+    let mut made_bytes = 0;
+    for server in &servers {
+        let shown = set_up(&workshop, server, arguments.again, &mut failures)?;
+        made_bytes += workshop.made_bytes(server);
+        writeln!(std::io::stdout(), "{}: {shown}", server.id)?;
+    }
+    let grown = workshop.packages_bytes().zip(packages_before).map(|(now, then)| now.saturating_sub(then));
+    let sum = Sum { servers: servers.len(), seconds: begun.elapsed().as_secs_f64(), made_bytes, grown };
+    write!(std::io::stdout(), "{}", sum.told(&failures))?;
+    Ok(if failures.is_empty() && broken == 0 { Status::Done } else { Status::Environment })
 }
 
-/// Whether every package is there now. Where this is not root the command to run is told, and what needs no package
-/// goes on.
-fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<bool> {
+/// What there is to do. Where the package manager knows no sizes, it is asked to learn them first.
+fn plan(workshop: &Workshop, servers: &[Arc<Manifest>], arguments: &Arguments) -> anyhow::Result<SetupPlan> {
+    let plan = workshop.setup_plan(servers, arguments.again).map_err(complain)?;
+    if arguments.dry_run || plan.packages.is_empty() || plan.package_bytes.is_some() {
+        return Ok(plan);
+    }
+    writeln!(std::io::stdout(), "apt-get update: what the packages download is not known yet")?;
+    match workshop.update_packages() {
+        Ok(_) => workshop.setup_plan(servers, arguments.again).map_err(complain),
+        Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
+        // Not root, or no network: installing will say so.
+        Err(_) => Ok(plan),
+    }
+}
+
+/// Installs every package in one go; where that fails, server by server, so that one package that is not to be had
+/// keeps only its own servers from their set-up.
+fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
     match workshop.install_packages(plan) {
-        Ok(Made::Already) => Ok(true),
+        Ok(Made::Already) => Ok(Failures::new()),
         Ok(Made::Now(took)) => {
             writeln!(std::io::stdout(), "packages: installed in {:.1} s", took.as_secs_f64())?;
-            Ok(true)
+            Ok(Failures::new())
         }
+        Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
         Err(missing @ LabError::PackagesMissing { .. }) => {
             warn(&missing.to_string());
-            Ok(false)
+            let why = |packages: &Vec<String>| format!("no root to install {}", packages.join(" "));
+            Ok(plan.short_of.iter().map(|(id, packages)| (id.clone(), why(packages))).collect())
         }
-        Err(error) => Err(complain(error)),
+        Err(error) if plan.short_of.len() > 1 => {
+            warn(&format!("paceline: {}\n  trying server by server", told(&error)));
+            one_by_one(workshop, plan)
+        }
+        Err(error) => Ok(plan.short_of.keys().map(|id| (id.clone(), told(&error))).collect()),
+    }
+}
+
+fn one_by_one(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
+    let mut failures = Failures::new();
+    for (id, packages) in &plan.short_of {
+        match workshop.install_some(packages) {
+            Ok(_) => writeln!(std::io::stdout(), "{id}: packages installed")?,
+            Err(LabError::Interrupted) => return Err(complain(LabError::Interrupted)),
+            Err(error) => {
+                failures.insert(id.clone(), format!("packages {}: {}", packages.join(" "), told(&error)));
+            }
+        }
+    }
+    Ok(failures)
+}
+
+/// Sets one server up, and says how that went. What failed with its packages may work all the same: a program may be
+/// there that no package brought.
+fn set_up(
+    workshop: &Workshop,
+    server: &Manifest,
+    again: bool,
+    failures: &mut Failures,
+) -> anyhow::Result<String> {
+    let size = || megabytes(workshop.made_bytes(server));
+    match workshop.set_up(server, again) {
+        Ok(Made::Already) if failures.contains_key(&server.id) => Ok("failed, see below".into()),
+        Ok(Made::Already) => Ok("set up".into()),
+        Ok(Made::Now(took)) => Ok(format!("set up in {:.1} s, {} on disk", took.as_secs_f64(), size())),
+        Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
+        Err(error) => {
+            // Why a package could not be installed says more than that its program is missing.
+            failures.entry(server.id.clone()).or_insert_with(|| {
+                let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
+                let (told, id) = (told(&error), &server.id);
+                let twice = [format!("{id} is not set up: "), format!("{id}: ")];
+                let why = twice.iter().find_map(|name| told.strip_prefix(name)).unwrap_or(&told);
+                format!("{why}{hint}")
+            });
+            Ok("failed, see below".into())
+        }
     }
 }
 
 /// What will be done, and about how much it downloads.
 fn described(plan: &SetupPlan) -> String {
+    if plan.is_empty() {
+        return "nothing to install or fetch\n".into();
+    }
     let mut text = String::new();
     if !plan.packages.is_empty() {
-        let size = plan.package_bytes.map_or("of unknown size".into(), |bytes| megabytes(bytes as f64 / 1e6));
+        let size = plan.package_bytes.map_or("of unknown size".into(), |bytes| about_mb(bytes as f64 / 1e6));
         text.push_str(&format!("packages, {size}: {}\n", plan.packages.join(" ")));
     }
     for server in &plan.servers {
-        let size = server.download_mb.map_or("of unknown size".into(), megabytes);
+        let size = server.download_mb.map_or("of unknown size".into(), about_mb);
         text.push_str(&format!("{}, {size}: {}\n", server.id, server.command));
     }
-    if plan.is_empty() { "nothing to install or fetch\n".into() } else { text }
+    let (mb, some_unknown) = plan.download_mb();
+    let more = if some_unknown { ", and what is of unknown size" } else { "" };
+    format!("{text}to download: {}{more}\n", about_mb(mb))
 }
 
-fn megabytes(mb: f64) -> String {
+/// What it all came to.
+struct Sum {
+    servers: usize,
+    seconds: f64,
+    made_bytes: u64,
+    /// By how much the installed packages grew, where that is known.
+    grown: Option<u64>,
+}
+
+impl Sum {
+    fn told(&self, failures: &Failures) -> String {
+        let mut text = String::new();
+        for (id, why) in failures {
+            text.push_str(&format!("\n{id} is not set up: {why}\n"));
+        }
+        let packages =
+            self.grown.map_or(String::new(), |grown| format!(", {} of new packages", megabytes(grown)));
+        let failed = failures.len();
+        text + &format!(
+            "\n{} set up, {failed} failed; {:.1} min; on disk {} made{packages}\n",
+            self.servers - failed.min(self.servers),
+            self.seconds / 60.0,
+            megabytes(self.made_bytes),
+        )
+    }
+}
+
+fn about_mb(mb: f64) -> String {
     format!("about {} MB", mb.ceil())
+}
+
+fn megabytes(bytes: u64) -> String {
+    match bytes {
+        1_000_000_000.. => format!("{:.2} GB", bytes as f64 / 1e9),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_names_what_failed_and_why() {
+        let failures = Failures::from([("go-one".to_owned(), "no root to install golang-go".to_owned())]);
+        let sum = Sum { servers: 3, seconds: 90.0, made_bytes: 12_300_000, grown: Some(1_240_000_000) };
+        let expected = "\ngo-one is not set up: no root to install golang-go\n\n\
+                        2 set up, 1 failed; 1.5 min; on disk 12.3 MB made, 1.24 GB of new packages\n";
+        assert_eq!(sum.told(&failures), expected);
+    }
 }
