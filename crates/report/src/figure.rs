@@ -2,7 +2,7 @@
 
 use crate::launch::Launch;
 use paceline_record::verdict::SAMPLES_FOR_INTERVAL;
-use paceline_record::{Block, LoopKind, Times, Trial};
+use paceline_record::{Block, LoopKind, Run, Times, Trial};
 use paceline_stats::Spread;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -78,6 +78,15 @@ pub struct Figures {
     pub server_utilization: Option<Figure>,
     /// Busy time of the generator's busiest thread, 0 to 1.
     pub generator_utilization: Option<Figure>,
+    /// Bytes received for each response that was read, head included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_received_per_response: Option<Figure>,
+    /// Share of the responses after which the server left the connection open, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_alive_share: Option<Figure>,
+    /// Cores that the server was given, where it was the same in every launch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_cores: Option<u32>,
 }
 
 impl Figures {
@@ -103,12 +112,36 @@ impl Figures {
             requests_not_ok: counts().map(|c| c.not_ok()).sum(),
             server_utilization: of_trial(&|t| t.usage.as_ref().map(|u| u.utilization)),
             generator_utilization: of_run(&|launch| launch.run.generator.utilization),
+            bytes_received_per_response: Figure::of(
+                launches.iter().filter_map(|l| bytes_per_response(l.run)),
+            ),
+            kept_alive_share: Figure::of(launches.iter().filter_map(|launch| kept_alive(launch.run))),
+            server_cores: cores(launches),
         }
     }
 }
 
+/// Bytes of a response, head included; those of a broken one count among the others.
+fn bytes_per_response(run: &Run) -> Option<f64> {
+    let counts = &run.total.counts;
+    let read = counts.ok + counts.bad_status + counts.bad_body;
+    (read > 0 && run.total.bytes.received > 0).then(|| run.total.bytes.received as f64 / read as f64)
+}
+
+/// Of all responses, those of the warm-up too, the share after which the server did not close.
+fn kept_alive(run: &Run) -> Option<f64> {
+    let answered: u64 = run.intervals.iter().map(|interval| interval.block.counts.ok).sum();
+    (answered > 0).then(|| (1.0 - run.connections.closed_by_server as f64 / answered as f64).max(0.0))
+}
+
+fn cores(launches: &[&Launch<'_>]) -> Option<u32> {
+    let mut counts = launches.iter().map(|launch| launch.trial.pinning.server.len() as u32);
+    let first = counts.next()?;
+    counts.all(|count| count == first).then_some(first)
+}
+
 /// The times a kind of loop is judged by: response times where there is a schedule, service times where there is none.
-fn times_of(block: &Block, kind: LoopKind) -> Option<&Times> {
+pub(crate) fn times_of(block: &Block, kind: LoopKind) -> Option<&Times> {
     match kind {
         LoopKind::Closed => block.service_time_ns.as_ref(),
         LoopKind::Open => block.response_time_ns.as_ref(),

@@ -4,6 +4,7 @@
 //! terminal is looked at. Each launch is one observation: a figure is the median and the ends over the launches, and
 //! nothing is pooled across them. What the columns and marks mean is in `docs/reading-a-report.md`.
 
+mod balanced;
 mod figure;
 mod format;
 mod hdr;
@@ -11,6 +12,8 @@ mod launch;
 mod live;
 mod machine;
 mod note;
+mod observed;
+mod pairing;
 mod rank;
 mod report;
 mod row;
@@ -18,12 +21,15 @@ mod run_text;
 mod second_csv;
 mod table;
 
+pub use balanced::{BalancedRow, BalancedTable, FaultTold};
 pub use figure::{Figure, Figures, Percentile};
 pub use format::{Format, Options};
 pub use hdr::{hgrm, hlog_header, hlog_line};
 pub use live::Live;
 pub use machine::Machine;
 pub use note::{Failure, Note};
+pub use observed::{Beside, Standing as BesideStanding};
+pub use pairing::{PairRow, Pairing};
 pub use report::{About, REPORT_SCHEMA, Report, schema};
 pub use row::{Row, Standing, Subject};
 pub use run_text::{RunTextOptions, run_text};

@@ -1,7 +1,10 @@
 //! A report on one round: its facts, its machines and its tables. Every format shows this and nothing else.
 
+use crate::balanced::{BalancedTable, balanced};
 use crate::format::{Format, Options};
 use crate::machine::{Machine, Machines};
+use crate::observed::{Beside, beside};
+use crate::pairing::{Pairing, pairings};
 use crate::table::{Table, tables};
 use paceline_record::{Round, Trial};
 use schemars::JsonSchema;
@@ -21,6 +24,15 @@ pub struct Report {
     pub machines: Vec<Machine>,
     /// A table for each workload, form and load, machine by machine.
     pub tables: Vec<Table>,
+    /// Loads beside their twins: first run and again, HTTP/1.0, direct and through a balancer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pairings: Vec<Pairing>,
+    /// What balancers and instances cost and counted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub balanced: Vec<BalancedTable>,
+    /// What the plan's source observed beside what was observed now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub observed: Vec<Beside>,
 }
 
 /// The facts of a round that a reader needs.
@@ -42,6 +54,9 @@ pub struct About {
     pub trials_retried: u32,
     /// How many launches each row should have.
     pub launches_planned: u32,
+    /// What of the plan was not carried out as it is written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
 }
 
 impl Report {
@@ -53,17 +68,35 @@ impl Report {
         let machines = Machines::of(round, &ordered);
         // The plan's repeats as carried out: a round that was cut short has rows with fewer.
         let launches_planned = ordered.iter().map(|trial| trial.repeat + 1).max().unwrap_or(0);
+        let tables = tables(&machines, &ordered, launches_planned);
         Self {
             schema: REPORT_SCHEMA,
             round: about(round, &ordered, launches_planned),
-            tables: tables(&machines, &ordered, launches_planned),
+            pairings: pairings(&machines, &ordered),
+            balanced: balanced(&machines, &ordered),
+            observed: beside(&round.observed, &tables),
+            tables,
             machines: machines.list,
         }
     }
 
-    /// Keeps only the tables of which `wanted` says so.
+    /// Keeps only the tables of which `wanted` says so, and of all else what is about them.
     pub fn retain(&mut self, wanted: impl FnMut(&Table) -> bool) {
         self.tables.retain(wanted);
+        let has = |workload: &str, load: &str| {
+            self.tables.iter().any(|table| table.workload == workload && table.load.name == load)
+        };
+        self.pairings
+            .retain(|pairing| has(&pairing.workload, &pairing.load) || has(&pairing.workload, &pairing.twin));
+        self.balanced.retain(|balanced| has(&balanced.workload, &balanced.load));
+        self.observed.retain(|beside| {
+            let observed = &beside.observed;
+            let load = observed.load.as_deref();
+            self.tables.iter().any(|table| {
+                observed.workload.as_ref().is_none_or(|workload| *workload == table.workload)
+                    && load.is_none_or(|load| load == table.load.name)
+            })
+        });
     }
 
     /// The report as text in the given format, ending in a newline.
@@ -92,5 +125,6 @@ fn about(round: &Round, trials: &[&Trial], launches_planned: u32) -> About {
         trials_done: cells.len() as u32,
         trials_retried: (trials.len() - cells.len()) as u32,
         launches_planned,
+        changes: round.changes.clone(),
     }
 }

@@ -3,8 +3,8 @@
 
 use super::{Formatter, Options};
 use crate::row::{Row, Standing};
-use crate::{Figure, Percentile, Report, Table};
-use paceline_record::{Arrivals, LoopKind, Stage};
+use crate::{BalancedTable, Beside, FaultTold, Figure, Percentile, Report, Table};
+use paceline_record::{Arrivals, Load, LoopKind, Stage};
 
 /// Comma-separated values.
 pub struct Csv;
@@ -26,7 +26,11 @@ const FIGURES: [&str; 7] = [
 /// The percentiles: each takes four columns more, `_median`, `_min`, `_max`, `_at_least` and `_enough`.
 const PERCENTILES: [&str; 3] = ["time_ns_p50", "time_ns_p99", "time_ns_p99_9"];
 /// What comes last.
-const REST: &str = "requests_scheduled,requests_not_ok,not_ok_share_max,verdicts,failures";
+const REST: &str = "requests_scheduled,requests_not_ok,not_ok_share_max,verdicts,failures,\
+http,no_keep_alive,requests_per_connection,variant,variant_of,scale,\
+balancer,policy,instances,route,fault,balancer_cpu_us_per_request,requests_by_instance,retries,redispatches,\
+balancer_failures,cores_ran_out,taken_out_after_s,last_failure_s,\
+bytes_received_per_response,kept_alive_share,observed";
 
 impl Formatter for Csv {
     fn render(&self, report: &Report, _options: Options) -> String {
@@ -36,6 +40,9 @@ impl Formatter for Csv {
                 let mut fields = subject(report, table, row);
                 fields.extend(numbers(row));
                 fields.extend(rest(row));
+                fields.extend(shape(&table.load));
+                fields.extend(balanced(report, table, row));
+                fields.extend(beside(report, table, row));
                 text.push_str(&fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(","));
                 text.push_str("\r\n");
             }
@@ -127,6 +134,83 @@ fn rest(row: &Row) -> [String; 5] {
         row.verdicts.join("; "),
         failures.join("; "),
     ]
+}
+
+/// How the load uses its connections, and what it is beside another.
+fn shape(load: &Load) -> [String; 11] {
+    let balanced = load.balanced.as_ref();
+    [
+        load.http.clone().unwrap_or_else(|| "1.1".to_owned()),
+        load.no_keep_alive.to_string(),
+        load.requests_per_connection.map(|n| n.to_string()).unwrap_or_default(),
+        load.variant.as_ref().map(|variant| variant.kind.suffix().to_owned()).unwrap_or_default(),
+        load.variant.as_ref().map(|variant| variant.of.clone()).unwrap_or_default(),
+        load.scaled.map(|scaled| scaled.factor.to_string()).unwrap_or_default(),
+        balanced.map(|balanced| balanced.balancer.clone()).unwrap_or_default(),
+        balanced.map(|balanced| balanced.policy.clone()).unwrap_or_default(),
+        balanced.map(|balanced| balanced.instances.to_string()).unwrap_or_default(),
+        balanced.map(|balanced| word(&balanced.route)).unwrap_or_default(),
+        balanced.and_then(|balanced| balanced.fault.as_ref()).map(word).unwrap_or_default(),
+    ]
+}
+
+/// What the balancer of a row did; medians over its launches, faults launch by launch.
+fn balanced(report: &Report, table: &Table, row: &Row) -> [String; 8] {
+    let fits = |balanced: &&BalancedTable| {
+        (&balanced.machine, &balanced.workload, &balanced.form, &balanced.load)
+            == (&table.machine, &table.workload, &table.form, &table.load.name)
+    };
+    let rows = report.balanced.iter().filter(fits).flat_map(|balanced| &balanced.rows);
+    let Some(balanced) = rows.into_iter().find(|balanced| balanced.server == row.server.id) else {
+        return Default::default();
+    };
+    let count = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
+    let medians = |figures: &[Option<Figure>]| {
+        let medians: Vec<String> = figures.iter().flatten().map(|figure| figure.median.to_string()).collect();
+        medians.join("; ")
+    };
+    let faults = |get: fn(&FaultTold) -> Option<f64>| {
+        let seconds: Vec<String> = balanced.faults.iter().filter_map(get).map(|s| s.to_string()).collect();
+        seconds.join("; ")
+    };
+    let ran_out: Vec<&str> = balanced.cores_ran_out.keys().map(String::as_str).collect();
+    [
+        balanced.balancer_cpu_us_per_request.map(|figure| figure.median.to_string()).unwrap_or_default(),
+        medians(&balanced.requests_by_instance),
+        count(balanced.retries),
+        count(balanced.redispatches),
+        count(balanced.balancer_failures),
+        ran_out.join("; "),
+        faults(|told| told.fault.taken_out_after_s),
+        faults(|told| told.last_failure_s),
+    ]
+}
+
+/// What else is known of a row, and what a source observed of it.
+fn beside(report: &Report, table: &Table, row: &Row) -> [String; 3] {
+    let fits = |beside: &&Beside| {
+        let observed = &beside.observed;
+        observed.server.as_ref() == Some(&row.server.id)
+            && observed.workload.as_ref().is_none_or(|workload| *workload == table.workload)
+            && observed.load.as_ref().is_none_or(|load| *load == table.load.name)
+            && observed.form.as_ref().is_none_or(|form| *form == table.form)
+    };
+    let told = report.observed.iter().filter(fits).map(|beside| {
+        let observed = &beside.observed;
+        format!("{} {}: {} {}", observed.source, word(&observed.what), observed.value, observed.unit)
+    });
+    let median = |figure: Option<Figure>| figure.map(|figure| figure.median.to_string()).unwrap_or_default();
+    [
+        median(row.figures.bytes_received_per_response),
+        median(row.figures.kept_alive_share),
+        told.collect::<Vec<_>>().join("; "),
+    ]
+}
+
+/// The word that JSON has for a value.
+fn word(value: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
 }
 
 /// The same names as in JSON.

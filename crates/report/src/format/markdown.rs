@@ -1,6 +1,7 @@
 //! Markdown (GitHub's tables): every column, figures to the right, notes and legend as lists.
 
 use super::columns::{Column, Role, columns};
+use super::sheet::{Sheet, sheets};
 use super::{Formatter, Options, words};
 use crate::row::Standing;
 use crate::{Report, Table};
@@ -18,6 +19,9 @@ impl Formatter for Markdown {
             words::moment(&about.started_at),
             sentence(&words::progress(about))
         );
+        for change in &about.changes {
+            text.push_str(&format!("\nNot as the plan says: {}.\n", escaped(change)));
+        }
         for machine in &report.machines {
             let lead = if report.machines.len() > 1 {
                 format!("Machine {}: ", machine.label)
@@ -32,6 +36,7 @@ impl Formatter for Markdown {
                 section(&mut text, table);
             }
         }
+        sheets(report).iter().for_each(|sheet| sheet_section(&mut text, sheet));
         measured(&mut text, report);
         let legend = words::legend(&report.tables);
         if !legend.is_empty() {
@@ -55,6 +60,19 @@ fn section(text: &mut String, table: &Table) {
         columns(table).into_iter().filter(|column| column.role != Role::Letters).collect();
     grid(text, table, &merged(columns));
     list(text, table);
+}
+
+fn sheet_section(text: &mut String, sheet: &Sheet) {
+    text.push_str(&format!("\n## {}\n\n{}\n\n", escaped(&sentence(&sheet.title)), escaped(&sheet.lead)));
+    let line = |cells: &[String]| cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | ");
+    let rules: Vec<&str> =
+        (0..sheet.heads.len()).map(|place| if place < sheet.words { "---" } else { "---:" }).collect();
+    text.push_str(&format!("| {} |\n| {} |\n", line(&sheet.heads), rules.join(" | ")));
+    sheet.rows.iter().for_each(|row| text.push_str(&format!("| {} |\n", line(row))));
+    if !sheet.lines.is_empty() {
+        text.push('\n');
+        sheet.lines.iter().for_each(|line| text.push_str(&format!("- {}\n", escaped(line))));
+    }
 }
 
 /// Puts each spread into its figure's cell: a page has no columns to spare.

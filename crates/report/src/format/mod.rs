@@ -6,6 +6,7 @@ mod json;
 mod layout;
 mod markdown;
 mod number;
+mod sheet;
 mod text;
 mod words;
 

@@ -56,6 +56,14 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A number that somebody else wrote down: three significant digits, all of a whole part.
+pub fn value(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 { "0".to_owned() } else { "–".to_owned() };
+    }
+    rounded(value, (magnitude(value) - 2).min(0))
+}
+
 /// A whole number with thousands set apart.
 pub fn whole(value: f64) -> String {
     thousands(&format!("{value:.0}"))
@@ -131,6 +139,15 @@ mod tests {
             [(0.0, "0"), (0.00001, "<0.01%"), (0.0012, "0.12%"), (0.034, "3.4%"), (0.87, "87%")]
         {
             assert_eq!(percent(share), text);
+        }
+    }
+
+    #[test]
+    fn what_others_wrote_keeps_its_whole_part() {
+        let table =
+            [(39_077.64, "39,078"), (2_957.67, "2,958"), (0.338, "0.338"), (27.4, "27.4"), (0.0, "0")];
+        for (number, text) in table {
+            assert_eq!(value(number), text);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::columns::{Column, Role, columns, letter};
 use super::layout::{align, fit, gap, padded, plain, width_of, wrap};
+use super::sheet::{Sheet, sheets};
 use super::{Formatter, Options, words};
 use crate::row::{Row, Standing};
 use crate::{Failure, Machine, Report, Table};
@@ -29,6 +30,7 @@ impl Formatter for Text {
             tables.for_each(|table| page.table(table));
         }
         page.failures(report);
+        sheets(report).iter().for_each(|sheet| page.sheet(sheet));
         page.versions(report);
         page.legend(report);
         page.text
@@ -77,6 +79,7 @@ impl Page {
         let rest = self.styled(&rest, DIM);
         self.line(&format!("{plan}  {rest}"), PLAIN);
         self.line(&words::progress(about), PLAIN);
+        about.changes.iter().for_each(|change| self.prose("not as the plan says: ", change, DOUBT));
         if report.tables.is_empty() {
             self.line("\nNo trial of it is kept that fits what was asked for.", PLAIN);
         }
@@ -193,6 +196,39 @@ impl Page {
         }
     }
 
+    /// A sheet as a grid where it fits; else row by row, each cell under its head.
+    fn sheet(&mut self, sheet: &Sheet) {
+        self.line("", PLAIN);
+        self.prose("", &sheet.title, BOLD);
+        self.prose("", &sheet.lead, DIM);
+        self.line("", PLAIN);
+        let width = |place: usize| {
+            let cells = sheet.rows.iter().filter_map(|row| row.get(place)).chain(sheet.heads.get(place));
+            cells.map(|cell| cell.width()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..sheet.heads.len()).map(width).collect();
+        if widths.iter().map(|width| width + 2).sum::<usize>() <= self.options.width + 2 {
+            self.line(&grid_line(&sheet.heads, &widths, sheet.words), DIM);
+            sheet.rows.iter().for_each(|row| self.line(&grid_line(row, &widths, sheet.words), PLAIN));
+        } else {
+            sheet.rows.iter().for_each(|row| self.sheet_row(sheet, row));
+        }
+        if !sheet.lines.is_empty() {
+            self.line("", PLAIN);
+        }
+        sheet.lines.iter().for_each(|line| self.prose("  ", line, PLAIN));
+    }
+
+    fn sheet_row(&mut self, sheet: &Sheet, row: &[String]) {
+        let told: Vec<&str> =
+            row.iter().take(sheet.words).map(String::as_str).filter(|cell| !cell.is_empty()).collect();
+        self.prose("  ", &told.join("  "), BOLD);
+        let cells = sheet.heads.iter().zip(row).skip(sheet.words).filter(|(_, cell)| !cell.is_empty());
+        let cells: Vec<String> =
+            cells.map(|(head, cell)| format!("{head} {cell}").trim().to_owned()).collect();
+        self.prose("      ", &cells.join(", "), PLAIN);
+    }
+
     fn versions(&mut self, report: &Report) {
         let versions = words::versions(&report.tables);
         if versions.is_empty() {
@@ -231,6 +267,16 @@ impl Page {
             self.prose("", &text, DIM);
         }
     }
+}
+
+/// Cells in columns of these widths: words to the left, figures to the right.
+fn grid_line(cells: &[String], widths: &[usize], words: usize) -> String {
+    let cell = |(place, (cell, width)): (usize, (&String, &usize))| {
+        let room = " ".repeat(width.saturating_sub(cell.width()));
+        if place < words { format!("{cell}{room}") } else { format!("{room}{cell}") }
+    };
+    let line: Vec<String> = cells.iter().zip(widths).enumerate().map(cell).collect();
+    line.join("  ").trim_end().to_owned()
 }
 
 fn failed(row: &Row) -> String {

@@ -3,7 +3,9 @@
 use super::number;
 use crate::row::{Row, Standing};
 use crate::{About, Machine, Note, Table};
-use paceline_record::{Arrivals, Blame, LoopKind, Pinning, Severity, Stage};
+use paceline_record::{
+    Arrivals, Blame, FaultKind, Load, LoopKind, Pinning, Route, Severity, Stage, VariantKind,
+};
 use std::collections::BTreeMap;
 
 /// `42 of 42 trials, 3 launches per row`, and whether it is finished.
@@ -56,7 +58,11 @@ pub fn pinning(pinnings: &[Pinning]) -> Option<String> {
     let one = |pinning: &Pinning| {
         let (server, generator) = (cores(&pinning.server), cores(&pinning.generator));
         let shared = if pinning.disjoint { "" } else { " (shared: each slows the other down)" };
-        format!("server on {server}, generator on {generator}{shared}")
+        let balancer = match pinning.balancer.as_slice() {
+            [] => String::new(),
+            balancer => format!(", balancer on {}", cores(balancer)),
+        };
+        format!("server on {server}, generator on {generator}{balancer}{shared}")
     };
     let all: Vec<String> = pinnings.iter().map(one).collect();
     (!all.is_empty()).then(|| all.join("; or "))
@@ -78,13 +84,35 @@ fn cores(list: &[u32]) -> String {
 
 /// `hello, closed loop`, or with the rate: what the table is called.
 pub fn title(table: &Table) -> String {
-    match (table.load.kind, table.load.rate_per_s) {
+    let title = match (table.load.kind, table.load.rate_per_s) {
         (LoopKind::Open, Some(rate)) => {
             format!("{}, open loop at {} requests/s", table.workload, number::whole(rate))
         }
         (LoopKind::Open, None) => format!("{}, open loop", table.workload),
         (LoopKind::Closed, _) => format!("{}, closed loop", table.workload),
+    };
+    shape(&table.load).map_or(title.clone(), |shape| format!("{title}, {shape}"))
+}
+
+/// What sets a load apart beside its rate: `first run`, `HTTP/1.0`, `through haproxy`.
+fn shape(load: &Load) -> Option<String> {
+    let mut parts = Vec::new();
+    if load.variant.as_ref().is_some_and(|variant| variant.kind == VariantKind::FirstRun) {
+        parts.push("first run".to_owned());
     }
+    parts.extend(load.http.as_ref().map(|http| format!("HTTP/{http}")));
+    parts.extend(load.no_keep_alive.then(|| "closed after each".to_owned()));
+    parts.extend(load.requests_per_connection.map(|n| format!("{} a connection", number::whole(n as f64))));
+    if let Some(balanced) = &load.balanced {
+        parts.push(match balanced.route {
+            Route::Direct => "to one instance".to_owned(),
+            Route::Balanced => format!("{} behind {}", balanced.instances, balanced.balancer),
+        });
+        parts.extend(balanced.fault.map(|fault| match fault {
+            FaultKind::KillOne => "one killed".to_owned(),
+        }));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// What was asked: connections, depth, arrivals, lengths, and the form of the servers.
@@ -104,6 +132,11 @@ pub fn load(table: &Table) -> String {
         if load.warmup_s > 0.0 { format!(" after {} s of warm-up", load.warmup_s) } else { String::new() };
     parts.extend(load.duration_s.map(|s| format!("windows of {s} s{warmup}")));
     parts.extend(load.requests.map(|n| format!("{} requests", number::whole(n as f64))));
+    parts.extend(load.scaled.as_ref().map(|scaled| {
+        let rate = scaled.rate_per_s.map(|rate| format!(" at {}/s", number::whole(rate))).unwrap_or_default();
+        let connections = number::whole(f64::from(scaled.connections));
+        format!("scaled to {} of the plan's {connections} connections{rate}", number::value(scaled.factor))
+    }));
     parts.push(match table.form.as_str() {
         "single" => "servers as one process on one core".to_owned(),
         "cores" => "servers using all their cores".to_owned(),

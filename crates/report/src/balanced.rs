@@ -1,0 +1,187 @@
+//! Several instances behind a balancer: what each process cost, what the balancer counted, what a fault did.
+
+use crate::figure::Figure;
+use crate::launch::{Launch, Launches};
+use crate::machine::Machines;
+use paceline_record::verdict::ran_out;
+use paceline_record::{Balancing, FaultSeen, ProcessRole, ProcessUse, Route, Told, Trial};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The servers behind a balancer under one workload and load.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BalancedTable {
+    /// The label of the machine.
+    pub machine: String,
+    /// The workload.
+    pub workload: String,
+    /// `single` or `cores`.
+    pub form: String,
+    /// The load's name.
+    pub load: String,
+    /// What balanced, as its own version command put it.
+    pub balancer: String,
+    /// How it chose instances.
+    pub policy: String,
+    /// How many instances there were.
+    pub instances: u32,
+    /// What the balancer does not tell.
+    pub untold: Vec<String>,
+    /// Each server, by id.
+    pub rows: Vec<BalancedRow>,
+}
+
+/// A server behind a balancer, over its launches.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BalancedRow {
+    /// The server's id.
+    pub server: String,
+    /// CPU of the balancer for each response, in microseconds.
+    pub balancer_cpu_us_per_request: Option<Figure>,
+    /// CPU of all instances together for each response, in microseconds.
+    pub instances_cpu_us_per_request: Option<Figure>,
+    /// CPU of the balancer as a share of its cores, 0 to 1.
+    pub balancer_utilization: Option<Figure>,
+    /// CPU of each instance as a share of its cores, 0 to 1.
+    pub utilization_by_instance: Vec<Option<Figure>>,
+    /// Highest resident memory of the balancer.
+    pub balancer_rss_bytes_peak: Option<Figure>,
+    /// Highest resident memory of each instance.
+    pub rss_bytes_peak_by_instance: Vec<Option<Figure>>,
+    /// Requests that the balancer gave each instance in the window; none where it does not tell.
+    pub requests_by_instance: Vec<Option<Figure>>,
+    /// Connections that each instance held; only where the balancer does not tell its requests.
+    pub connections_by_instance: Vec<Option<Figure>>,
+    /// Attempts that the balancer repeated, in all launches.
+    pub retries: Option<u64>,
+    /// Requests it gave to another instance than first chosen, in all launches.
+    pub redispatches: Option<u64>,
+    /// Requests it failed, in all launches.
+    pub balancer_failures: Option<u64>,
+    /// The cores that ran out, with who runs on them, and in how many launches.
+    pub cores_ran_out: BTreeMap<String, u32>,
+    /// What was broken on purpose, launch by launch.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultTold>,
+}
+
+/// A fault made on purpose in one launch, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FaultTold {
+    /// The repeat, from 0.
+    pub repeat: u32,
+    /// The fault.
+    pub fault: FaultSeen,
+    /// Requests that ended badly from the fault on, by outcome.
+    pub failures: BTreeMap<String, u64>,
+    /// From the fault to the last failure, in seconds; none where nothing failed.
+    pub last_failure_s: Option<f64>,
+    /// How finely that is known, in seconds.
+    pub resolution_s: f64,
+    /// Valid responses per second before the fault.
+    pub achieved_per_s_before: f64,
+    /// Valid responses per second after it.
+    pub achieved_per_s_after: f64,
+    /// The longest time after it, in nanoseconds.
+    pub time_ns_max: u64,
+}
+
+type Key = (usize, String, String, String);
+
+/// The balanced tables of some trials, given in the order they ran.
+pub fn balanced(machines: &Machines, trials: &[&Trial]) -> Vec<BalancedTable> {
+    let mut groups: BTreeMap<Key, Vec<&Trial>> = BTreeMap::new();
+    let through = |trial: &&&Trial| trial.load.balanced.as_ref().is_some_and(|b| b.route == Route::Balanced);
+    for trial in trials.iter().filter(through) {
+        let key =
+            (machines.place(trial), trial.workload.clone(), trial.form.clone(), trial.load.name.clone());
+        groups.entry(key).or_default().push(trial);
+    }
+    let of = |(key, trials): (&Key, &Vec<&Trial>)| table(machines, key, trials);
+    groups.iter().filter_map(of).filter(|table| !table.rows.is_empty()).collect()
+}
+
+fn table(machines: &Machines, key: &Key, trials: &[&Trial]) -> Option<BalancedTable> {
+    let mut servers: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
+    for trial in trials {
+        servers.entry(&trial.server.id).or_default().push(trial);
+    }
+    let asked = trials.first()?.load.balanced.as_ref()?;
+    let seen: Vec<&Balancing> = trials.iter().filter_map(|trial| trial.balancing.as_ref()).collect();
+    let told = seen.iter().find_map(|balancing| balancing.told.as_ref());
+    Some(BalancedTable {
+        machine: machines.list.get(key.0).map(|machine| machine.label.clone()).unwrap_or_default(),
+        workload: key.1.clone(),
+        form: key.2.clone(),
+        load: key.3.clone(),
+        balancer: seen
+            .first()
+            .map_or(asked.balancer.clone(), |balancing| balancing.balancer.versions.clone()),
+        policy: asked.policy.clone(),
+        instances: asked.instances,
+        untold: told.map(|told| told.untold.clone()).unwrap_or_default(),
+        rows: servers.iter().filter_map(|(server, trials)| row(server, trials)).collect(),
+    })
+}
+
+fn row(server: &str, trials: &[&Trial]) -> Option<BalancedRow> {
+    let launches = Launches::of(trials).usable;
+    let seen: Vec<(&Launch<'_>, &Balancing)> =
+        launches.iter().filter_map(|launch| Some((launch, launch.trial.balancing.as_ref()?))).collect();
+    let count =
+        seen.first()?.1.processes.iter().filter(|process| process.role == ProcessRole::Instance).count();
+    let of = |role, index: usize, get: fn(&ProcessUse) -> f64| {
+        let is_it = move |process: &&ProcessUse| process.role == role && process.index as usize == index;
+        Figure::of(seen.iter().filter_map(|(_, b)| b.processes.iter().find(is_it)).map(get))
+    };
+    let balancer = |get| of(ProcessRole::Balancer, 0, get);
+    let each = |get| (0..count).map(|index| of(ProcessRole::Instance, index, get)).collect();
+    let requests = |index: usize| {
+        let of = |told: &Told| told.by_instance.get(index)?.requests;
+        Figure::of(seen.iter().filter_map(|(_, b)| of(b.told.as_ref()?)).map(|requests| requests as f64))
+    };
+    let connections = |index: usize| {
+        let of = |b: &Balancing| b.processes.get(index)?.connections_mean;
+        Figure::of(seen.iter().filter_map(|(_, balancing)| of(balancing)))
+    };
+    let sum = |get: fn(&Told) -> Option<u64>| {
+        let told: Vec<u64> = seen.iter().filter_map(|(_, b)| get(b.told.as_ref()?)).collect();
+        (!told.is_empty()).then(|| told.iter().sum())
+    };
+    let mut cores_ran_out = BTreeMap::new();
+    for core in seen.iter().flat_map(|(launch, _)| ran_out(launch.trial)) {
+        *cores_ran_out.entry(format!("core {} ({})", core.core, core.whose.join(", "))).or_default() += 1;
+    }
+    let cpu = |launch: &Launch<'_>| Some(launch.trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
+    Some(BalancedRow {
+        server: server.to_owned(),
+        balancer_cpu_us_per_request: balancer(|process| process.cpu_ns_per_request / 1e3),
+        instances_cpu_us_per_request: Figure::of(launches.iter().filter_map(cpu)),
+        balancer_utilization: balancer(|process| process.utilization),
+        utilization_by_instance: each(|process| process.utilization),
+        balancer_rss_bytes_peak: balancer(|process| process.rss_bytes_peak as f64),
+        rss_bytes_peak_by_instance: each(|process| process.rss_bytes_peak as f64),
+        requests_by_instance: (0..count).map(requests).collect(),
+        connections_by_instance: (0..count).map(connections).collect(),
+        retries: sum(|told| told.retries),
+        redispatches: sum(|told| told.redispatches),
+        balancer_failures: sum(|told| told.failures),
+        cores_ran_out,
+        faults: seen.iter().filter_map(|(launch, balancing)| fault(launch, balancing.fault?)).collect(),
+    })
+}
+
+fn fault(launch: &Launch<'_>, fault: FaultSeen) -> Option<FaultTold> {
+    let saw = fault.clients_saw(launch.run);
+    Some(FaultTold {
+        repeat: launch.trial.repeat,
+        fault,
+        failures: saw.failures.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+        last_failure_s: saw.last_failure_s,
+        resolution_s: saw.resolution_s,
+        achieved_per_s_before: saw.achieved_per_s_before,
+        achieved_per_s_after: saw.achieved_per_s_after,
+        time_ns_max: saw.time_ns_max,
+    })
+}

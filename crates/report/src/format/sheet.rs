@@ -1,0 +1,284 @@
+//! Sheets: what a report tells beside its ranked tables, as text and Markdown show it alike.
+//!
+//! Loads beside their twins, balancers, what a source observed. A sheet is rows of texts under heads; how it is laid out
+//! is the format's.
+
+use super::{number, words};
+use crate::observed::Standing;
+use crate::{BalancedRow, BalancedTable, Beside, FaultTold, Figure, PairRow, Pairing, Report};
+use paceline_record::{LoopKind, ObservedFigure, VariantKind};
+
+/// Rows of texts under heads, with what is to be known of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sheet {
+    /// What it shows.
+    pub title: String,
+    /// How to read it, one sentence or two.
+    pub lead: String,
+    /// Over each column.
+    pub heads: Vec<String>,
+    /// How many of the first columns are words, aligned to the left.
+    pub words: usize,
+    /// The cells.
+    pub rows: Vec<Vec<String>>,
+    /// What stands below, each a sentence.
+    pub lines: Vec<String>,
+}
+
+/// Every sheet of a report, in order. The source's observations come last: they are the end of a round.
+pub fn sheets(report: &Report) -> Vec<Sheet> {
+    let several = report.machines.len() > 1;
+    let on = |machine: &str| if several { format!(", machine {machine}") } else { String::new() };
+    let pairings = report.pairings.iter().map(|p| pairing(p, &on(&p.machine)));
+    let balanced = report.balanced.iter().map(|b| balanced(b, &on(&b.machine)));
+    let observed = (!report.observed.is_empty()).then(|| observed(&report.observed));
+    pairings.chain(balanced).chain(observed).collect()
+}
+
+fn shown(figure: Option<Figure>, scale: f64) -> String {
+    let Some(figure) = figure else { return String::new() };
+    format!("{} {}", number::figure_in(&figure, scale), number::spread(&figure)).trim_end().to_owned()
+}
+
+/// A difference: its sign always told, and no share of it, since it may be near zero.
+fn difference(figure: Option<Figure>, scale: f64) -> String {
+    let Some(figure) = figure else { return String::new() };
+    let sign = if figure.median > 0.0 { "+" } else { "" };
+    let half = figure.half_range().map(|half| format!(" ±{}", number::whole(half / scale)));
+    format!("{sign}{}{}", number::whole(figure.median / scale), half.unwrap_or_default())
+}
+
+fn pairing(pairing: &Pairing, on: &str) -> Sheet {
+    let (title, lead) = match pairing.kind {
+        VariantKind::FirstRun => (
+            "first run and steady state",
+            "The first load on a fresh launch, without warm-up, and the same again on the same launch.",
+        ),
+        VariantKind::Http10 => ("HTTP/1.1 and HTTP/1.0", "The twin asks for keep-alive as HTTP/1.0 has it."),
+        VariantKind::Close => ("kept open and closed", "The twin closes each connection after one response."),
+        VariantKind::Unpipelined => {
+            ("pipelined and not", "The twin has one request outstanding on a connection.")
+        }
+        VariantKind::Balanced => (
+            "direct and balanced",
+            "To one instance, and through the balancer to all of them, on the same launch; paired block by block.",
+        ),
+    };
+    let [one, other] = sides(pairing.kind);
+    let rates = [format!("{one} req/s"), format!("{other} req/s")];
+    let cpu = [format!("{one} CPU µs"), format!("{other} CPU µs")];
+    let between = match pairing.loop_kind {
+        LoopKind::Closed => vec![format!("{other} / {one}")],
+        LoopKind::Open => vec!["added p50 µs".to_owned(), "added p99 µs".to_owned()],
+    };
+    let heads = ["server".to_owned()].into_iter().chain(rates).chain(between).chain(cpu).collect();
+    let bound = pairing.rows.iter().any(|row| row.is_generator_bound);
+    let note = "≥: the generator's core was over 90 % busy in one of the two, so that the ratio says less than it seems to";
+    Sheet {
+        title: format!("{}: {title}, {load} ({}{on})", pairing.workload, pairing.form),
+        lead: lead.to_owned(),
+        heads,
+        words: 1,
+        rows: pairing.rows.iter().map(|row| pair_row(row, pairing.loop_kind)).collect(),
+        lines: bound.then(|| note.to_owned()).into_iter().collect(),
+    }
+}
+
+/// What a load and its twin are called in a head.
+fn sides(kind: VariantKind) -> [&'static str; 2] {
+    match kind {
+        VariantKind::FirstRun => ["again", "first"],
+        VariantKind::Http10 => ["1.1", "1.0"],
+        VariantKind::Close => ["kept", "closed"],
+        VariantKind::Unpipelined => ["pipelined", "not"],
+        VariantKind::Balanced => ["direct", "balanced"],
+    }
+}
+
+fn pair_row(row: &PairRow, kind: LoopKind) -> Vec<String> {
+    let (base, twin) = (shown(row.achieved_per_s, 1.0), shown(row.twin_achieved_per_s, 1.0));
+    let cpu = [row.server_cpu_us_per_request, row.twin_server_cpu_us_per_request].map(|cpu| shown(cpu, 1.0));
+    let mark = if row.is_generator_bound { "≥ " } else { "" };
+    let mut cells = vec![row.server.clone(), base, twin];
+    match kind {
+        LoopKind::Closed => cells.push(format!("{mark}{}", shown(row.achieved_ratio, 1.0))),
+        LoopKind::Open => {
+            cells.extend([row.added_time_ns_p50, row.added_time_ns_p99].map(|time| difference(time, 1e3)));
+        }
+    }
+    cells.extend(cpu);
+    cells
+}
+
+fn balanced(table: &BalancedTable, on: &str) -> Sheet {
+    let tells = table.rows.iter().any(|row| row.requests_by_instance.iter().any(Option::is_some));
+    let heads = [
+        "server",
+        "balancer CPU µs",
+        "instances CPU µs",
+        "balancer busy",
+        "instances busy",
+        "balancer MB",
+        "instances MB",
+        if tells { "requests each" } else { "connections each" },
+        "retries",
+        "redispatched",
+        "failed",
+    ];
+    let mut lines: Vec<String> = table.rows.iter().flat_map(row_lines).collect();
+    if !table.untold.is_empty() {
+        lines.push(format!("this balancer does not tell: {}", table.untold.join(", ")));
+    }
+    Sheet {
+        title: format!(
+            "{}: {} instances behind {}, {}{on}",
+            table.workload, table.instances, table.balancer, table.load
+        ),
+        lead: format!(
+            "Policy {}. CPU is for each response the generator completed; busy is of the cores given.",
+            table.policy
+        ),
+        heads: heads.map(str::to_owned).into(),
+        words: 1,
+        rows: table.rows.iter().map(|row| balanced_row(row, tells)).collect(),
+        lines,
+    }
+}
+
+fn balanced_row(row: &BalancedRow, tells: bool) -> Vec<String> {
+    let list = |figures: &[Option<Figure>], text: &dyn Fn(&Figure) -> String| {
+        let texts: Vec<String> = figures.iter().map(|f| f.as_ref().map_or("–".to_owned(), text)).collect();
+        if texts.iter().all(|text| text == "–") { String::new() } else { texts.join(" / ") }
+    };
+    let percent = |figure: &Figure| format!("{:.0}%", figure.median * 100.0);
+    let megabytes = |figure: &Figure| number::whole(figure.median / 1e6);
+    let count = |count: Option<u64>| count.map(|count| number::whole(count as f64)).unwrap_or_default();
+    let each = if tells { &row.requests_by_instance } else { &row.connections_by_instance };
+    vec![
+        row.server.clone(),
+        shown(row.balancer_cpu_us_per_request, 1.0),
+        shown(row.instances_cpu_us_per_request, 1.0),
+        row.balancer_utilization.as_ref().map(percent).unwrap_or_default(),
+        list(&row.utilization_by_instance, &percent),
+        row.balancer_rss_bytes_peak.as_ref().map(megabytes).unwrap_or_default(),
+        list(&row.rss_bytes_peak_by_instance, &megabytes),
+        list(each, &|figure| number::whole(figure.median)),
+        count(row.retries),
+        count(row.redispatches),
+        count(row.balancer_failures),
+    ]
+}
+
+fn row_lines(row: &BalancedRow) -> Vec<String> {
+    let ran_out: Vec<String> = row
+        .cores_ran_out
+        .iter()
+        .map(|(core, launches)| {
+            format!("{core} in {}", words::count(u64::from(*launches), "launch", "launches"))
+        })
+        .collect();
+    let ran_out = (!ran_out.is_empty()).then(|| format!("{}: ran out: {}", row.server, ran_out.join("; ")));
+    let faults = row.faults.iter().map(|fault| format!("{}: {}", row.server, fault_line(fault)));
+    ran_out.into_iter().chain(faults).collect()
+}
+
+/// What a fault did, in one sentence.
+fn fault_line(told: &FaultTold) -> String {
+    let fault = &told.fault;
+    let failures: Vec<String> = told
+        .failures
+        .iter()
+        .map(|(name, count)| format!("{} {name}", number::whole(*count as f64)))
+        .collect();
+    let failures = match (failures.is_empty(), told.last_failure_s) {
+        (true, _) | (_, None) => "no request failed".to_owned(),
+        (false, Some(last)) => {
+            let (last, resolution) = (format!("{last:.1}"), format!("{:.1}", told.resolution_s));
+            format!(
+                "{} failed, none from {last} s after it (seen by the {resolution} s)",
+                failures.join(", ")
+            )
+        }
+    };
+    let out = match (fault.balancer_tells, fault.taken_out_after_s) {
+        (_, Some(after)) => format!("the balancer took it out after {after:.1} s"),
+        (true, None) => "the balancer did not take it out".to_owned(),
+        (false, None) => "the balancer does not tell whether it took it out".to_owned(),
+    };
+    format!(
+        "instance {} killed (repeat {}): {failures}; {}/s before, {}/s after, longest time {} ms; {out}",
+        fault.instance,
+        told.repeat + 1,
+        number::whole(told.achieved_per_s_before),
+        number::whole(told.achieved_per_s_after),
+        number::whole(told.time_ns_max as f64 / 1e6),
+    )
+}
+
+fn observed(beside: &[Beside]) -> Sheet {
+    let mut notes: Vec<String> = Vec::new();
+    let mut rows = Vec::new();
+    for one in beside {
+        let observed = &one.observed;
+        let mark = match observed.note.as_str() {
+            "" => String::new(),
+            note => {
+                let known = notes.iter().position(|known| known == note);
+                let place = known.unwrap_or_else(|| {
+                    notes.push(note.to_owned());
+                    notes.len() - 1
+                });
+                format!(" [{}]", place + 1)
+            }
+        };
+        let at = [&observed.workload, &observed.load, &observed.form];
+        let at: Vec<&str> = at.into_iter().flatten().map(String::as_str).collect();
+        rows.push(vec![
+            observed.source.clone(),
+            format!("{}{mark}", observed.subject),
+            at.join(" "),
+            format!("{} ({})", what(observed.what), observed.unit),
+            number::value(observed.value),
+            format!("{}{}", if one.standing == Standing::AtLeast { "≥ " } else { "" }, shown(one.now, 1.0)),
+            one.ratio.map(|ratio| number::value(ratio) + "×").unwrap_or_default(),
+            observed.server.clone().unwrap_or_default(),
+            remark(one.standing).to_owned(),
+        ]);
+    }
+    let heads = ["source", "measured", "under", "figure", "then", "now", "now/then", "server", ""];
+    Sheet {
+        title: "What the source observed, and what was observed now".to_owned(),
+        lead: "Another machine, other versions and another tool lie between the two: what differs is not the server's alone."
+            .to_owned(),
+        heads: heads.map(str::to_owned).into(),
+        words: 4,
+        rows,
+        lines: notes.iter().enumerate().map(|(place, note)| format!("[{}] {note}", place + 1)).collect(),
+    }
+}
+
+fn what(figure: ObservedFigure) -> &'static str {
+    match figure {
+        ObservedFigure::RequestsPerS => "responses",
+        ObservedFigure::RequestsPerSPerCore => "responses for each core",
+        ObservedFigure::TimeMsP50 => "median time",
+        ObservedFigure::TimeMsP99 => "p99 time",
+        ObservedFigure::BytesPerResponse => "size of a response",
+        ObservedFigure::KeptAlivePercent => "connections kept alive",
+        ObservedFigure::RssMb => "memory",
+        ObservedFigure::CpuPercent => "CPU of one core",
+        ObservedFigure::Failed => "failed",
+    }
+}
+
+fn remark(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Measured => "",
+        Standing::AtLeast => "the generator was the limit",
+        Standing::Overloaded => "overloaded: a queue's",
+        Standing::Invalid => "a verdict says it does not answer the question",
+        Standing::Failed => "failed",
+        Standing::NotMeasured => "not measured in this round",
+        Standing::NoServer => "no server here stands for it",
+    }
+}

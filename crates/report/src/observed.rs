@@ -1,0 +1,132 @@
+//! What a plan's source observed beside what was observed now.
+//!
+//! Not a comparison of like with like: another machine, other versions and another tool lie between the two. So there
+//! is a ratio and no verdict, and a row that has nothing beside it says why.
+
+use crate::figure::{Figure, Figures};
+use crate::row::Row;
+use crate::{Standing as RowStanding, Table};
+use paceline_record::{Observation, ObservedFigure};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One figure of the source, with what stands beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Beside {
+    /// What the source observed.
+    pub observed: Observation,
+    /// The same figure now, in the same unit.
+    pub now: Option<Figure>,
+    /// The median now as a share of the source's value.
+    pub ratio: Option<f64>,
+    /// What the figure now can be taken for.
+    pub standing: Standing,
+}
+
+/// What a figure beside a source's can be taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It measures the server.
+    Measured,
+    /// At least so much: the generator was the limit.
+    AtLeast,
+    /// It is a queue's: less was answered than was offered.
+    Overloaded,
+    /// A verdict says that it does not answer the question.
+    Invalid,
+    /// The server failed.
+    Failed,
+    /// The round did not measure it.
+    NotMeasured,
+    /// No server here stands for what the source measured.
+    NoServer,
+}
+
+/// What stands beside each observation in these tables.
+pub fn beside(observed: &[Observation], tables: &[Table]) -> Vec<Beside> {
+    observed.iter().map(|observation| one(observation, tables)).collect()
+}
+
+fn one(observed: &Observation, tables: &[Table]) -> Beside {
+    let bare = |standing| Beside { observed: observed.clone(), now: None, ratio: None, standing };
+    let Some(server) = &observed.server else { return bare(Standing::NoServer) };
+    let fits = |table: &&Table| {
+        observed.workload.as_ref().is_none_or(|workload| *workload == table.workload)
+            && observed.load.as_ref().is_none_or(|load| *load == table.load.name)
+            && observed.form.as_ref().is_none_or(|form| *form == table.form)
+    };
+    let row = tables.iter().filter(fits).flat_map(|table| &table.rows).find(|row| row.server.id == *server);
+    let Some(row) = row else { return bare(Standing::NotMeasured) };
+    let now = figure(observed.what, &row.figures);
+    let ratio = now.filter(|_| observed.value != 0.0).map(|now| now.median / observed.value);
+    let standing = if now.is_none() { none(row) } else { standing(row, observed.what) };
+    Beside { observed: observed.clone(), now, ratio, standing }
+}
+
+fn none(row: &Row) -> Standing {
+    if row.standing == RowStanding::Failed { Standing::Failed } else { Standing::NotMeasured }
+}
+
+fn standing(row: &Row, what: ObservedFigure) -> Standing {
+    let is_rate = matches!(what, ObservedFigure::RequestsPerS | ObservedFigure::RequestsPerSPerCore);
+    match row.standing {
+        RowStanding::GeneratorBound if is_rate => Standing::AtLeast,
+        RowStanding::Ranked | RowStanding::GeneratorBound => Standing::Measured,
+        RowStanding::Overloaded => Standing::Overloaded,
+        RowStanding::Invalid => Standing::Invalid,
+        RowStanding::Failed => Standing::Failed,
+    }
+}
+
+/// The figure in the unit that [`ObservedFigure`] gives it in.
+fn figure(what: ObservedFigure, figures: &Figures) -> Option<Figure> {
+    let cores = f64::from(figures.server_cores.unwrap_or(1).max(1));
+    let scaled = |figure: Option<Figure>, factor: f64| {
+        figure.map(|f| Figure { median: f.median * factor, min: f.min * factor, max: f.max * factor, ..f })
+    };
+    match what {
+        ObservedFigure::RequestsPerS => figures.achieved_per_s,
+        ObservedFigure::RequestsPerSPerCore => {
+            figures.server_cores?;
+            scaled(figures.achieved_per_s, 1.0 / cores)
+        }
+        ObservedFigure::TimeMsP50 => scaled(figures.time_ns_p50.map(|time| time.figure), 1e-6),
+        ObservedFigure::TimeMsP99 => scaled(figures.time_ns_p99.map(|time| time.figure), 1e-6),
+        ObservedFigure::BytesPerResponse => figures.bytes_received_per_response,
+        ObservedFigure::KeptAlivePercent => scaled(figures.kept_alive_share, 100.0),
+        ObservedFigure::RssMb => scaled(figures.rss_bytes_peak, 1e-6),
+        ObservedFigure::CpuPercent => scaled(figures.server_utilization, 100.0 * cores),
+        ObservedFigure::Failed => Figure::of([figures.requests_not_ok as f64]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_given_in_the_unit_of_its_name() {
+        let of = |value: f64| Figure::of([value]);
+        let figures = Figures {
+            achieved_per_s: of(50_000.0),
+            rss_bytes_peak: of(2e6),
+            server_utilization: of(0.5),
+            kept_alive_share: of(0.25),
+            server_cores: Some(2),
+            ..Figures::default()
+        };
+        let table = [
+            (ObservedFigure::RequestsPerS, 50_000.0),
+            (ObservedFigure::RequestsPerSPerCore, 25_000.0),
+            (ObservedFigure::RssMb, 2.0),
+            (ObservedFigure::CpuPercent, 100.0),
+            (ObservedFigure::KeptAlivePercent, 25.0),
+            (ObservedFigure::Failed, 0.0),
+        ];
+        for (what, expected) in table {
+            assert_eq!(figure(what, &figures).map(|figure| figure.median), Some(expected), "{what:?}");
+        }
+        assert_eq!(figure(ObservedFigure::RequestsPerSPerCore, &Figures::default()), None);
+    }
+}

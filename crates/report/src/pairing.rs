@@ -1,0 +1,138 @@
+//! A load beside its twin: first run and again, HTTP/1.1 and 1.0, direct and through a balancer.
+//!
+//! Both were measured in the same block, most on the same launch, so that they are compared repeat by repeat: the ratio
+//! and the added time are figures of their own, and a machine that drifts between blocks does not move them.
+
+use crate::figure::{Figure, times_of};
+use crate::launch::{Launch, Launches};
+use crate::machine::Machines;
+use paceline_record::verdict::GENERATOR_BUSY_MOST;
+use paceline_record::{LoopKind, Times, Trial, VariantKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A load and its twin, under one workload and form on one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Pairing {
+    /// The label of the machine.
+    pub machine: String,
+    /// The workload.
+    pub workload: String,
+    /// `single` or `cores`.
+    pub form: String,
+    /// In what the twin differs.
+    pub kind: VariantKind,
+    /// Whether the twin spoke and the load it is of were closed or open loops.
+    pub loop_kind: LoopKind,
+    /// The load's name.
+    pub load: String,
+    /// The twin's name.
+    pub twin: String,
+    /// Each server, by id.
+    pub rows: Vec<PairRow>,
+}
+
+/// A server under a load and its twin.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PairRow {
+    /// The server's id.
+    pub server: String,
+    /// Valid responses per second under the load.
+    pub achieved_per_s: Option<Figure>,
+    /// The same under its twin.
+    pub twin_achieved_per_s: Option<Figure>,
+    /// Whether the generator was the limit of one of the two: the ratio then says less than it seems to.
+    pub is_generator_bound: bool,
+    /// The twin's responses per second as a share of the load's, repeat by repeat; closed loop.
+    pub achieved_ratio: Option<Figure>,
+    /// The twin's median time less the load's, repeat by repeat, in nanoseconds; open loop: both were offered the same.
+    pub added_time_ns_p50: Option<Figure>,
+    /// The same of the 99th percentile.
+    pub added_time_ns_p99: Option<Figure>,
+    /// CPU of the server for each response under the load, in microseconds.
+    pub server_cpu_us_per_request: Option<Figure>,
+    /// The same under its twin.
+    pub twin_server_cpu_us_per_request: Option<Figure>,
+}
+
+type Key = (usize, String, String, String, VariantKind);
+
+/// The pairings of some trials, given in the order they ran.
+pub fn pairings(machines: &Machines, trials: &[&Trial]) -> Vec<Pairing> {
+    let mut twins: BTreeMap<Key, Vec<&Trial>> = BTreeMap::new();
+    for trial in trials {
+        if let Some(variant) = &trial.load.variant {
+            let (workload, form) = (trial.workload.clone(), trial.form.clone());
+            let key = (machines.place(trial), workload, form, variant.of.clone(), variant.kind);
+            twins.entry(key).or_default().push(trial);
+        }
+    }
+    let of = |(key, twins): (Key, Vec<&Trial>)| pairing(machines, trials, &key, &twins);
+    twins.into_iter().filter_map(of).filter(|pairing| !pairing.rows.is_empty()).collect()
+}
+
+fn pairing(machines: &Machines, trials: &[&Trial], key: &Key, twins: &[&Trial]) -> Option<Pairing> {
+    let (place, workload, form, load, kind) = key;
+    let first = twins.first()?;
+    let mut servers: Vec<&str> = twins.iter().map(|trial| trial.server.id.as_str()).collect();
+    servers.sort_unstable();
+    servers.dedup();
+    let rows = servers.into_iter().filter_map(|server| {
+        let is_base = |trial: &&&Trial| {
+            trial.server.id == server
+                && (&trial.workload, &trial.form, &trial.load.name) == (workload, form, load)
+                && machines.place(trial) == *place
+        };
+        let base: Vec<&Trial> = trials.iter().filter(is_base).copied().collect();
+        let twin: Vec<&Trial> = twins.iter().filter(|trial| trial.server.id == server).copied().collect();
+        row(server, first.load.kind, &Launches::of(&base).usable, &Launches::of(&twin).usable)
+    });
+    Some(Pairing {
+        machine: machines.list.get(*place).map(|machine| machine.label.clone()).unwrap_or_default(),
+        workload: workload.clone(),
+        form: form.clone(),
+        kind: *kind,
+        loop_kind: first.load.kind,
+        load: load.clone(),
+        twin: first.load.name.clone(),
+        rows: rows.collect(),
+    })
+}
+
+/// None where one of the two was never measured: the table and its failures say so.
+fn row(server: &str, kind: LoopKind, base: &[Launch<'_>], twin: &[Launch<'_>]) -> Option<PairRow> {
+    if base.is_empty() || twin.is_empty() {
+        return None;
+    }
+    let pairs: Vec<(&Launch<'_>, &Launch<'_>)> = base
+        .iter()
+        .filter_map(|base| Some((base, twin.iter().find(|twin| twin.trial.repeat == base.trial.repeat)?)))
+        .collect();
+    let achieved = |launches: &[Launch<'_>]| Figure::of(launches.iter().map(|l| l.run.rate_per_s.achieved));
+    let cpu = |launches: &[Launch<'_>]| {
+        let of = |launch: &Launch<'_>| Some(launch.trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
+        Figure::of(launches.iter().filter_map(of))
+    };
+    let added = |get: fn(&Times) -> u64| {
+        let time = |launch: &Launch<'_>| times_of(&launch.run.total, kind).map(|times| get(times) as f64);
+        let pairs = pairs.iter().filter(|_| kind == LoopKind::Open);
+        Figure::of(pairs.filter_map(|(base, twin)| Some(time(twin)? - time(base)?)))
+    };
+    let ratios =
+        pairs.iter().filter(|(base, _)| kind == LoopKind::Closed && base.run.rate_per_s.achieved > 0.0);
+    let is_bound = |launch: &Launch<'_>| launch.run.generator.utilization > GENERATOR_BUSY_MOST;
+    Some(PairRow {
+        server: server.to_owned(),
+        achieved_per_s: achieved(base),
+        twin_achieved_per_s: achieved(twin),
+        is_generator_bound: base.iter().chain(twin).any(is_bound),
+        achieved_ratio: Figure::of(
+            ratios.map(|(base, twin)| twin.run.rate_per_s.achieved / base.run.rate_per_s.achieved),
+        ),
+        added_time_ns_p50: added(|times| times.p50),
+        added_time_ns_p99: added(|times| times.p99),
+        server_cpu_us_per_request: cpu(base),
+        twin_server_cpu_us_per_request: cpu(twin),
+    })
+}
