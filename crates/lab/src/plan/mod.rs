@@ -50,6 +50,9 @@ pub struct Plan {
     /// Launches of each server with `--full`, where they are more.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub full_repeats: Option<u32>,
+    /// The length of every window that has one with `--full`, where it is longer.
+    #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
+    pub full_duration: Option<Duration>,
     /// One factor on connections, rate and requests of every load: a number, or `auto` for what the machine can hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub scale: Option<Scale>,

@@ -37,6 +37,10 @@ impl Plan {
         if is_full {
             self.budget = None;
             self.repeats = self.repeats.max(self.full_repeats.unwrap_or(0));
+            for load in &mut self.load {
+                load.duration =
+                    load.duration.map(|duration| duration.max(self.full_duration.unwrap_or_default()));
+            }
         } else if self.load.iter().any(|load| load.full) {
             let names: Vec<String> =
                 self.load.iter().filter(|load| load.full).map(|load| format!("`{}`", load.name)).collect();
@@ -44,7 +48,7 @@ impl Plan {
             self.load.retain(|load| !load.full);
         }
         self.load.iter_mut().for_each(|load| load.full = false);
-        self.full_repeats = None;
+        (self.full_repeats, self.full_duration) = (None, None);
         if self.scale == Some(Scale::Auto) {
             self.scale = Some(Scale::Factor(self.factor(room)));
         }
@@ -109,7 +113,7 @@ mod tests {
     use crate::fixture::Tree;
     use crate::order;
 
-    const PLAN: &str = "name = \"p\"\nrepeats = 4\nfull_repeats = 9\nbudget = \"60s\"\nscale = \"auto\"\n\
+    const PLAN: &str = "name = \"p\"\nrepeats = 4\nfull_repeats = 9\nfull_duration = \"15s\"\nbudget = \"60s\"\nscale = \"auto\"\n\
                         full_size_cores = 8\nworkloads = [\"hello\"]\n\
                         [[load]]\nname = \"small\"\nconnections = 100\nduration = \"10s\"\n\
                         [[load]]\nname = \"large\"\nconnections = 10000\nduration = \"10s\"\nfull = true\n";
@@ -123,9 +127,11 @@ mod tests {
         let room = Room { cores: 8, open_files: 20_000 };
         let Sized { plan: full, changes } = plan().sized(true, room);
         assert_eq!((full.load.len(), full.repeats, full.budget), (2, 9, None));
+        assert!(full.load.iter().all(|load| load.duration == Some(Duration::from_secs(15))));
         assert_eq!((full.scale, changes.len()), (Some(Scale::Factor(1.0)), 0));
         let Sized { plan: usual, changes } = plan().sized(false, room);
         assert_eq!((usual.load.len(), usual.repeats), (1, 4));
+        assert_eq!(usual.load[0].duration, Some(Duration::from_secs(10)));
         assert!(changes[0].contains("`large`"), "{changes:?}");
     }
 

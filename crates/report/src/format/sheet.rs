@@ -75,7 +75,7 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
     let bound = pairing.rows.iter().any(|row| row.is_generator_bound);
     let note = "≥: the generator's core was over 90 % busy in one of the two, so that the ratio says less than it seems to";
     Sheet {
-        title: format!("{}: {title}, {load} ({}{on})", pairing.workload, pairing.form),
+        title: format!("{}: {title}, {} ({}{on})", pairing.workload, pairing.load, pairing.form),
         lead: lead.to_owned(),
         heads,
         words: 1,
