@@ -126,8 +126,9 @@ fn noise(asker: &Asker) -> Result<Check, Trouble> {
     let said = String::from_utf8_lossy(&rest.bytes).into_owned();
     let status = said.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)?.parse::<u16>().ok());
     Ok(match (status, rest.closed_after) {
-        (Some(status), _) if status / 100 == 4 => same(name, None),
-        (Some(status), _) => same(name, Some(format!("status {status} instead of 4xx"))),
+        // 505: it took the greeting for a version of HTTP (RFC 9110, section 15.6.6).
+        (Some(status), _) if status / 100 == 4 || status == 505 => same(name, None),
+        (Some(status), _) => same(name, Some(format!("status {status} instead of 4xx or 505"))),
         (None, Some(_)) => same(name, None),
         (None, None) => {
             let detail = format!("neither answered nor closed within {} s", CLOSE_LIMIT.as_secs());
