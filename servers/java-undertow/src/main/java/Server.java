@@ -1,3 +1,5 @@
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.undertow.Handlers;
 import io.undertow.Undertow;
 import io.undertow.server.HttpHandler;
@@ -22,6 +24,10 @@ public final class Server {
     /** What Undertow itself takes: eight workers to each I/O thread. */
     private static final int WORKERS_PER_IO_THREAD = 8;
 
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private record Message(String message) {}
+
     public static void main(String[] arguments) throws IOException {
         int ioThreads = Integer.parseInt(System.getenv("IO_THREADS"));
         GracefulShutdownHandler handler = Handlers.gracefulShutdown(routes());
@@ -29,7 +35,7 @@ public final class Server {
                 .addHttpListener(Integer.parseInt(System.getenv("PACELINE_PORT")), System.getenv("PACELINE_HOST"))
                 .setIoThreads(ioThreads)
                 .setWorkerThreads(ioThreads * WORKERS_PER_IO_THREAD)
-                .setHandler(handler)
+                .setHandler(Handlers.header(handler, Headers.SERVER_STRING, "Undertow"))
                 .build();
         server.start();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> shutDown(server, handler)));
@@ -55,7 +61,15 @@ public final class Server {
                     exchange.getResponseHeaders().put(Headers.CONTENT_TYPE, "text/plain; charset=utf-8");
                     exchange.getResponseSender().send(page.duplicate());
                 })
+                .get("/json", Server::json)
+                .get("/plaintext", exchange -> text(exchange, "Hello, World!"))
+                .get("/home", exchange -> text(exchange, "OK, no problema!"))
                 .get("/tetra/{x}", onWorker(Server::tetra));
+    }
+
+    private static void json(HttpServerExchange exchange) throws JsonProcessingException {
+        exchange.getResponseHeaders().put(Headers.CONTENT_TYPE, "application/json");
+        exchange.getResponseSender().send(ByteBuffer.wrap(JSON.writeValueAsBytes(new Message("Hello, World!"))));
     }
 
     /** A large power takes milliseconds, in which an I/O thread could serve nobody else. */

@@ -1,0 +1,86 @@
+import io.vertx.core.DeploymentOptions;
+import io.vertx.core.Future;
+import io.vertx.core.VerticleBase;
+import io.vertx.core.Vertx;
+import io.vertx.core.VertxOptions;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.json.JsonObject;
+import io.vertx.ext.web.Router;
+import io.vertx.ext.web.RoutingContext;
+import java.math.BigInteger;
+import java.nio.file.Path;
+import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.util.regex.Pattern;
+
+/** Answers Paceline's workloads with Vert.x and its router; one instance of this verticle to an event loop. */
+public final class Server extends VerticleBase {
+    private static final int LARGEST_X = 10_000;
+    private static final Pattern WHOLE_NUMBER = Pattern.compile("[0-9]{1,5}");
+
+    private String date;
+
+    public static void main(String[] arguments) {
+        int loops = Integer.parseInt(System.getenv("EVENT_LOOPS"));
+        Vertx vertx = Vertx.vertx(new VertxOptions().setEventLoopPoolSize(loops));
+        vertx.deployVerticle(Server::new, new DeploymentOptions().setInstances(loops)).onFailure(cause -> {
+            cause.printStackTrace();
+            System.exit(1);
+        });
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> vertx.close().await()));
+    }
+
+    @Override
+    public Future<?> start() {
+        setDate();
+        vertx.setPeriodic(1000, timer -> setDate());
+        Buffer page = vertx.fileSystem().readFileBlocking(
+                Path.of(System.getenv("PACELINE_WORKLOADS"), "page.txt").toString());
+        int port = Integer.parseInt(System.getenv("PACELINE_PORT"));
+        return vertx.createHttpServer().requestHandler(routes(page)).listen(port, System.getenv("PACELINE_HOST"));
+    }
+
+    private Router routes(Buffer page) {
+        Router router = Router.router(vertx);
+        router.get("/hello").handler(context -> text(context, "Hello World\n"));
+        router.get("/byte").handler(context -> text(context, "x"));
+        router.get("/page").handler(context -> {
+            context.response().putHeader("Content-Type", "text/plain").end(page);
+        });
+        router.get("/json").handler(context -> {
+            named(context).json(new JsonObject().put("message", "Hello, World!"));
+        });
+        router.get("/plaintext").handler(context -> text(named(context), "Hello, World!"));
+        router.get("/home").handler(context -> text(context, "OK, no problema!"));
+        // A large power takes milliseconds: "don't block the event loop".
+        router.get("/tetra/:x").blockingHandler(Server::tetra, false);
+        router.get("/tetra/").handler(context -> context.fail(404));
+        return router;
+    }
+
+    private void setDate() {
+        date = DateTimeFormatter.RFC_1123_DATE_TIME.format(ZonedDateTime.now(ZoneOffset.UTC));
+    }
+
+    /** With the headers that say who answered when. */
+    private RoutingContext named(RoutingContext context) {
+        context.response().putHeader("Server", "Vert.x").putHeader("Date", date);
+        return context;
+    }
+
+    private static void tetra(RoutingContext context) {
+        String digits = context.pathParam("x");
+        if (!WHOLE_NUMBER.matcher(digits).matches() || Integer.parseInt(digits) > LARGEST_X) {
+            context.response().setStatusCode(400);
+            text(context, "x must be a whole number from 0 to 10000\n");
+            return;
+        }
+        int x = Integer.parseInt(digits);
+        text(context, BigInteger.valueOf(x).pow(x).toString());
+    }
+
+    private static void text(RoutingContext context, String body) {
+        context.response().putHeader("Content-Type", "text/plain; charset=utf-8").end(body);
+    }
+}
