@@ -29,7 +29,7 @@ public final class Server extends HttpHandler {
         this.page = page;
     }
 
-    public static void main(String[] arguments) throws IOException {
+    public static void main(String[] arguments) throws IOException, InterruptedException {
         byte[] page = Files.readAllBytes(Path.of(System.getenv("PACELINE_WORKLOADS"), "page.txt"));
         int threads = Integer.parseInt(System.getenv("THREADS"));
         NetworkListener listener = new NetworkListener(
@@ -46,11 +46,14 @@ public final class Server extends HttpHandler {
         server.getServerConfiguration().setHttpServerName("Grizzly");
         server.start();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> server.shutdown(2, TimeUnit.SECONDS)));
+        // Grizzly's threads are daemons: they do not keep the virtual machine alive.
+        Thread.currentThread().join();
     }
 
     @Override
     public void service(Request request, Response response) throws IOException {
-        if (!request.getMethod().equals(Method.GET)) {
+        // Grizzly leaves out the body of an answer to HEAD.
+        if (!request.getMethod().equals(Method.GET) && !request.getMethod().equals(Method.HEAD)) {
             answer(response, 405, "text/plain", new byte[0]);
             return;
         }
@@ -60,16 +63,22 @@ public final class Server extends HttpHandler {
             case "/byte" -> text(response, 200, "x");
             case "/page" -> answer(response, 200, "text/plain", page);
             case "/json" -> {
-                response.setHeader("Server", "Grizzly");
+                name(response);
                 answer(response, 200, "application/json", JSON.writeValueAsBytes(new Message("Hello, World!")));
             }
             case "/plaintext" -> {
-                response.setHeader("Server", "Grizzly");
+                name(response);
                 text(response, 200, "Hello, World!");
             }
             case "/home" -> text(response, 200, "OK, no problema!");
             default -> other(path, response);
         }
+    }
+
+    /** Says who answers when: Grizzly sends neither by itself. */
+    private static void name(Response response) {
+        response.setHeader("Server", "Grizzly");
+        response.addDateHeader("Date", System.currentTimeMillis());
     }
 
     private static void other(String path, Response response) throws IOException {

@@ -66,7 +66,8 @@ final class Answers extends SimpleChannelInboundHandler<HttpObject> {
     }
 
     private FullHttpResponse answer(HttpRequest request) throws JsonProcessingException {
-        if (!request.method().equals(HttpMethod.GET)) {
+        // The codec knows that an answer to HEAD has no body.
+        if (!request.method().equals(HttpMethod.GET) && !request.method().equals(HttpMethod.HEAD)) {
             return text(HttpResponseStatus.METHOD_NOT_ALLOWED, "");
         }
         String path = new QueryStringDecoder(request.uri()).path();
