@@ -1,0 +1,71 @@
+//! Servers broken on purpose: each is a record that says what happened and a row of the report, never a missing one.
+
+use super::tree::Tree;
+use paceline_record::{Stage, Trial};
+use std::fs;
+
+/// A server on one thread that can be told to answer wrong, or to die.
+const BRITTLE: &str = include_str!("brittle.py");
+
+/// Four servers, three of them broken: one never builds, one answers wrong once it has been asked a while, one dies
+/// when a thousand have connected.
+fn broken_tree() -> Tree {
+    let wrong = BRITTLE.replace("WRONG_AFTER = None", "WRONG_AFTER = 200");
+    let mortal = BRITTLE.replace("DIES_AT = None", "DIES_AT = 1000");
+    let tree = Tree::new()
+        .with_server("python-sound", BRITTLE, 60)
+        .with_server("python-unbuilt", BRITTLE, 60)
+        .with_server("python-wrong", &wrong, 60)
+        .with_server("python-mortal", &mortal, 60);
+    let manifest = tree.path("servers/python-unbuilt/server.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let build =
+        "[build]\ncommand = \"echo 'server.c:3: uv.h: No such file or directory' >&2; exit 2\"\n[run]";
+    fs::write(&manifest, text.replace("[run]", build)).unwrap();
+    tree
+}
+
+fn of<'a>(trials: &'a [Trial], server: &str) -> &'a Trial {
+    trials.iter().find(|trial| trial.server.id == server).unwrap_or_else(|| panic!("no trial of {server}"))
+}
+
+fn names(trial: &Trial) -> Vec<&str> {
+    let of_run = trial.run.iter().flat_map(|run| &run.verdicts);
+    of_run.chain(&trial.verdicts).map(|verdict| verdict.name.as_str()).collect()
+}
+
+#[test]
+fn a_broken_server_is_a_record_that_says_what_happened() {
+    let tree = broken_tree();
+    let round = ["round", "--servers", "python-*", "--connections", "1000", "--duration", "300ms"];
+    let ran = tree.run(&[&round[..], &["--warmup", "0s", "--repeats", "1"]].concat());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let (_, trials) = tree.kept();
+
+    let unbuilt = of(&trials, "python-unbuilt");
+    let fault = unbuilt.error.as_ref().unwrap();
+    assert_eq!(fault.stage, Stage::Build);
+    assert!(fault.message.starts_with("build ended with exit status 2: echo 'server.c:3"), "{fault:?}");
+    assert_eq!(unbuilt.log_tail, "server.c:3: uv.h: No such file or directory");
+
+    let wrong = of(&trials, "python-wrong");
+    assert!(wrong.validation.as_ref().unwrap().checks.iter().all(|check| check.detail.is_empty()));
+    let counts = wrong.run.as_ref().unwrap().total.counts;
+    assert!(counts.bad_body > 0, "{counts:?}");
+    assert!(names(wrong).contains(&"failed_requests"), "{:?}", names(wrong));
+
+    let mortal = of(&trials, "python-mortal");
+    let fault = mortal.error.as_ref().unwrap();
+    assert_eq!(fault.stage, Stage::Load);
+    assert_eq!(fault.message, "the server ended with exit status 9 under load");
+    assert_eq!(mortal.log_tail, "too many connections: 1000");
+    assert!(names(mortal).contains(&"server_died"));
+
+    let report = tree.run(&["report"]).stdout;
+    for server in ["python-sound", "python-unbuilt", "python-wrong", "python-mortal"] {
+        assert!(report.lines().any(|line| line.contains(server)), "{server}: {report}");
+    }
+    for told in ["build ended with exit status 2", "exit status 9 under load"] {
+        assert!(report.contains(told), "{told}: {report}");
+    }
+}
