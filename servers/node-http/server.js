@@ -52,6 +52,14 @@ function answer(request, response, page) {
       return text(response, 200, 'x');
     case '/page':
       return text(response, 200, page);
+    case '/json':
+      return named(response, 'application/json', JSON.stringify({ message: 'Hello, World!' }));
+    case '/plaintext':
+      return named(response, 'text/plain; charset=utf-8', 'Hello, World!');
+    case '/home':
+      return text(response, 200, 'OK, no problema!');
+    case '/tetra-million':
+      return text(response, 200, (1_000_000n ** 1_000_000n).toString());
     default:
       return tetra(response, TETRA.exec(pathname));
   }
@@ -64,6 +72,12 @@ function tetra(response, match) {
   }
   const x = BigInt(match[1]);
   return text(response, 200, (x ** x).toString());
+}
+
+// The frameworks' rounds ask for a `Server` header, which Node does not send by itself; `Date` it does.
+function named(response, type, body) {
+  response.writeHead(200, { 'Content-Length': Buffer.byteLength(body), 'Content-Type': type, Server: 'node' });
+  response.end(body);
 }
 
 function text(response, status, body) {
