@@ -1,0 +1,76 @@
+// Answers Paceline's workloads with Express, and with Node's cluster module on several cores.
+'use strict';
+
+const cluster = require('node:cluster');
+const { readFileSync } = require('node:fs');
+const path = require('node:path');
+const express = require('express');
+
+const WORKERS = Number(process.env.WORKERS ?? 1);
+const LARGEST_X = 10_000;
+const WHOLE_NUMBER = /^[0-9]{1,5}$/;
+
+if (WORKERS > 1 && cluster.isPrimary) supervise();
+else serve();
+
+function supervise() {
+  let stopping = false;
+  for (let i = 0; i < WORKERS; i++) cluster.fork();
+  cluster.on('exit', () => {
+    // A worker quietly started anew would hide a crash from whoever measures.
+    if (!stopping) process.exit(1);
+  });
+  process.on('SIGTERM', () => {
+    stopping = true;
+    for (const worker of Object.values(cluster.workers)) worker.process.kill('SIGTERM');
+  });
+}
+
+function serve() {
+  const server = makeApp().listen(Number(process.env.PACELINE_PORT), process.env.PACELINE_HOST, (error) => {
+    if (error) throw error;
+  });
+  process.on('SIGTERM', () => {
+    server.close(() => process.exit(0));
+    server.closeIdleConnections();
+    // A connection that has not sent a whole request is not idle, so the wait has a limit.
+    setTimeout(() => server.closeAllConnections(), 2000).unref();
+  });
+}
+
+function makeApp() {
+  const page = readFileSync(path.join(process.env.PACELINE_WORKLOADS, 'page.txt'), 'utf8');
+  const app = express();
+  // Only the paths themselves: neither `/hello/` nor `/HELLO`.
+  app.enable('strict routing');
+  app.enable('case sensitive routing');
+
+  app.get('/hello', (request, response) => text(response, 'Hello World\n'));
+  app.get('/byte', (request, response) => text(response, 'x'));
+  app.get('/page', (request, response) => text(response, page));
+  app.get('/json', named, (request, response) => response.json({ message: 'Hello, World!' }));
+  app.get('/plaintext', named, (request, response) => text(response, 'Hello, World!'));
+  app.get('/home', (request, response) => text(response, 'OK, no problema!'));
+  app.get('/tetra/:x', tetra);
+  app.get('/tetra-million', (request, response) => text(response, (1_000_000n ** 1_000_000n).toString()));
+  return app;
+}
+
+// The frameworks' rounds ask for a `Server` header, which neither Express nor Node sends by itself; `Date` they do.
+function named(request, response, next) {
+  response.set('Server', 'Express');
+  next();
+}
+
+function tetra(request, response) {
+  const digits = request.params.x;
+  if (!WHOLE_NUMBER.test(digits) || Number(digits) > LARGEST_X) {
+    return text(response.status(400), 'x must be a whole number from 0 to 10000\n');
+  }
+  const x = BigInt(digits);
+  return text(response, (x ** x).toString());
+}
+
+function text(response, body) {
+  return response.type('text/plain').send(body);
+}
