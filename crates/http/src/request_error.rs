@@ -186,7 +186,9 @@ pub enum RequestError {
         nearest: String,
     },
     /// What stands in the brackets is no IPv6 address.
-    #[error("URL {url:?}: {address:?} is not an IPv6 address such as \"::1\" (a zone cannot be given)")]
+    #[error(
+        "URL {url:?}: {address:?} is not an IPv6 address such as \"::1\" or, with a zone, \"fe80::1%25eth0\""
+    )]
     Ipv6 {
         /// The URL as given.
         url: String,

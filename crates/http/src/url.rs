@@ -40,8 +40,10 @@ impl Scheme {
 pub struct Url {
     /// How it is spoken to.
     pub scheme: Scheme,
-    /// A name or an address to resolve and connect to; an IPv6 address without its brackets.
+    /// A name or an address to resolve and connect to; an IPv6 address without its brackets and its zone.
     pub host: String,
+    /// The zone of an IPv6 address: the interface of this machine behind which it is (RFC 6874). It is never sent.
+    pub zone: Option<String>,
     /// The port, given or the scheme's.
     pub port: u16,
     /// What to ask for: the path and the query, `/` if none is given. A fragment is left out (RFC 9110 §4.2.5).
@@ -63,9 +65,13 @@ impl Url {
             return Err(RequestError::UserInfo { nearest });
         }
         let (host, port) = split_port(url, scheme, authority, path)?;
+        let (host, zone) = match host.split_once('%') {
+            Some((host, zone)) => (host.to_owned(), Some(zone.strip_prefix("25").unwrap_or(zone).to_owned())),
+            None => (host, None),
+        };
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         check_path(&path, "GET")?;
-        Ok(Url { scheme, host, port: port.unwrap_or(scheme.default_port()), path })
+        Ok(Url { scheme, host, zone, port: port.unwrap_or(scheme.default_port()), path })
     }
 
     /// Host and port as the `Host` field has them: brackets around IPv6, no port if it is the scheme's (RFC 9110 §7.2).
@@ -77,7 +83,11 @@ impl Url {
 
 impl std::fmt::Display for Url {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}://{}{}", self.scheme.name(), self.authority(), self.path)
+        let authority = match &self.zone {
+            Some(zone) => self.authority().replacen(']', &format!("%25{zone}]"), 1),
+            None => self.authority(),
+        };
+        write!(f, "{}://{authority}{}", self.scheme.name(), self.path)
     }
 }
 
@@ -122,7 +132,7 @@ fn split_port(
             let nearest = format!("{}://[{bracketed}]{path}", scheme.name());
             return Err(RequestError::OpenBracket { url: url.into(), address: bracketed.into(), nearest });
         };
-        if address.parse::<Ipv6Addr>().is_err() {
+        if !is_ipv6(address) {
             return Err(RequestError::Ipv6 { url: url.into(), address: address.into() });
         }
         return Ok((address.into(), parse_port(url, port)?));
@@ -139,6 +149,13 @@ fn split_port(
         return Err(RequestError::Host { url: url.into(), host: host.into(), at });
     }
     Ok((host.into(), parse_port(url, port)?))
+}
+
+/// Whether it is an IPv6 address, perhaps with a zone behind a `%`, which RFC 6874 has written as `%25`.
+fn is_ipv6(address: &str) -> bool {
+    let (address, zone) = address.split_once('%').unwrap_or((address, "any"));
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    address.parse::<Ipv6Addr>().is_ok() && !matches!(zone, "" | "25") && zone.bytes().all(plain)
 }
 
 /// The port behind its colon; a colon alone means the default (RFC 3986 §3.2.3).

@@ -13,6 +13,8 @@ fn understood() {
         ("http://h/a#part", "h", 80, "/a", "h"),
         ("http://h:/a@b:c/[d]", "h", 80, "/a@b:c/[d]", "h"),
         ("http://[::1]:8080/x", "::1", 8080, "/x", "[::1]:8080"),
+        ("http://[fe80::1%25eth0]/", "fe80::1", 80, "/", "[fe80::1]"),
+        ("http://[fe80::1%eth0]/", "fe80::1", 80, "/", "[fe80::1]"),
         ("http://[2001:db8::1]", "2001:db8::1", 80, "/", "[2001:db8::1]"),
         ("http://my_service-1.test.:65535/", "my_service-1.test.", 65535, "/", "my_service-1.test.:65535"),
     ];
@@ -63,12 +65,12 @@ fn refused() {
         ("http://::1/", "URL \"http://::1/\": an IPv6 address stands in brackets; write \"http://[::1]/\""),
         ("http://[::1/", "URL \"http://[::1/\": \"::1\" has no closing bracket; write \"http://[::1]/\""),
         (
-            "http://[fe80::1%25eth0]/",
-            "URL \"http://[fe80::1%25eth0]/\": \"fe80::1%25eth0\" is not an IPv6 address such as \"::1\" (a zone cannot be given)",
+            "http://[fe80::1%]/",
+            "URL \"http://[fe80::1%]/\": \"fe80::1%\" is not an IPv6 address such as \"::1\" or, with a zone, \"fe80::1%25eth0\"",
         ),
         (
             "http://[h]/",
-            "URL \"http://[h]/\": \"h\" is not an IPv6 address such as \"::1\" (a zone cannot be given)",
+            "URL \"http://[h]/\": \"h\" is not an IPv6 address such as \"::1\" or, with a zone, \"fe80::1%25eth0\"",
         ),
         ("http://h:0/", "URL \"http://h:0/\": port \"0\" is not a number from 1 to 65535"),
         ("http://h:65536/", "URL \"http://h:65536/\": port \"65536\" is not a number from 1 to 65535"),
