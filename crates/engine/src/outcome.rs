@@ -1,6 +1,6 @@
 //! What a run comes to: tallies, intervals and the story of the connections, before anybody formats them.
 
-use crate::tls::{TlsFault, TlsOutcome};
+use crate::tls::{TlsError, TlsFault, TlsOutcome};
 use crate::{KeptInterval, Nanos, Spans, Tally, WrongBody};
 use std::io;
 
@@ -11,8 +11,6 @@ pub enum Failure {
     Os(i32),
     /// The attempt took longer than its limit.
     ConnectLimit,
-    /// The connection stood, but the handshake of TLS took it over its limit.
-    HandshakeLimit,
     /// Something went wrong with TLS.
     Tls(TlsFault),
     /// The connection was closed, without an error number.
@@ -44,7 +42,6 @@ impl std::fmt::Display for Failure {
         f.write_str(match self {
             Failure::Os(number) => return io::Error::from_raw_os_error(*number).fmt(f),
             Failure::ConnectLimit => "no connection within the limit",
-            Failure::HandshakeLimit => "no TLS handshake within the limit",
             Failure::Tls(fault) => return fault.fmt(f),
             Failure::Closed => "the connection was closed",
             Failure::ClosedUnused => "the server closed a fresh connection before it was used",
@@ -171,9 +168,8 @@ impl From<Failure> for io::Error {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Os(number) => io::Error::from_raw_os_error(number),
-            Failure::ConnectLimit | Failure::HandshakeLimit => {
-                io::Error::new(io::ErrorKind::TimedOut, failure.to_string())
-            }
+            Failure::Tls(fault) => TlsError::plain(fault).into(),
+            Failure::ConnectLimit => io::Error::new(io::ErrorKind::TimedOut, failure.to_string()),
             other => io::Error::other(other.to_string()),
         }
     }

@@ -7,7 +7,7 @@ use super::send::coarse;
 use super::worker::Worker;
 use crate::outcome::Failure;
 use crate::timers::Alarm;
-use crate::tls::TlsError;
+use crate::tls::{TlsError, TlsFault};
 use crate::{Clock, Ending, Nanos, Progress, Slot, Transport};
 use std::io;
 
@@ -112,7 +112,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         let limit = self.settings.connect_limit;
         if connection.state == State::Connecting && now.since(connection.free_at) >= limit {
             let stands = self.transport.handshake_began(slot).is_some();
-            let failure = if stands { Failure::HandshakeLimit } else { Failure::ConnectLimit };
+            let failure = if stands { Failure::Tls(TlsFault::TooSlow) } else { Failure::ConnectLimit };
             self.attempt_failed(slot, failure, now);
         }
     }

@@ -6,6 +6,7 @@ use super::connect::ClosedBy;
 use super::schedule::Schedule;
 use super::worker::Worker;
 use crate::outcome::Failure;
+use crate::tls::TlsFault;
 use crate::{Clock, Ending, EngineError, Nanos, Observer, Phase, Slot, Timeline, Transport};
 
 /// Attempts to connect that must fail, with none succeeding, before the target counts as unreachable.
@@ -45,7 +46,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     fn slow_to_connect(&self) -> Failure {
         let stands = |slot| self.transport.handshake_began(slot).is_some();
         let any = (0..self.connections.len() as Slot).any(stands);
-        if any { Failure::HandshakeLimit } else { Failure::ConnectLimit }
+        if any { Failure::Tls(TlsFault::TooSlow) } else { Failure::ConnectLimit }
     }
 
     pub(super) fn begin(&mut self, epoch: Nanos) {

@@ -14,6 +14,8 @@ pub enum TlsFault {
     ClosedInHandshake,
     /// The connection broke before the handshake was done.
     BrokenInHandshake,
+    /// The handshake was not done within the limit for making a connection.
+    TooSlow,
     /// The certificate's time is over.
     Expired,
     /// The certificate's time has not come.
@@ -110,6 +112,7 @@ impl std::fmt::Display for TlsFault {
             TlsFault::NotTls => "the server does not speak TLS on this port",
             TlsFault::ClosedInHandshake => "the server closed the connection in the TLS handshake",
             TlsFault::BrokenInHandshake => "the connection broke in the TLS handshake",
+            TlsFault::TooSlow => "no TLS handshake within the limit",
             TlsFault::Expired => "the server's certificate has expired",
             TlsFault::NotYetValid => "the server's certificate is not valid yet",
             TlsFault::WrongName => "the server's certificate is for another name",
@@ -139,7 +142,7 @@ pub struct TlsError {
 
 impl TlsError {
     /// A fault that its kind says all about.
-    pub(super) fn plain(fault: TlsFault) -> Self {
+    pub(crate) fn plain(fault: TlsFault) -> Self {
         Self { fault, detail: String::new() }
     }
 
@@ -183,16 +186,21 @@ fn detail(fault: TlsFault, error: &Error) -> String {
             format!("for {} more", days(not_before.as_secs().saturating_sub(time.as_secs())))
         }
         Error::InvalidCertificate(E::NotValidForNameContext { expected, presented }) => {
-            let names = if presented.is_empty() { "none".to_owned() } else { presented.join(", ") };
+            let names: Vec<&str> = presented.iter().map(|name| bare(name)).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             format!("asked for {}, it is for {names}", expected.to_str())
         }
+        Error::InvalidCertificate(E::Other(other)) => other.0.to_string(),
         Error::AlertReceived(_) if matches!(fault, TlsFault::Alert(_)) => String::new(),
-        other if matches!(fault, TlsFault::UnknownIssuer) => {
-            let _ = other;
-            String::new()
-        }
+        _ if fault == TlsFault::UnknownIssuer => String::new(),
         other => other.to_string(),
     }
+}
+
+/// A name of a certificate without what rustls wraps it in: `DnsName("a.test")`, `IpAddress(127.0.0.1)`.
+fn bare(name: &str) -> &str {
+    let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
+    inner.trim_matches('"')
 }
 
 /// A length of time, roughly.
@@ -222,6 +230,13 @@ mod tests {
             assert_eq!(TlsFault::of(&Error::AlertReceived(alert), certificate), fault, "{alert:?}");
         }
         assert_eq!(TlsFault::Alert(80).to_string(), "the server gave up with TLS alert 80 (InternalError)");
+    }
+
+    #[test]
+    fn names_of_a_certificate() {
+        for (name, text) in [("DnsName(\"a.test\")", "a.test"), ("IpAddress(::1)", "::1"), ("odd", "odd")] {
+            assert_eq!(bare(name), text);
+        }
     }
 
     #[test]

@@ -277,9 +277,7 @@ fn a_handshake_has_a_limit() {
     });
     let settings = settings(&address, asked(&Authority::new()), 2, 10);
     let settings = Settings { connect_limit: Nanos::from_millis(200), ..settings };
-    let error = run(&settings, &Stop::new(), &NoObserver).unwrap_err();
-    let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
-    assert_eq!(source.to_string(), Failure::HandshakeLimit.to_string());
+    assert_eq!(refused(&settings).fault, TlsFault::TooSlow);
 }
 
 #[test]
