@@ -180,9 +180,12 @@ pub struct Block {
     /// Free at minus intended send where positive: no free connection; open loop only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connection_wait_ns: Option<Times>,
-    /// Time to establish a connection, for connections made in this block.
+    /// Time to establish a connection, for connections made in this block: of the network alone, without TLS.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connect_time_ns: Option<Times>,
+    /// Time of the TLS handshake behind it, full and resumed ones together.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub handshake_time_ns: Option<Times>,
     /// First byte of the response minus actual send.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_byte_ns: Option<Times>,
@@ -226,6 +229,7 @@ impl Block {
         sum.generator_lag_ns = merge_times(&self.generator_lag_ns, &other.generator_lag_ns)?;
         sum.connection_wait_ns = merge_times(&self.connection_wait_ns, &other.connection_wait_ns)?;
         sum.connect_time_ns = merge_times(&self.connect_time_ns, &other.connect_time_ns)?;
+        sum.handshake_time_ns = merge_times(&self.handshake_time_ns, &other.handshake_time_ns)?;
         sum.first_byte_ns = merge_times(&self.first_byte_ns, &other.first_byte_ns)?;
         sum.receive_delay_ns = merge_times(&self.receive_delay_ns, &other.receive_delay_ns)?;
         sum.failed_time_ns = merge_times(&self.failed_time_ns, &other.failed_time_ns)?;

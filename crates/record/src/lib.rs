@@ -15,6 +15,7 @@ mod round;
 mod run;
 mod schema;
 mod second;
+mod target;
 mod trial;
 pub mod verdict;
 
@@ -30,10 +31,11 @@ pub use observation::{Figure as ObservedFigure, Observation};
 pub use round::{Round, Sitting};
 pub use run::{
     Arrivals, Connections, Expectations, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace,
-    PaceAsked, PaceKind, Phase, Phases, Rates, Run, Served, Span, Target, Tool,
+    PaceAsked, PaceKind, Phase, Phases, Rates, Run, Served, Span, Tool,
 };
 pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, second_schema, trial_schema};
 pub use second::Second;
+pub use target::{Target, Tls, Tried};
 pub use trial::{
     Check, CheckOutcome, CoreTime, CpuSource, Fault, Pinning, Sample, Server, Stage, Startup, Trial, Usage,
     Validation,

@@ -1,6 +1,6 @@
 //! A run: one generator against one target, once. The keys are those of the design; units are in the names.
 
-use crate::{Block, CoreTime, Environment, GateOutcome, Verdict};
+use crate::{Block, CoreTime, Environment, GateOutcome, Target, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,20 +74,6 @@ pub struct Tool {
     pub version: String,
     /// The commit it was built from, where known.
     pub commit: Option<String>,
-}
-
-/// What was measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Target {
-    /// As given, normalised.
-    pub url: String,
-    /// `http/1.1`.
-    pub protocol: String,
-    /// The address connections went to.
-    pub address: String,
-    /// The local addresses they came from, where they were spread over several.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub sources: Vec<String>,
 }
 
 /// Whether a connection's next request waits for its last answer.

@@ -89,12 +89,7 @@ impl Foreign {
             argv: self.command(job),
             seed: job.seed,
             started_at: String::new(),
-            target: Target {
-                url: job.url.clone(),
-                protocol: "http/1.1".into(),
-                address: String::new(),
-                sources: Vec::new(),
-            },
+            target: Target { url: job.url.clone(), protocol: "http/1.1".into(), ..Target::default() },
             loop_: Loop {
                 kind: LoopKind::Closed,
                 connections: job.load.connections,

@@ -6,9 +6,38 @@ use paceline_record::{LoopKind, Run};
 
 /// A line for each.
 pub(super) fn of_run(run: &Run, style: Style) -> String {
-    let told =
-        [("connections", connections(run)), ("fairness", fairness(run)), ("generator", generator(run))];
+    let told = [
+        ("address", address(run)),
+        ("TLS", tls(run)),
+        ("connections", connections(run)),
+        ("fairness", fairness(run)),
+        ("generator", generator(run)),
+    ];
     facts(&told, style)
+}
+
+/// Where connections went, where that was not the first choice.
+fn address(run: &Run) -> String {
+    if run.target.tried.is_empty() {
+        return String::new();
+    }
+    let tried = run.target.tried.iter().map(|tried| format!("{}: {}", tried.address, tried.failure));
+    format!("{}, since others did not answer: {}", run.target.address, tried.collect::<Vec<_>>().join("; "))
+}
+
+/// What was agreed on, and what handshakes there were.
+fn tls(run: &Run) -> String {
+    let Some(tls) = &run.target.tls else { return String::new() };
+    let mut parts: Vec<String> = tls.version.clone().into_iter().collect();
+    parts.extend([&tls.cipher, &tls.alpn].into_iter().flatten().cloned());
+    parts.push(format!("{} full handshakes", count(tls.full as f64)));
+    if tls.resumed > 0 {
+        parts.push(format!("{} resumed", count(tls.resumed as f64)));
+    }
+    if !tls.verified {
+        parts.push("certificate not checked".to_owned());
+    }
+    parts.join(", ")
 }
 
 fn connections(run: &Run) -> String {

@@ -19,6 +19,7 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
                 }),
             ),
             ("connect time", total.connect_time_ns.as_ref()),
+            ("handshake time", total.handshake_time_ns.as_ref()),
             ("receive delay", total.receive_delay_ns.as_ref()),
         ],
         LoopKind::Open => vec![
@@ -27,6 +28,7 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
             ("connection wait", total.connection_wait_ns.as_ref()),
             ("generator lag", total.generator_lag_ns.as_ref()),
             ("connect time", total.connect_time_ns.as_ref()),
+            ("handshake time", total.handshake_time_ns.as_ref()),
             ("receive delay", total.receive_delay_ns.as_ref()),
         ],
     };

@@ -176,7 +176,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
             url: "http://127.0.0.1:20000/hello".to_owned(),
             protocol: "http/1.1".to_owned(),
             address: "127.0.0.1:20000".to_owned(),
-            sources: Vec::new(),
+            ..Target::default()
         },
         loop_: Loop {
             kind: load.kind,

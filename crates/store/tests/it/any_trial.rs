@@ -6,8 +6,8 @@ use paceline_record::{
     GateOutcome, GateReason, Generator, GeneratorThread, IdleState, InstanceTold, Interval, Left, Lengths,
     Load, Loop, LoopKind, Observation, ObservedFigure, Pace, PaceAsked, PaceKind, Phase, Phases, Pinning,
     ProcessRole, ProcessUse, Rates, Round, Route, Run, SCHEMA, Sample, Scaled, Served, Server, Severity,
-    Sitting, Span, Stage, Startup, Target, Times, Told, Tool, Trial, Usage, Validation, Variant, VariantKind,
-    Verdict,
+    Sitting, Span, Stage, Startup, Target, Times, Tls, Told, Tool, Trial, Tried, Usage, Validation, Variant,
+    VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -43,7 +43,7 @@ prop_compose! {
         c in vec(whole(), 12),
         status in btree_map(text(), whole(), 0..3),
         body_bytes in option::of((whole(), whole()).prop_map(|(min, max)| Lengths { min, max })),
-        times in vec(option::of(times()), 8),
+        times in vec(option::of(times()), 9),
         censored in option::of((whole(), whole()).prop_map(|(count, lowest_ns)| Censored { count, lowest_ns })),
     ) -> Block {
         let mut times = times.into_iter();
@@ -63,6 +63,7 @@ prop_compose! {
             connection_wait_ns: next(),
             connect_time_ns: next(),
             first_byte_ns: next(),
+            handshake_time_ns: next(),
             receive_delay_ns: next(),
             failed_time_ns: next(),
             censored,
@@ -160,7 +161,8 @@ prop_compose! {
         Run {
             schema: SCHEMA, id: text.clone(), tool: Tool { name: text.clone(), version: text.clone(), commit },
             argv: vec![text.clone(); 3], seed, started_at: text.clone(),
-            target: Target { url: text.clone(), protocol: text.clone(), address: text.clone(), sources: vec![text.clone(); 2] },
+            target: Target { url: text.clone(), protocol: text.clone(), address: text.clone(), sources: vec![text.clone(); 2], tried: vec![Tried { address: text.clone(), failure: text.clone() }],
+                tls: status.map(|number| Tls { version: Some(text.clone()), cipher: Some(text.clone()), group: None, alpn: None, name: text.clone(), verified: number % 2 == 0, resumption: true, resumed: number.into(), full: 1 }) },
             loop_, pace: Pace { asked: PaceAsked::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
             expectations: Expectations { status, body_bytes: length, body_sha256: digest },
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false,
