@@ -7,8 +7,8 @@ use paceline_engine::tls::{
     Identity, TlsAsked, TlsError, TlsFault, TlsOutcome, TlsSettings, TlsVersion, Trust,
 };
 use paceline_engine::{
-    Address, BodyCheck, Bound, Check, Ending, EngineError, Failure, Measure, Nanos, NoObserver, Requests,
-    RunOutcome, Settings, Stop, run,
+    Address, BodyCheck, Bound, Check, Ending, EngineError, Measure, Nanos, NoObserver, Requests, RunOutcome,
+    Settings, Stop, run,
 };
 use paceline_http::Method;
 use rustls::pki_types::{CertificateDer, ServerName};

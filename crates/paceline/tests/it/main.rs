@@ -6,4 +6,5 @@ mod faults;
 mod instructions;
 mod lab;
 mod style;
+mod target;
 mod workshop;

@@ -1,6 +1,7 @@
 //! The flags of `paceline run`, each with its help, and how their values are read.
 
 use super::gates::GateFlags;
+use super::target::TargetFlags;
 use super::telling::TellingFlags;
 use paceline_engine::Rate;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// What to load: http://host[:port]/path
+    /// What to load: http://host[:port]/path, or https://
     pub url: String,
 
     /// Connections to hold open
@@ -47,8 +48,11 @@ pub struct Arguments {
 
     /// Local addresses to connect from, in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/28 [default: the kernel's choice; on
     /// loopback as many as the ports need]
-    #[arg(long, value_name = "ADDR[,ADDR|/PREFIX]", help_heading = "Load")]
+    #[arg(long, value_name = "ADDR[,ADDR|/PREFIX]", help_heading = "Where to")]
     pub source: Option<String>,
+
+    #[command(flatten)]
+    pub target: TargetFlags,
 
     /// Load before the window, not measured [default: 1s, or 0 with -n]
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
@@ -62,7 +66,7 @@ pub struct Arguments {
     #[arg(long, default_value = "10s", value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub timeout: Duration,
 
-    /// Longest time to make all connections in
+    /// Longest time to make all connections in, TLS handshakes included
     #[arg(long, default_value = "10s", value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub connect_timeout: Duration,
 

@@ -15,6 +15,7 @@ mod quiet;
 pub mod settings;
 mod sources;
 mod stop;
+mod target;
 mod telling;
 
 pub use flags::{Arguments, duration};
@@ -22,6 +23,7 @@ pub use flags::{Arguments, duration};
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
 use paceline_engine::EngineError;
+use paceline_engine::tls::TlsError;
 use paceline_record::Severity;
 
 /// Carries the command out.
@@ -69,21 +71,27 @@ fn hold_awake(job: &mut settings::Job) -> Option<std::fs::File> {
     }
 }
 
+/// What the user can do about a target that could not be connected to.
+fn way_there(error: &std::io::Error) -> &'static str {
+    match TlsError::within(error) {
+        Some(error) => target::remedy(error.fault),
+        None if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {
+            "no local address or port to connect from: check --source, or wait for ports to become free"
+        }
+        None => "is the server running, and listening on that address and port?",
+    }
+}
+
 /// What the user can do about an engine that could not run.
 fn explain(error: EngineError) -> anyhow::Error {
     let complaint = match &error {
         EngineError::Settings(_) => Complaint::usage("the run makes no sense as asked"),
         EngineError::Unreachable { source, .. } => {
-            let ours = source.raw_os_error() == Some(libc::EADDRNOTAVAIL);
-            let hint = if ours {
-                "no local address or port to connect from: check --source, or wait for ports to become free"
-            } else {
-                "is the server running, and listening on that address and port?"
-            };
-            Complaint::environment("nothing was measured").hint(hint)
+            Complaint::environment("nothing was measured").hint(way_there(source))
         }
-        EngineError::Tls { .. } => Complaint::usage("nothing was measured")
-            .hint("check --cacert, --cert and --key; what the system trusts is where SSL_CERT_FILE says"),
+        EngineError::Tls { .. } => {
+            Complaint::usage("nothing was measured").hint("check --cacert, --cert and --key")
+        }
         EngineError::TooManyThreads { .. } => {
             Complaint::environment("nothing was measured").hint("ask for fewer threads (-t)")
         }

@@ -4,6 +4,7 @@ use super::flags::PaceFlag;
 use super::health::{Health, rss_bytes_peak};
 use super::left::left;
 use super::settings::Job;
+use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
     Arrivals as EngineArrivals, BodyCheck, Bound, Check, ConnectionCounts, Counts as EngineCounts, Ending,
     Failure, Load, Measure, Nanos, Pace as EnginePace, Phase as EnginePhase, RunOutcome, Spans, Tally,
@@ -27,12 +28,7 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         argv: job.argv.clone(),
         seed: settings.seed,
         started_at,
-        target: record::Target {
-            url: format!("{}://{}{}", job.url.scheme.name(), job.url.authority(), job.url.path),
-            protocol: "http/1.1".to_owned(),
-            address: settings.address.to_string(),
-            sources: settings.sources.iter().map(ToString::to_string).collect(),
-        },
+        target: target(job, &outcome),
         loop_: load_of(job),
         pace: pace_of(job),
         expectations: settings
@@ -45,7 +41,7 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         phases: phases(&outcome.spans),
         window_s,
         stopped: outcome.stopped,
-        connections: connections(job, &outcome.connections),
+        connections: connections(job, &outcome.connections, outcome.tls.as_ref()),
         environment: record::Environment { held: job.held.clone(), ..crate::environment::read() },
         generator: generator(job, &outcome, &health, window_s),
         total: total(&outcome),
@@ -65,6 +61,33 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
     run.verdicts = record::verdict::of_run(&run);
     run.gates = record::gate::judge(&job.gates, &run);
     run
+}
+
+fn target(job: &Job, outcome: &RunOutcome) -> record::Target {
+    let settings = &job.settings;
+    let tls = settings.tls.as_ref().map(|asked| {
+        let told = outcome.tls.clone().unwrap_or_default();
+        let (agreed, name) = (told.agreed, job.destination.tls_name.clone());
+        record::Tls {
+            version: agreed.as_ref().map(|agreed| agreed.version.to_owned()),
+            cipher: agreed.as_ref().map(|agreed| agreed.cipher.clone()),
+            group: agreed.as_ref().and_then(|agreed| agreed.group.clone()),
+            alpn: agreed.and_then(|agreed| agreed.alpn),
+            name,
+            verified: asked.verified(),
+            resumption: asked.resumption(),
+            resumed: told.resumed,
+            full: told.full,
+        }
+    });
+    record::Target {
+        url: job.url.to_string(),
+        protocol: "http/1.1".to_owned(),
+        address: settings.address.to_string(),
+        sources: settings.sources.iter().map(ToString::to_string).collect(),
+        tried: job.destination.tried.clone(),
+        tls,
+    }
 }
 
 fn load_of(job: &Job) -> record::Loop {
@@ -120,9 +143,8 @@ fn phases(spans: &Spans) -> record::Phases {
     }
 }
 
-fn connections(job: &Job, counts: &ConnectionCounts) -> record::Connections {
+fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -> record::Connections {
     let commonest = counts.failures.iter().max_by_key(|(_, count)| *count);
-    let detail = counts.protocol_error.as_ref().map_or(String::new(), |error| format!(" ({error})"));
     record::Connections {
         asked: job.settings.connections.into(),
         had: counts.had,
@@ -131,12 +153,23 @@ fn connections(job: &Job, counts: &ConnectionCounts) -> record::Connections {
         failed_attempts: counts.failed_attempts,
         failed_here: sum_of(counts, Failure::is_ours),
         broke_rules: sum_of(counts, |failure| matches!(failure, Failure::Protocol | Failure::Unsolicited)),
-        commonest_failure: commonest.map(|(failure, count)| match failure {
-            Failure::Protocol => format!("{failure}{detail}, {count} times"),
-            _ => format!("{failure}, {count} times"),
-        }),
+        commonest_failure: commonest
+            .map(|(failure, count)| format!("{}, {count} times", in_full(*failure, counts, tls))),
         served: spread(counts.served.clone()),
         service_time_ns_p50: spread(counts.medians.iter().map(|median| median.0).collect()),
+    }
+}
+
+/// A failure with what its first case told, and what to do about it where that is not the server's to see to.
+fn in_full(failure: Failure, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -> String {
+    match (failure, &counts.protocol_error) {
+        (Failure::Protocol, Some(error)) => format!("{failure} ({error})"),
+        (Failure::Tls(fault), _) => {
+            let told =
+                tls.and_then(|tls| tls.error(fault)).map_or_else(|| fault.to_string(), ToString::to_string);
+            format!("{told}: {}", super::target::remedy(fault))
+        }
+        _ => failure.to_string(),
     }
 }
 
@@ -252,6 +285,7 @@ fn block(tally: &Tally) -> Block {
         generator_lag_ns: times(Measure::GeneratorLag),
         connection_wait_ns: times(Measure::ConnectionWait),
         connect_time_ns: times(Measure::Connect),
+        handshake_time_ns: times(Measure::Handshake),
         first_byte_ns: times(Measure::FirstByte),
         receive_delay_ns: times(Measure::ReceiveDelay),
         failed_time_ns: times(Measure::Failed),

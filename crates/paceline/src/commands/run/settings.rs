@@ -1,15 +1,15 @@
 //! From flags to a job: everything checked and looked up before anything starts.
 
 use super::flags::{Arguments, ArrivalsFlag, PaceFlag, TimestampsFlag};
-use super::sources::sources;
+use super::sources::{asked_sources, sources};
+use super::target::Destination;
 use crate::exit::Complaint;
 use anyhow::Context as _;
 use paceline_engine::{
     Arrivals, BodyCheck, Bound, Check, Load, Nanos, Pace, Requests, SPIN_BEFORE, Settings,
 };
-use paceline_http::{Request, Scheme, Url};
+use paceline_http::{Request, Url};
 use paceline_record::gate::Gate;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ pub struct Job {
     pub settings: Settings,
     /// The target.
     pub url: Url,
+    /// Where it was found.
+    pub destination: Destination,
     /// What `--pace` said.
     pub pace_asked: PaceFlag,
     /// The cores this process may run on.
@@ -45,10 +47,6 @@ impl Job {
     /// Checks and looks up what the flags ask for.
     pub fn from_flags(arguments: &Arguments) -> anyhow::Result<Self> {
         let url = Url::parse(&arguments.url).map_err(|error| Complaint::usage(error.to_string()))?;
-        if url.scheme == Scheme::Https {
-            let what = format!("{}: TLS is not spoken yet", arguments.url);
-            return Err(Complaint::usage(what).hint("use a plain http:// target").into());
-        }
         let request = request(arguments, &url)?;
         let encoded = request.encode().map_err(|error| Complaint::usage(error.to_string()))?;
         let gates = arguments.gates.all(arguments.rate.is_some())?;
@@ -58,7 +56,8 @@ impl Job {
             body: expected.map_or(BodyCheck::Any, |body| BodyCheck::Exact(Arc::from(body))),
         };
         let cores = allowed_cores();
-        let address = resolve(&url, arguments.connect_timeout)?;
+        let asked = asked_sources(arguments.source.as_deref())?;
+        let destination = arguments.target.find(&url, &asked, arguments.connect_timeout)?;
         let threads = threads_for(arguments, raise_descriptor_limit())?;
         let bound = match (arguments.requests, arguments.duration) {
             (Some(requests), _) => Bound::Requests(requests),
@@ -67,8 +66,8 @@ impl Job {
         let warmup =
             arguments.warmup.unwrap_or(if arguments.requests.is_some() { Duration::ZERO } else { WARMUP });
         let settings = Settings {
-            address: address.into(),
-            tls: None,
+            address: destination.address.clone(),
+            tls: destination.tls.clone(),
             requests: Arc::new(Requests::fixed(encoded, request.method_kind(), check)),
             connections: arguments.connections,
             depth: arguments.pipeline,
@@ -81,14 +80,23 @@ impl Job {
             timeout: arguments.timeout.into(),
             connect_limit: Nanos::from(arguments.connect_timeout),
             pace: pace(arguments, threads.unwrap_or(arguments.threads), &cores),
-            sources: sources(arguments.source.as_deref(), &address, arguments.connections)?,
+            sources: sources(asked, &destination.address, arguments.connections),
             own_descriptors: threads.is_some(),
             kernel_timestamps: arguments.timestamps == TimestampsFlag::Kernel,
             seed: arguments.seed.unwrap_or_else(paceline_lab::fresh_seed),
         };
         settings.check().map_err(|error| Complaint::usage(error.to_string()))?;
         let argv = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
-        Ok(Self { settings, url, pace_asked: arguments.pace, cores, argv, held: Vec::new(), gates })
+        Ok(Self {
+            settings,
+            url,
+            destination,
+            pace_asked: arguments.pace,
+            cores,
+            argv,
+            held: Vec::new(),
+            gates,
+        })
     }
 }
 
@@ -131,24 +139,6 @@ fn text_or_file(text: &str) -> anyhow::Result<Vec<u8>> {
     match text.strip_prefix('@') {
         Some(path) => std::fs::read(path).with_context(|| Complaint::usage(format!("cannot read {path}"))),
         None => Ok(text.as_bytes().to_vec()),
-    }
-}
-
-/// The address to connect to: the only one of the name, or the first that answers.
-fn resolve(url: &Url, limit: Duration) -> anyhow::Result<SocketAddr> {
-    let unknown = || {
-        Complaint::environment(format!("the name {:?} does not resolve", url.host))
-            .hint("check the spelling, or give an address")
-    };
-    let found: Vec<SocketAddr> =
-        (url.host.as_str(), url.port).to_socket_addrs().with_context(unknown)?.collect();
-    match found.as_slice() {
-        [] => Err(unknown().into()),
-        [only] => Ok(*only),
-        [first, ..] => {
-            let answers = |address: &&SocketAddr| TcpStream::connect_timeout(address, limit).is_ok();
-            Ok(*found.iter().find(answers).unwrap_or(first))
-        }
     }
 }
 

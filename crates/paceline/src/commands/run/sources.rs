@@ -1,7 +1,8 @@
 //! Local addresses to connect from: given by the user, or found where the ports of one address do not suffice.
 
 use crate::exit::Complaint;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use paceline_engine::Address;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 /// Connections from one address to one target. Linux hands out 28,232 ephemeral ports; above half of them the search
@@ -10,24 +11,27 @@ const CONNECTIONS_PER_SOURCE: u32 = 14_000;
 /// Addresses a prefix may stand for: more have never been needed, and a /8 is a mistake.
 const ADDRESSES_MOST: u32 = 4_096;
 
-/// The addresses to spread connections over; none where one suffices.
-pub(super) fn sources(
-    asked: Option<&str>,
-    target: &SocketAddr,
-    connections: u32,
-) -> anyhow::Result<Arc<[IpAddr]>> {
-    let found: Vec<IpAddr> = match asked {
-        Some(text) => text.split(',').map(parse).collect::<Result<Vec<_>, _>>()?.concat(),
-        None if connections > CONNECTIONS_PER_SOURCE && target.is_ipv4() && target.ip().is_loopback() => {
-            // Every address of 127.0.0.0/8 is this machine's own.
-            let count = connections.div_ceil(CONNECTIONS_PER_SOURCE);
-            (1..=count)
-                .map(|n| IpAddr::V4(Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 0, 0, 1)) + n)))
-                .collect()
-        }
-        None => Vec::new(),
-    };
-    Ok(Arc::from(found))
+/// The addresses that `--source` names.
+pub(super) fn asked_sources(asked: Option<&str>) -> anyhow::Result<Vec<IpAddr>> {
+    Ok(asked
+        .map_or(Ok(Vec::new()), |text| text.split(',').map(parse).collect::<Result<Vec<_>, _>>())?
+        .concat())
+}
+
+/// The addresses to spread connections over: those asked for that reach the target; none where one suffices.
+pub(super) fn sources(asked: Vec<IpAddr>, target: &Address, connections: u32) -> Arc<[IpAddr]> {
+    let Address::Tcp(target) = target else { return Arc::from([]) };
+    if !asked.is_empty() {
+        return asked.into_iter().filter(|source| source.is_ipv4() == target.is_ipv4()).collect();
+    }
+    if connections <= CONNECTIONS_PER_SOURCE || !target.is_ipv4() || !target.ip().is_loopback() {
+        return Arc::from([]);
+    }
+    // Every address of 127.0.0.0/8 is this machine's own.
+    let first = u32::from(Ipv4Addr::LOCALHOST);
+    (1..=connections.div_ceil(CONNECTIONS_PER_SOURCE))
+        .map(|n| IpAddr::V4(Ipv4Addr::from(first + n)))
+        .collect()
 }
 
 /// One address, or all the hosts of a prefix.
@@ -56,16 +60,21 @@ fn parse(text: &str) -> anyhow::Result<Vec<IpAddr>> {
 mod tests {
     use super::*;
 
-    fn texts(asked: Option<&str>, connections: u32) -> Vec<String> {
-        let target = "127.0.0.1:80".parse().unwrap();
-        sources(asked, &target, connections).unwrap().iter().map(ToString::to_string).collect()
+    fn texts(asked: Option<&str>, target: &str, connections: u32) -> Vec<String> {
+        let target = Address::Tcp(target.parse().unwrap());
+        let asked = asked_sources(asked).unwrap();
+        sources(asked, &target, connections).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn given_addresses_and_prefixes() {
-        assert_eq!(texts(Some("10.0.0.7,::1"), 1), ["10.0.0.7", "::1"]);
-        assert_eq!(texts(Some("10.0.0.9/30"), 1), ["10.0.0.9", "10.0.0.10"]);
-        assert_eq!(texts(Some("10.0.0.9/32"), 1), ["10.0.0.9"]);
+        let local = "127.0.0.1:80";
+        assert_eq!(texts(Some("10.0.0.7,10.0.0.8"), local, 1), ["10.0.0.7", "10.0.0.8"]);
+        assert_eq!(texts(Some("10.0.0.9/30"), local, 1), ["10.0.0.9", "10.0.0.10"]);
+        assert_eq!(texts(Some("10.0.0.9/32"), local, 1), ["10.0.0.9"]);
+        // Of both families, those are used that reach the address that was found.
+        assert_eq!(texts(Some("10.0.0.7,::1"), local, 1), ["10.0.0.7"]);
+        assert_eq!(texts(Some("10.0.0.7,::1"), "[::1]:80", 1), ["::1"]);
         for wrong in ["", "10.0.0", "10.0.0.0/33", "10.0.0.0/8", "::1/64", "a/b"] {
             assert!(parse(wrong).is_err(), "{wrong:?}");
         }
@@ -73,8 +82,10 @@ mod tests {
 
     #[test]
     fn loopback_spreads_by_itself() {
-        assert!(texts(None, 14_000).is_empty());
-        assert_eq!(texts(None, 28_001), ["127.0.0.2", "127.0.0.3", "127.0.0.4"]);
-        assert!(sources(None, &"192.0.2.1:80".parse().unwrap(), 50_000).unwrap().is_empty());
+        assert!(texts(None, "127.0.0.1:80", 14_000).is_empty());
+        assert_eq!(texts(None, "127.0.0.1:80", 28_001), ["127.0.0.2", "127.0.0.3", "127.0.0.4"]);
+        assert!(texts(None, "192.0.2.1:80", 50_000).is_empty());
+        let socket = Address::from(std::path::Path::new("/run/a.sock"));
+        assert!(sources(Vec::new(), &socket, 50_000).is_empty(), "there are no ports to run out of");
     }
 }

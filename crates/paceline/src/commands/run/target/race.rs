@@ -1,0 +1,128 @@
+//! Which of several addresses to use: the first that accepts a connection, for the whole run.
+//!
+//! In the spirit of RFC 8305: they are tried in order, the next as soon as one has failed or has had a quarter of a
+//! second to itself. A run goes to one address only, so that it measures one server by one way. An only address is not
+//! tried: the run itself does that.
+
+use crate::exit::Complaint;
+use paceline_record::Tried;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+/// What an address has to itself before the next is tried beside it (RFC 8305 §5, Connection Attempt Delay).
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// The first address to accept a connection, and those that were tried and did not. An attempt still under way is left
+/// to itself: it ends with its limit, and nobody listens.
+pub(super) fn first_to_accept(
+    name: &str,
+    candidates: &[SocketAddr],
+    limit: Duration,
+) -> anyhow::Result<(SocketAddr, Vec<Tried>)> {
+    if let [only] = candidates {
+        return Ok((*only, Vec::new()));
+    }
+    let (tell, told) = mpsc::channel();
+    let mut waiting = candidates.iter();
+    let mut under_way: Vec<SocketAddr> = Vec::new();
+    let mut failed: Vec<Tried> = Vec::new();
+    loop {
+        let next = waiting.next();
+        if let Some(address) = next {
+            under_way.push(*address);
+            try_it(*address, limit, tell.clone());
+        } else if under_way.is_empty() {
+            return Err(none_accepts(name, &failed).into());
+        }
+        let patience = if waiting.len() > 0 { HEAD_START } else { limit + HEAD_START };
+        match told.recv_timeout(patience) {
+            Ok((address, Ok(()))) => {
+                let slow = under_way.iter().filter(|other| **other != address);
+                failed.extend(slow.map(|slow| tried(slow, "no answer while another one accepted")));
+                failed
+                    .sort_by_key(|tried| candidates.iter().position(|one| one.to_string() == tried.address));
+                return Ok((address, failed));
+            }
+            Ok((address, Err(error))) => {
+                under_way.retain(|other| *other != address);
+                failed.push(tried(&address, &error.to_string()));
+            }
+            Err(RecvTimeoutError::Timeout) if waiting.len() > 0 => {}
+            Err(_) => {
+                failed.extend(under_way.drain(..).map(|slow| tried(&slow, "no answer within the limit")));
+            }
+        }
+    }
+}
+
+fn try_it(address: SocketAddr, limit: Duration, tell: Sender<(SocketAddr, io::Result<()>)>) {
+    thread::spawn(move || {
+        let accepted = TcpStream::connect_timeout(&address, limit).map(drop);
+        // Nobody listens any more where another one was faster.
+        let _ = tell.send((address, accepted));
+    });
+}
+
+fn tried(address: &SocketAddr, failure: &str) -> Tried {
+    Tried { address: address.to_string(), failure: failure.to_owned() }
+}
+
+fn none_accepts(name: &str, failed: &[Tried]) -> Complaint {
+    let told: Vec<String> =
+        failed.iter().map(|tried| format!("{} ({})", tried.address, tried.failure)).collect();
+    Complaint::environment(format!("no address of {name:?} accepts a connection: {}", told.join(", ")))
+        .hint("is the server running, and listening on that port?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// An address where nobody listens: its port was free a moment ago.
+    fn nobody() -> SocketAddr {
+        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    }
+
+    #[test]
+    fn the_first_that_accepts_is_used() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listens = listener.local_addr().unwrap();
+        let refuses = nobody();
+        let (used, failed) =
+            first_to_accept("a", &[refuses, listens, nobody()], Duration::from_secs(9)).unwrap();
+        assert_eq!(used, listens);
+        assert_eq!(failed.len(), 1, "{failed:?}");
+        assert_eq!(failed[0].address, refuses.to_string());
+        assert!(failed[0].failure.contains("refused"), "{failed:?}");
+        // Where there is no choice there is nothing to try.
+        assert_eq!(first_to_accept("a", &[refuses], Duration::ZERO).unwrap().0, refuses);
+    }
+
+    #[test]
+    fn an_address_that_says_nothing_holds_nobody_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listens = listener.local_addr().unwrap();
+        // A backlog that is full answers no handshake.
+        let full = TcpListener::bind("127.0.0.1:0").unwrap();
+        // SAFETY: listen(2) on an open listener sets its backlog anew.
+        unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&full), 0) };
+        let silent = full.local_addr().unwrap();
+        let fill = || TcpStream::connect_timeout(&silent, Duration::from_millis(50));
+        let _held: Vec<_> = (0..4).map_while(|_| fill().ok()).collect();
+        let (used, failed) = first_to_accept("a", &[silent, listens], Duration::from_secs(60)).unwrap();
+        assert_eq!((used, failed.len()), (listens, 1));
+    }
+
+    #[test]
+    fn every_failure_is_told() {
+        let [one, two] = [nobody(), nobody()];
+        let error = first_to_accept("a.test", &[one, two], Duration::from_secs(9)).unwrap_err().to_string();
+        for told in ["a.test", &one.to_string(), &two.to_string(), "refused"] {
+            assert!(error.contains(told), "{error}");
+        }
+    }
+}

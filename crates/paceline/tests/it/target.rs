@@ -1,0 +1,225 @@
+//! Where `paceline run` connects to, and how it speaks there: the flags, the record and the words of errors.
+
+use rcgen::{CertificateParams, KeyPair};
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// The last request seen by any connection of a server.
+type Seen = Arc<Mutex<Vec<u8>>>;
+
+/// Answers each request on a connection.
+fn converse(mut stream: impl Read + Write, seen: &Seen) {
+    let (mut pending, mut buffer) = (Vec::new(), [0; 4096]);
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        pending.extend_from_slice(&buffer[..count]);
+        while let Some(end) = pending.windows(4).position(|four| four == b"\r\n\r\n") {
+            *seen.lock().unwrap() = pending.drain(..end + 4).collect();
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Serves plain HTTP on 127.0.0.1; its port.
+fn plain(seen: &Seen) -> u16 {
+    let (listener, seen) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::clone(seen));
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let seen = Arc::clone(&seen);
+            thread::spawn(move || converse(stream, &seen));
+        }
+    });
+    port
+}
+
+/// Serves HTTP over TLS on 127.0.0.1 as `localhost`; its port, and its certificate in PEM, which vouches for itself.
+fn secure() -> (u16, String) {
+    let key = KeyPair::generate().unwrap();
+    let certificate =
+        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let private = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], private)
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for tcp in listener.incoming().flatten() {
+            let config = Arc::clone(&config);
+            thread::spawn(move || {
+                let tls = ServerConnection::new(config).unwrap();
+                converse(StreamOwned::new(tls, tcp), &Seen::default());
+            });
+        }
+    });
+    (port, certificate.pem())
+}
+
+fn paceline(url: &str, arguments: &[&str], trusted: Option<&std::path::Path>) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
+    command.args(["run", url, "-c", "2", "-n", "400", "--format", "json"]).args(arguments);
+    command.env_remove("SSL_CERT_DIR").env_remove("SSL_CERT_FILE");
+    if let Some(file) = trusted {
+        command.env("SSL_CERT_FILE", file);
+    }
+    command.output().unwrap()
+}
+
+/// The record of a run in which everything was answered.
+fn record(url: &str, arguments: &[&str]) -> Value {
+    let output = paceline(url, arguments, None);
+    let run: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    assert_eq!(run["total"]["counts"]["ok"], 400, "{run}");
+    run
+}
+
+/// Exit status and standard error of a run that did not come about.
+fn complaint(url: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = paceline(url, arguments, None);
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn tls_is_in_the_record() {
+    let (port, certificate) = secure();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.pem");
+    std::fs::write(&file, certificate).unwrap();
+    let url = format!("https://localhost:{port}/");
+    let run = record(&url, &["-4", "--cacert", file.to_str().unwrap()]);
+    let tls = &run["target"]["tls"];
+    assert_eq!((tls["version"].as_str(), tls["verified"].as_bool()), (Some("1.3"), Some(true)), "{tls}");
+    assert_eq!(tls["name"], "localhost");
+    assert_eq!(tls["full"].as_u64().unwrap() + tls["resumed"].as_u64().unwrap(), 2);
+    let handshakes: u64 = run["intervals"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|interval| interval["block"]["handshake_time_ns"]["count"].as_u64())
+        .sum();
+    assert_eq!(handshakes, 2);
+    let run = record(&url, &["-4", "--insecure", "--tls-version", "1.2", "--no-tls-resumption"]);
+    let tls = &run["target"]["tls"];
+    assert_eq!((&tls["version"], &tls["verified"], &tls["full"]), (&"1.2".into(), &false.into(), &2.into()));
+}
+
+#[test]
+fn the_systems_certificates_are_those_it_says() {
+    let (port, certificate) = secure();
+    let (_, other) = secure();
+    let folder = tempfile::tempdir().unwrap();
+    for (certificate, status) in [(certificate, Some(0)), (other, Some(3))] {
+        let file = folder.path().join("ca.pem");
+        std::fs::write(&file, certificate).unwrap();
+        let output = paceline(&format!("https://localhost:{port}/"), &["-4"], Some(&file));
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code().map(|code| if code == 1 { 0 } else { code }), status, "{told}");
+        assert!(status == Some(0) || told.contains("--cacert"), "{told}");
+    }
+}
+
+#[test]
+fn what_goes_wrong_with_tls_is_told_with_a_remedy() {
+    let (port, _) = secure();
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty.pem");
+    std::fs::write(&empty, "nothing").unwrap();
+    let empty = empty.to_str().unwrap();
+    let url = format!("https://localhost:{port}/");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let plain_text = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    for (url, arguments, status, words) in [
+        (format!("https://127.0.0.1:{plain_text}/"), &["-k"][..], 3, &["does not speak TLS", "http://"][..]),
+        (url.clone(), &["--cacert", empty], 2, &["--cacert", "empty.pem", "PEM"]),
+        (url.clone(), &["--cacert", "/none"], 2, &["--cacert /none", "No such file"]),
+        (url.clone(), &["-k", "--cert", empty], 2, &["--cert", "empty.pem"]),
+        (url, &["-k", "--cacert", empty], 2, &["cannot be used with"]),
+        (format!("http://localhost:{port}/"), &["--sni", "a"], 2, &["--sni is for https"]),
+    ] {
+        let (code, told) = complaint(&url, arguments);
+        assert_eq!(code, Some(status), "{told}");
+        for word in words {
+            assert!(told.contains(word), "{word:?} is not in {told}");
+        }
+    }
+}
+
+#[test]
+fn a_unix_socket_stands_in_for_the_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let seen = Seen::default();
+    let to = Arc::clone(&seen);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let to = Arc::clone(&to);
+            thread::spawn(move || converse(stream, &to));
+        }
+    });
+    let run = record("http://app.test/page", &["--unix-socket", path.to_str().unwrap()]);
+    assert_eq!(run["target"]["address"], format!("unix:{}", path.display()));
+    let request = String::from_utf8(seen.lock().unwrap().clone()).unwrap();
+    assert!(request.starts_with("GET /page HTTP/1.1\r\nHost: app.test\r\n"), "{request}");
+    let (code, told) = complaint("http://app.test/", &["--unix-socket", "/none.sock"]);
+    assert!(code == Some(3) && told.contains("unix:/none.sock"), "{told}");
+}
+
+#[test]
+fn the_first_address_that_accepts_is_used() {
+    let seen = Seen::default();
+    let port = plain(&seen);
+    // Nobody listens on 127.0.0.2.
+    let resolve = format!("name.test:{port}:127.0.0.2,127.0.0.1");
+    let run = record(&format!("http://name.test:{port}/"), &["--resolve", &resolve]);
+    assert_eq!(run["target"]["address"], format!("127.0.0.1:{port}"));
+    assert_eq!(run["target"]["tried"][0]["address"], format!("127.0.0.2:{port}"));
+    assert!(run["target"]["tried"][0]["failure"].as_str().unwrap().contains("refused"), "{run}");
+    let request = String::from_utf8(seen.lock().unwrap().clone()).unwrap();
+    assert!(request.contains(&format!("\r\nHost: name.test:{port}\r\n")), "{request}");
+}
+
+#[test]
+fn addresses_that_will_not_do() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://name.test:{port}/");
+    let two = format!("name.test:{port}:127.0.0.2,127.0.0.3");
+    let elsewhere = format!("other.test:{port}:127.0.0.1");
+    for (url, arguments, status, words) in [
+        (url.as_str(), &["--resolve", &two][..], 3, &["127.0.0.2:", "127.0.0.3:", "refused"][..]),
+        (&url, &["--resolve", &elsewhere], 2, &["other.test", "name.test"]),
+        (&url, &["--resolve", "name.test"], 2, &["HOST:PORT:ADDR"]),
+        (&url, &["-6", "--resolve", &two], 2, &["no IPv6 address", "127.0.0.2"]),
+        ("http://[fe80::1]/", &[], 2, &["fe80::1%25eth0"]),
+        ("http://[fe80::1%25no-such-link]/", &[], 3, &["ip link"]),
+    ] {
+        let (code, told) = complaint(url, arguments);
+        assert_eq!(code, Some(status), "{told}");
+        for word in words {
+            assert!(told.contains(word), "{word:?} is not in {told}");
+        }
+    }
+}
