@@ -1,0 +1,14 @@
+#!/bin/sh
+# Builds Play in the private folder with sbt, everything of which stays there too, and stages it for production.
+set -eu
+rm -rf "$PACELINE_BUILD/play/app" "$PACELINE_BUILD/play/conf"
+mkdir -p "$PACELINE_BUILD/play/project"
+cp -r app conf build.sbt "$PACELINE_BUILD/play/"
+cp project/plugins.sbt project/build.properties project/repositories "$PACELINE_BUILD/play/project/"
+cd "$PACELINE_BUILD/play"
+exec java -Xmx1g \
+    -Dsbt.override.build.repos=true -Dsbt.repository.config=project/repositories \
+    -Dsbt.global.base="$PACELINE_BUILD/sbt/global" -Dsbt.boot.directory="$PACELINE_BUILD/sbt/boot" \
+    -Dsbt.coursier.home="$PACELINE_BUILD/sbt/coursier" -Dsbt.ivy.home="$PACELINE_BUILD/sbt/ivy" \
+    -Dsbt.server.autostart=false -Dsbt.supershell=false \
+    -jar "$PACELINE_BUILD/sbt/sbt-launch-1.10.11.jar" -Dsbt.log.noformat=true stage </dev/null

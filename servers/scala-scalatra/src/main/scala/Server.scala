@@ -1,0 +1,30 @@
+import java.net.InetSocketAddress
+import org.eclipse.jetty.server.{HttpConnectionFactory, Server => Jetty, ServerConnector}
+import org.eclipse.jetty.servlet.{ServletContextHandler, ServletHolder}
+import org.eclipse.jetty.util.thread.QueuedThreadPool
+
+/** Starts the application in an embedded Jetty, as Scalatra's guide deploys it standalone. */
+object Server {
+
+  /** Jetty wants at least four threads beside those that answer: acceptor, selector, and room for both to be replaced. */
+  private val ThreadsLeast = 8
+
+  def main(arguments: Array[String]): Unit = {
+    val cores = sys.env("CORES").toInt
+    val jetty = new Jetty(new QueuedThreadPool(ThreadsLeast * cores))
+    val connector = new ServerConnector(jetty, 1, cores)
+    connector.setHost(sys.env("PACELINE_HOST"))
+    connector.setPort(sys.env("PACELINE_PORT").toInt)
+    connector.setAcceptQueueSize(4096)
+    // "Server: Jetty(version)" and "Date" in every answer, which are Jetty's defaults.
+    connector.getConnectionFactory(classOf[HttpConnectionFactory]).getHttpConfiguration.setSendDateHeader(true)
+    jetty.addConnector(connector)
+
+    val context = new ServletContextHandler(jetty, "/", ServletContextHandler.NO_SESSIONS)
+    context.addServlet(new ServletHolder(new Answers), "/*")
+    jetty.setStopAtShutdown(true)
+    jetty.setStopTimeout(2000)
+    jetty.start()
+    jetty.join()
+  }
+}
