@@ -1,22 +1,22 @@
 //! What a run is asked to do, checked once, before anything starts.
 
 use crate::tls::TlsSettings;
-use crate::{Address, EngineError, Nanos, Pace, Rate, Requests};
+use crate::{Address, EngineError, Nanos, Pace, Requests, Segment, Shape};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 /// What is handed to a socket at once lies in memory, in each thread; more is a mistake.
 const OUTGOING_BYTES_MOST: usize = 1 << 30;
 
-/// The shape of the load.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Closed or open loop.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Load {
     /// A connection sends its next request when the last is answered.
     Closed,
     /// Requests are due on a schedule, whatever the server does.
     Open {
-        /// What the schedule asks.
-        rate: Rate,
+        /// The rate the schedule asks for, over time.
+        shape: Shape,
         /// How arrivals are spaced.
         arrivals: Arrivals,
     },
@@ -39,6 +39,9 @@ pub enum Bound {
     /// A number of requests.
     Requests(u64),
 }
+
+/// Steps at most: each has a block with histograms of its own.
+const STEPS_MOST: usize = 100;
 
 /// What a run is asked to do.
 #[derive(Clone, Debug)]
@@ -116,10 +119,39 @@ impl Settings {
             "a connect timeout of 0 leaves no time to connect in"
         } else if matches!(self.bound, Bound::Requests(_)) && self.warmup != Nanos::ZERO {
             "a number of requests leaves no room for a warm-up: bound the run by a duration"
+        } else if let Some(problem) = self.shape_problem() {
+            problem
         } else {
             return Ok(());
         };
         Err(EngineError::Settings(problem))
+    }
+
+    /// What is wrong with the shape of an open loop, if anything.
+    fn shape_problem(&self) -> Option<&'static str> {
+        let Load::Open { shape, arrivals } = &self.load else { return None };
+        let steady = matches!(shape, Shape::Steady(_));
+        let length = shape.length();
+        match shape {
+            _ if !steady && matches!(self.bound, Bound::Requests(_)) => {
+                Some("a rate that changes is bounded by a length of time, not by a number of requests")
+            }
+            Shape::Steps { rates, each } if rates.is_empty() || *each == Nanos::ZERO => {
+                Some("steps need at least one rate and a length of more than nothing")
+            }
+            Shape::Steps { rates, .. } if rates.len() > STEPS_MOST => {
+                Some("more than 100 steps: ask for fewer")
+            }
+            Shape::Steps { .. } if length.map(Bound::Duration) != Some(self.bound) => {
+                Some("the window of steps is as long as all of them together")
+            }
+            Shape::Trace(times) if times.is_empty() => Some("a schedule without a send measures nothing"),
+            Shape::Trace(times) if !times.is_sorted() => Some("the sends of a schedule go back in time"),
+            Shape::Trace(_) if *arrivals == Arrivals::Poisson => {
+                Some("a schedule of sends has no random arrivals")
+            }
+            _ => None,
+        }
     }
 
     /// Kinds of request, each with a block of its own.
@@ -127,9 +159,19 @@ impl Settings {
         u16::try_from(self.requests.kinds().len()).unwrap_or(u16::MAX)
     }
 
+    /// The parts of the window that are reported apart; none where the load does not change.
+    pub fn segments(&self) -> Vec<Segment> {
+        match (&self.load, self.bound) {
+            (Load::Open { shape, .. }, Bound::Duration(window)) => shape.segments(window),
+            _ => Vec::new(),
+        }
+    }
+
     /// Where the segments of the window end, from its beginning, but for the last, which ends with the window.
     pub(crate) fn inner_segment_ends(&self) -> Vec<Nanos> {
-        Vec::new()
+        let mut ends: Vec<_> = self.segments().iter().map(|segment| segment.end).collect();
+        ends.pop();
+        ends
     }
 
     /// Whether every source address can reach the target.

@@ -60,6 +60,8 @@ pub struct Counts {
     pub endings: [u64; ENDINGS],
     /// Valid responses completed inside the window.
     pub completed_in_window: u64,
+    /// Valid responses completed in the segment, whenever they fell due; nothing where there is one segment.
+    pub completed_in_segment: u64,
     /// Requests handed to a socket inside the window.
     pub sent_in_window: u64,
     /// Responses by status code, in order of first sight.
@@ -150,6 +152,7 @@ impl Counts {
             *ours += theirs;
         }
         self.completed_in_window += other.completed_in_window;
+        self.completed_in_segment += other.completed_in_segment;
         self.sent_in_window += other.sent_in_window;
         for &(status, count) in &other.status {
             match self.status.iter_mut().find(|(seen, _)| *seen == status) {

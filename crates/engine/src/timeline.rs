@@ -58,17 +58,20 @@ pub struct WindowLength(Nanos);
 impl WindowLength {
     /// Of a run. Random arrivals are walked along to the last, so this comes before the run begins.
     pub fn of(settings: &Settings) -> Self {
-        Self(match (settings.bound, settings.load) {
-            (Bound::Duration(length), _) => length,
-            (Bound::Requests(_), Load::Closed) => Nanos::NEVER,
-            (Bound::Requests(n), Load::Open { rate, arrivals: Arrivals::Constant }) => {
-                Nanos((n as f64 * rate.gap_ns()).ceil() as u64)
-            }
-            (Bound::Requests(n), Load::Open { rate, arrivals: Arrivals::Poisson }) => {
+        let (n, shape, arrivals) = match (settings.bound, &settings.load) {
+            (Bound::Duration(length), _) => return Self(length),
+            (Bound::Requests(_), Load::Closed) => return Self(Nanos::NEVER),
+            (Bound::Requests(n), Load::Open { shape, arrivals }) => (n, shape, arrivals),
+        };
+        // A number of requests goes with a steady rate alone (`Settings::check`).
+        let gap_ns = 1e9 / shape.offered_per_s(Nanos::ZERO, Nanos::NEVER);
+        Self(match arrivals {
+            Arrivals::Constant => Nanos((n as f64 * gap_ns).ceil() as u64),
+            Arrivals::Poisson => {
                 let mut random = Random::new(settings.seed);
-                let last: f64 = (0..n).map(|_| random.exponential(rate.gap_ns())).sum();
+                let last: f64 = (0..n).map(|_| random.exponential(gap_ns)).sum();
                 // The gap after the last arrival belongs to the window, as it does for even arrivals.
-                Nanos((last + random.exponential(rate.gap_ns())) as u64 + 1)
+                Nanos((last + random.exponential(gap_ns)) as u64 + 1)
             }
         })
     }

@@ -1,6 +1,6 @@
 //! A run: one generator against one target, once. The keys are those of the design; units are in the names.
 
-use crate::{Block, CoreTime, Environment, GateOutcome, Target, Verdict};
+use crate::{Block, CoreTime, Environment, GateOutcome, Segment, Shape, Target, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +47,7 @@ pub struct Run {
     pub total: Block,
     /// The cohort by segment of a ramp or a staircase, in order.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub by_segment: Option<Vec<Block>>,
+    pub by_segment: Option<Vec<Segment>>,
     /// The cohort by request of a mix, in the order of the request file.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by_request: Option<Vec<Block>>,
@@ -112,9 +112,12 @@ pub struct Loop {
     /// Requests asked for in all, where the run was bounded by a number instead of a time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,
-    /// What the schedule asks, open loop.
+    /// What the schedule asks, open loop: the mean over the window where it changes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub offered_per_s: Option<f64>,
+    /// How that rate changes, where it does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shape: Option<Shape>,
     /// How arrivals are spaced, open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub arrivals: Option<Arrivals>,

@@ -21,6 +21,7 @@ mod receive;
 mod record;
 mod schedule;
 mod send;
+mod ticks;
 mod worker;
 
 pub(crate) use intervals::join_intervals;

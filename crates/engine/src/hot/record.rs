@@ -88,8 +88,10 @@ impl Recorder {
     pub(super) fn reset(&mut self, settings: &Settings, open: bool) {
         self.blocks = Blocks::new(settings.kinds(), settings.inner_segment_ends());
         self.current.iter_mut().chain(&mut self.total).for_each(Tally::clear);
-        self.current.resize_with(self.blocks.count(), Tally::default);
-        self.total.resize_with(self.blocks.count(), Tally::default);
+        // Those of an earlier run with more blocks stay for a later one.
+        let count = self.blocks.count().max(self.current.len());
+        self.current.resize_with(count, Tally::default);
+        self.total.resize_with(count, Tally::default);
         self.kept.clear();
         (self.interval, self.interval_start, self.interval_end) = (INTERVAL, Nanos::ZERO, Nanos::NEVER);
         (self.epoch, self.open) = (Nanos::ZERO, open);
@@ -207,6 +209,9 @@ impl Recorder {
     pub(super) fn answered(&mut self, answer: &Answer) {
         self.roll(answer.completed);
         let completed_in_window = answer.ending == Ending::Ok && self.in_window(answer.completed);
+        if completed_in_window && self.blocks.segments() > 1 {
+            self.completed_in_segment(answer);
+        }
         let (open, count) = (self.open, answer.count);
         let tally = self.tally(answer.sent.block);
         tally.counts.completed_in_window += if completed_in_window { count } else { 0 };
@@ -221,6 +226,14 @@ impl Recorder {
                 tally.record(Measure::ReceiveDelay, answer.completed.since(received), count);
             }
         }
+    }
+
+    /// Counts an answer in the segment in which it came, which may be a later one than that of its request.
+    #[cold]
+    fn completed_in_segment(&mut self, answer: &Answer) {
+        let kind = answer.sent.block % self.blocks.kinds() as Block;
+        let block = self.block_of(answer.completed, kind);
+        self.tally(block).counts.completed_in_segment += answer.count;
     }
 
     /// A request that was sent will not be answered: its connection broke, or its time is up.
@@ -311,7 +324,7 @@ impl Recorder {
     /// The run is over: what was counted in the window's cohort, and every interval.
     pub(super) fn finish(&mut self) -> (Sums, Vec<KeptInterval>, Nanos) {
         self.put_away(Phase::Warmup);
-        let blocks = self.total.drain(..).skip(self.blocks.kinds()).collect();
+        let blocks = self.total.drain(..self.blocks.count()).skip(self.blocks.kinds()).collect();
         let sums = Sums::of(blocks, self.blocks.kinds());
         (sums, std::mem::take(&mut self.kept), self.interval)
     }
@@ -320,7 +333,7 @@ impl Recorder {
     /// simulations by the million.
     pub(super) fn settle(&mut self) -> &[Tally] {
         self.put_away(Phase::Warmup);
-        &self.total
+        &self.total[..self.blocks.count()]
     }
 }
 

@@ -1,7 +1,8 @@
 //! When is a request due? The schedule is a cursor: the backlog of a stalled server is the distance between the
 //! cursor and the clock, never a queue in memory.
 
-use crate::{Arrivals, Bound, Load, Nanos, Random, Settings, Timeline};
+use super::ticks::Ticks;
+use crate::{Bound, Nanos, Settings, Timeline};
 
 /// Ticks counted at most by [`Schedule::backlog_about`]: at most 50 microseconds' worth.
 const TICKS_COUNTED: u64 = 4_000;
@@ -18,18 +19,6 @@ pub(super) struct Schedule {
     remaining: u64,
 }
 
-/// Where intended sends come from.
-#[derive(Clone, Debug)]
-enum Ticks {
-    /// A closed loop: a request is due whenever a connection is free.
-    WhenFree,
-    /// Tick i is due i gaps after the start.
-    Constant { next: Nanos, index: u64, stride: u64, gap_ns: f64 },
-    /// Gaps are exponential. Every worker walks the one sequence of all and takes its own ticks, so that the arrivals
-    /// of a seed do not depend on the number of threads.
-    Poisson { next: Nanos, at_ns: f64, stride: u64, gap_ns: f64, random: Random },
-}
-
 impl Schedule {
     /// The schedule of one worker.
     pub(super) fn new(settings: &Settings, timeline: &Timeline, worker: u32) -> Self {
@@ -38,17 +27,7 @@ impl Schedule {
             Bound::Duration(_) => u64::MAX,
             Bound::Requests(all) => all / n + u64::from(k < all % n),
         };
-        let mut ticks = match settings.load {
-            Load::Closed => Ticks::WhenFree,
-            Load::Open { rate, arrivals: Arrivals::Constant } => {
-                Ticks::Constant { next: Nanos::ZERO, index: k, stride: n, gap_ns: rate.gap_ns() }
-            }
-            Load::Open { rate, arrivals: Arrivals::Poisson } => {
-                let random = Random::new(settings.seed);
-                Ticks::Poisson { next: Nanos::ZERO, at_ns: 0.0, stride: n, gap_ns: rate.gap_ns(), random }
-            }
-        };
-        ticks.first(timeline.epoch, k);
+        let ticks = Ticks::new(settings, timeline, worker);
         Self { ticks, start: timeline.epoch, end: timeline.window_end, remaining }
     }
 
@@ -75,7 +54,10 @@ impl Schedule {
     fn next(&self, now: Nanos) -> Nanos {
         match &self.ticks {
             Ticks::WhenFree => now.max(self.start),
-            Ticks::Constant { next, .. } | Ticks::Poisson { next, .. } => *next,
+            Ticks::Constant { next, .. }
+            | Ticks::Poisson { next, .. }
+            | Ticks::Shaped { next, .. }
+            | Ticks::Trace { next, .. } => *next,
         }
     }
 
@@ -132,47 +114,4 @@ impl Schedule {
         }
         due
     }
-}
-
-impl Ticks {
-    /// Moves to the first tick of worker `k`.
-    fn first(&mut self, start: Nanos, k: u64) {
-        match self {
-            Ticks::WhenFree => {}
-            Ticks::Constant { next, index, gap_ns, .. } => *next = constant(start, *index, *gap_ns),
-            Ticks::Poisson { next, at_ns, gap_ns, random, .. } => {
-                *next = poisson(start, at_ns, k + 1, *gap_ns, random);
-            }
-        }
-    }
-
-    /// Moves to this worker's next tick.
-    #[inline]
-    fn advance(&mut self, start: Nanos) {
-        match self {
-            Ticks::WhenFree => {}
-            Ticks::Constant { next, index, stride, gap_ns } => {
-                *index += *stride;
-                *next = constant(start, *index, *gap_ns);
-            }
-            Ticks::Poisson { next, at_ns, stride, gap_ns, random } => {
-                *next = poisson(start, at_ns, *stride, *gap_ns, random);
-            }
-        }
-    }
-}
-
-/// Tick `index` of evenly spaced arrivals: a product, not a sum, so that no rounding error accumulates; rounded down.
-#[inline]
-fn constant(start: Nanos, index: u64, gap_ns: f64) -> Nanos {
-    start + Nanos((index as f64 * gap_ns) as u64)
-}
-
-/// Walks `ticks` exponential gaps on; rounded down.
-#[inline]
-fn poisson(start: Nanos, at_ns: &mut f64, ticks: u64, gap_ns: f64, random: &mut Random) -> Nanos {
-    for _ in 0..ticks {
-        *at_ns += random.exponential(gap_ns);
-    }
-    start + Nanos(*at_ns as u64)
 }

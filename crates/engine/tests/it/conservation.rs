@@ -4,26 +4,53 @@ use crate::support::{asking, closed_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Unruly, VirtualClock, simulate_with};
 use paceline_engine::{
-    Arrivals, Bound, Counts, Ending, EngineError, Load, Measure, Nanos, Pace, Random, Rate, Settings, Tally,
+    Arrivals, Bound, Counts, Ending, EngineError, Load, Measure, Nanos, Pace, Random, Rate, Settings, Shape,
+    Tally,
 };
 
 /// Simulated runs in the everyday test; `PACELINE_CASES=1000000` runs the million.
 const CASES: u64 = 20_000;
 
+/// A shape that is a function of the seed, and the window it needs, if it needs one.
+fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
+    let rate = |random: &mut Random| Rate::per_second(1.0 + random.unit() * 5_000.0).unwrap();
+    let shape = match random.below(6) {
+        0 => Shape::Ramp { from: rate(random), to: rate(random) },
+        1 => {
+            let rates: Vec<_> = (0..1 + random.below(5)).map(|_| rate(random)).collect();
+            Shape::Steps { rates: rates.into(), each: Nanos(1 + random.below(12_000_000)) }
+        }
+        2 => {
+            let mut times: Vec<_> =
+                (0..1 + random.below(100)).map(|_| Nanos(random.below(40_000_000))).collect();
+            times.sort_unstable();
+            Shape::Trace(times.into())
+        }
+        _ => Shape::Steady(rate(random)),
+    };
+    let length = shape.length();
+    (shape, length)
+}
+
 /// Settings that are a function of the seed: every kind of load, every edge of the phases.
 fn settings(random: &mut Random) -> Settings {
-    let rate = Rate::per_second(1.0 + random.unit() * 5_000.0).unwrap();
-    let arrivals = if random.below(2) == 0 { Arrivals::Constant } else { Arrivals::Poisson };
-    let window = Nanos(1 + random.below(40_000_000));
-    let bound =
-        if random.below(4) == 0 { Bound::Requests(1 + random.below(60)) } else { Bound::Duration(window) };
+    let (shape, length) = shape(random);
+    let steady = matches!(shape, Shape::Steady(_));
+    let random_arrivals = !matches!(shape, Shape::Trace(_)) && random.below(2) == 0;
+    let arrivals = if random_arrivals { Arrivals::Poisson } else { Arrivals::Constant };
+    let window = length.unwrap_or(Nanos(1 + random.below(40_000_000)));
+    let bound = match random.below(4) {
+        0 if steady => Bound::Requests(1 + random.below(60)),
+        _ => Bound::Duration(window),
+    };
+    let closed = random.below(3) == 0;
     let warmup =
         if matches!(bound, Bound::Requests(_)) { 0 } else { random.below(3) * random.below(10_000_000) };
     Settings {
         connections: 1 + random.below(6) as u32,
         depth: 1 + random.below(3) as u16 * random.below(4) as u16,
         batch: random.below(4) == 0,
-        load: if random.below(3) == 0 { Load::Closed } else { Load::Open { rate, arrivals } },
+        load: if closed { Load::Closed } else { Load::Open { shape, arrivals } },
         bound,
         warmup: Nanos(warmup),
         drain: Nanos(random.below(3) * random.below(30_000_000)),
@@ -39,6 +66,8 @@ fn settings(random: &mut Random) -> Settings {
 fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally], server: &Unruly) {
     let counts: Vec<_> = tallies.iter().map(|tally| &tally.counts).collect();
     let context = || format!("case {case}: {settings:?}\n{counts:?}");
+    let blocks = 1 + settings.segments().len().max(1);
+    assert_eq!(tallies.len(), blocks, "{}", context());
     for tally in tallies {
         check_tally(tally, settings, &context);
     }
@@ -46,19 +75,54 @@ fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally], serv
     let never_sent = both(|counts| counts.ended(Ending::Unsent) + counts.ended(Ending::ConnectFailed));
     let sent = both(|counts| counts.scheduled) - never_sent;
     assert!(server.requests <= sent, "more arrived than was sent; {}", context());
-    if let (Load::Open { rate, arrivals: Arrivals::Constant }, Bound::Duration(window)) =
-        (settings.load, settings.bound)
-    {
-        // Independent of the engine: ticks i with warmup <= floor(i * gap) < warmup + window.
-        let due = |limit: Nanos| {
-            (0..).take_while(|i| ((*i as f64 * rate.gap_ns()) as u64) < limit.0).count() as u64
-        };
-        let truth = due(settings.warmup + window) - due(settings.warmup);
-        assert!(tallies[1].counts.scheduled <= truth, "{}", context());
-        if stop_at == Nanos::NEVER {
-            assert_eq!(tallies[1].counts.scheduled, truth, "{}", context());
-        }
+    let (Load::Open { shape, arrivals: Arrivals::Constant }, Bound::Duration(window)) =
+        (&settings.load, settings.bound)
+    else {
+        return;
+    };
+    let truth = due(shape, settings.warmup, window);
+    let scheduled: Vec<_> = tallies[1..].iter().map(|tally| tally.counts.scheduled).collect();
+    assert!(scheduled.iter().zip(&truth).all(|(count, truth)| count <= truth), "{truth:?}; {}", context());
+    if stop_at == Nanos::NEVER {
+        assert_eq!(scheduled, truth, "{}", context());
     }
+}
+
+/// Arrivals expected in the first nanoseconds of the window.
+type Integral = Box<dyn Fn(f64) -> f64>;
+
+/// How many even arrivals are due in each segment of the window, counted without the engine: tick n is due in a stretch
+/// of time whose ends the integral of the rate puts around n.
+fn due(shape: &Shape, warmup: Nanos, window: Nanos) -> Vec<u64> {
+    let (from, ends, integral): (f64, Vec<u64>, Integral) = match shape {
+        Shape::Trace(times) => {
+            let inside = |at: &&Nanos| **at >= warmup && **at < warmup + window;
+            return vec![times.iter().filter(inside).count() as u64];
+        }
+        Shape::Steady(rate) => {
+            let rate = rate.get() / 1e9;
+            (rate, vec![window.0], Box::new(move |t| rate * t))
+        }
+        Shape::Ramp { from, to } => {
+            let ends = (1..=10).map(|i| window.0 * i / 10).collect();
+            let (from, to) = (from.get() / 1e9, to.get() / 1e9);
+            let length = window.0 as f64;
+            (from, ends, Box::new(move |t| from * t + (to - from) / length * t * t / 2.0))
+        }
+        Shape::Steps { rates, each } => {
+            let (rates, each) = (rates.clone(), *each);
+            let ends = (1..=rates.len() as u64).map(|i| each.0 * i).collect();
+            let share =
+                move |t: f64, step: usize| (t - step as f64 * each.0 as f64).clamp(0.0, each.0 as f64);
+            let (first, rates) = (rates[0].get() / 1e9, rates);
+            let sum = move |t| rates.iter().enumerate().map(|(i, rate)| rate.get() / 1e9 * share(t, i)).sum();
+            (first, ends, Box::new(sum))
+        }
+    };
+    let before = |t: u64| (from * warmup.0 as f64 + integral(t as f64)).ceil() as u64;
+    let mut start = 0;
+    let count = |end: u64| before(end) - before(std::mem::replace(&mut start, end));
+    ends.into_iter().map(count).collect()
 }
 
 fn check_tally(tally: &Tally, settings: &Settings, context: &dyn Fn() -> String) {

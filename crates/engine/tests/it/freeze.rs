@@ -2,7 +2,7 @@
 
 use crate::support::open_loop;
 use paceline_engine::sim::{Freezing, VirtualClock, response, simulate};
-use paceline_engine::{Arrivals, Load, Measure, Nanos, Rate, Settings, ThreadOutcome};
+use paceline_engine::{Arrivals, Load, Measure, Nanos, Rate, Settings, Shape, ThreadOutcome};
 use std::time::Instant;
 
 fn freezing(service: Nanos) -> Freezing {
@@ -64,8 +64,10 @@ fn a_closed_loop_hides_the_freeze() {
 #[test]
 fn poisson_arrivals_see_the_same_freeze() {
     let rate = Rate::per_second(2_000.0).unwrap();
-    let settings =
-        Settings { load: Load::Open { rate, arrivals: Arrivals::Poisson }, ..open_loop(1.0, 50, 3_600) };
+    let settings = Settings {
+        load: Load::Open { shape: Shape::Steady(rate), arrivals: Arrivals::Poisson },
+        ..open_loop(1.0, 50, 3_600)
+    };
     let outcome = run(&settings, Nanos::ZERO);
     assert_near(millis(&outcome, 0.95), 500.0, 0.02);
     assert_near(outcome.total.counts.scheduled as f64, 7_200_000.0, 0.002);

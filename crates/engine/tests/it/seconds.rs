@@ -3,7 +3,7 @@
 use crate::support::open_loop;
 use paceline_engine::sim::{Freezing, VirtualClock, response, simulate_observed};
 use paceline_engine::{
-    Arrivals, Load, Measure, Nanos, Observer, Phase, Rate, Second, Settings, Tally, ThreadOutcome,
+    Arrivals, Load, Measure, Nanos, Observer, Phase, Rate, Second, Settings, Shape, Tally, ThreadOutcome,
 };
 use std::sync::Mutex;
 
@@ -57,7 +57,8 @@ fn the_backlog_is_told_while_the_server_is_frozen() {
     // is told first is the time in which connections were made.
     for (arrivals, within) in [(Arrivals::Constant, 1), (Arrivals::Poisson, 1_000)] {
         let rate = Rate::per_second(20_000.0).unwrap();
-        let settings = Settings { load: Load::Open { rate, arrivals }, ..open_loop(1.0, 4, 3) };
+        let settings =
+            Settings { load: Load::Open { shape: Shape::Steady(rate), arrivals }, ..open_loop(1.0, 4, 3) };
         let (_, seconds) = freezing(&settings);
         let frozen = &seconds[1];
         assert!(frozen.backlog.abs_diff(19_996) <= within, "{arrivals:?}: {}", frozen.backlog);

@@ -1,6 +1,8 @@
 //! Settings to start from.
 
-use paceline_engine::{Arrivals, BodyCheck, Bound, Check, Load, Nanos, Pace, Rate, Requests, Settings};
+use paceline_engine::{
+    Arrivals, BodyCheck, Bound, Check, Load, Nanos, Pace, Rate, Requests, Settings, Shape,
+};
 use paceline_http::Method;
 use std::sync::Arc;
 
@@ -16,7 +18,10 @@ pub fn asking(status: Option<u16>, body: Option<&[u8]>) -> Arc<Requests> {
 /// An open loop of `rate` per second over `connections`, for `seconds`.
 pub fn open_loop(rate: f64, connections: u32, seconds: u64) -> Settings {
     Settings {
-        load: Load::Open { rate: Rate::per_second(rate).unwrap(), arrivals: Arrivals::Constant },
+        load: Load::Open {
+            shape: Shape::Steady(Rate::per_second(rate).unwrap()),
+            arrivals: Arrivals::Constant,
+        },
         bound: Bound::Duration(Nanos::from_secs(seconds)),
         ..closed_loop(connections, seconds)
     }

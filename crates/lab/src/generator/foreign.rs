@@ -97,6 +97,7 @@ impl Foreign {
                 batch: false,
                 requests: None,
                 offered_per_s: None,
+                shape: None,
                 arrivals: None,
             },
             pace: Pace { asked: PaceAsked::Sleep, used: PaceKind::Sleep, spin_before_ns: 0 },

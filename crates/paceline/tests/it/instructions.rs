@@ -3,10 +3,9 @@
 //! Instructions are counted by valgrind's callgrind: unlike times they are the same on a busy machine. Two runs that
 //! differ in their number of requests only are subtracted from each other, which leaves the requests.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use crate::reference::{PACELINE, Server};
+use std::process::Command;
 
-const PACELINE: &str = env!("CARGO_BIN_EXE_paceline");
 /// Counts inside the worker only: not its start, nor what is made of the result.
 const INSIDE: &str = "--toggle-collect=*Worker*::run";
 /// User instructions of one request, closed loop, checked and recorded. 1,079 were counted when the ceiling was set, in
@@ -16,33 +15,8 @@ const INSTRUCTIONS_MOST: u64 = 1_400;
 /// Of one request when 16 are pipelined, which share their system calls: 234 were counted.
 const PIPELINED_MOST: u64 = 350;
 
-/// The reference server, which ends with its standard input.
-struct Server(Child, u16);
-
-impl Server {
-    fn start() -> Self {
-        let arguments = ["reference-server", "--service", "immediate"];
-        let mut child = Command::new(PACELINE)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut port = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
-        Self(child, port.trim().parse().unwrap())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.0.stdin.take());
-        let _ = self.0.wait();
-    }
-}
-
 fn instructions(server: &Server, requests: u64, more: &[&str]) -> u64 {
-    let url = format!("http://127.0.0.1:{}/", server.1);
+    let url = server.url();
     let requests = requests.to_string();
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", INSIDE, PACELINE, "run", &url])
@@ -59,7 +33,7 @@ fn instructions(server: &Server, requests: u64, more: &[&str]) -> u64 {
 }
 
 fn per_request(more: &[&str]) -> u64 {
-    let server = Server::start();
+    let server = Server::start("immediate");
     let (few, many) = (4_000, 24_000);
     (instructions(&server, many, more) - instructions(&server, few, more)) / (many - few)
 }

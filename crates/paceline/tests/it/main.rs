@@ -5,6 +5,8 @@
 mod faults;
 mod instructions;
 mod lab;
+mod reference;
+mod shapes;
 mod style;
 mod target;
 mod workshop;

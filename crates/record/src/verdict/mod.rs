@@ -3,12 +3,15 @@
 mod balancing;
 mod disturbance;
 mod run;
+mod saturation;
+mod segments;
 mod trial;
 
 pub use balancing::{RAN_OUT_LEAST, RanOut, name as process_name, ran_out};
 pub use disturbance::DISTURBANCE_MOST;
-pub use run::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, LAG_GROWTH_MOST, SAMPLES_FOR_INTERVAL, of_run};
-pub(crate) use run::{achieved_share, in_service, shortfall};
+pub use run::{GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, of_run};
+pub use saturation::{ACHIEVED_LEAST, LAG_GROWTH_MOST};
+pub(crate) use saturation::{achieved_share, in_service, shortfall};
 pub use trial::of_trial;
 
 use schemars::JsonSchema;

@@ -1,17 +1,15 @@
 //! What a run's own figures say against themselves. Every judge is a pure function of the record and names its source.
 
 use super::disturbance::disturbance;
+use super::saturation::{ACHIEVED_LEAST, achieved_share, saturated};
+use super::segments::offered_per_s_peak;
 use super::{Blame, Severity, Verdict};
-use crate::{Block, LoopKind, Run, Times};
+use crate::{LoopKind, Run, Times};
 use serde_json::json;
 use std::collections::BTreeSet;
 
 /// A generator busier than this share of a core was the limit, or nearly so.
 pub const GENERATOR_BUSY_MOST: f64 = 0.9;
-/// Below this share of what was scheduled a target is saturated.
-pub const ACHIEVED_LEAST: f64 = 0.99;
-/// A schedule lag that grows by more than this, in seconds for each second, is a queue that will not drain.
-pub const LAG_GROWTH_MOST: f64 = 0.01;
 /// Share of the response time at which generator lag begins to colour it.
 const LAG_SHARE_MOST: f64 = 0.1;
 /// Generator lag below this, in nanoseconds, is what a sleeping generator has everywhere: a timer wakes late.
@@ -50,7 +48,7 @@ pub fn of_run(run: &Run) -> Vec<Verdict> {
     verdicts
 }
 
-fn is_open(run: &Run) -> bool {
+pub(super) fn is_open(run: &Run) -> bool {
     run.loop_.kind == LoopKind::Open
 }
 
@@ -185,57 +183,6 @@ fn generator_bound(run: &Run) -> Option<Verdict> {
     })
 }
 
-/// The server did not keep up with the schedule: response times are a growing queue, not its speed.
-fn saturated(run: &Run) -> Option<Verdict> {
-    if !is_open(run) || run.total.counts.scheduled == 0 {
-        return None;
-    }
-    let growth = lag_growth(run);
-    let behind = achieved_share(run) < ACHIEVED_LEAST && shortfall(run) > in_service(run);
-    (behind || growth > LAG_GROWTH_MOST).then(|| {
-        Verdict::new("saturated", Blame::Server, Severity::Caution)
-            .with("offered_per_s", json!(run.rate_per_s.offered))
-            .with("achieved_per_s", json!(run.rate_per_s.achieved))
-            .with("schedule_lag_growth_s_per_s", json!(growth))
-            .remedy("response times are a queue that grows with the length of the run: offer less than was achieved")
-    })
-}
-
-/// Valid responses completed in the window for each request scheduled in it.
-pub(crate) fn achieved_share(run: &Run) -> f64 {
-    run.total.completed_in_window as f64 / (run.total.counts.scheduled as f64).max(1.0)
-}
-
-/// Requests scheduled in the window and not answered well inside it.
-pub(crate) fn shortfall(run: &Run) -> f64 {
-    run.total.counts.scheduled as f64 - run.total.completed_in_window as f64
-}
-
-/// Requests that are in service at any moment, by Little's law from rate and service time: so many are unanswered at
-/// the end of every window, of a server that keeps up too. Never more than the connections carry.
-pub(crate) fn in_service(run: &Run) -> f64 {
-    let most = run.connections.had as f64 * f64::from(run.loop_.depth);
-    let service_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| times.mean / 1e9);
-    (run.loop_.offered_per_s.unwrap_or(0.0) * service_s).ceil().min(most)
-}
-
-/// Least-squares slope of the mean schedule lag over the window's intervals, in seconds for each second.
-fn lag_growth(run: &Run) -> f64 {
-    let points: Vec<(f64, f64)> = run
-        .intervals
-        .iter()
-        .filter(|interval| {
-            interval.phase == crate::Phase::Window && interval.start_ns < run.phases.window.end_ns
-        })
-        .filter_map(|interval| Some((interval.start_ns as f64, mean_lag(&interval.block)?)))
-        .collect();
-    if points.len() < 3 { 0.0 } else { paceline_stats::slope(&points).unwrap_or(0.0) }
-}
-
-fn mean_lag(block: &Block) -> Option<f64> {
-    Some(block.generator_lag_ns.as_ref()?.mean + block.connection_wait_ns.as_ref()?.mean)
-}
-
 /// The generator sent late by a share of what it measured.
 fn generator_lag(run: &Run) -> Option<Verdict> {
     let lag = run.total.generator_lag_ns.as_ref()?;
@@ -270,7 +217,7 @@ fn own_queue(run: &Run) -> Option<Verdict> {
 fn too_few_connections(run: &Run) -> Option<Verdict> {
     let wait = run.total.connection_wait_ns.as_ref()?;
     let service = run.total.service_time_ns.as_ref()?;
-    let needed = run.loop_.offered_per_s? * service.p50 as f64 / 1e9;
+    let needed = offered_per_s_peak(run)? * service.p50 as f64 / 1e9;
     let had = run.connections.had as f64 * f64::from(run.loop_.depth);
     (wait.p50 > 0 && needed > had).then(|| {
         Verdict::new("too_few_connections", Blame::User, Severity::Caution)

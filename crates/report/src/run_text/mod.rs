@@ -15,7 +15,7 @@ mod times;
 pub(crate) use lines::{Style, columns};
 pub(crate) use spectrum::STEPS_PER_HALF;
 
-use paceline_record::{Counts, LoopKind, Run};
+use paceline_record::{Counts, LoopKind, Run, Shape};
 use quantity::{count, seconds};
 
 /// How a run is told.
@@ -59,8 +59,11 @@ fn load(run: &Run) -> String {
         }
         (LoopKind::Open, _) => "open loop".to_owned(),
     };
-    let offered =
-        run.rate_per_s.offered.map_or(String::new(), |rate| format!(" of {}/s offered", count(rate)));
+    let offered = match (&run.loop_.shape, run.rate_per_s.offered) {
+        (Some(shape), _) => format!(", {}", shape_words(shape)),
+        (None, Some(rate)) => format!(" of {}/s offered", count(rate)),
+        (None, None) => String::new(),
+    };
     let depth = if run.loop_.depth > 1 { format!(", {} deep", run.loop_.depth) } else { String::new() };
     let warmup = run.phases.warmup.end_ns - run.phases.warmup.start_ns;
     let after = if warmup > 0 {
@@ -72,6 +75,20 @@ fn load(run: &Run) -> String {
     let connections = count(f64::from(run.loop_.connections));
     let window = seconds(run.window_s);
     format!("{kind}{offered}, {connections} connections{depth}, window {window}{after}{stopped}")
+}
+
+/// `a ramp from 1,000 to 50,000/s`.
+fn shape_words(shape: &Shape) -> String {
+    match shape {
+        Shape::Ramp { from_per_s, to_per_s } => {
+            format!("a ramp from {} to {}/s", count(*from_per_s), count(*to_per_s))
+        }
+        Shape::Steps { rates_per_s, step_s } => {
+            let rates: Vec<_> = rates_per_s.iter().map(|rate| count(*rate)).collect();
+            format!("steps of {}/s, {} each", rates.join(", "), seconds(*step_s))
+        }
+        Shape::Trace { sends } => format!("a schedule of {} sends", count(*sends as f64)),
+    }
 }
 
 /// The rate, and first of all whether the target kept up with what was offered.

@@ -185,6 +185,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
             batch: false,
             requests: load.requests,
             offered_per_s: offered,
+            shape: None,
             arrivals: load.arrivals,
         },
         pace: Pace { asked: PaceAsked::Auto, used: PaceKind::Hybrid, spin_before_ns: 50_000 },

@@ -5,9 +5,9 @@ use paceline_record::{
     Connections, CoreTime, Counts, CpuSource, Environment, Expectations, Fault, FaultKind, FaultSeen,
     GateOutcome, GateReason, Generator, GeneratorThread, IdleState, InstanceTold, Interval, Left, Lengths,
     Load, Loop, LoopKind, Observation, ObservedFigure, Pace, PaceAsked, PaceKind, Phase, Phases, Pinning,
-    ProcessRole, ProcessUse, Rates, Round, Route, Run, SCHEMA, Sample, Scaled, Served, Server, Severity,
-    Sitting, Span, Stage, Startup, Target, Times, Tls, Told, Tool, Trial, Tried, Usage, Validation, Variant,
-    VariantKind, Verdict,
+    ProcessRole, ProcessUse, Rates, Round, Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server,
+    Severity, Shape, Sitting, Span, Stage, Startup, Target, Times, Tls, Told, Tool, Trial, Tried, Usage,
+    Validation, Variant, VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -119,15 +119,30 @@ fn arrivals() -> impl Strategy<Value = Option<Arrivals>> {
     option::of(select(vec![Arrivals::Constant, Arrivals::Poisson]))
 }
 
+fn load_shape() -> impl Strategy<Value = Shape> {
+    prop_oneof![
+        (number(), number()).prop_map(|(from_per_s, to_per_s)| Shape::Ramp { from_per_s, to_per_s }),
+        (vec(number(), 0..3), number())
+            .prop_map(|(rates_per_s, step_s)| Shape::Steps { rates_per_s, step_s }),
+        whole().prop_map(|sends| Shape::Trace { sends }),
+    ]
+}
+
+prop_compose! {
+    fn segment()(start_ns in whole(), end_ns in whole(), offered_per_s in number(), completed_in_segment in whole(), block in block()) -> Segment {
+        Segment { start_ns, end_ns, offered_per_s, completed_in_segment, block }
+    }
+}
+
 prop_compose! {
     fn shape()(
         open in any::<bool>(), connections in any::<u32>(), depth in any::<u32>(), requests in option::of(whole()),
-        rate in option::of(number()), arrivals in arrivals(), served in option::of(whole()), failure in option::of(text()),
+        rate in option::of(number()), load_shape in option::of(load_shape()), arrivals in arrivals(), served in option::of(whole()), failure in option::of(text()),
         closed in whole(),
     ) -> (Loop, Connections) {
         let kind = if open { LoopKind::Open } else { LoopKind::Closed };
         (
-            Loop { kind, connections, depth, batch: open, requests, offered_per_s: rate, arrivals },
+            Loop { kind, connections, depth, batch: open, requests, offered_per_s: rate, shape: load_shape, arrivals },
             Connections {
                 asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, failed_attempts: closed, failed_here: 0, broke_rules: 0,
                 commonest_failure: failure, served: served.map(|n| Served { min: n, median: n, max: n }),
@@ -152,7 +167,7 @@ prop_compose! {
         environment in environment(),
         generator in generator(),
         total in block(),
-        segments in option::of(vec(block(), 0..3)),
+        segments in option::of(vec(segment(), 0..3)),
         intervals in vec((select(vec![Phase::Warmup, Phase::Window]), whole(), block()), 0..4),
         verdicts in vec(verdict(), 0..3),
         gates in vec(gate(), 0..3),
@@ -167,7 +182,7 @@ prop_compose! {
             expectations: Expectations { status, body_bytes: length, body_sha256: digest },
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false,
             connections, environment, generator, total, by_segment: segments.clone(), by_request: None,
-            by_generator: segments,
+            by_generator: segments.map(|segments| segments.into_iter().map(|segment| segment.block).collect()),
             intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { phase, start_ns, block }).collect(),
             rate_per_s: Rates { offered: None, sent: n, achieved: n }, verdicts, gates,
         }

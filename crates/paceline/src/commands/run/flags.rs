@@ -3,7 +3,7 @@
 use super::gates::GateFlags;
 use super::target::TargetFlags;
 use super::telling::TellingFlags;
-use paceline_engine::Rate;
+use paceline_engine::{Rate, Shape};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,9 +26,15 @@ pub struct Arguments {
     #[arg(short, long, value_name = "T", value_parser = duration, help_heading = "Load")]
     pub duration: Option<Duration>,
 
-    /// Offer so many requests per second, whatever the server does (an open loop); without it the loop is closed
-    #[arg(short, long, value_name = "PER_SECOND", value_parser = rate, help_heading = "Load")]
-    pub rate: Option<Rate>,
+    /// Offer so many requests per second, whatever the server does (an open loop); without it the loop is closed. A rate
+    /// may change: 1000:50000 grows evenly over the window, 1000,2000,5000@10s takes steps of 10 s each
+    #[arg(short, long, value_name = "PER_SECOND", value_parser = super::shape::rates, help_heading = "Load")]
+    pub rate: Option<Shape>,
+
+    /// Send at the moments that FILE tells, one a line: seconds (0.25), or with a unit (250ms), from the beginning of
+    /// the warm-up, which is 0 unless --warmup says so
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "requests", "arrivals"], help_heading = "Load")]
+    pub schedule: Option<PathBuf>,
 
     /// How the arrivals of an open loop are spaced
     #[arg(long, value_enum, default_value_t = ArrivalsFlag::Constant, requires = "rate", help_heading = "Load")]
@@ -130,6 +136,7 @@ const EXAMPLES: &str = "\
 Examples:
   paceline run http://127.0.0.1:8080/                             as fast as 64 connections go
   paceline run http://127.0.0.1:8080/ -c 1000 -r 20000 -d 30s     20,000/s offered, whatever happens
+  paceline run http://127.0.0.1:8080/ -c 1000 -r 1000:50000       a ramp, to see where it breaks
   paceline run http://127.0.0.1:8080/ -n 100000 --format json     100,000 requests, the record as JSON
   paceline run http://127.0.0.1:8080/ --expect-body @page.txt     every byte of every response compared
 

@@ -12,11 +12,14 @@ mod left;
 mod memory;
 mod outcome;
 mod quiet;
+mod segments;
 pub mod settings;
+mod shape;
 mod sources;
 mod stop;
 mod target;
 mod telling;
+mod trace;
 
 pub use flags::{Arguments, duration};
 

@@ -3,11 +3,12 @@
 use super::flags::PaceFlag;
 use super::health::{Health, rss_bytes_peak};
 use super::left::left;
+use super::segments::{by_segment, load_of};
 use super::settings::Job;
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
-    Arrivals as EngineArrivals, BodyCheck, Bound, Check, ConnectionCounts, Counts as EngineCounts, Ending,
-    Failure, Load, Measure, Nanos, Pace as EnginePace, Phase as EnginePhase, RunOutcome, Spans, Tally,
+    BodyCheck, Check, ConnectionCounts, Counts as EngineCounts, Ending, Failure, Measure, Nanos,
+    Pace as EnginePace, Phase as EnginePhase, RunOutcome, Spans, Tally,
 };
 use paceline_record as record;
 use paceline_record::{Block, Run, Times};
@@ -29,7 +30,7 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         seed: settings.seed,
         started_at,
         target: target(job, &outcome),
-        loop_: load_of(job),
+        loop_: load_of(job, &outcome),
         pace: pace_of(job),
         expectations: settings
             .requests
@@ -45,7 +46,7 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         environment: record::Environment { held: job.held.clone(), ..crate::environment::read() },
         generator: generator(job, &outcome, &health, window_s),
         total: total(&outcome),
-        by_segment: None,
+        by_segment: by_segment(job, &outcome),
         by_request: None,
         by_generator: None,
         intervals: intervals(&outcome),
@@ -87,32 +88,6 @@ fn target(job: &Job, outcome: &RunOutcome) -> record::Target {
         sources: settings.sources.iter().map(ToString::to_string).collect(),
         tried: job.destination.tried.clone(),
         tls,
-    }
-}
-
-fn load_of(job: &Job) -> record::Loop {
-    let settings = &job.settings;
-    let (kind, offered_per_s, arrivals) = match settings.load {
-        Load::Closed => (record::LoopKind::Closed, None, None),
-        Load::Open { rate, arrivals: EngineArrivals::Constant } => {
-            (record::LoopKind::Open, Some(rate.get()), Some(record::Arrivals::Constant))
-        }
-        Load::Open { rate, arrivals: EngineArrivals::Poisson } => {
-            (record::LoopKind::Open, Some(rate.get()), Some(record::Arrivals::Poisson))
-        }
-    };
-    let requests = match settings.bound {
-        Bound::Requests(requests) => Some(requests),
-        Bound::Duration(_) => None,
-    };
-    record::Loop {
-        kind,
-        connections: settings.connections,
-        depth: settings.depth.into(),
-        batch: settings.batch,
-        requests,
-        offered_per_s,
-        arrivals,
     }
 }
 
@@ -267,7 +242,7 @@ fn intervals(outcome: &RunOutcome) -> Vec<record::Interval> {
     kept
 }
 
-fn block(tally: &Tally) -> Block {
+pub(super) fn block(tally: &Tally) -> Block {
     let counts = &tally.counts;
     let times = |measure| Some(tally.times(measure)).filter(|times| !times.is_empty()).map(Times::of);
     Block {

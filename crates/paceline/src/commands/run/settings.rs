@@ -1,26 +1,20 @@
 //! From flags to a job: everything checked and looked up before anything starts.
 
-use super::flags::{Arguments, ArrivalsFlag, PaceFlag, TimestampsFlag};
+use super::flags::{Arguments, PaceFlag, TimestampsFlag};
+use super::shape::Planned;
 use super::sources::{asked_sources, sources};
 use super::target::Destination;
 use crate::exit::Complaint;
 use anyhow::Context as _;
-use paceline_engine::{
-    Arrivals, BodyCheck, Bound, Check, Load, Nanos, Pace, Requests, SPIN_BEFORE, Settings,
-};
+use paceline_engine::{BodyCheck, Check, Nanos, Pace, Requests, SPIN_BEFORE, Settings};
 use paceline_http::{Request, Url};
 use paceline_record::gate::Gate;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Descriptors a run needs beside its connections: standard streams, an epoll, files.
 const DESCRIPTORS_BESIDE: u64 = 16;
 /// Threads that may be started to hold more connections than one descriptor table does.
 const TABLES_MOST: u64 = 128;
-/// The window without -n and -d.
-const DURATION: Duration = Duration::from_secs(10);
-/// The warm-up without --warmup and -n.
-const WARMUP: Duration = Duration::from_secs(1);
 
 /// What a run is asked to do, with what its record tells of it beside the engine's settings.
 #[derive(Debug)]
@@ -59,12 +53,7 @@ impl Job {
         let asked = asked_sources(arguments.source.as_deref())?;
         let destination = arguments.target.find(&url, &asked, arguments.connect_timeout)?;
         let threads = threads_for(arguments, raise_descriptor_limit())?;
-        let bound = match (arguments.requests, arguments.duration) {
-            (Some(requests), _) => Bound::Requests(requests),
-            (None, duration) => Bound::Duration(duration.unwrap_or(DURATION).into()),
-        };
-        let warmup =
-            arguments.warmup.unwrap_or(if arguments.requests.is_some() { Duration::ZERO } else { WARMUP });
+        let Planned { load, bound, warmup } = super::shape::planned(arguments)?;
         let settings = Settings {
             address: destination.address.clone(),
             tls: destination.tls.clone(),
@@ -73,9 +62,9 @@ impl Job {
             depth: arguments.pipeline,
             batch: arguments.pipeline_batch,
             threads: threads.unwrap_or(arguments.threads),
-            load: load(arguments),
+            load,
             bound,
-            warmup: warmup.into(),
+            warmup,
             drain: arguments.drain.unwrap_or(arguments.timeout).into(),
             timeout: arguments.timeout.into(),
             connect_limit: Nanos::from(arguments.connect_timeout),
@@ -100,23 +89,16 @@ impl Job {
     }
 }
 
-fn load(arguments: &Arguments) -> Load {
-    let arrivals = match arguments.arrivals {
-        ArrivalsFlag::Constant => Arrivals::Constant,
-        ArrivalsFlag::Poisson => Arrivals::Poisson,
-    };
-    arguments.rate.map_or(Load::Closed, |rate| Load::Open { rate, arrivals })
-}
-
 /// Spinning is fair only where it takes no core from the server: where this process has been confined to some cores
 /// of several, and has one for each thread.
 fn pace(arguments: &Arguments, threads: u32, cores: &[u32]) -> Pace {
     let online = std::thread::available_parallelism().map_or(1, usize::from).max(online_cores());
     let has_cores_to_itself = cores.len() < online && cores.len() >= threads as usize;
+    let is_open = arguments.rate.is_some() || arguments.schedule.is_some();
     match arguments.pace {
         PaceFlag::Spin => Pace::Spin,
         PaceFlag::Sleep => Pace::Sleep,
-        PaceFlag::Auto if arguments.rate.is_some() && has_cores_to_itself => Pace::Hybrid(SPIN_BEFORE),
+        PaceFlag::Auto if is_open && has_cores_to_itself => Pace::Hybrid(SPIN_BEFORE),
         PaceFlag::Auto => Pace::Sleep,
     }
 }

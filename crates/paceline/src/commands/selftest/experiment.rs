@@ -5,7 +5,7 @@ use crate::commands::run::health::Health;
 use crate::reference::{BODY, FREEZE, FREEZE_PERIOD, Service};
 use paceline_engine::{
     Arrivals, BodyCheck, Bound, Check, Load, Measure, Nanos, Pace, Rate, Requests, RunOutcome, SPIN_BEFORE,
-    Settings, Stop,
+    Settings, Shape, Stop,
 };
 use paceline_http::{Method, Request, Url};
 use paceline_stats::Histogram;
@@ -165,8 +165,8 @@ impl Bench {
 
 fn open_loop(reference: &Reference, duration: Duration, pace: Pace) -> anyhow::Result<Settings> {
     let url = Url::parse(&format!("http://{}/", reference.address))?;
-    let rate =
-        Rate::per_second(RATE).map_or(Load::Closed, |rate| Load::Open { rate, arrivals: Arrivals::Constant });
+    let rate = Rate::per_second(RATE)
+        .map_or(Load::Closed, |rate| Load::Open { shape: Shape::Steady(rate), arrivals: Arrivals::Constant });
     Ok(Settings {
         address: reference.address.into(),
         tls: None,

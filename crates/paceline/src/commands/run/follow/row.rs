@@ -2,8 +2,8 @@
 
 use crate::commands::run::settings::Job;
 use paceline_engine::{
-    Arrivals, Bound, Clock as _, Counts, Ending, Load, Measure, Nanos, Phase, Second, Settings, Timeline,
-    WindowLength, kernel::KernelClock,
+    Bound, Clock as _, Counts, Ending, Load, Measure, Nanos, Phase, Second, Settings, Timeline, WindowLength,
+    kernel::KernelClock,
 };
 use paceline_record as record;
 use paceline_report::Live;
@@ -180,15 +180,15 @@ impl Rows {
 
     /// What the schedule asked in this second: nothing before the warm-up and after the window.
     fn offered_per_s(&self, second: &Second) -> Option<f64> {
-        let Load::Open { rate, arrivals: Arrivals::Constant | Arrivals::Poisson } = self.plan.settings.load
-        else {
-            return None;
-        };
+        let Load::Open { shape, .. } = &self.plan.settings.load else { return None };
         let timeline = self.timeline?;
         let from = second.start.max(timeline.epoch);
         let to = second.end.min(timeline.window_end).min(self.drain);
         let length_s = second.end.since(second.start).as_secs_f64();
-        Some(if length_s > 0.0 { rate.get() * to.since(from).as_secs_f64() / length_s } else { 0.0 })
+        let (warmup, window) =
+            (timeline.window_start.since(timeline.epoch), timeline.window_end.since(timeline.window_start));
+        let due = shape.due_between(warmup, window, from.since(timeline.epoch), to.since(timeline.epoch));
+        Some(if length_s > 0.0 { due / length_s } else { 0.0 })
     }
 }
 

@@ -1,0 +1,120 @@
+//! Ticks of every shape: each in its place, the same for any number of threads.
+
+use super::*;
+use crate::hot::schedule::Schedule;
+use crate::{BodyCheck, Bound, Check, Pace, Rate, Requests};
+use paceline_http::Method;
+
+fn rate(per_second: f64) -> Rate {
+    Rate::per_second(per_second).unwrap()
+}
+
+fn settings(shape: Shape, arrivals: Arrivals, threads: u32, window: Nanos) -> Settings {
+    let check = Check { status: None, body: BodyCheck::Any };
+    Settings {
+        address: std::net::SocketAddr::from(([127, 0, 0, 1], 9)).into(),
+        tls: None,
+        requests: Arc::new(Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, check)),
+        connections: threads,
+        depth: 1,
+        batch: false,
+        threads,
+        load: Load::Open { shape, arrivals },
+        bound: Bound::Duration(window),
+        warmup: Nanos::from_secs(1),
+        drain: Nanos::ZERO,
+        timeout: Nanos::from_secs(1),
+        connect_limit: Nanos::from_secs(1),
+        pace: Pace::Sleep,
+        sources: Arc::from([]),
+        own_descriptors: false,
+        kernel_timestamps: false,
+        seed: 5,
+    }
+}
+
+/// All ticks of all workers before the end of the window, from the beginning of the warm-up, in order.
+fn moments(settings: &Settings) -> Vec<Nanos> {
+    settings.check().unwrap();
+    let epoch = Nanos::from_secs(77);
+    let timeline = crate::WindowLength::of(settings).timeline(settings, epoch);
+    let mut all = Vec::new();
+    for worker in 0..settings.threads {
+        let mut schedule = Schedule::new(settings, &timeline, worker);
+        let mut before = epoch;
+        while let Some(due) = schedule.due(Nanos::NEVER) {
+            assert!(due >= before, "time does not go back");
+            before = due;
+            all.push(due.since(epoch));
+            schedule.take(1);
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+fn within(moments: &[Nanos], from_s: f64, to_s: f64) -> usize {
+    moments.iter().filter(|at| at.as_secs_f64() >= from_s && at.as_secs_f64() < to_s).count()
+}
+
+#[test]
+fn a_ramp_has_as_many_ticks_as_its_integral() {
+    let shape = Shape::Ramp { from: rate(1_000.0), to: rate(5_000.0) };
+    let ticks = moments(&settings(shape, Arrivals::Constant, 1, Nanos::from_secs(10)));
+    // A second of warm-up at 1,000/s, then second s of the window has 1,000 + 400 s + 200.
+    assert_eq!(within(&ticks, 0.0, 1.0), 1_000);
+    for second in 0..10 {
+        let expected = 1_200 + 400 * second;
+        let from = 1.0 + second as f64;
+        assert!(within(&ticks, from, from + 1.0).abs_diff(expected) <= 1, "second {second}");
+    }
+    assert_eq!(ticks.len(), 31_000);
+}
+
+#[test]
+fn steps_change_at_their_edges() {
+    let rates = [100.0, 2_000.0, 300.0].map(rate);
+    let shape = Shape::Steps { rates: Arc::from(rates), each: Nanos::from_secs(2) };
+    let ticks = moments(&settings(shape, Arrivals::Constant, 1, Nanos::from_secs(6)));
+    let counts: Vec<_> =
+        [(0.0, 1.0), (1.0, 3.0), (3.0, 5.0), (5.0, 7.0)].map(|(from, to)| within(&ticks, from, to)).into();
+    assert_eq!(counts, [100, 200, 4_000, 600]);
+}
+
+#[test]
+fn threads_deal_the_same_ticks() {
+    let steps = || Shape::Steps { rates: Arc::from([rate(700.0), rate(90.0)]), each: Nanos::from_secs(1) };
+    let ramp = || Shape::Ramp { from: rate(3_000.0), to: rate(10.0) };
+    let trace = || Shape::Trace((0..999).map(|i| Nanos(i * i * 1_000)).collect());
+    for (shape, seconds) in
+        [(ramp as fn() -> Shape, 3), (steps, 2), (trace, 1), (|| Shape::Steady(rate(1_234.5)), 2)]
+    {
+        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+            if matches!(shape(), Shape::Trace(_)) && arrivals == Arrivals::Poisson {
+                continue;
+            }
+            let ticks = |threads| moments(&settings(shape(), arrivals, threads, Nanos::from_secs(seconds)));
+            let alone = ticks(1);
+            assert!(!alone.is_empty());
+            assert_eq!(alone, ticks(3), "{:?} {arrivals:?}", shape());
+        }
+    }
+}
+
+#[test]
+fn random_arrivals_follow_the_ramp() {
+    let shape = Shape::Ramp { from: rate(1.0), to: rate(20_000.0) };
+    let ticks = moments(&settings(shape, Arrivals::Poisson, 2, Nanos::from_secs(10)));
+    for (from, to, expected) in [(1.0, 6.0, 25_003.75_f64), (6.0, 11.0, 75_001.25)] {
+        let off = within(&ticks, from, to) as f64 - expected;
+        assert!(off.abs() < 5.0 * expected.sqrt(), "{off} off {expected}");
+    }
+}
+
+#[test]
+fn a_trace_is_sent_to_the_letter() {
+    let times = [0, 5, 5, 1_000_000_000, 1_500_000_000, 2_400_000_000].map(Nanos);
+    let trace = || Shape::Trace(Arc::from(times));
+    assert_eq!(moments(&settings(trace(), Arrivals::Constant, 2, Nanos::from_secs(1))), times[..5]);
+    assert_eq!(trace().length(), Some(Nanos(2_880_000_000)));
+}

@@ -1,0 +1,80 @@
+//! Shapes of load from outside: what is asked for is what the record tells.
+
+use crate::reference::{PACELINE, Server};
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn run(url: &str, arguments: &[&str]) -> Output {
+    Command::new(PACELINE).args(["run", url, "--format", "json"]).args(arguments).output().unwrap()
+}
+
+fn record(server: &Server, arguments: &[&str]) -> Value {
+    let output = run(&server.url(), arguments);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn scheduled(block: &Value) -> u64 {
+    block["counts"]["scheduled"].as_u64().unwrap()
+}
+
+#[test]
+fn every_step_has_a_block_and_they_add_up() {
+    let server = Server::start("immediate");
+    let run = record(&server, &["-r", "100,400@250ms", "-c", "4", "--warmup", "0"]);
+    let segments = run["by_segment"].as_array().unwrap();
+    let counts: Vec<_> = segments.iter().map(scheduled).collect();
+    assert_eq!(counts, [25, 100]);
+    assert_eq!(scheduled(&run["total"]), 125);
+    assert_eq!(segments[1]["offered_per_s"], 400.0);
+    assert_eq!(segments[0]["end_ns"], segments[1]["start_ns"]);
+    assert_eq!(run["loop"]["shape"]["kind"], "steps");
+    let completed: u64 =
+        segments.iter().map(|segment| segment["completed_in_segment"].as_u64().unwrap()).sum();
+    assert_eq!(run["total"]["completed_in_window"], completed);
+    assert_eq!(run["rate_per_s"]["offered"], 250.0);
+}
+
+#[test]
+fn a_ramp_is_told_in_tenths() {
+    let server = Server::start("immediate");
+    let run = record(&server, &["-r", "100:900", "-d", "1s", "-c", "4", "-t", "2", "--warmup", "100ms"]);
+    let segments = run["by_segment"].as_array().unwrap();
+    assert_eq!((segments.len(), scheduled(&run["total"])), (10, 500));
+    assert!(scheduled(&segments[0]).abs_diff(14) <= 1 && scheduled(&segments[9]).abs_diff(86) <= 1);
+}
+
+#[test]
+fn a_schedule_is_sent_as_told() {
+    let server = Server::start("immediate");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("times");
+    std::fs::write(&file, "0\n10ms # two at once\n0.010\n0.02\n").unwrap();
+    let run = record(&server, &["--schedule", file.to_str().unwrap(), "-c", "2"]);
+    assert_eq!(scheduled(&run["total"]), 4);
+    assert_eq!(run["loop"]["shape"]["sends"], 4);
+    let window = &run["phases"]["window"];
+    // Until a mean gap after the last send.
+    assert_eq!(window["end_ns"].as_u64().unwrap() - window["start_ns"].as_u64().unwrap(), 26_666_666);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("times");
+    std::fs::write(&file, "0\n2\n1\n").unwrap();
+    let schedule = file.to_str().unwrap();
+    for (arguments, said) in [
+        (&["-r", "10,20"][..], "10,20@10s"),
+        (&["-r", "10,20@1s", "-d", "5s"], "leave -d out"),
+        (&["-r", "10,20@1s", "-n", "5"], "leave -n out"),
+        (&["-r", "10:20", "-n", "5"], "give its length with -d"),
+        (&["--schedule", schedule], "times:3: 1 comes before 2s"),
+        (&["--schedule", schedule, "-r", "5"], "cannot be used with"),
+        (&["--schedule", "no/such/file"], "cannot read the schedule"),
+    ] {
+        let output = run("http://127.0.0.1:9/", arguments);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+        assert!(text.contains(said), "{arguments:?}: {text}");
+    }
+}
