@@ -56,6 +56,8 @@ pub struct Percentile {
 pub struct Figures {
     /// Valid responses completed inside the window, per second of window.
     pub achieved_per_s: Option<Figure>,
+    /// The same for each core the server was given.
+    pub achieved_per_s_per_core: Option<Figure>,
     /// CPU time of the server's processes for each response, in microseconds.
     pub server_cpu_us_per_request: Option<Figure>,
     /// Median of the service time (closed loop) or the response time (open loop).
@@ -99,6 +101,7 @@ impl Figures {
         };
         Self {
             achieved_per_s: of_run(&|launch| launch.run.rate_per_s.achieved),
+            achieved_per_s_per_core: Figure::of(launches.iter().filter_map(|launch| per_core(launch))),
             server_cpu_us_per_request: of_trial(&|t| t.usage.as_ref().map(|u| u.cpu_ns_per_request / 1e3)),
             time_ns_p50: percentile(launches, kind, 0.5, |times| times.p50),
             time_ns_p99: percentile(launches, kind, 0.99, |times| times.p99),
@@ -138,6 +141,12 @@ fn cores(launches: &[&Launch<'_>]) -> Option<u32> {
     let mut counts = launches.iter().map(|launch| launch.trial.pinning.server.len() as u32);
     let first = counts.next()?;
     counts.all(|count| count == first).then_some(first)
+}
+
+/// Requests per second for each core the server was given; where the record names none, nothing is known.
+fn per_core(launch: &Launch<'_>) -> Option<f64> {
+    let cores = launch.trial.pinning.server.len();
+    (cores > 0).then(|| launch.run.rate_per_s.achieved / cores as f64)
 }
 
 /// The times a kind of loop is judged by: response times where there is a schedule, service times where there is none.

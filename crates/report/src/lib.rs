@@ -19,6 +19,7 @@ mod report;
 mod row;
 mod run_text;
 mod second_csv;
+mod start;
 mod table;
 
 pub use balanced::{BalancedRow, BalancedTable, FaultTold};
@@ -34,4 +35,5 @@ pub use report::{About, REPORT_SCHEMA, Report, schema};
 pub use row::{Row, Standing, Subject};
 pub use run_text::{RunTextOptions, run_text};
 pub use second_csv::{second_csv, seconds_csv_header};
+pub use start::{StartRow, StartTable, Starts};
 pub use table::{RankedBy, Table};

@@ -28,6 +28,9 @@ pub struct Failure {
     pub stage: Stage,
     /// What happened.
     pub message: String,
+    /// The last line the server or its build printed in the first of them, where there is one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub printed_last: String,
     /// How many launches failed so.
     pub launches: u32,
 }
@@ -76,13 +79,22 @@ pub fn collect(notes: &mut BTreeMap<String, Note>, server: &str, launches: &Laun
 /// The failures of a row, equal ones counted together, in the order they first happened.
 pub fn failures(launches: &Launches<'_>) -> Vec<Failure> {
     let mut failures: Vec<Failure> = Vec::new();
-    for (_, fault) in &launches.failed {
+    for (trial, fault) in &launches.failed {
         match failures.iter_mut().find(|f| f.stage == fault.stage && f.message == fault.message) {
             Some(failure) => failure.launches += 1,
             None => {
-                failures.push(Failure { stage: fault.stage, message: fault.message.clone(), launches: 1 })
+                let message = fault.message.clone();
+                let printed_last = printed_last(&trial.log_tail);
+                failures.push(Failure { stage: fault.stage, message, printed_last, launches: 1 })
             }
         }
     }
     failures
+}
+
+/// The last line of a log that says anything, bounded: some print a page in one.
+fn printed_last(log: &str) -> String {
+    const CHARACTERS: usize = 200;
+    let line = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    line.trim().chars().take(CHARACTERS).collect()
 }

@@ -5,6 +5,7 @@ use crate::format::{Format, Options};
 use crate::machine::{Machine, Machines};
 use crate::observed::{Beside, beside};
 use crate::pairing::{Pairing, pairings};
+use crate::start::{StartTable, starts};
 use crate::table::{Table, tables};
 use paceline_record::{Round, Trial};
 use schemars::JsonSchema;
@@ -30,6 +31,9 @@ pub struct Report {
     /// What balancers and instances cost and counted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub balanced: Vec<BalancedTable>,
+    /// How the servers started, the first start since a build apart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<StartTable>,
     /// What the plan's source observed beside what was observed now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub observed: Vec<Beside>,
@@ -74,6 +78,7 @@ impl Report {
             round: about(round, &ordered, launches_planned),
             pairings: pairings(&machines, &ordered),
             balanced: balanced(&machines, &ordered),
+            starts: starts(&machines, &ordered),
             observed: beside(&round.observed, &tables),
             tables,
             machines: machines.list,

@@ -40,6 +40,9 @@ pub struct Subject {
     pub framework: String,
     /// What its version command printed; several where it changed between launches.
     pub versions: Vec<String>,
+    /// The framework's limits, as its manifest says and as was checked: `no pipelining`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<String>,
 }
 
 /// One server under one form, workload and load.
@@ -123,5 +126,8 @@ fn subject(servers: &[&Server]) -> Subject {
             versions.push(version);
         }
     }
-    Subject { id: last.id, name: last.name, language: last.language, framework: last.framework, versions }
+    let lacking = last.traits.iter().filter(|(_, has)| !**has);
+    let limits = lacking.map(|(name, _)| format!("no {}", name.replace('_', " "))).collect();
+    let Server { id, name, language, framework, .. } = last;
+    Subject { id, name, language, framework, versions, limits }
 }

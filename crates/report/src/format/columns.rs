@@ -60,6 +60,7 @@ pub fn columns(table: &Table) -> Vec<Column> {
     let mut all = vec![rank(table), server(table)];
     // The spread of what is ranked never leaves.
     let rate = figures(table, ["requests", "per s"], open.then_some(10), achieved);
+    let rate = [rate, leaving(7, per_core(table))].concat();
     let cpu = figures(table, ["CPU µs", "per req"], (!open).then_some(10), |row| {
         plain(row.figures.server_cpu_us_per_request, 1.0)
     });
@@ -178,6 +179,17 @@ fn achieved(row: &Row) -> Shown {
     let (text, figure) = plain(row.figures.achieved_per_s, 1.0)?;
     let bound = row.standing == Standing::GeneratorBound;
     Some((if bound { format!("≥ {text}") } else { text }, figure))
+}
+
+/// Requests per second for each of the server's cores; where it has one, the column before says it.
+fn per_core(table: &Table) -> Vec<Column> {
+    let several = table.pinnings.iter().any(|pinning| pinning.server.len() > 1);
+    let mut pair = figures(table, ["per s", "per core"], None, |row| {
+        let figure = row.figures.achieved_per_s_per_core.filter(|_| several)?;
+        Some((number::figure_in(&figure, 1.0), None))
+    });
+    pair.truncate(1);
+    pair
 }
 
 fn percentile(percentile: Option<Percentile>, ns: f64) -> Shown {

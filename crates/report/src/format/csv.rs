@@ -30,7 +30,8 @@ const REST: &str = "requests_scheduled,requests_not_ok,not_ok_share_max,verdicts
 http,no_keep_alive,requests_per_connection,variant,variant_of,scale,\
 balancer,policy,instances,route,fault,balancer_cpu_us_per_request,requests_by_instance,retries,redispatches,\
 balancer_failures,cores_ran_out,taken_out_after_s,last_failure_s,\
-bytes_received_per_response,kept_alive_share,observed";
+bytes_received_per_response,kept_alive_share,observed,\
+achieved_per_s_per_core_median,achieved_per_s_per_core_min,achieved_per_s_per_core_max,limits";
 
 impl Formatter for Csv {
     fn render(&self, report: &Report, _options: Options) -> String {
@@ -43,6 +44,8 @@ impl Formatter for Csv {
                 fields.extend(shape(&table.load));
                 fields.extend(balanced(report, table, row));
                 fields.extend(beside(report, table, row));
+                fields.extend(parts(row.figures.achieved_per_s_per_core));
+                fields.push(row.server.limits.join("; "));
                 text.push_str(&fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(","));
                 text.push_str("\r\n");
             }

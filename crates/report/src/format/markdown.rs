@@ -38,6 +38,11 @@ impl Formatter for Markdown {
         }
         sheets(report).iter().for_each(|sheet| sheet_section(&mut text, sheet));
         measured(&mut text, report);
+        let limits = words::limits(&report.tables);
+        if !limits.is_empty() {
+            text.push_str("\n## Limits, as the manifests say and as was checked\n\n");
+        }
+        limits.iter().for_each(|limit| text.push_str(&format!("- {}\n", escaped(limit))));
         let legend = words::legend(&report.tables);
         if !legend.is_empty() {
             text.push_str("\n## Reading this\n\n");
@@ -123,7 +128,12 @@ fn list(text: &mut String, table: &Table) {
         row.failures.iter().map(|failure| {
             let (stage, message) = (words::stage(failure.stage), escaped(failure.message.trim()));
             let of = row.launches_planned;
-            format!("- {} failed {stage}, {} of {of} launches: {message}\n", row.server.id, failure.launches)
+            let printed = match failure.printed_last.as_str() {
+                "" => String::new(),
+                line => format!("; it printed last: {}", escaped(line)),
+            };
+            let (id, launches) = (&row.server.id, failure.launches);
+            format!("- {id} failed {stage}, {launches} of {of} launches: {message}{printed}\n")
         })
     });
     let lines: Vec<String> = notes.chain(failures).collect();

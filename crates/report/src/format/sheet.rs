@@ -5,7 +5,10 @@
 
 use super::{number, words};
 use crate::observed::Standing;
-use crate::{BalancedRow, BalancedTable, Beside, FaultTold, Figure, PairRow, Pairing, Report};
+use crate::{
+    BalancedRow, BalancedTable, Beside, FaultTold, Figure, PairRow, Pairing, Report, StartRow, StartTable,
+    Starts,
+};
 use paceline_record::{LoopKind, ObservedFigure, VariantKind};
 
 /// Rows of texts under heads, with what is to be known of them.
@@ -32,7 +35,8 @@ pub fn sheets(report: &Report) -> Vec<Sheet> {
     let pairings = report.pairings.iter().map(|p| pairing(p, &on(&p.machine)));
     let balanced = report.balanced.iter().map(|b| balanced(b, &on(&b.machine)));
     let observed = (!report.observed.is_empty()).then(|| observed(&report.observed));
-    pairings.chain(balanced).chain(observed).collect()
+    let starts = report.starts.iter().map(|s| start(s, &on(&s.machine)));
+    pairings.chain(balanced).chain(starts).chain(observed).collect()
 }
 
 fn shown(figure: Option<Figure>, scale: f64) -> String {
@@ -142,6 +146,48 @@ fn balanced(table: &BalancedTable, on: &str) -> Sheet {
         words: 1,
         rows: table.rows.iter().map(|row| balanced_row(row, tells)).collect(),
         lines,
+    }
+}
+
+fn start(table: &StartTable, on: &str) -> Sheet {
+    let heads = [
+        "server",
+        "first start: answers ms",
+        "listens ms",
+        "from disk MB",
+        "later: answers ms",
+        "listens ms",
+        "from disk MB",
+        "memory MB",
+        "after load MB",
+    ];
+    let row = |row: &StartRow| {
+        let of = |starts: Option<Starts>, get: fn(&Starts) -> Option<Figure>, scale| {
+            shown(starts.as_ref().and_then(get), scale)
+        };
+        let memory = row.later.or(row.first);
+        vec![
+            row.server.clone(),
+            of(row.first, |s| s.first_answer_ms, 1.0),
+            of(row.first, |s| s.listening_ms, 1.0),
+            of(row.first, |s| s.disk_read_bytes, 1e6),
+            of(row.later, |s| s.first_answer_ms, 1.0),
+            of(row.later, |s| s.listening_ms, 1.0),
+            of(row.later, |s| s.disk_read_bytes, 1e6),
+            of(memory, |s| s.rss_bytes, 1e6),
+            shown(row.rss_bytes_after, 1e6),
+        ]
+    };
+    Sheet {
+        title: format!("start-up, form {}{on}", table.form),
+        lead:
+            "First start: the first since the server was built. Nothing from disk: its files were in memory \
+               already. Memory is resident, at the first valid answer and after the last load."
+                .to_owned(),
+        heads: heads.map(str::to_owned).into(),
+        words: 1,
+        rows: table.rows.iter().map(row).collect(),
+        lines: Vec::new(),
     }
 }
 

@@ -32,6 +32,7 @@ impl Formatter for Text {
         page.failures(report);
         sheets(report).iter().for_each(|sheet| page.sheet(sheet));
         page.versions(report);
+        page.limits(report);
         page.legend(report);
         page.text
     }
@@ -193,6 +194,9 @@ impl Page {
             self.prose(&format!("  {server}  "), &places.join("; "), DIM);
             let text = format!("failed {}: {}", words::stage(failure.stage), failure.message);
             self.prose("      ", &text, BAD);
+            if !failure.printed_last.is_empty() {
+                self.prose("      ", &format!("it printed last: {}", failure.printed_last), DIM);
+            }
         }
     }
 
@@ -227,6 +231,16 @@ impl Page {
         let cells: Vec<String> =
             cells.map(|(head, cell)| format!("{head} {cell}").trim().to_owned()).collect();
         self.prose("      ", &cells.join(", "), PLAIN);
+    }
+
+    /// What the frameworks do not do: why a row is missing where requests are sent ahead, or slow without keep-alive.
+    fn limits(&mut self, report: &Report) {
+        let limits = words::limits(&report.tables);
+        if !limits.is_empty() {
+            self.line("", PLAIN);
+            self.line("Limits, as the manifests say and as was checked", BOLD);
+        }
+        limits.iter().for_each(|limit| self.prose("  ", limit, PLAIN));
     }
 
     fn versions(&mut self, report: &Report) {

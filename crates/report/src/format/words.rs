@@ -234,6 +234,16 @@ pub fn versions(tables: &[Table]) -> BTreeMap<&str, Vec<&str>> {
     versions
 }
 
+/// The limits of the servers of these tables: `python-x: no pipelining`.
+pub fn limits(tables: &[Table]) -> Vec<String> {
+    let servers = tables.iter().flat_map(|table| &table.rows).map(|row| &row.server);
+    let limited: BTreeMap<&str, &[String]> = servers
+        .filter(|server| !server.limits.is_empty())
+        .map(|server| (server.id.as_str(), server.limits.as_slice()))
+        .collect();
+    limited.into_iter().map(|(id, limits)| format!("{id}: {}", limits.join(", "))).collect()
+}
+
 /// What the marks and columns of these tables mean; only those that occur.
 pub fn legend(tables: &[Table]) -> Vec<(&'static str, &'static str)> {
     let rows = || tables.iter().flat_map(|table| &table.rows);

@@ -15,6 +15,7 @@ fn row(id: &str, standing: Standing, per_s: Figure, cpu: Option<Figure>) -> Row 
         language: String::new(),
         framework: String::new(),
         versions: Vec::new(),
+        limits: Vec::new(),
     };
     Row {
         rank: None,

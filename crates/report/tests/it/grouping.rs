@@ -166,3 +166,62 @@ fn a_table_on_a_very_narrow_terminal_still_renders() {
         assert!(report.render(Format::Text, Options { width, colour: false }).contains("go-nethttp"));
     }
 }
+
+/// A form on two cores, with limits, started once after its build and once more.
+fn on_two_cores() -> Vec<paceline_record::Trial> {
+    let load = built::closed();
+    let mut trials =
+        vec![built::trial("go-nethttp", &load, 0, SEEN), built::trial("go-nethttp", &load, 1, SEEN)];
+    for trial in &mut trials {
+        trial.form = "cores".into();
+        trial.pinning.server = vec![0, 1];
+        trial.server.traits = [("pipelining".to_owned(), false), ("keep_alive".to_owned(), true)].into();
+    }
+    trials
+}
+
+#[test]
+fn several_cores_are_told_apart_from_one() {
+    let (one, two) = ([built::trial("go-nethttp", &built::closed(), 0, SEEN)], on_two_cores());
+    let per_core = |trials: &[paceline_record::Trial]| {
+        let report = Report::new(&built::round(), trials);
+        let figures = &report.tables[0].rows[0].figures;
+        figures.achieved_per_s.unwrap().median / figures.achieved_per_s_per_core.unwrap().median
+    };
+    assert_eq!((per_core(&one), per_core(&two)), (1.0, 2.0));
+    let has_column = |trials: &[paceline_record::Trial]| {
+        let wide = Options { width: 160, colour: false };
+        Report::new(&built::round(), trials).render(Format::Text, wide).contains("per core")
+    };
+    assert_eq!((has_column(&one), has_column(&two)), (false, true));
+}
+
+#[test]
+fn a_first_start_stands_apart_from_later_ones_and_limits_are_shown() {
+    let mut trials = on_two_cores();
+    // A second trial of the first launch is no second start.
+    let mut again = trials[0].clone();
+    (again.id, again.load) = ("again".into(), built::open());
+    trials.push(again);
+    let report = Report::new(&built::round(), &trials);
+    let row = &report.starts[0].rows[0];
+    let launches =
+        |starts: Option<paceline_report::Starts>| starts.unwrap().first_answer_ms.unwrap().launches;
+    assert_eq!((launches(row.first), launches(row.later), row.rss_bytes_after.unwrap().launches), (1, 1, 2));
+    let text = text(&report);
+    assert!(text.contains("start-up, form cores") && text.contains("go-nethttp: no pipelining"), "{text}");
+    trials.iter_mut().for_each(|trial| trial.startup.as_mut().unwrap().first_since_build = None);
+    assert!(Report::new(&built::round(), &trials).starts.is_empty(), "an old record does not say");
+}
+
+#[test]
+fn a_failure_shows_what_was_printed_last() {
+    let mut trial =
+        built::failed("c-libuv", &built::closed(), 0, Stage::Build, "build ended with exit status 2");
+    trial.log_tail = "cc server.c\nserver.c:3: uv.h: No such file\n\n".into();
+    let report = Report::new(&built::round(), &[trial]);
+    assert_eq!(report.tables[0].rows[0].failures[0].printed_last, "server.c:3: uv.h: No such file");
+    assert!(text(&report).contains("it printed last: server.c:3: uv.h: No such file"));
+    let page = report.render(Format::Markdown, Options { width: 80, colour: false });
+    assert!(page.contains("; it printed last: server.c:3"), "{page}");
+}

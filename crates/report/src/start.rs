@@ -1,0 +1,106 @@
+//! How servers started: the first start since a build apart from later ones, and memory after the load.
+//!
+//! One observation for each launch, however many trials it had. Records that do not say which start was the first come
+//! to no table: the column of the first answer in the ranked tables says what is known of them.
+
+use crate::figure::Figure;
+use crate::machine::Machines;
+use paceline_record::{Startup, Trial};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The starts of the servers of one form on one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StartTable {
+    /// The label of the machine.
+    pub machine: String,
+    /// `single` or `cores`.
+    pub form: String,
+    /// By server.
+    pub rows: Vec<StartRow>,
+}
+
+/// The starts of one server.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StartRow {
+    /// The server's id.
+    pub server: String,
+    /// The first start since it was built or its folder changed; none where that was before the round.
+    pub first: Option<Starts>,
+    /// Later starts.
+    pub later: Option<Starts>,
+    /// Resident memory once a launch's last load had ended.
+    pub rss_bytes_after: Option<Figure>,
+}
+
+/// Some starts, each launch one observation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Starts {
+    /// From the start to a port that accepts.
+    pub listening_ms: Option<Figure>,
+    /// From the start to the first valid answer.
+    pub first_answer_ms: Option<Figure>,
+    /// Resident memory then.
+    pub rss_bytes: Option<Figure>,
+    /// Read from disk until then: 0 where all was in memory.
+    pub disk_read_bytes: Option<Figure>,
+}
+
+/// One launch: how it started, and its memory after the last load seen of it.
+struct Seen<'a> {
+    startup: &'a Startup,
+    rss_bytes_after: Option<u64>,
+}
+
+/// The start tables of some trials, given in the order they ran. What started behind a balancer is not one server.
+pub fn starts(machines: &Machines, trials: &[&Trial]) -> Vec<StartTable> {
+    let mut groups: BTreeMap<(usize, &str, &str), BTreeMap<&str, Seen<'_>>> = BTreeMap::new();
+    for trial in trials.iter().filter(|trial| trial.balancing.is_none()) {
+        let Some(startup) = trial.startup.as_ref().filter(|startup| startup.first_since_build.is_some())
+        else {
+            continue;
+        };
+        let group = groups.entry((machines.place(trial), &trial.form, &trial.server.id)).or_default();
+        let seen = group.entry(&trial.launch).or_insert(Seen { startup, rss_bytes_after: None });
+        let after = trial.usage.as_ref().and_then(|usage| usage.rss_bytes_after);
+        seen.rss_bytes_after = after.or(seen.rss_bytes_after);
+    }
+    let mut tables: Vec<StartTable> = Vec::new();
+    for ((place, form, server), launches) in groups {
+        let machine = machines.list.get(place).map(|machine| machine.label.clone()).unwrap_or_default();
+        let row = row(server, &launches.into_values().collect::<Vec<_>>());
+        match tables.iter_mut().find(|table| table.machine == machine && table.form == form) {
+            Some(table) => table.rows.push(row),
+            None => tables.push(StartTable { machine, form: form.to_owned(), rows: vec![row] }),
+        }
+    }
+    tables
+}
+
+fn row(server: &str, launches: &[Seen<'_>]) -> StartRow {
+    let of = |first: bool| {
+        let wanted = |seen: &&Seen<'_>| seen.startup.first_since_build == Some(first);
+        let startups: Vec<&Startup> = launches.iter().filter(wanted).map(|seen| seen.startup).collect();
+        (!startups.is_empty()).then(|| Starts::of(&startups))
+    };
+    let after = launches.iter().filter_map(|seen| seen.rss_bytes_after).map(|bytes| bytes as f64);
+    StartRow {
+        server: server.to_owned(),
+        first: of(true),
+        later: of(false),
+        rss_bytes_after: Figure::of(after),
+    }
+}
+
+impl Starts {
+    fn of(startups: &[&Startup]) -> Self {
+        let figure = |get: fn(&Startup) -> Option<f64>| Figure::of(startups.iter().filter_map(|s| get(s)));
+        Self {
+            listening_ms: figure(|s| Some(s.listening_ns as f64 / 1e6)),
+            first_answer_ms: figure(|s| Some(s.first_answer_ns as f64 / 1e6)),
+            rss_bytes: figure(|s| Some(s.rss_bytes as f64)),
+            disk_read_bytes: figure(|s| s.disk_read_bytes.map(|bytes| bytes as f64)),
+        }
+    }
+}
