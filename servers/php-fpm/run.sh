@@ -1,0 +1,27 @@
+#!/bin/sh
+# Starts PHP-FPM, then nginx in front of it, and ends both when asked to end.
+set -eu
+
+run=$PACELINE_BUILD/run-$PACELINE_PORT
+mkdir -p "$run"
+ulimit -n "$(ulimit -Hn)" # a connection takes two descriptors of nginx: the client's and PHP's
+rm -f "$run/fpm.sock"
+
+for template in php-fpm.conf nginx.conf; do
+  sed -e "s|@USER@|$(id -un)|" -e "s|@RUN@|$run|" -e "s|@FOLDER@|$PWD|" -e "s|@WORKLOADS@|$PACELINE_WORKLOADS|" \
+    -e "s|@HOST@|$PACELINE_HOST|" -e "s|@PORT@|$PACELINE_PORT|" \
+    -e "s|@WORKERS@|$WORKERS|" -e "s|@CHILDREN@|$((WORKERS * 5))|" "$template" > "$run/$template"
+done
+
+/usr/sbin/php-fpm8.2 --nodaemonize --allow-to-run-as-root --fpm-config "$run/php-fpm.conf" &
+fpm=$!
+# Before the socket is there nginx would answer 502.
+while [ ! -S "$run/fpm.sock" ] && kill -0 "$fpm"; do sleep 0.01; done
+/usr/sbin/nginx -c "$run/nginx.conf" &
+nginx=$!
+
+# PHP-FPM leaves the group of processes it was started in, so a signal to the group does not reach it.
+trap 'kill "$nginx" "$fpm" 2> /dev/null || true' TERM INT
+wait "$nginx" || true
+kill "$fpm" 2> /dev/null || true
+wait "$fpm" || true
