@@ -5,6 +5,7 @@
 mod faults;
 mod instructions;
 mod lab;
+mod outputs;
 mod reference;
 mod shapes;
 mod style;

@@ -65,6 +65,9 @@ pub(crate) fn evidence(key: &str, value: &serde_json::Value) -> String {
     let name = key.replace('_', " ");
     match value.as_f64() {
         Some(number) if key.contains("_ns") => format!("{} {}", name.replacen(" ns", "", 1), nanos(number)),
+        Some(number) if key.ends_with("_s_per_s") => {
+            format!("{} {number:.3}\u{a0}s/s", name.trim_end_matches(" s per s"))
+        }
         Some(number) if key.ends_with("_per_s") => {
             format!("{} {}/s", name.trim_end_matches(" per s"), count(number))
         }

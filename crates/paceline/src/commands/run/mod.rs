@@ -44,7 +44,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let health = health::Health::new(job.settings.threads, events);
     let started_at = crate::moment::now_rfc3339();
     let stop = stop::listen()?;
-    let follower = follow::Follower::new(health, follow::Plan::of(&job), files, !arguments.telling.no_live)?;
+    let follower =
+        follow::Follower::new(health, follow::Plan::of(&job), files, !arguments.telling.no_live, stop)?;
     let outcome = paceline_engine::run(&job.settings, stop, &follower);
     let (health, unwritten) = follower.end();
     let outcome = outcome.map_err(explain)?;

@@ -38,13 +38,13 @@ enum Kind {
 }
 
 impl Files {
-    /// Opens what the flags ask for. What a file held stays there until the run has begun.
+    /// Opens what the flags ask for. Lines for whoever reads along come last: by then everything else is written. What a file held stays there until the run has begun.
     pub fn open(flags: &TellingFlags) -> anyhow::Result<Self> {
         let csv = flags.csv.iter().map(|path| (path, Kind::Csv));
         let ndjson = flags.ndjson.iter().map(|path| (path, Kind::Ndjson));
         let hlog = flags.hlogs().map(|path| (path, Kind::Hlog));
-        csv.chain(ndjson)
-            .chain(hlog)
+        csv.chain(hlog)
+            .chain(ndjson)
             .map(|(path, kind)| Followed::open(path, kind))
             .collect::<Result<_, _>>()
             .map(Self)

@@ -15,7 +15,7 @@ pub use screen::clear_on_exit;
 
 use super::health::Health;
 use gather::Gather;
-use paceline_engine::{Nanos, Observer, Phase, Second};
+use paceline_engine::{Nanos, Observer, Phase, Second, Stop};
 use row::Rows;
 use screen::Screen;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -41,13 +41,19 @@ pub struct Follower {
 
 impl Follower {
     /// Follows a run of this plan, if there is anything to write or to show it on.
-    pub fn new(health: Health, plan: Plan, files: Files, with_view: bool) -> anyhow::Result<Self> {
+    pub fn new(
+        health: Health,
+        plan: Plan,
+        files: Files,
+        with_view: bool,
+        stop: &'static Stop,
+    ) -> anyhow::Result<Self> {
         let screen = if with_view { Screen::of_stderr() } else { None };
         if files.is_empty() && screen.is_none() {
             return Ok(Self { health, news: None, thread: None });
         }
         let (news, heard) = mpsc::channel();
-        let follow = move || Following { rows: Rows::new(plan), files, screen }.until_the_end(&heard);
+        let follow = move || Following { rows: Rows::new(plan, stop), files, screen }.until_the_end(&heard);
         let thread = thread::Builder::new().name("follow".to_owned()).spawn(follow)?;
         Ok(Self { health, news: Some(news), thread: Some(thread) })
     }

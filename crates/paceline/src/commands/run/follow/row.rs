@@ -2,8 +2,8 @@
 
 use crate::commands::run::settings::Job;
 use paceline_engine::{
-    Bound, Clock as _, Counts, Ending, Load, Measure, Nanos, Phase, Second, Settings, Timeline, WindowLength,
-    kernel::KernelClock,
+    Bound, Clock as _, Counts, Ending, Load, Measure, Nanos, Phase, Second, Settings, Stop, Timeline,
+    WindowLength, kernel::KernelClock,
 };
 use paceline_record as record;
 use paceline_report::Live;
@@ -37,6 +37,8 @@ pub(super) struct Rows {
     plan: Plan,
     /// The start of the run: on its clock, and by the wall.
     start: (Nanos, jiff::Timestamp),
+    /// Whether somebody asked for the end.
+    stop: &'static Stop,
     /// Known once the time of connecting is over.
     timeline: Option<Timeline>,
     /// When the drain began, where it began earlier than planned.
@@ -48,10 +50,10 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Of a run that has not begun.
-    pub(super) fn new(plan: Plan) -> Self {
+    pub(super) fn new(plan: Plan, stop: &'static Stop) -> Self {
         let live = Live { target: plan.target.clone(), ..Live::default() };
         let start = (KernelClock.now(), jiff::Timestamp::now());
-        Self { plan, start, timeline: None, drain: Nanos::NEVER, live, ended: 0 }
+        Self { plan, start, stop, timeline: None, drain: Nanos::NEVER, live, ended: 0 }
     }
 
     /// Threads that drive load.
@@ -156,7 +158,7 @@ impl Rows {
         let mut live = self.live.clone();
         let Some(timeline) = self.timeline else { return live };
         live.phase = Some(phase_at(&timeline, now, self.drain));
-        live.stopping = self.drain < timeline.window_end && timeline.window_end != Nanos::NEVER;
+        live.stopping = self.stop.at() != Nanos::NEVER;
         if timeline.window_end != Nanos::NEVER {
             let whole = timeline.window_end.since(timeline.epoch).as_secs_f64();
             live.left = Some(Duration::from(timeline.window_end.since(now))).filter(|left| !left.is_zero());

@@ -1,0 +1,149 @@
+//! Runs that end early or have nowhere to write to: what was measured is told, files are whole, the status is right.
+
+use super::{PACELINE, Server, text};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Waits until a second of the window is over: the run tells of it through a named pipe.
+fn wait_for_window(pipe: &Path) -> BufReader<File> {
+    let mut lines = BufReader::new(File::open(pipe).unwrap());
+    let mut line = String::new();
+    while !line.contains("\"phase\":\"window\"") {
+        line.clear();
+        assert!(lines.read_line(&mut line).unwrap() > 0, "the run ended before its window");
+    }
+    lines
+}
+
+fn make_pipe(path: &Path) {
+    let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+    // SAFETY: `name` is a string that ends in zero.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+}
+
+fn signal(child: &Child, signal: i32) {
+    // SAFETY: a signal to a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+}
+
+/// A run of an hour with files, past the first second of its window; the folder of its files; who reads along.
+fn under_way(server: &Server) -> (Child, tempfile::TempDir, BufReader<File>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    make_pipe(path("pipe").as_ref());
+    let child = server
+        .run(&["-r", "500", "-d", "1h", "--warmup", "0s", "--format", "json", "-o", &path("run.json")])
+        .args(["--ndjson", &path("pipe"), "--csv", &path("s.csv"), "--hdr", &path("a.hlog")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let reader = wait_for_window(path("pipe").as_ref());
+    (child, folder, reader)
+}
+
+fn names(folder: &tempfile::TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn ctrl_c_and_sigterm_keep_what_was_measured() {
+    let server = Server::start();
+    for stop in [libc::SIGINT, libc::SIGTERM] {
+        let (mut child, folder, mut reader) = under_way(&server);
+        signal(&child, stop);
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut reader, &mut rest).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert!(rest.is_empty() || rest.ends_with("}\n"), "{rest:?}");
+        let record: Value =
+            serde_json::from_str(&fs::read_to_string(folder.path().join("run.json")).unwrap()).unwrap();
+        assert_eq!(record["stopped"], true);
+        let counts = &record["total"]["counts"];
+        assert!(counts["ok"].as_u64().unwrap() > 0 && counts["ok"] == counts["scheduled"], "{counts}");
+        // The rows of the window, the last one cut short, add up to what the record says.
+        let csv = fs::read_to_string(folder.path().join("s.csv")).unwrap();
+        let rows = csv.lines().filter(|row| row.contains(",window,"));
+        let ok: u64 = rows.map(|row| row.split(',').nth(7).unwrap().parse::<u64>().unwrap()).sum();
+        let completed = record["total"]["completed_in_window"].as_u64().unwrap();
+        assert!(ok.abs_diff(completed) <= 3, "{ok} in the rows, {completed} in the record");
+        assert_eq!(names(&folder), ["a.hlog", "pipe", "run.json", "s.csv"]);
+    }
+}
+
+#[test]
+fn a_second_ctrl_c_leaves_at_once() {
+    let server = Server::start();
+    let (mut child, folder, _reader) = under_way(&server);
+    signal(&child, libc::SIGINT);
+    // The same signal twice is one as long as it waits to be delivered.
+    let waits = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        status.lines().any(|line| line.starts_with("ShdPnd:") && !line.ends_with("0000000000000000"))
+    };
+    while waits() {
+        std::thread::yield_now();
+    }
+    signal(&child, libc::SIGINT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(names(&folder), ["a.hlog", "pipe", "s.csv"], "there was no time to write a record");
+}
+
+#[test]
+fn a_killed_run_leaves_whole_lines_and_no_half_file() {
+    let server = Server::start();
+    let (mut child, folder, _reader) = under_way(&server);
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    assert_eq!(names(&folder), ["a.hlog", "pipe", "s.csv"]);
+    let csv = fs::read_to_string(folder.path().join("s.csv")).unwrap();
+    assert!(csv.ends_with("\r\n"), "{csv}");
+    let columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert!(columns.len() >= 3 && columns.iter().all(|count| *count == columns[0]), "{csv}");
+    let log = fs::read_to_string(folder.path().join("a.hlog")).unwrap();
+    assert!(log.ends_with('\n') && log.contains("\nTag=response,"), "{log}");
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    let server = Server::start();
+    let output = server.output(&["-n", "100", "-o", "/dev/full"]);
+    let (report, told) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(report.contains("100 requests, all ok"), "{report}");
+    assert!(told.contains("cannot write /dev/full: No space left on device"), "{told}");
+    // The other files, too, stop no run.
+    for flag in ["--csv", "--ndjson"] {
+        let output = server.output(&["-n", "100", flag, "/dev/full"]);
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("100 requests, all ok"));
+        assert!(text(&output.stderr).contains("cannot write /dev/full: No space left on device"));
+    }
+}
+
+#[test]
+fn a_reader_who_has_had_enough_changes_nothing() {
+    let server = Server::start();
+    let script = r#"set -o pipefail; "$0" run "$1" -c 3 -n 100 "${@:2}" | head -c 1 >/dev/null"#;
+    for (flags, code) in
+        [(&[][..], 0), (&["--format", "json", "--max-errors", "0"], 0), (&["--slo", "service.p50<1ns"], 1)]
+    {
+        let output =
+            Command::new("bash").args(["-c", script, PACELINE, &server.url()]).args(flags).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{flags:?}: {}", text(&output.stderr));
+        assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    }
+    // A dashboard that goes away in the middle is no error either.
+    let (mut child, folder, reader) = under_way(&server);
+    drop(reader);
+    signal(&child, libc::SIGINT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(folder.path().join("run.json").exists());
+}

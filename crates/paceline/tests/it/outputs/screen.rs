@@ -1,0 +1,117 @@
+//! The live view on a terminal: there while the run goes on, gone without a trace when it ends, however it ends.
+
+use super::terminal::Terminal;
+use super::{Server, text};
+
+/// An hour, to be ended.
+const LONG: [&str; 6] = ["-r", "500", "-d", "1h", "--warmup", "1s"];
+
+/// What is left of the bar that shows how far the run is: in an hour, all of it.
+const BAR: char = '\u{2500}';
+
+/// Parts of the view that no report has.
+fn is_drawn(shown: &str) -> bool {
+    shown.contains(" left") && shown.contains("of 500/s offered") && shown.contains("backlog")
+}
+
+/// Nothing of the view is left, what was there before is, and the terminal is as it was.
+fn assert_gone(terminal: &Terminal) {
+    let shown = terminal.shown();
+    assert!(shown.starts_with("what was here before"), "{shown}");
+    assert!(!shown.contains(BAR) && !shown.contains(" left") && !shown.contains("stopping"), "{shown}");
+    assert!(terminal.is_as_it_was());
+}
+
+#[test]
+fn it_is_there_in_any_width_and_gone_after_ctrl_c() {
+    let server = Server::start();
+    for columns in [80, 40] {
+        let mut terminal = Terminal::run(server.run(&LONG), 60, columns);
+        terminal.wait_until(|shown| shown.contains("window") && is_drawn(shown));
+        let shown = terminal.shown();
+        assert!(shown.contains("p99") && shown.contains("response"), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() < usize::from(columns)), "{shown}");
+        terminal.type_in(b"\x03");
+        assert_eq!(terminal.wait_end().code(), Some(130));
+        assert_gone(&terminal);
+        // A line of the report that would be broken by the terminal is broken by us, between words.
+        let shown = terminal.shown();
+        assert!(shown.contains("requests/s") && shown.contains("interrupted"), "{shown}");
+        assert!(shown.lines().skip(1).all(|line| line.chars().count() <= usize::from(columns)), "{shown}");
+    }
+}
+
+#[test]
+fn it_survives_being_resized() {
+    let server = Server::start();
+    let mut terminal = Terminal::run(server.run(&LONG), 60, 80);
+    terminal.wait_until(|shown| is_drawn(shown) && shown.contains(BAR));
+    terminal.resize(60, 40);
+    // The bar has no room there.
+    terminal.wait_until(|shown| is_drawn(shown) && !shown.contains(BAR));
+    let lines = |terminal: &Terminal| terminal.shown().lines().count();
+    assert_eq!(lines(&terminal), 6, "{}", terminal.shown());
+    terminal.resize(60, 100);
+    terminal.wait_until(|shown| is_drawn(shown) && shown.contains(BAR));
+    assert_eq!(lines(&terminal), 6, "{}", terminal.shown());
+    // Lower than the view is high: what fits is shown.
+    terminal.resize(3, 80);
+    terminal.signal(libc::SIGTERM);
+    assert_eq!(terminal.wait_end().code(), Some(130));
+    assert!(terminal.is_as_it_was());
+}
+
+#[test]
+fn it_is_gone_after_a_second_ctrl_c_and_after_an_error() {
+    // A server that does not answer: the first Ctrl-C waits half a second for it.
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", mute.local_addr().unwrap());
+    let mut command = std::process::Command::new(super::PACELINE);
+    command.args(["run", &url, "-c", "3"]).args(LONG);
+    let mut terminal = Terminal::run(command, 60, 80);
+    terminal.wait_until(is_drawn);
+    terminal.type_in(b"\x03");
+    terminal.wait_until(|shown| shown.contains("stopping"));
+    terminal.type_in(b"\x03");
+    assert_eq!(terminal.wait_end().code(), Some(130));
+    assert_gone(&terminal);
+    // Nobody accepts: connecting goes on until its limit, and then there is an error.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // SAFETY: listen(2) on an open listener sets its backlog anew.
+    unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 0) };
+    let address = listener.local_addr().unwrap();
+    let fill = || std::net::TcpStream::connect_timeout(&address, std::time::Duration::from_millis(50));
+    let held: Vec<_> = (0..4).map_while(|_| fill().ok()).collect();
+    let mut command = std::process::Command::new(super::PACELINE);
+    command.args(["run", &format!("http://{address}/"), "-c", "2", "--connect-timeout", "1s"]);
+    let mut terminal = Terminal::run(command, 60, 80);
+    terminal.wait_until(|shown| shown.contains("connecting to 127.0.0.1"));
+    assert_eq!(terminal.wait_end().code(), Some(3));
+    assert_gone(&terminal);
+    let shown = terminal.shown();
+    assert!(shown.contains("paceline: nothing was measured"), "{} held:\n{shown}", held.len());
+}
+
+#[test]
+fn it_is_nowhere_it_was_not_wanted() {
+    let server = Server::start();
+    let flags = ["-r", "500", "-d", "1500ms", "--warmup", "0s"];
+    let mut terminal = Terminal::run(server.run(&[&flags[..], &["--no-live"]].concat()), 60, 80);
+    terminal.wait_end();
+    let shown = text(&terminal.bytes);
+    assert!(
+        shown.contains("requests/s") && !shown.contains("\x1b[?7l") && !shown.contains(" left"),
+        "{shown}"
+    );
+    // A terminal that takes no colours has a view and a report without any.
+    let mut command = server.run(&flags);
+    command.env("NO_COLOR", "1");
+    let mut terminal = Terminal::run(command, 60, 80);
+    terminal.wait_end();
+    let shown = text(&terminal.bytes);
+    let colours = ["\x1b[1m", "\x1b[2m", "\x1b[32m", "\x1b[1;31m"];
+    assert!(shown.contains("\x1b[?7l") && colours.iter().all(|code| !shown.contains(code)), "{shown}");
+    // Neither standard stream is a terminal.
+    let output = server.output(&flags);
+    assert!(output.stderr.is_empty() && !output.stdout.contains(&0x1b), "{}", text(&output.stderr));
+}
