@@ -1,6 +1,6 @@
 //! Runs that end early or have nowhere to write to: what was measured is told, files are whole, the status is right.
 
-use super::{PACELINE, Server, text};
+use super::{PACELINE, Runs as _, Server, text};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -55,7 +55,7 @@ fn names(folder: &tempfile::TempDir) -> Vec<String> {
 
 #[test]
 fn ctrl_c_and_sigterm_keep_what_was_measured() {
-    let server = Server::start();
+    let server = Server::start("immediate");
     for stop in [libc::SIGINT, libc::SIGTERM] {
         let (mut child, folder, mut reader) = under_way(&server);
         signal(&child, stop);
@@ -80,7 +80,7 @@ fn ctrl_c_and_sigterm_keep_what_was_measured() {
 
 #[test]
 fn a_second_ctrl_c_leaves_at_once() {
-    let server = Server::start();
+    let server = Server::start("immediate");
     let (mut child, folder, _reader) = under_way(&server);
     signal(&child, libc::SIGINT);
     // The same signal twice is one as long as it waits to be delivered.
@@ -98,7 +98,7 @@ fn a_second_ctrl_c_leaves_at_once() {
 
 #[test]
 fn a_killed_run_leaves_whole_lines_and_no_half_file() {
-    let server = Server::start();
+    let server = Server::start("immediate");
     let (mut child, folder, _reader) = under_way(&server);
     signal(&child, libc::SIGKILL);
     child.wait().unwrap();
@@ -113,7 +113,7 @@ fn a_killed_run_leaves_whole_lines_and_no_half_file() {
 
 #[test]
 fn a_full_disk_loses_nothing() {
-    let server = Server::start();
+    let server = Server::start("immediate");
     let output = server.output(&["-n", "100", "-o", "/dev/full"]);
     let (report, told) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(3), "{told}");
@@ -130,7 +130,7 @@ fn a_full_disk_loses_nothing() {
 
 #[test]
 fn a_reader_who_has_had_enough_changes_nothing() {
-    let server = Server::start();
+    let server = Server::start("immediate");
     let script = r#"set -o pipefail; "$0" run "$1" -c 3 -n 100 "${@:2}" | head -c 1 >/dev/null"#;
     for (flags, code) in
         [(&[][..], 0), (&["--format", "json", "--max-errors", "0"], 0), (&["--slo", "service.p50<1ns"], 1)]

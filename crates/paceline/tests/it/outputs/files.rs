@@ -1,6 +1,6 @@
 //! The files a run writes: each read by somebody else's reader, and all of them held against the record.
 
-use super::{Server, text};
+use super::{Runs as _, Server, text};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -31,7 +31,7 @@ fn csv(path: &Path) -> Vec<BTreeMap<String, String>> {
 
 #[test]
 fn seconds_add_up_to_what_was_achieved() {
-    let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let names = [path("run.json"), path("s.csv"), path("s.ndjson")];
     let files = ["--format", "json", "-o", &names[0], "--csv", &names[1], "--ndjson", &names[2]];
@@ -105,7 +105,7 @@ fn base64_of(text: &str) -> Vec<u8> {
 
 #[test]
 fn hdrhistogram_reads_what_is_in_the_record() {
-    let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let names = [path("run.json"), path("a.hlog"), path("a.hgrm")];
     let files = ["--format", "json", "-o", &names[0], "--hdr", &names[1], "--hdr", &names[2]];
@@ -136,7 +136,7 @@ fn hdrhistogram_reads_what_is_in_the_record() {
 
 #[test]
 fn a_closed_loop_logs_service_times_alone() {
-    let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
     let log = folder.path().join("a.HLOG");
     let output = server.output(&["-n", "500", "--hdr", log.to_str().unwrap(), "--format", "json"]);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", text(&output.stderr));
@@ -152,7 +152,7 @@ fn files_that_make_no_sense_are_refused_before_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.csv");
     let path = path.to_str().unwrap();
-    let server = Server::start();
+    let server = Server::start("immediate");
     for (flags, code, said) in [
         (["--csv", path, "--ndjson", path], 2, "is named for two outputs"),
         (["--hdr", "x.txt", "-n", "1"], 2, "FILE.hlog"),

@@ -1,6 +1,6 @@
 //! Gates seen from outside: exit status, report and record.
 
-use super::{Server, text};
+use super::{Runs as _, Server, text};
 use serde_json::Value;
 
 /// A run of a second at 2,000/s, with these gates.
@@ -8,7 +8,7 @@ const RUN: [&str; 6] = ["-r", "2000", "-d", "1s", "--warmup", "100ms"];
 
 #[test]
 fn a_run_that_keeps_to_its_gates_exits_0_and_one_that_does_not_1() {
-    let server = Server::start();
+    let server = Server::start("immediate");
     let flags = ["--slo", "response.p99<9s", "--slo", "achieved>=1%", "--max-errors", "0"];
     let output = server.output(&[&RUN[..], &flags].concat());
     let report = text(&output.stdout);
@@ -24,7 +24,7 @@ fn a_run_that_keeps_to_its_gates_exits_0_and_one_that_does_not_1() {
 
 #[test]
 fn each_outcome_is_in_the_record_with_its_evidence() {
-    let server = Server::start();
+    let server = Server::start("immediate");
     let flags = ["--slo", "response.p99.99<9s", "--max-errors", "1%", "--format", "json"];
     let output = server.output(&[&RUN[..], &flags].concat());
     assert_eq!(output.status.code(), Some(1), "2,000 requests are too few for p99.99");
@@ -39,7 +39,7 @@ fn each_outcome_is_in_the_record_with_its_evidence() {
 
 #[test]
 fn what_cannot_be_judged_is_refused_before_the_run() {
-    let server = Server::start();
+    let server = Server::start("immediate");
     for (flags, said) in [
         (["--slo", "response.p99<10ms"], "coordinated omission"),
         (["--slo", "achieved>=99%"], "offers no rate"),

@@ -1,6 +1,6 @@
 //! What is printed as JSON keeps to the schemas published under docs/, for real runs of every kind.
 
-use super::{Server, text};
+use super::{Runs as _, Server, text};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn check(schema: &jsonschema::Validator, value: &Value) {
 #[test]
 fn every_kind_of_run_keeps_to_the_published_schema() {
     let (run, second) = (schema("run.schema.json"), schema("second.schema.json"));
-    let server = Server::start();
+    let server = Server::start("immediate");
     let folder = tempfile::tempdir().unwrap();
     let ndjson = folder.path().join("s.ndjson");
     let kinds: [&[&str]; 6] = [

@@ -1,7 +1,7 @@
 //! The live view on a terminal: there while the run goes on, gone without a trace when it ends, however it ends.
 
 use super::terminal::Terminal;
-use super::{Server, text};
+use super::{Runs as _, Server, text};
 
 /// An hour, to be ended.
 const LONG: [&str; 6] = ["-r", "500", "-d", "1h", "--warmup", "1s"];
@@ -24,7 +24,7 @@ fn assert_gone(terminal: &Terminal) {
 
 #[test]
 fn it_is_there_in_any_width_and_gone_after_ctrl_c() {
-    let server = Server::start();
+    let server = Server::start("immediate");
     for columns in [80, 40] {
         let mut terminal = Terminal::run(server.run(&LONG), 60, columns);
         terminal.wait_until(|shown| shown.contains("window") && is_drawn(shown));
@@ -43,7 +43,7 @@ fn it_is_there_in_any_width_and_gone_after_ctrl_c() {
 
 #[test]
 fn it_survives_being_resized() {
-    let server = Server::start();
+    let server = Server::start("immediate");
     let mut terminal = Terminal::run(server.run(&LONG), 60, 80);
     terminal.wait_until(|shown| is_drawn(shown) && shown.contains(BAR));
     terminal.resize(60, 40);
@@ -94,7 +94,7 @@ fn it_is_gone_after_a_second_ctrl_c_and_after_an_error() {
 
 #[test]
 fn it_is_nowhere_it_was_not_wanted() {
-    let server = Server::start();
+    let server = Server::start("immediate");
     let flags = ["-r", "500", "-d", "1500ms", "--warmup", "0s"];
     let mut terminal = Terminal::run(server.run(&[&flags[..], &["--no-live"]].concat()), 60, 80);
     terminal.wait_end();
