@@ -16,6 +16,7 @@ mod run;
 mod schema;
 mod second;
 mod shape;
+pub mod slim;
 mod target;
 mod trial;
 pub mod verdict;

@@ -1,5 +1,6 @@
 //! One file for each command: its flags, and what it does with them.
 
+mod archive;
 pub mod completions;
 pub mod lab;
 pub mod report;

@@ -1,10 +1,12 @@
 //! `paceline report`: the kept results as tables.
 
+use super::archive;
 use crate::exit::{Complaint, Status};
 use crate::kept::{StoreArguments, complain, readable_rounds, readable_trials};
 use crate::places::path_or_nothing;
 use crate::{file, terminal};
 use paceline_lab::{PlaceFlags, Places};
+use paceline_record::{Round, Trial};
 use paceline_report::{Format, Options, Report, Table};
 use paceline_store::Store;
 use std::ffi::OsStr;
@@ -17,7 +19,9 @@ Examples:
   paceline report --list                   every round that is kept
   paceline report 20261121-01              the round whose id begins so
   paceline report --workload tetra -o tetra.md
-  paceline report --format csv | column -t -s,";
+  paceline report --format csv | column -t -s,
+  paceline report --export history/quick   the newest round as a folder to keep with a project
+  paceline report --from history/quick     its report, in any format";
 
 /// Flags of `paceline report`.
 #[derive(clap::Args)]
@@ -40,6 +44,12 @@ pub struct Arguments {
     /// Only this load, by its name in the plan. May be repeated
     #[arg(long, value_name = "NAME")]
     load: Vec<String>,
+    /// Write the round with its trials to a folder that can be kept with a project, below 2 MB
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "format", "output", "workload", "load", "from"])]
+    export: Option<PathBuf>,
+    /// Read the round from a folder that --export wrote, instead of the store
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["round", "list", "store"])]
+    from: Option<PathBuf>,
     #[command(flatten)]
     store: StoreArguments,
     /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
@@ -60,14 +70,13 @@ enum Shape {
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let output = arguments.output.as_deref().filter(|output| *output != Path::new("-"));
     let format = format(arguments.format, output)?;
-    let path = arguments
-        .store
-        .path(&state_dir(arguments.state_dir.clone().filter(|folder| !folder.as_os_str().is_empty())));
-    let store = Store::open_existing(&path).map_err(complain)?;
-    let text = if arguments.list {
-        listed(&store)?
+    let state_dir = state_dir(arguments.state_dir.clone().filter(|folder| !folder.as_os_str().is_empty()));
+    let text = if let Some(folder) = &arguments.from {
+        let (round, trials) = archive::read(folder)?;
+        rendered(&round, &trials, &arguments, format, output.is_none())?
     } else {
-        rendered(&store, &arguments, format, output.is_none())?
+        let store = Store::open_existing(&arguments.store.path(&state_dir)).map_err(complain)?;
+        of_store(&store, &arguments, &state_dir, format, output.is_none())?
     };
     match output {
         Some(output) => file::write_whole(output, text.as_bytes())?,
@@ -83,18 +92,36 @@ fn state_dir(flag: Option<PathBuf>) -> PathBuf {
     flag.or(found).unwrap_or_else(|| PathBuf::from(".paceline"))
 }
 
-fn rendered(
+/// What is asked of a store: its rounds, a round as a folder, or its report.
+fn of_store(
     store: &Store,
     arguments: &Arguments,
+    state_dir: &Path,
     format: Format,
     to_terminal: bool,
 ) -> anyhow::Result<String> {
+    if arguments.list {
+        return listed(store);
+    }
     let round = match &arguments.round {
         Some(prefix) => store.find_round(prefix).map_err(complain)?,
         None => store.newest().map_err(complain)?.ok_or_else(|| nothing_kept(store.path()))?,
     };
-    let trials = readable_trials(store, &round.id)?;
-    let mut report = Report::new(&round, &trials);
+    if let Some(folder) = &arguments.export {
+        let trials = store.trials(&round.id).map_err(complain)?;
+        return archive::write(folder, &round, &trials, state_dir);
+    }
+    rendered(&round, &readable_trials(store, &round.id)?, arguments, format, to_terminal)
+}
+
+fn rendered(
+    round: &Round,
+    trials: &[Trial],
+    arguments: &Arguments,
+    format: Format,
+    to_terminal: bool,
+) -> anyhow::Result<String> {
+    let mut report = Report::new(round, trials);
     only(&mut report, "workload", &arguments.workload, |table, wanted| {
         table.workload == wanted || table.workload.split('/').next() == Some(wanted)
     })?;

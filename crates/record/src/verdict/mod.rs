@@ -13,6 +13,8 @@ pub use run::{GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, of_run};
 pub use saturation::{ACHIEVED_LEAST, LAG_GROWTH_MOST};
 pub(crate) use saturation::{achieved_share, in_service, shortfall};
 pub use trial::of_trial;
+#[cfg(test)]
+pub(crate) use trial::tests::trial as trial_for_tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

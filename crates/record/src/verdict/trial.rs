@@ -80,7 +80,7 @@ fn warned(trial: &Trial) -> Option<Verdict> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::{Check, CoreTime, Fault, Load, LoopKind, Pinning, SCHEMA, Server, Usage, Validation};
 

@@ -3,6 +3,7 @@
 //! Here and not in the lab's own crate, because the shepherd is this binary. Servers are small scripts in a tree of
 //! the test's own.
 
+mod balanced;
 mod broken;
 mod dummy;
 mod launches;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::verdict::of_trial;
-use crate::verdict::trial::tests::trial;
+use crate::verdict::trial_for_tests as trial;
 use crate::{
     BalancedLoad, BalancerReceipt, Balancing, CoreTime, FaultKind, FaultSeen, InstanceTold, Pinning, Told,
 };

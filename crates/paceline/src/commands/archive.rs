@@ -1,0 +1,116 @@
+//! A round as a folder that can be kept with a project: `paceline report --export DIR`, read again by `--from DIR`.
+//!
+//! `round.json` with the environment, `trials.ndjson.gz` with a trial on each line, the report as Markdown, and a README
+//! that says what was left out. Nothing of a report's figures is: what goes to make it small is `paceline_record::slim`.
+
+use crate::exit::Complaint;
+use crate::file;
+use anyhow::Context as _;
+use flate2::read::GzDecoder;
+use flate2::{Compression, GzBuilder};
+use paceline_record::slim::{LeftOut, forget_places};
+use paceline_record::{Round, Trial, read_round, read_trial};
+use paceline_report::{Format, Options, Report};
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+const ROUND: &str = "round.json";
+const TRIALS: &str = "trials.ndjson.gz";
+/// A committed round is to stay below this: a repository carries it for ever.
+const LARGEST_BYTES: usize = 2_000_000;
+/// Wide enough for every column.
+const WIDTH: usize = 180;
+
+/// Writes a round with its trials into `folder`, which is made. What it wrote, for people.
+pub fn write(folder: &Path, round: &Round, trials: &[Trial], state_dir: &Path) -> anyhow::Result<String> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let folders = places(state_dir);
+    let (packed, left_out) = packed(trials, &folders)?;
+    let report = Report::new(round, trials).render(Format::Markdown, Options { width: WIDTH, colour: false });
+    let size = packed.len();
+    file::write_whole(&folder.join(ROUND), (serde_json::to_string_pretty(round)? + "\n").as_bytes())?;
+    file::write_whole(&folder.join(TRIALS), &packed)?;
+    file::write_whole(&folder.join("report.md"), report.as_bytes())?;
+    file::write_whole(&folder.join("README.md"), readme(round, trials.len(), &left_out).as_bytes())?;
+    let left_out: Vec<&str> = left_out.iter().map(|what| what.told()).collect();
+    Ok(format!(
+        "round {} with {} trials in {}, {:.2} MB; left out: {}\n",
+        round.id,
+        trials.len(),
+        folder.display(),
+        size as f64 / 1e6,
+        left_out.join("; ")
+    ))
+}
+
+/// Reads what [`write`] wrote.
+pub fn read(folder: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
+    let path = folder.join(ROUND);
+    if !path.exists() {
+        let what = format!("{} holds no exported round: it has no {ROUND}", folder.display());
+        return Err(Complaint::usage(what).hint("`paceline report --export DIR` makes such a folder").into());
+    }
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let round = read_round(&text).with_context(|| path.display().to_string())?;
+    let path = folder.join(TRIALS);
+    let mut lines = String::new();
+    fs::File::open(&path)
+        .and_then(|file| GzDecoder::new(file).read_to_string(&mut lines))
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let trials = lines.lines().enumerate().map(|(place, line)| {
+        read_trial(line).with_context(|| format!("{}, line {}", path.display(), place + 1))
+    });
+    Ok((round, trials.collect::<anyhow::Result<_>>()?))
+}
+
+/// The trials on a line each, compressed, and what had to be left out: ever more until they are small enough.
+fn packed(trials: &[Trial], folders: &[String]) -> anyhow::Result<(Vec<u8>, Vec<LeftOut>)> {
+    let mut trials = trials.to_vec();
+    trials.iter_mut().for_each(|trial| forget_places(trial, folders));
+    let mut left_out = Vec::new();
+    let mut packed = Vec::new();
+    for what in LeftOut::ALL {
+        trials.iter_mut().for_each(|trial| what.of(trial));
+        left_out.push(what);
+        packed = compressed(&trials)?;
+        if packed.len() <= LARGEST_BYTES {
+            break;
+        }
+    }
+    Ok((packed, left_out))
+}
+
+fn compressed(trials: &[Trial]) -> anyhow::Result<Vec<u8>> {
+    // No name and no time in it: the same round gives the same bytes.
+    let mut packer = GzBuilder::new().write(Vec::new(), Compression::best());
+    for trial in trials {
+        serde_json::to_writer(&mut packer, trial)?;
+        packer.write_all(b"\n")?;
+    }
+    Ok(packer.finish()?)
+}
+
+/// The folders of this machine that may be named in logs and configurations, the longest first.
+fn places(state_dir: &Path) -> Vec<String> {
+    let here = std::env::current_dir().ok();
+    let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
+    let project = state_dir.parent().map(Path::to_path_buf);
+    let all = [Some(state_dir.to_path_buf()), project, here, home];
+    let mut texts: Vec<String> =
+        all.into_iter().flatten().map(|path| path.to_string_lossy().into_owned()).collect();
+    texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    texts
+}
+
+fn readme(round: &Round, trials: usize, left_out: &[LeftOut]) -> String {
+    let mut text = format!(
+        "# {}: round {}\n\n{trials} trials, begun {}. `report.md` is the report; `paceline report --from DIR` makes it \
+         anew, in any format.\n`round.json` has the plan as it was carried out and the machine, `{TRIALS}` one trial a \
+         line.\n\nLeft out of the trials, to keep this small:\n\n",
+        round.plan, round.id, round.started_at
+    );
+    left_out.iter().for_each(|what| text.push_str(&format!("- {}\n", what.told())));
+    text.push_str("- the folders of the machine, in command lines, logs and configurations\n");
+    text
+}

@@ -1,0 +1,144 @@
+//! Rounds with instances behind a balancer: one made for the tests, and HAProxy where it is installed.
+
+use super::tree::{GOOD, Ran, Tree};
+use paceline_record::{FaultKind, ProcessRole, Route, Trial, VariantKind};
+use std::fs;
+use std::process::Command;
+
+/// A tree with a server, the balancer of the tests and the plan `lb` with these loads.
+fn tree(loads: &str) -> Tree {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let write = |path: &str, text: &str| {
+        let path = tree.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let manifest = "name = \"Fake\"\nneeds = [\"python3\"]\nversion = \"echo fake 1\"\nconfig = \"fake.conf\"\n\
+                    command = \"exec python3 balancer.py \\\"$BALANCER_CONFIG\\\"\"\n[policies]\nroundrobin = \"\"\n";
+    write("balancers/fake/balancer.toml", manifest);
+    write("balancers/fake/fake.conf", "listen @HOST@ @PORT@\nto @ADDRESS@\n");
+    write("balancers/fake/balancer.py", include_str!("balancer.py"));
+    let plan = format!("name = \"lb\"\nrepeats = 1\nworkloads = [\"hello\"]\ninstances = 2\n{loads}");
+    write("plans/lb.toml", &plan);
+    tree
+}
+
+const LOAD: &str = "[[load]]\nname = \"c4\"\nconnections = 4\nduration = \"300ms\"\nwarmup = \"50ms\"\n";
+
+fn last<'a>(trials: &'a [Trial], load: &str) -> &'a Trial {
+    trials.iter().rfind(|trial| trial.load.name == load).unwrap()
+}
+
+fn assert_done(ran: &Ran) {
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn direct_and_balanced_share_a_launch_and_are_told_apart() {
+    let tree = tree(&format!("balancer = \"fake\"\n{LOAD}"));
+    let ran = tree.run(&["round", "lb"]);
+    assert_done(&ran);
+    assert!(
+        ran.stdout.contains("direct and balanced") && ran.stdout.contains("2 instances behind fake 1"),
+        "{ran:?}"
+    );
+    let (round, trials) = tree.kept();
+    let (direct, balanced) = (last(&trials, "c4"), last(&trials, "c4-balanced"));
+    assert!(trials.iter().any(|other| other.launch == balanced.launch && other.load.name == "c4"));
+    let route = |trial: &Trial| trial.load.balanced.as_ref().map(|balanced| balanced.route);
+    assert_eq!((route(direct), route(balanced)), (Some(Route::Direct), Some(Route::Balanced)));
+    assert_eq!(balanced.load.variant.as_ref().map(|variant| variant.kind), Some(VariantKind::Balanced));
+    let seen = balanced.balancing.as_ref().unwrap();
+    let roles: Vec<ProcessRole> = seen.processes.iter().map(|process| process.role).collect();
+    assert_eq!(roles, [ProcessRole::Instance, ProcessRole::Instance, ProcessRole::Balancer]);
+    assert!(
+        seen.processes.iter().all(|process| process.cpu_s > 0.0 && process.rss_bytes_peak > 0),
+        "{seen:?}"
+    );
+    assert_eq!((seen.balancer.versions.as_str(), balanced.pinning.instances.len()), ("fake 1", 2));
+    assert!(seen.balancer.configuration.starts_with("listen 127.0.0.1 "), "{seen:?}");
+    let idle = &direct.balancing.as_ref().unwrap().processes[1];
+    let (whole, one) = (balanced.usage.as_ref().unwrap(), direct.usage.as_ref().unwrap());
+    assert!(whole.rss_bytes_peak > one.rss_bytes_peak, "two instances against one");
+    assert!(idle.cpu_s < one.cpu_s, "the second instance is idle where requests go to the first");
+    assert_eq!(balanced.run.as_ref().unwrap().total.counts.not_ok(), 0);
+
+    let folder = tree.path("history");
+    assert_done(&tree.run(&["report", "--export", folder.to_str().unwrap()]));
+    let stored = tree.run(&["report", &round.id, "--format", "json"]);
+    let exported = tree.run(&["report", "--from", folder.to_str().unwrap(), "--format", "json"]);
+    assert_done(&exported);
+    assert_eq!(exported.stdout, stored.stdout, "nothing of a report is lost by an export");
+    let all = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let plain = all.filter(|path| path.extension().is_some_and(|ending| ending != "gz"));
+    let home = tree.path("").to_string_lossy().into_owned();
+    for path in plain {
+        assert!(!fs::read_to_string(&path).unwrap().contains(&home), "{} names a folder", path.display());
+    }
+}
+
+#[test]
+fn one_instance_killed_in_mid_run_is_in_the_record() {
+    let tree = tree(&format!("balancer = \"fake\"\nfault = \"kill-one\"\n{}", LOAD.replace("300ms", "1s")));
+    let ran = tree.run(&["round", "lb"]);
+    assert_done(&ran);
+    let (_, trials) = tree.kept();
+    let trial = last(&trials, "c4");
+    let fault = trial.balancing.as_ref().unwrap().fault.unwrap();
+    assert_eq!((fault.kind, fault.instance, fault.balancer_tells), (FaultKind::KillOne, 1, false));
+    let window = trial.run.as_ref().unwrap().phases.window;
+    assert!(fault.at_ns > window.start_ns, "{fault:?} in {window:?}");
+    let saw = fault.clients_saw(trial.run.as_ref().unwrap());
+    let failed = trial.run.as_ref().unwrap().total.counts.not_ok();
+    assert_eq!(saw.failures.iter().map(|(_, count)| count).sum::<u64>(), failed, "{saw:?}");
+    assert!(failed > 0, "its connections broke");
+    assert!(ran.stdout.contains("instance 1 killed"), "{ran:?}");
+}
+
+#[test]
+fn a_balancer_that_does_not_start_is_a_record_with_its_log() {
+    let tree = tree(&format!("balancer = \"fake\"\n{LOAD}"));
+    fs::write(tree.path("balancers/fake/balancer.py"), "print('cannot find x')\nraise SystemExit(7)\n")
+        .unwrap();
+    let ran = tree.run(&["round", "lb"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let (_, trials) = tree.kept();
+    assert_eq!(trials.len(), 2);
+    for trial in &trials {
+        let message = &trial.error.as_ref().unwrap().message;
+        assert!(message.starts_with("the balancer: ") && message.contains("exit status 7"), "{message}");
+        assert_eq!(trial.log_tail, "cannot find x");
+    }
+}
+
+#[test]
+fn what_a_plan_asks_of_a_balancer_must_be_there() {
+    for (keys, part) in [
+        ("balancer = \"faek\"", "there is no balancer `faek`; the nearest is `fake`"),
+        ("balancer = \"fake\"\npolicy = \"roundrobbin\"", "the nearest is `roundrobin`"),
+        ("balancer = \"fake\"\nbudget = \"1s\"", "--full"),
+    ] {
+        let ran = tree(&format!("{keys}\n{LOAD}")).run(&["round", "lb"]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(part), "{ran:?}");
+    }
+}
+
+#[test]
+fn haproxy_tells_what_each_instance_got() {
+    if Command::new("haproxy").arg("-v").output().is_err() {
+        eprintln!("skipped: haproxy is not installed");
+        return;
+    }
+    let tree = tree(&format!("balancer = \"haproxy\"\n{LOAD}"));
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../../balancers");
+    let ran = tree.run(&["round", "lb", "--balancers-dir", ours]);
+    assert_done(&ran);
+    let (_, trials) = tree.kept();
+    let told = last(&trials, "c4-balanced").balancing.as_ref().unwrap().told.clone().unwrap();
+    assert!(told.requests.is_some_and(|requests| requests > 0), "{told:?}");
+    let each: Vec<u64> = told.by_instance.iter().filter_map(|instance| instance.requests).collect();
+    assert_eq!(each.len(), 2);
+    assert!(each[0].abs_diff(each[1]) <= 2, "round robin gave {each:?}");
+    assert_eq!(told.by_instance[0].state_at_end.as_deref().map(|state| &state[..2]), Some("UP"));
+}

@@ -1,0 +1,150 @@
+//! Makes a trial small enough to be kept with a project: what is left out first, and what only when that is not enough.
+//!
+//! Called by the export of a round. A slim trial is a trial: every reader takes it, and every figure of a report is
+//! still in it. What went is said beside it by whoever asked.
+
+use crate::{Block, CheckOutcome, Times, Trial};
+
+/// Something that can be left out of trials. In the order in which it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftOut {
+    /// The histograms of intervals; their percentiles stay.
+    IntervalHistograms,
+    /// The times of intervals but for service and response times; their counts stay.
+    IntervalTimes,
+    /// What the processes cost at each sample; what they cost over the window stays.
+    Samples,
+    /// The checks that passed.
+    PassedChecks,
+    /// All times of intervals; their counts stay.
+    AllIntervalTimes,
+}
+
+impl LeftOut {
+    /// All of them, in order.
+    pub const ALL: [LeftOut; 5] = [
+        LeftOut::IntervalHistograms,
+        LeftOut::IntervalTimes,
+        LeftOut::Samples,
+        LeftOut::PassedChecks,
+        LeftOut::AllIntervalTimes,
+    ];
+
+    /// What it is, for people.
+    pub fn told(self) -> &'static str {
+        match self {
+            LeftOut::IntervalHistograms => "the histograms of intervals (their percentiles are there)",
+            LeftOut::IntervalTimes => "the times of intervals but for service and response times",
+            LeftOut::Samples => "the samples of processes (what they cost over the window is there)",
+            LeftOut::PassedChecks => "the checks of answers that passed",
+            LeftOut::AllIntervalTimes => {
+                "all times of intervals (their counts are there; the longest time after a fault goes with them)"
+            }
+        }
+    }
+
+    /// Leaves it out of a trial.
+    pub fn of(self, trial: &mut Trial) {
+        let intervals = trial.run.iter_mut().flat_map(|run| &mut run.intervals);
+        match self {
+            LeftOut::IntervalHistograms => {
+                for times in intervals.flat_map(|interval| interval.block.times_mut()) {
+                    times.histogram = String::new();
+                }
+            }
+            LeftOut::IntervalTimes => {
+                intervals
+                    .for_each(|interval| interval.block = judged_times(std::mem::take(&mut interval.block)));
+            }
+            LeftOut::AllIntervalTimes => intervals.for_each(|interval| {
+                let judged = judged_times(std::mem::take(&mut interval.block));
+                interval.block = Block { service_time_ns: None, response_time_ns: None, ..judged };
+            }),
+            LeftOut::Samples => trial.samples.clear(),
+            LeftOut::PassedChecks => {
+                if let Some(validation) = &mut trial.validation {
+                    validation.checks.retain(|check| check.outcome != CheckOutcome::Pass);
+                }
+            }
+        }
+    }
+}
+
+/// A block with the times alone that loads are judged by.
+fn judged_times(block: Block) -> Block {
+    Block {
+        generator_lag_ns: None,
+        connection_wait_ns: None,
+        connect_time_ns: None,
+        first_byte_ns: None,
+        receive_delay_ns: None,
+        failed_time_ns: None,
+        ..block
+    }
+}
+
+/// Takes the machine's own folders out of a trial: a word of a command line that is a path keeps its file's name, and
+/// in texts each of `folders` becomes `...`.
+pub fn forget_places(trial: &mut Trial, folders: &[String]) {
+    let run_argv = trial.run.iter_mut().flat_map(|run| &mut run.argv);
+    for word in trial.generator_argv.iter_mut().chain(run_argv) {
+        let mark = if word.starts_with('@') { "@" } else { "" };
+        if word.starts_with('/') || word.starts_with("@/") {
+            *word = format!("{mark}{}", word.rsplit('/').next().unwrap_or_default());
+        }
+    }
+    let configuration = trial.balancing.iter_mut().map(|balancing| &mut balancing.balancer.configuration);
+    let fault = trial.error.iter_mut().map(|fault| &mut fault.message);
+    for text in configuration.chain(fault).chain([&mut trial.log_tail]) {
+        for folder in folders.iter().filter(|folder| folder.len() > 1) {
+            *text = text.replace(folder.as_str(), "...");
+        }
+    }
+}
+
+impl Block {
+    /// Every distribution of it that was measured.
+    pub(crate) fn times_mut(&mut self) -> impl Iterator<Item = &mut Times> {
+        [
+            &mut self.service_time_ns,
+            &mut self.response_time_ns,
+            &mut self.generator_lag_ns,
+            &mut self.connection_wait_ns,
+            &mut self.connect_time_ns,
+            &mut self.first_byte_ns,
+            &mut self.receive_delay_ns,
+            &mut self.failed_time_ns,
+        ]
+        .into_iter()
+        .flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::trial_for_tests;
+
+    #[test]
+    fn paths_keep_the_names_of_files() {
+        let mut trial = trial_for_tests();
+        trial.generator_argv =
+            ["/opt/x/paceline", "run", "http://127.0.0.1:1/", "--expect-body", "@/home/a/bodies/17"]
+                .map(str::to_owned)
+                .into();
+        trial.log_tail = "cannot read /home/a/state/x".to_owned();
+        forget_places(&mut trial, &["/home/a/state".to_owned(), "/".to_owned()]);
+        assert_eq!(trial.generator_argv.join(" "), "paceline run http://127.0.0.1:1/ --expect-body @17");
+        assert_eq!(trial.log_tail, "cannot read .../x");
+    }
+
+    #[test]
+    fn what_passed_goes_and_what_did_not_stays() {
+        let mut trial = trial_for_tests();
+        let check = |outcome| crate::Check { name: "GET /".into(), outcome, detail: String::new() };
+        let checks = vec![check(CheckOutcome::Pass), check(CheckOutcome::Warn)];
+        trial.validation = Some(crate::Validation { checks });
+        LeftOut::ALL.into_iter().for_each(|what| what.of(&mut trial));
+        assert_eq!(trial.validation.map(|validation| validation.checks.len()), Some(1));
+    }
+}
