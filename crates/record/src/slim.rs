@@ -129,11 +129,11 @@ mod tests {
     fn paths_keep_the_names_of_files() {
         let mut trial = trial_for_tests();
         trial.generator_argv =
-            ["/opt/x/paceline", "run", "http://127.0.0.1:1/", "--expect-body", "@/home/a/bodies/17"]
+            ["/opt/x/paceline", "run", "http://127.0.0.1:1/", "--expect-body", "@/srv/bodies/17"]
                 .map(str::to_owned)
                 .into();
-        trial.log_tail = "cannot read /home/a/state/x".to_owned();
-        forget_places(&mut trial, &["/home/a/state".to_owned(), "/".to_owned()]);
+        trial.log_tail = "cannot read /srv/state/x".to_owned();
+        forget_places(&mut trial, &["/srv/state".to_owned(), "/".to_owned()]);
         assert_eq!(trial.generator_argv.join(" "), "paceline run http://127.0.0.1:1/ --expect-body @17");
         assert_eq!(trial.log_tail, "cannot read .../x");
     }
