@@ -67,6 +67,9 @@ pub struct Asked {
     /// All of a plan: the loads and repeats it leaves out at its default, whatever its time budget
     #[arg(long, requires = "plan", help_heading = "Order")]
     pub full: bool,
+    /// Say what it comes to and about how long it takes, and do nothing
+    #[arg(long, conflicts_with = "resume", help_heading = "Order")]
+    pub estimate: bool,
     /// Where every order is drawn from [default: the plan's, or drawn anew; recorded]
     #[arg(long, value_name = "N", help_heading = "Order")]
     pub seed: Option<u64>,

@@ -33,6 +33,10 @@ use std::path::Path;
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let Arguments { asked, carrying, store, places } = arguments;
     let catalogue = places.catalogue()?;
+    if asked.estimate {
+        writeln!(std::io::stdout(), "{}", open::estimate(&asked, &catalogue)?)?;
+        return Ok(Status::Done);
+    }
     let store = Store::open(&store.path(&catalogue.places.state_dir)).map_err(kept::complain)?;
     let mut opened = open::open(&asked, &carrying, &catalogue, &store)?;
     let mut progress = Progress::new(carrying.quiet);

@@ -1,16 +1,18 @@
 //! Opens a round: a new one from a plan or flags, or one in the store that was not finished.
 
 use super::flags::{Asked, Carrying};
+use super::progress::people;
 use super::{alone, generator};
 use crate::exit::Complaint;
 use crate::places::complain;
 use crate::{environment, kept, moment};
 use paceline_lab::{
-    AdHoc, Balancer, Catalogue, Claim, Generator, Plan, PlannedLaunch, Resolution, Room, Select, Workload,
-    fresh_seed, order,
+    AdHoc, Balancer, Catalogue, Claim, Generator, Outlook, Plan, PlannedLaunch, Resolution, Room, Select,
+    Workload, fresh_seed, order,
 };
 use paceline_record::{Round, SCHEMA, Sitting};
 use paceline_store::Store;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A round that is kept in the store and can be carried out.
@@ -35,6 +37,24 @@ pub struct Opened {
     pub shares_with: Option<String>,
     /// Nobody else carries the round on, nor another on this machine, while these live.
     _claims: Vec<Claim>,
+}
+
+/// What a new round would come to, for people; nothing is begun.
+pub fn estimate(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<String> {
+    let (round, resolution, launches) = new_round(asked, catalogue)?;
+    let servers: BTreeSet<&str> = launches.iter().map(|launch| launch.server.id.as_str()).collect();
+    let repeats = launches.iter().map(|launch| launch.block + 1).max().unwrap_or(0);
+    let trials: usize = launches.iter().map(|launch| launch.cells.len()).sum();
+    let length = people(Outlook::of(&launches).left());
+    let lines = round.changes.iter().map(|change| format!("not as the plan says: {change}"));
+    let told = format!(
+        "plan {}: {} servers, {} cells, {repeats} repeats, {} launches, {trials} trials; about {length}",
+        round.plan,
+        servers.len(),
+        resolution.cells.len(),
+        launches.len()
+    );
+    Ok(resolution.notes.into_iter().chain(lines).chain([told]).collect::<Vec<_>>().join("\n"))
 }
 
 /// Opens the round that the flags mean, and keeps it.

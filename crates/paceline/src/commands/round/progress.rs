@@ -155,7 +155,7 @@ fn with_outlook(text: &str, outlook: &Outlook) -> String {
 }
 
 /// A length of time for people: `40 s`, `3 min 20 s`, `2 h 5 min`.
-fn people(length: Duration) -> String {
+pub fn people(length: Duration) -> String {
     let seconds = length.as_secs();
     match seconds {
         0..60 => format!("{seconds} s"),
