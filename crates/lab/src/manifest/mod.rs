@@ -120,6 +120,14 @@ impl Manifest {
         wire::read(folder)
     }
 
+    /// The manifest that `text` would be in `folder`; nothing is read.
+    ///
+    /// # Errors
+    /// [`LabError::Document`] as [`Manifest::read`].
+    pub fn parse(folder: &Path, text: &str) -> Result<Self, LabError> {
+        wire::parse(folder, text)
+    }
+
     /// The form of that name, if the server has it.
     pub fn form(&self, name: &str) -> Option<&Form> {
         self.forms.get(name)

@@ -77,7 +77,14 @@ struct WireTraits {
 }
 
 pub(super) fn read(folder: &Path) -> Result<Manifest, LabError> {
-    let document = Document::read(&folder.join(MANIFEST_FILE))?;
+    of(folder, Document::read(&folder.join(MANIFEST_FILE))?)
+}
+
+pub(super) fn parse(folder: &Path, text: &str) -> Result<Manifest, LabError> {
+    of(folder, Document::of(&folder.join(MANIFEST_FILE), text))
+}
+
+fn of(folder: &Path, document: Document) -> Result<Manifest, LabError> {
     let id = id_of(folder, &document)?;
     let wire: Wire = document.parse()?;
     check(&wire, &document)?;

@@ -1,0 +1,16 @@
+//! Any text as a plan: no panic, every complaint names its origin, and what is understood reads back as itself.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use paceline_lab::Plan;
+
+fuzz_target!(|text: &str| {
+    match Plan::parse("a plan", text) {
+        Err(error) => assert!(error.to_string().starts_with("a plan"), "{error}"),
+        Ok(plan) => {
+            let written = plan.to_toml().expect("a plan can be written");
+            let again = Plan::parse("itself", &written).expect("what was written can be read");
+            assert_eq!(plan, again);
+        }
+    }
+});

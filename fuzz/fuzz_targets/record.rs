@@ -1,0 +1,20 @@
+//! Any text as a stored run, trial or round: no panic, whatever is asked of it afterwards: verdicts, sums, histograms.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use paceline_record::{read_round, read_run, read_trial, verdict};
+
+fuzz_target!(|text: &str| {
+    let _ = read_round(text);
+    if let Ok(trial) = read_trial(text) {
+        let _ = trial.usable_run();
+        let _ = verdict::of_trial(&trial);
+    }
+    if let Ok(run) = read_run(text) {
+        let _ = verdict::of_run(&run);
+        let _ = run.total.merge(&run.total);
+        for interval in &run.intervals {
+            let _ = interval.block.merge(&run.total);
+        }
+    }
+});
