@@ -15,9 +15,10 @@ import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.QueryStringDecoder;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
 import java.time.ZoneOffset;
-import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
+import java.util.Locale;
 import java.util.regex.Pattern;
 
 /** The routes, for one connection. */
@@ -25,6 +26,10 @@ final class Answers extends SimpleChannelInboundHandler<HttpObject> {
     private static final int LARGEST_X = 10_000;
     private static final Pattern POWER = Pattern.compile("/tetra/([0-9]{1,5})");
     private static final ObjectMapper JSON = new ObjectMapper();
+    /** RFC 9110, section 5.6.7: the day has two digits, which Java's own RFC_1123_DATE_TIME does not promise. */
+    private static final DateTimeFormatter HTTP_DATE =
+            DateTimeFormatter.ofPattern("EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ENGLISH).withZone(ZoneOffset.UTC);
+
     private static volatile String date;
 
     private final byte[] page;
@@ -37,7 +42,7 @@ final class Answers extends SimpleChannelInboundHandler<HttpObject> {
 
     /** Once a second: formatting a date for each answer would cost more than the answer. */
     static void setDate() {
-        date = DateTimeFormatter.RFC_1123_DATE_TIME.format(ZonedDateTime.now(ZoneOffset.UTC));
+        date = HTTP_DATE.format(Instant.now());
     }
 
     @Override
