@@ -11,15 +11,20 @@ import io.vertx.ext.web.Router;
 import io.vertx.ext.web.RoutingContext;
 import java.math.BigInteger;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.time.ZoneOffset;
-import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
+import java.util.Locale;
 import java.util.regex.Pattern;
 
 /** Answers Paceline's workloads with Vert.x and its router; one instance of this verticle to an event loop. */
 public final class Server extends VerticleBase {
     private static final int LARGEST_X = 10_000;
     private static final Pattern WHOLE_NUMBER = Pattern.compile("[0-9]{1,5}");
+
+    /** RFC 9110, section 5.6.7: the day has two digits, which Java's own RFC_1123_DATE_TIME does not promise. */
+    private static final DateTimeFormatter HTTP_DATE =
+            DateTimeFormatter.ofPattern("EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ENGLISH).withZone(ZoneOffset.UTC);
 
     private String date;
 
@@ -67,7 +72,7 @@ public final class Server extends VerticleBase {
     }
 
     private void setDate() {
-        date = DateTimeFormatter.RFC_1123_DATE_TIME.format(ZonedDateTime.now(ZoneOffset.UTC));
+        date = HTTP_DATE.format(Instant.now());
     }
 
     /** With the headers that say who answered when. */
