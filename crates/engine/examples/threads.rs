@@ -8,7 +8,7 @@ use paceline_engine::hot::{Conductor, Recorder, Worker};
 use paceline_engine::kernel::KernelClock;
 use paceline_engine::sim::{Echo, response};
 use paceline_engine::{
-    BodyCheck, Bound, Check, Clock as _, EngineError, Load, Nanos, NoObserver, Pace, Requests, Settings,
+    BodyCheck, Bound, Check, Clock as _, EngineError, Life, Load, Nanos, NoObserver, Pace, Requests, Settings,
 };
 use paceline_http::Method;
 use std::sync::Arc;
@@ -48,6 +48,7 @@ fn settings() -> Settings {
         connections: 64,
         depth: 1,
         batch: false,
+        life: Life::default(),
         threads: 1,
         load: Load::Closed,
         bound: Bound::Duration(Nanos::from_secs(1)),

@@ -65,6 +65,8 @@ pub struct ConnectionCounts {
     pub closed_by_server: u64,
     /// Closed by us before the end.
     pub closed_by_us: u64,
+    /// Closed after the last request they were to carry, by either side.
+    pub closed_as_asked: u64,
     /// Attempts to connect that failed.
     pub failed_attempts: u64,
     /// What went wrong how often.
@@ -92,6 +94,7 @@ impl ConnectionCounts {
         self.made += other.made;
         self.closed_by_server += other.closed_by_server;
         self.closed_by_us += other.closed_by_us;
+        self.closed_as_asked += other.closed_as_asked;
         self.failed_attempts += other.failed_attempts;
         other.failures.into_iter().for_each(|(failure, count)| self.note(failure, count));
         self.protocol_error = self.protocol_error.take().or(other.protocol_error);

@@ -1,7 +1,7 @@
 //! What a run is asked to do, checked once, before anything starts.
 
 use crate::tls::TlsSettings;
-use crate::{Address, EngineError, Nanos, Pace, Requests, Segment, Shape};
+use crate::{Address, EngineError, Life, Nanos, Pace, Requests, Segment, Shape, Think};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -59,6 +59,8 @@ pub struct Settings {
     /// Whether a connection sends its next requests only when all of them are answered, as wrk's scripts do, instead
     /// of one for each answer.
     pub batch: bool,
+    /// How many requests a connection carries, and how it rests between them.
+    pub life: Life,
     /// Threads, each with its own connections.
     pub threads: u32,
     /// Closed or open loop.
@@ -119,7 +121,7 @@ impl Settings {
             "a connect timeout of 0 leaves no time to connect in"
         } else if matches!(self.bound, Bound::Requests(_)) && self.warmup != Nanos::ZERO {
             "a number of requests leaves no room for a warm-up: bound the run by a duration"
-        } else if let Some(problem) = self.shape_problem() {
+        } else if let Some(problem) = self.shape_problem().or_else(|| self.life_problem()) {
             problem
         } else {
             return Ok(());
@@ -149,6 +151,27 @@ impl Settings {
             Shape::Trace(times) if !times.is_sorted() => Some("the sends of a schedule go back in time"),
             Shape::Trace(_) if *arrivals == Arrivals::Poisson => {
                 Some("a schedule of sends has no random arrivals")
+            }
+            _ => None,
+        }
+    }
+
+    /// What is wrong with the life of the connections, if anything.
+    fn life_problem(&self) -> Option<&'static str> {
+        let thinks = self.life.think != Think::None;
+        match self.life.requests_per_connection {
+            Some(0) => Some("a connection that carries no request sends nothing: ask for at least 1"),
+            Some(2..) if !self.life.keep_alive => {
+                Some("without keep-alive a connection carries one request, not several")
+            }
+            _ if !self.life.keep_alive && self.depth > 1 => {
+                Some("without keep-alive a connection carries one request: there is nothing to pipeline")
+            }
+            _ if thinks && self.load != Load::Closed => Some(
+                "think time belongs to a closed loop: an open one sends on its schedule, whatever users think",
+            ),
+            _ if thinks && self.depth > 1 => {
+                Some("who thinks before every request pipelines none: leave one of the two out")
             }
             _ => None,
         }

@@ -46,10 +46,12 @@ pub enum Measure {
     ReceiveDelay,
     /// Time of a TLS handshake, from the connection's being established.
     Handshake,
+    /// Time to establish a connection, and the service time of the one request it carried.
+    ConnectAndService,
 }
 
 /// Number of measures.
-const MEASURES: usize = Measure::Handshake as usize + 1;
+const MEASURES: usize = Measure::ConnectAndService as usize + 1;
 
 /// Counts without times: what a [`Tally`] and a [`CompactTally`] have in common.
 #[derive(Clone, Debug, Default, PartialEq)]

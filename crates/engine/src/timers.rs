@@ -14,6 +14,8 @@ pub enum Alarm {
     ConnectLimit,
     /// Try to connect again.
     Reconnect,
+    /// A rest between two requests is over.
+    Think,
 }
 
 /// A heap of alarms. An alarm may be stale: whoever it wakes looks at the slot first.

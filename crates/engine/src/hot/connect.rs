@@ -28,6 +28,8 @@ pub(super) enum ClosedBy {
     Server,
     /// The generator: after a timeout, or a response that broke the rules.
     Us,
+    /// Either, after the last request that it was to carry.
+    Plan,
 }
 
 impl<C: Clock, T: Transport> Worker<'_, C, T> {
@@ -86,6 +88,8 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         connection.state = State::Open;
         let began = self.transport.handshake_began(slot);
         let took = began.unwrap_or(now).since(connection.free_at);
+        connection.left = self.settings.life.requests_most();
+        connection.began = now.since(connection.free_at);
         connection.free_at = now;
         self.recorder.connected(took, began.map(|began| now.since(began)), now);
         self.last_progress = now;
@@ -142,6 +146,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         match by {
             ClosedBy::Server => self.counts.closed_by_server += 1,
             ClosedBy::Us => self.counts.closed_by_us += 1,
+            ClosedBy::Plan => self.counts.closed_as_asked += 1,
         }
         self.fail_outstanding(slot, now);
         let connection = &mut self.connections[slot as usize];
@@ -159,6 +164,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                 self.note(failure);
                 self.pause(slot, now);
             }
+            None if by == ClosedBy::Plan && self.wants_connections() => self.renew(slot, now),
             None if self.wants_connections() => self.to_connect.push_back(slot),
             None => {}
         }

@@ -7,14 +7,26 @@ use crate::Nanos;
 use paceline_http::Decoder;
 
 /// Where a connection is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     /// No socket; nothing is being done about it, or an alarm will try again.
     Closed,
     /// A handshake is under way.
     Connecting,
+    /// The last request it may carry is on its way.
+    Last,
+    /// At rest before the next request.
+    Thinking,
     /// Ready for requests.
     Open,
+}
+
+impl State {
+    /// Whether there is a connection, ready for requests or not.
+    #[inline]
+    pub(super) fn is_up(self) -> bool {
+        self > State::Connecting
+    }
 }
 
 /// One request on its way: the three moments its times are computed from, and where it is counted.
@@ -59,6 +71,10 @@ pub(super) struct Connection {
     pub free_at: Nanos,
     /// When the first byte of the response being received came.
     pub first_byte: Nanos,
+    /// Requests it may still be sent.
+    pub left: u32,
+    /// How long connecting took; once a request was sent, so long before that.
+    pub began: Nanos,
     /// Requests of the window it has served.
     pub served: u64,
     /// Framing of the response being received.
@@ -82,6 +98,8 @@ impl Connection {
             body: Body::default(),
             free_at: Nanos::ZERO,
             first_byte: Nanos::ZERO,
+            left: u32::MAX,
+            began: Nanos::ZERO,
             served: 0,
             decoder,
         }

@@ -15,6 +15,7 @@ mod fairness;
 mod familiar;
 mod inspect;
 mod intervals;
+mod life;
 mod outgoing;
 mod phases;
 mod receive;

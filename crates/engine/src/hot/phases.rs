@@ -55,7 +55,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         self.schedule = Schedule::new(self.settings, &timeline, self.index);
         self.recorder.begin(timeline);
         self.connections.iter_mut().for_each(|connection| connection.served = 0);
-        (self.counts.closed_by_server, self.counts.closed_by_us) = (0, 0);
+        (self.counts.closed_by_server, self.counts.closed_by_us, self.counts.closed_as_asked) = (0, 0, 0);
         self.last_progress = epoch;
     }
 
@@ -114,7 +114,8 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// Whether a closed loop bounded by a number of requests is done. It gives up when no connection has been had for
     /// longer than a request may take.
     fn is_counted_out(&self, now: Nanos) -> bool {
-        let given_up = self.open == 0 && now.since(self.last_progress) > self.settings.timeout;
+        let patience = self.settings.timeout + self.settings.life.think.longest();
+        let given_up = self.open == 0 && now.since(self.last_progress) > patience;
         let all_sent = self.schedule.next_due(now) == Nanos::NEVER;
         self.window_is_open_ended() && self.outstanding == 0 && (all_sent || given_up)
     }

@@ -1,7 +1,7 @@
 //! Read a response: cut it out of the bytes, check its status and every byte of its body.
 
 use super::connect::ClosedBy;
-use super::connection::{Sent, State};
+use super::connection::Sent;
 use super::inspect::Body;
 use super::record::Answer;
 use super::worker::Worker;
@@ -33,7 +33,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     pub(super) fn receive(&mut self, slot: Slot, hangup: bool) {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut rounds = 0;
-        while self.connections[slot as usize].state == State::Open {
+        while self.connections[slot as usize].state.is_up() {
             if rounds == ROUNDS_MOST {
                 self.again.push_back((slot, hangup));
                 break;
@@ -72,7 +72,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             let connection = &self.connections[index];
             if connection.outstanding == 0 {
                 // After the last response of a connection the server may say what it likes; on a live one it may not.
-                if connection.state == State::Open {
+                if connection.state.is_up() {
                     self.disconnect(slot, ClosedBy::Us, Some(Failure::Unsolicited), now);
                 }
                 return;
@@ -211,7 +211,9 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         if was_full && connection.outstanding < free_below {
             connection.free_at = now;
         }
-        if !response.keep_alive {
+        if !self.plain_life {
+            self.live_on(slot, response.keep_alive, response.ending, now);
+        } else if !response.keep_alive {
             self.disconnect(slot, ClosedBy::Server, None, now);
         } else if connection.is_free(free_below) {
             self.stand_in_line(slot);

@@ -274,6 +274,11 @@ impl Recorder {
         }
     }
 
+    /// A request was answered well on a connection that was made for it alone: the time of both.
+    pub(super) fn connected_and_served(&mut self, block: Block, took: Nanos) {
+        self.tally(block).record(Measure::ConnectAndService, took, 1);
+    }
+
     /// Puts the current interval away once it is over.
     #[inline]
     pub(super) fn roll(&mut self, now: Nanos) {

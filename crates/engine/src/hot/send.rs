@@ -31,7 +31,8 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             return at;
         } else {
             let room = self.settings.depth - self.connections[index].outstanding;
-            u64::from(room).min(self.schedule.remaining()) as usize
+            let room = if self.plain_life { room.into() } else { self.allowance(slot).min(room.into()) };
+            room.min(self.schedule.remaining()) as usize
         };
         match self.transport.send(slot, self.outgoing.next(wanted)) {
             Ok(taken) => self.sent(slot, due, at, taken),
@@ -71,7 +72,10 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             connection.deadline_set = true;
             self.timers.set(coarse(at + self.settings.timeout, self.deadline_grid), slot, Alarm::Deadline);
         }
-        let free = connection.is_free(self.settings.free_below());
+        if !self.plain_life {
+            self.spend(slot, started, at);
+        }
+        let free = self.connections[slot as usize].is_free(self.settings.free_below());
         self.outstanding += started;
         self.schedule.take(started);
         if free {

@@ -11,8 +11,8 @@ use super::schedule::Schedule;
 use crate::outcome::Failure;
 use crate::timers::{Alarm, Timers};
 use crate::{
-    Clock, ConnectionCounts, EngineError, Nanos, Observer, Patience, Phase, Ready, Second, Settings, Slot,
-    Spans, ThreadOutcome, Timeline, Transport, WindowLength,
+    Clock, ConnectionCounts, EngineError, Nanos, Observer, Patience, Phase, Random, Ready, Second, Settings,
+    Slot, Spans, ThreadOutcome, Timeline, Transport, WindowLength,
 };
 use paceline_http::{Decoder, Method};
 use std::collections::VecDeque;
@@ -66,6 +66,10 @@ pub struct Worker<'a, C, T> {
     pub(super) outstanding: u64,
     pub(super) counts: ConnectionCounts,
     pub(super) deadline_grid: Nanos,
+    /// Whether connections are kept as long as the server keeps them, and never rest.
+    pub(super) plain_life: bool,
+    /// How long to think.
+    pub(super) random: Random,
     /// Computed before anything is due: with random arrivals it takes a walk along all of them.
     pub(super) window_length: WindowLength,
     /// When a connection was last made, or a request on one last ended.
@@ -123,6 +127,9 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             counts: ConnectionCounts::default(),
             // A 64th of the timeout: an alarm rings at most so late, and wakes at most so often.
             deadline_grid: Nanos((settings.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
+            plain_life: settings.life.is_plain(),
+            // Another sequence than that of the arrivals, and another in every worker.
+            random: Random::new(settings.seed ^ u64::from(index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             window_length: WindowLength::of(settings),
             last_progress: clock.now(),
             kernel_received: None,
@@ -246,13 +253,13 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
                 let now = self.clock.now();
                 self.dispatch(now);
             }
-            State::Open => {
+            State::Open | State::Last | State::Thinking => {
                 if event.readable || event.hangup {
                     self.receive(event.slot, event.hangup);
                 }
                 let connection = &self.connections[event.slot as usize];
                 let waiting = connection.unsent_bytes > 0 || !connection.in_line;
-                if event.writable && waiting && connection.state == State::Open {
+                if event.writable && waiting && connection.state.is_up() {
                     self.continue_sending(event.slot);
                 }
             }
@@ -265,6 +272,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
                 Alarm::Deadline => self.check_deadline(slot, now),
                 Alarm::ConnectLimit => self.check_connect_limit(slot, now),
                 Alarm::Reconnect => self.reconnect(slot),
+                Alarm::Think => self.thought(slot, now),
             }
         }
     }

@@ -4,8 +4,8 @@ use crate::support::{asking, closed_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Unruly, VirtualClock, simulate_with};
 use paceline_engine::{
-    Arrivals, Bound, Counts, Ending, EngineError, Load, Measure, Nanos, Pace, Random, Rate, Settings, Shape,
-    Tally,
+    Arrivals, Bound, Counts, Ending, EngineError, Life, Load, Measure, Nanos, Pace, Random, Rate, Settings,
+    Shape, Tally, Think,
 };
 
 /// Simulated runs in the everyday test; `PACELINE_CASES=1000000` runs the million.
@@ -32,6 +32,19 @@ fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
     (shape, length)
 }
 
+/// A life that is a function of the seed, and goes with the rest.
+fn life(random: &mut Random, closed: bool, depth: u16) -> Life {
+    let requests_per_connection = (random.below(3) == 0).then(|| 1 + random.below(5) as u32);
+    let mean = Nanos(random.below(5_000_000));
+    let think = match random.below(4) {
+        0 if closed && depth == 1 => Think::Constant(mean),
+        1 if closed && depth == 1 => Think::Exponential(mean),
+        _ => Think::None,
+    };
+    let keep_alive = depth > 1 || requests_per_connection.is_some() || random.below(4) > 0;
+    Life { keep_alive, requests_per_connection, think }
+}
+
 /// Settings that are a function of the seed: every kind of load, every edge of the phases.
 fn settings(random: &mut Random) -> Settings {
     let (shape, length) = shape(random);
@@ -44,11 +57,13 @@ fn settings(random: &mut Random) -> Settings {
         _ => Bound::Duration(window),
     };
     let closed = random.below(3) == 0;
+    let depth = 1 + random.below(3) as u16 * random.below(4) as u16;
     let warmup =
         if matches!(bound, Bound::Requests(_)) { 0 } else { random.below(3) * random.below(10_000_000) };
     Settings {
         connections: 1 + random.below(6) as u32,
-        depth: 1 + random.below(3) as u16 * random.below(4) as u16,
+        depth,
+        life: life(random, closed, depth),
         batch: random.below(4) == 0,
         load: if closed { Load::Closed } else { Load::Open { shape, arrivals } },
         bound,

@@ -6,6 +6,7 @@ mod conservation;
 mod faults;
 mod freeze;
 mod kernel;
+mod life;
 mod seconds;
 mod server;
 mod support;

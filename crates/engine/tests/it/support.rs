@@ -1,7 +1,7 @@
 //! Settings to start from.
 
 use paceline_engine::{
-    Arrivals, BodyCheck, Bound, Check, Load, Nanos, Pace, Rate, Requests, Settings, Shape,
+    Arrivals, BodyCheck, Bound, Check, Life, Load, Nanos, Pace, Rate, Requests, Settings, Shape,
 };
 use paceline_http::Method;
 use std::sync::Arc;
@@ -36,6 +36,7 @@ pub fn closed_loop(connections: u32, seconds: u64) -> Settings {
         connections,
         depth: 1,
         batch: false,
+        life: Life::default(),
         threads: 1,
         load: Load::Closed,
         bound: Bound::Duration(Nanos::from_secs(seconds)),

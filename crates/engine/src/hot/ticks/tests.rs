@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::hot::schedule::Schedule;
-use crate::{BodyCheck, Bound, Check, Pace, Rate, Requests};
+use crate::{BodyCheck, Bound, Check, Life, Pace, Rate, Requests};
 use paceline_http::Method;
 
 fn rate(per_second: f64) -> Rate {
@@ -18,6 +18,7 @@ fn settings(shape: Shape, arrivals: Arrivals, threads: u32, window: Nanos) -> Se
         connections: threads,
         depth: 1,
         batch: false,
+        life: Life::default(),
         threads,
         load: Load::Open { shape, arrivals },
         bound: Bound::Duration(window),

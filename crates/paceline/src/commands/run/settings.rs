@@ -6,7 +6,7 @@ use super::sources::{asked_sources, sources};
 use super::target::Destination;
 use crate::exit::Complaint;
 use anyhow::Context as _;
-use paceline_engine::{BodyCheck, Check, Nanos, Pace, Requests, SPIN_BEFORE, Settings};
+use paceline_engine::{BodyCheck, Check, Life, Nanos, Pace, Requests, SPIN_BEFORE, Settings};
 use paceline_http::{Request, Url};
 use paceline_record::gate::Gate;
 use std::sync::Arc;
@@ -61,6 +61,7 @@ impl Job {
             connections: arguments.connections,
             depth: arguments.pipeline,
             batch: arguments.pipeline_batch,
+            life: Life::default(),
             threads: threads.unwrap_or(arguments.threads),
             load,
             bound,

@@ -4,8 +4,8 @@ use super::child::Reference;
 use crate::commands::run::health::Health;
 use crate::reference::{BODY, FREEZE, FREEZE_PERIOD, Service};
 use paceline_engine::{
-    Arrivals, BodyCheck, Bound, Check, Load, Measure, Nanos, Pace, Rate, Requests, RunOutcome, SPIN_BEFORE,
-    Settings, Shape, Stop,
+    Arrivals, BodyCheck, Bound, Check, Life, Load, Measure, Nanos, Pace, Rate, Requests, RunOutcome,
+    SPIN_BEFORE, Settings, Shape, Stop,
 };
 use paceline_http::{Method, Request, Url};
 use paceline_stats::Histogram;
@@ -178,6 +178,7 @@ fn open_loop(reference: &Reference, duration: Duration, pace: Pace) -> anyhow::R
         connections: CONNECTIONS,
         depth: 1,
         batch: false,
+        life: Life::default(),
         threads: 1,
         load: rate,
         bound: Bound::Duration(duration.into()),

@@ -1,0 +1,131 @@
+//! The life of connections, exactly: used up after some requests, at rest between them, made for one alone.
+
+use crate::support::{closed_loop, open_loop};
+use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate};
+use paceline_engine::{Bound, EngineError, Life, Measure, Nanos, Settings, Slot, Think, ThreadOutcome};
+use std::rc::Rc;
+
+/// Accepts after 2 ms, answers after 3 ms, closes if it is told to.
+struct Steady {
+    answer: Rc<[u8]>,
+    closes: bool,
+    /// Requests on the present connection of each slot, and the most there were on one.
+    carried: Vec<u64>,
+    carried_most: Rc<std::cell::Cell<u64>>,
+}
+
+const CONNECT: Nanos = Nanos::from_millis(2);
+const SERVICE: Nanos = Nanos::from_millis(3);
+
+impl Script for Steady {
+    fn connect(&mut self, slot: Slot, _: Nanos) -> Connect {
+        self.carried.resize(self.carried.len().max(slot as usize + 1), 0);
+        self.carried[slot as usize] = 0;
+        Connect::Accept(CONNECT)
+    }
+
+    fn request(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        self.carried[slot as usize] += 1;
+        self.carried_most.set(self.carried_most.get().max(self.carried[slot as usize]));
+        acts.push((now + SERVICE, Act::Send(Rc::clone(&self.answer))));
+        if self.closes {
+            acts.push((now + SERVICE, Act::Close));
+        }
+    }
+}
+
+/// The outcome, and the most requests that one connection carried.
+fn run(settings: &Settings, closes: bool) -> (ThreadOutcome, u64) {
+    let carried_most = Rc::default();
+    let answer: Rc<[u8]> = if closes {
+        Rc::from(&b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"[..])
+    } else {
+        response("ok")
+    };
+    let server = Steady { answer, closes, carried: Vec::new(), carried_most: Rc::clone(&carried_most) };
+    let outcome = simulate(settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
+    assert!(outcome.total.counts.add_up());
+    (outcome, carried_most.get())
+}
+
+fn life(requests_per_connection: u32) -> Life {
+    Life { requests_per_connection: Some(requests_per_connection), ..Life::default() }
+}
+
+#[test]
+fn a_connection_is_renewed_after_its_requests() {
+    for depth in [1, 4] {
+        let settings = Settings { life: life(5), bound: Bound::Requests(100), depth, ..closed_loop(2, 1) };
+        let (outcome, carried_most) = run(&settings, false);
+        let counts = &outcome.connections;
+        assert_eq!((counts.made, counts.closed_as_asked, carried_most), (20, 20, 5), "depth {depth}");
+        assert_eq!((counts.closed_by_server, counts.closed_by_us, counts.failed_attempts), (0, 0, 0));
+        assert_eq!(outcome.total.counts.scheduled, 100);
+    }
+}
+
+#[test]
+fn renewal_shows_as_connection_wait_in_an_open_loop() {
+    // One connection, ten requests/s, each on a connection of its own: none waits, the next is made in time.
+    let settings = Settings { life: life(1), ..open_loop(10.0, 1, 5) };
+    let (outcome, _) = run(&settings, false);
+    assert_eq!(outcome.total.times(Measure::ConnectionWait).max(), Some(0));
+    assert_eq!(outcome.connections.closed_as_asked, 50);
+    // At 250/s one is due every 4 ms, and takes 5: the queue grows by 1 ms each.
+    let settings = Settings { life: life(1), ..open_loop(250.0, 1, 1) };
+    let wait = run(&settings, false).0.total.times(Measure::ConnectionWait).max();
+    assert_eq!(wait, Some(249_000_000));
+}
+
+#[test]
+fn without_keep_alive_connecting_and_service_add_up() {
+    for closes in [false, true] {
+        let life = Life { keep_alive: false, ..Life::default() };
+        let settings = Settings { life, ..closed_loop(3, 1) };
+        let (outcome, carried_most) = run(&settings, closes);
+        let sum = outcome.total.times(Measure::ConnectAndService);
+        assert_eq!((sum.min(), sum.max()), (Some(5_000_000), Some(5_000_000)));
+        assert_eq!(sum.count(), outcome.total.counts.scheduled);
+        assert_eq!(carried_most, 1);
+        // Three at a time, 5 ms each; the first three connections were made before the window.
+        assert_eq!(outcome.total.counts.scheduled, 600);
+        // Whoever closes, it was asked for.
+        assert_eq!((outcome.connections.closed_by_server, outcome.connections.closed_by_us), (0, 0));
+    }
+}
+
+#[test]
+fn who_thinks_asks_less() {
+    let think = |think| Settings { life: Life { think, ..Life::default() }, ..closed_loop(4, 10) };
+    let (outcome, _) = run(&think(Think::Constant(Nanos::from_millis(7))), false);
+    // Four connections, a request every 10 ms on each.
+    assert_eq!(outcome.total.counts.scheduled, 4_000);
+    assert_eq!(outcome.total.times(Measure::Service).max(), Some(SERVICE.0));
+    let (outcome, _) = run(&think(Think::Exponential(Nanos::from_millis(7))), false);
+    let count = outcome.total.counts.scheduled as f64;
+    // Renewal theory: variance of the count is n (7/10)² for each connection.
+    assert!((count - 4_000.0).abs() < 5.0 * 0.7 * 4_000.0_f64.sqrt(), "{count}");
+}
+
+#[test]
+fn thinking_goes_on_between_connections() {
+    let life = Life { think: Think::Constant(Nanos::from_millis(5)), ..life(1) };
+    let (outcome, _) = run(&Settings { life, ..closed_loop(1, 1) }, false);
+    // 5 ms of thought, 2 to connect, 3 to be served.
+    assert_eq!(outcome.total.counts.scheduled, 100);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let think = Life { think: Think::Constant(Nanos(1)), ..Life::default() };
+    let close = Life { keep_alive: false, ..Life::default() };
+    for settings in [
+        Settings { life: think, ..open_loop(1.0, 1, 1) },
+        Settings { life: think, depth: 2, ..closed_loop(1, 1) },
+        Settings { life: close, depth: 2, ..closed_loop(1, 1) },
+        Settings { life: Life { requests_per_connection: Some(3), ..close }, ..closed_loop(1, 1) },
+        Settings { life: life(0), ..closed_loop(1, 1) },
+    ] {
+        assert!(matches!(settings.check(), Err(EngineError::Settings(_))), "{settings:?}");
+    }
+}
