@@ -72,10 +72,11 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             connection.deadline_set = true;
             self.timers.set(coarse(at + self.settings.timeout, self.deadline_grid), slot, Alarm::Deadline);
         }
+        let mut free = connection.is_free(self.settings.free_below());
         if !self.plain_life {
             self.spend(slot, started, at);
+            free &= self.allowance(slot) > 0;
         }
-        let free = self.connections[slot as usize].is_free(self.settings.free_below());
         self.outstanding += started;
         self.schedule.take(started);
         if free {
