@@ -9,6 +9,7 @@ mod moment;
 mod places;
 mod reference;
 mod terminal;
+mod usage;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -45,7 +46,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let outcome = match usage::read().command {
         Command::Run(arguments) => commands::run::run(*arguments),
         Command::Lab(arguments) => commands::lab::run(arguments),
         Command::Round(arguments) => commands::round::run(arguments),

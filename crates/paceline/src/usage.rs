@@ -1,0 +1,84 @@
+//! Reads the command line. A value below zero, which clap takes for a flag that does not exist and answers with a tip that
+//! does not help, is answered plainly.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory as _, Parser as _};
+
+/// Reads the arguments of this process, or ends it with what is wrong with them.
+pub fn read() -> super::Arguments {
+    super::Arguments::try_parse().unwrap_or_else(|error| {
+        let given: Vec<String> = std::env::args().collect();
+        match negative_value(&error, &given, &super::Arguments::command()) {
+            Some(what) => {
+                crate::exit::say(&format!("paceline: {what}"));
+                std::process::exit(2)
+            }
+            None => error.exit(),
+        }
+    })
+}
+
+/// What to say where a flag was followed by a number below zero.
+fn negative_value(error: &clap::Error, given: &[String], command: &Command) -> Option<String> {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return None };
+    let is_number = unknown.strip_prefix('-')?.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    if error.kind() != ErrorKind::UnknownArgument || !is_number {
+        return None;
+    }
+    let at = given.iter().position(|argument| argument.starts_with(unknown.as_str()))?;
+    let (flag, value) = (given.get(at.checked_sub(1)?)?, &given[at]);
+    takes_value(command, flag).then(|| format!("{flag} {value}: the value cannot be below zero"))
+}
+
+/// Whether some command has a flag of this name that takes a value.
+fn takes_value(command: &Command, flag: &str) -> bool {
+    let is_it = |arg: &clap::Arg| {
+        let long = arg.get_long().is_some_and(|long| flag.strip_prefix("--") == Some(long));
+        let short = arg.get_short().is_some_and(|short| flag.strip_prefix('-') == Some(&short.to_string()));
+        (long || short) && arg.get_action().takes_values()
+    };
+    command.get_arguments().any(is_it) || command.get_subcommands().any(|inner| takes_value(inner, flag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> Option<String> {
+        let given: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let error = crate::Arguments::try_parse_from(&given).err()?;
+        negative_value(&error, &given, &crate::Arguments::command())
+    }
+
+    #[test]
+    fn a_value_below_zero_is_answered_plainly() {
+        for (line, words) in [
+            ("paceline run http://h/ -r -5", "-r -5: the value cannot be below zero"),
+            ("paceline run http://h/ -d -5s", "-d -5s: the value cannot be below zero"),
+            ("paceline run --connections -1 http://h/", "--connections -1: the value cannot be below zero"),
+        ] {
+            assert_eq!(said(line).as_deref(), Some(words));
+        }
+        // Whatever else is wrong is clap's to say.
+        for line in ["paceline run http://h/ -5", "paceline run http://h/ --no-live -5", "paceline run -r x http://h/"] {
+            assert_eq!(said(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn every_flag_has_a_heading_where_there_are_many() {
+        let command = crate::Arguments::command();
+        let run = command.find_subcommand("run").unwrap();
+        let bare: Vec<&str> = run
+            .get_arguments()
+            .filter(|arg| !arg.is_positional() && arg.get_help_heading().is_none())
+            .map(|arg| arg.get_id().as_str())
+            .collect();
+        assert!(bare.is_empty(), "no heading: {bare:?}");
+    }
+
+    #[test]
+    fn the_command_line_makes_sense() {
+        crate::Arguments::command().debug_assert();
+    }
+}
