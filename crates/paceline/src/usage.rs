@@ -60,7 +60,11 @@ mod tests {
             assert_eq!(said(line).as_deref(), Some(words));
         }
         // Whatever else is wrong is clap's to say.
-        for line in ["paceline run http://h/ -5", "paceline run http://h/ --no-live -5", "paceline run -r x http://h/"] {
+        for line in [
+            "paceline run http://h/ -5",
+            "paceline run http://h/ --no-live -5",
+            "paceline run -r x http://h/",
+        ] {
             assert_eq!(said(line), None, "{line}");
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Put load on one URL and report what came back.
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = MORE_EXAMPLES)]
 pub struct Arguments {
     /// What to load: http://host[:port]/path, or https://
     pub url: String,
@@ -26,13 +26,17 @@ pub struct Arguments {
     #[arg(short, long, value_name = "T", value_parser = duration, help_heading = "Load")]
     pub duration: Option<Duration>,
 
-    /// Offer so many requests per second, whatever the server does (an open loop); without it the loop is closed. A rate
-    /// may change: 1000:50000 grows evenly over the window, 1000,2000,5000@10s takes steps of 10 s each
+    /// Offer so many requests per second, whatever the server does (an open loop)
+    ///
+    /// Without it the loop is closed: a connection sends its next request when the last is answered. A rate may change:
+    /// 1000:50000 grows evenly over the window, 1000,2000,5000@10s takes steps of 10 s each.
     #[arg(short, long, value_name = "PER_SECOND", value_parser = super::shape::rates, help_heading = "Load")]
     pub rate: Option<Shape>,
 
-    /// Send at the moments that FILE tells, one a line: seconds (0.25), or with a unit (250ms), from the beginning of
-    /// the warm-up, which is 0 unless --warmup says so
+    /// Send at the moments that FILE tells, one a line
+    ///
+    /// A moment is in seconds (0.25), or has a unit (250ms), from the beginning of the warm-up, which has no length unless
+    /// --warmup says so.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "requests", "arrivals"], help_heading = "Load")]
     pub schedule: Option<PathBuf>,
 
@@ -40,7 +44,9 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = ArrivalsFlag::Constant, requires = "rate", help_heading = "Load")]
     pub arrivals: ArrivalsFlag,
 
-    /// Threads, each with its own share of the connections; give them as many cores (taskset)
+    /// Threads, each with its own share of the connections
+    ///
+    /// Give them as many cores (taskset).
     #[arg(short, long, default_value_t = 1, value_name = "N", help_heading = "Load")]
     pub threads: u32,
 
@@ -51,14 +57,6 @@ pub struct Arguments {
     /// With --pipeline: send the next requests of a connection only when all are answered, as wrk's scripts do
     #[arg(long, requires = "pipeline", help_heading = "Load")]
     pub pipeline_batch: bool,
-
-    /// Local addresses to connect from, in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/28 [default: the kernel's choice; on
-    /// loopback as many as the ports need]
-    #[arg(long, value_name = "ADDR[,ADDR|/PREFIX]", help_heading = "Where to")]
-    pub source: Option<String>,
-
-    #[command(flatten)]
-    pub target: TargetFlags,
 
     /// Load before the window, not measured [default: 1s, or 0 with -n]
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
@@ -77,16 +75,26 @@ pub struct Arguments {
     pub connect_timeout: Duration,
 
     /// The request's method
-    #[arg(short = 'X', long, default_value = "GET", value_name = "NAME", help_heading = "Request")]
+    #[arg(short = 'X', long, default_value = "GET", value_name = "NAME", help_heading = "Requests")]
     pub method: String,
 
     /// A header field, "Name: value"; replaces a default of that name
-    #[arg(short = 'H', long = "header", value_name = "FIELD", help_heading = "Request")]
+    #[arg(short = 'H', long = "header", value_name = "FIELD", help_heading = "Requests")]
     pub headers: Vec<String>,
 
     /// The request's body, or @FILE
-    #[arg(long, value_name = "TEXT|@FILE", help_heading = "Request")]
+    #[arg(long, value_name = "TEXT|@FILE", help_heading = "Requests")]
     pub body: Option<String>,
+
+    /// Local addresses to connect from, in turn
+    ///
+    /// 127.0.0.2,127.0.0.3 or 127.0.1.0/28. Without it the kernel chooses, and over loopback there are as many as the ports
+    /// need.
+    #[arg(long, value_name = "ADDR[,ADDR|/PREFIX]", help_heading = "Target")]
+    pub source: Option<String>,
+
+    #[command(flatten)]
+    pub target: TargetFlags,
 
     /// The status every response must have; without it any 2xx or 3xx is fine
     #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..600), help_heading = "Checks")]
@@ -98,23 +106,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     pub gates: GateFlags,
-
-    /// How to wait for the next send: auto spins shortly before it where the generator has its cores to itself
-    #[arg(long, value_enum, default_value_t = PaceFlag::Auto, help_heading = "Generator")]
-    pub pace: PaceFlag,
-
-    /// Whose clock dates the arrival of a response: ours alone, or the kernel's too, which shows how long responses
-    /// waited for the generator
-    #[arg(long, value_enum, default_value_t = TimestampsFlag::User, help_heading = "Generator")]
-    pub timestamps: TimestampsFlag,
-
-    /// Keep the processors from sleeping deeply during the run, where allowed (/dev/cpu_dma_latency); recorded
-    #[arg(long, help_heading = "Generator")]
-    pub quiet_cpu: bool,
-
-    /// Where every random choice comes from [default: drawn anew, and recorded]
-    #[arg(long, value_name = "N", help_heading = "Generator")]
-    pub seed: Option<u64>,
 
     /// What to print
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, help_heading = "Output")]
@@ -130,17 +121,53 @@ pub struct Arguments {
     /// Write a line of JSON to this open descriptor as each phase begins
     #[arg(long, value_name = "FD", help_heading = "Output")]
     pub events: Option<i32>,
+
+    /// How to wait for the next send
+    ///
+    /// auto spins shortly before it where the generator has its cores to itself.
+    #[arg(long, value_enum, default_value_t = PaceFlag::Auto, help_heading = "Generator")]
+    pub pace: PaceFlag,
+
+    /// Whose clock dates the arrival of a response
+    ///
+    /// The kernel's, beside ours, shows how long responses waited for the generator.
+    #[arg(long, value_enum, default_value_t = TimestampsFlag::User, help_heading = "Generator")]
+    pub timestamps: TimestampsFlag,
+
+    /// Keep the processors from sleeping deeply during the run, where allowed (/dev/cpu_dma_latency); recorded
+    #[arg(long, help_heading = "Generator")]
+    pub quiet_cpu: bool,
+
+    /// Where every random choice comes from [default: drawn anew, and recorded]
+    #[arg(long, value_name = "N", help_heading = "Generator")]
+    pub seed: Option<u64>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline run http://127.0.0.1:8080/                             as fast as 64 connections go
-  paceline run http://127.0.0.1:8080/ -c 1000 -r 20000 -d 30s     20,000/s offered, whatever happens
-  paceline run http://127.0.0.1:8080/ -c 1000 -r 1000:50000       a ramp, to see where it breaks
-  paceline run http://127.0.0.1:8080/ -n 100000 --format json     100,000 requests, the record as JSON
-  paceline run http://127.0.0.1:8080/ --expect-body @page.txt     every byte of every response compared
+  paceline run http://127.0.0.1:8080/                            as fast as 64 connections go
+  paceline run http://127.0.0.1:8080/ -c 1000 -r 20000           20,000/s, whatever happens
+  paceline run http://127.0.0.1:8080/ -r 2000 --max-errors 0.1%  exits 1 beyond that
 
-Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted.";
+Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted";
+
+const MORE_EXAMPLES: &str = "\
+Examples:
+  As fast as 64 connections go:
+    paceline run http://127.0.0.1:8080/
+  20,000/s offered for 30 s, whatever the server does:
+    paceline run http://127.0.0.1:8080/ -c 1000 -r 20000 -d 30s
+  A ramp, to see where it breaks:
+    paceline run http://127.0.0.1:8080/ -c 1000 -r 1000:50000
+  100,000 requests, every byte of every response compared, the record as JSON:
+    paceline run http://127.0.0.1:8080/ -n 100000 --expect-body @page.txt --format json
+  In a pipeline of one's own, which is to fail if the server is too slow:
+    paceline run http://127.0.0.1:8080/ -r 2000 --slo 'response.p99<10ms' --max-errors 0.1%
+  For a dashboard to follow, and for HdrHistogram's tools:
+    paceline run http://127.0.0.1:8080/ -r 2000 --ndjson run.ndjson --hdr run.hlog
+
+Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted.
+Ctrl-C ends the run and tells what was measured; a second one leaves at once.";
 
 /// Values of `--arrivals`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

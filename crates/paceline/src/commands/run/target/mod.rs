@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// Flags of where to connect and how to speak there.
 #[derive(clap::Args, Debug)]
-#[command(next_help_heading = "Where to")]
+#[command(next_help_heading = "Target")]
 pub struct TargetFlags {
     /// Connect to a unix socket; the URL still says what to ask for, and of which host
     #[arg(long, value_name = "PATH", conflicts_with_all = ["resolve", "ipv4", "ipv6", "source"])]
