@@ -167,6 +167,7 @@ impl Starter {
             guard: self.guard,
             stop_limit_ms: STOP_LIMIT.as_millis() as u64,
             inherit: None,
+            restore: Vec::new(),
         })
     }
 }

@@ -33,6 +33,7 @@ pub mod shepherd;
 mod system;
 mod tree;
 mod trial;
+mod tune;
 mod validate;
 mod variables;
 mod workload;
@@ -61,6 +62,7 @@ pub use plan::{
 };
 pub use request_file::{FileBody, FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 pub use round::{Bench, Event, KeepError, Keeper, Outlook, Sitting, Summary, carry_out};
+pub use tune::{Tuning, mend_tuning};
 pub use validate::{Examination, Examined, Validated, examine, validate};
 pub use variables::{VARIABLE_NAMES, Variables};
 pub use workload::{Computed, Expect, ExpectedBody, Formula, Refusal, RefusedStatus, Workload, WorkloadCase};

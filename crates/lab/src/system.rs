@@ -220,6 +220,21 @@ pub fn raise_open_files() -> io::Result<()> {
     }
 }
 
+/// Raises both limits of open files to `least`, unless they are higher: the hard limit before and after. Only root may
+/// raise that one.
+pub fn raise_open_files_to(least: u64) -> io::Result<(u64, u64)> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for both calls.
+    unsafe {
+        checked(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit))?;
+        let before = limit.rlim_max;
+        limit.rlim_max = before.max(least);
+        limit.rlim_cur = limit.rlim_cur.max(least);
+        checked(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit))?;
+        Ok((before, limit.rlim_max))
+    }
+}
+
 /// The calling thread, and what it starts, runs on these cores only.
 pub fn set_affinity(cores: &[u32]) -> io::Result<()> {
     // SAFETY: a zeroed set is an empty one, CPU_SET stays inside it, and the size is the set's own.

@@ -30,7 +30,7 @@ pub use error::RecordError;
 pub use gate::{GateOutcome, GateReason};
 pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};
 pub use observation::{Figure as ObservedFigure, Observation};
-pub use round::{Round, Sitting};
+pub use round::{Round, Sitting, Tuned};
 pub use run::{
     Arrivals, Connections, Expectations, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace,
     PaceAsked, PaceKind, Phase, Phases, Rates, Run, Served, Span, Tool,

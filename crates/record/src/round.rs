@@ -46,4 +46,41 @@ pub struct Sitting {
     pub id: String,
     /// Wall-clock start, RFC 3339, UTC.
     pub started_at: String,
+    /// Settings of the machine that were looked at and, where they were not as wanted, changed for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tuned: Vec<Tuned>,
+}
+
+/// A setting of the machine, before and during a sitting; it was put back after it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tuned {
+    /// Its name, as sysctl(8) has it where it is one.
+    pub name: String,
+    /// What it was; nothing where there is none.
+    pub before: String,
+    /// What it was during the sitting.
+    pub after: String,
+    /// Why it is not as wanted, where it is not.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub why: String,
+}
+
+impl Tuned {
+    /// For people: what was changed; nothing where it was as wanted, or could not be changed.
+    pub fn changed(&self) -> Option<String> {
+        let Self { name, before, after, .. } = self;
+        (before != after).then(|| format!("{name} {before} -> {after}"))
+    }
+
+    /// For people: which of `settings` are not as wanted, those of one reason together.
+    pub fn amiss(settings: &[Self]) -> Vec<String> {
+        let mut by_why: Vec<(&str, Vec<&str>)> = Vec::new();
+        for setting in settings.iter().filter(|setting| !setting.why.is_empty()) {
+            match by_why.iter_mut().find(|(why, _)| *why == setting.why) {
+                Some((_, names)) => names.push(&setting.name),
+                None => by_why.push((&setting.why, vec![&setting.name])),
+            }
+        }
+        by_why.into_iter().map(|(why, names)| format!("{}: {why}", names.join(", "))).collect()
+    }
 }

@@ -7,7 +7,7 @@ use crate::observed::{Beside, beside};
 use crate::pairing::{Pairing, pairings};
 use crate::start::{StartTable, starts};
 use crate::table::{Table, tables};
-use paceline_record::{Round, Trial};
+use paceline_record::{Round, Trial, Tuned};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -61,6 +61,12 @@ pub struct About {
     /// What of the plan was not carried out as it is written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
+    /// What of the machine was changed for it and put back after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tuned: Vec<String>,
+    /// What of the machine was to be changed for it and could not be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_tuned: Vec<String>,
 }
 
 impl Report {
@@ -131,5 +137,27 @@ fn about(round: &Round, trials: &[&Trial], launches_planned: u32) -> About {
         trials_retried: (trials.len() - cells.len()) as u32,
         launches_planned,
         changes: round.changes.clone(),
+        tuned: tuned(round),
+        not_tuned: not_tuned(round),
     }
+}
+
+/// What any sitting changed, each once.
+fn tuned(round: &Round) -> Vec<String> {
+    each_once(round.sittings.iter().flat_map(|sitting| &sitting.tuned).filter_map(Tuned::changed))
+}
+
+/// What any sitting could not set, each once.
+fn not_tuned(round: &Round) -> Vec<String> {
+    each_once(round.sittings.iter().flat_map(|sitting| Tuned::amiss(&sitting.tuned)))
+}
+
+fn each_once(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut once: Vec<String> = Vec::new();
+    for text in texts {
+        if !once.contains(&text) {
+            once.push(text);
+        }
+    }
+    once
 }

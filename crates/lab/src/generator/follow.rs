@@ -146,6 +146,7 @@ fn order(argv: &[String], events: i32, following: &Following<'_>) -> Order {
         guard: Guard::Subreaper,
         stop_limit_ms: STOP_LIMIT.as_millis() as u64,
         inherit: Some(events),
+        restore: Vec::new(),
     }
 }
 

@@ -13,5 +13,5 @@ mod spawn;
 mod watch;
 
 pub use handle::{Ended, Gone, Shepherd};
-pub use order::{Guard, Order, Output, Report};
+pub use order::{Guard, Order, Output, Report, Restore};
 pub use watch::watch;

@@ -27,6 +27,18 @@ pub struct Order {
     pub stop_limit_ms: u64,
     /// One descriptor of the shepherd's that it inherits, beside the standard three.
     pub inherit: Option<i32>,
+    /// Files the shepherd writes when nothing is left of the command, whatever ended it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restore: Vec<Restore>,
+}
+
+/// A file with what it is to hold again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restore {
+    /// The file.
+    pub path: PathBuf,
+    /// What it held.
+    pub value: String,
 }
 
 /// How descendants are held together.

@@ -216,6 +216,7 @@ impl<'a> Watch<'a> {
             let _ = log.finish();
         }
         remove_groups(self.order);
+        restore(self.order);
         let (user_s, system_s) = system::children_cpu_s();
         report(&Report::Gone { user_s, system_s, forced: self.forced });
         Ok(())
@@ -237,6 +238,13 @@ fn report(report: &Report) {
     if let Ok(line) = serde_json::to_string(report) {
         let mut stdout = io::stdout().lock();
         let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+    }
+}
+
+/// Writes what is to be as it was. Whoever asked for it looks whether it is.
+fn restore(order: &Order) {
+    for restore in &order.restore {
+        let _ = fs::write(&restore.path, &restore.value);
     }
 }
 

@@ -95,6 +95,7 @@ fn order(step: &Step<'_>) -> Order {
         guard: Guard::Subreaper,
         stop_limit_ms: STOP_LIMIT_MS,
         inherit: None,
+        restore: Vec::new(),
     }
 }
 

@@ -22,6 +22,15 @@ impl Formatter for Markdown {
         for change in &about.changes {
             text.push_str(&format!("\nNot as the plan says: {}.\n", escaped(change)));
         }
+        if !about.tuned.is_empty() {
+            text.push_str(&format!(
+                "\nSet for it, put back after it: {}.\n",
+                escaped(&about.tuned.join("; "))
+            ));
+        }
+        for setting in &about.not_tuned {
+            text.push_str(&format!("\nNot set: {}.\n", escaped(setting)));
+        }
         for machine in &report.machines {
             let lead = if report.machines.len() > 1 {
                 format!("Machine {}: ", machine.label)

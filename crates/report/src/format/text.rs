@@ -81,6 +81,10 @@ impl Page {
         self.line(&format!("{plan}  {rest}"), PLAIN);
         self.line(&words::progress(about), PLAIN);
         about.changes.iter().for_each(|change| self.prose("not as the plan says: ", change, DOUBT));
+        if !about.tuned.is_empty() {
+            self.prose("set for it, put back after it: ", &about.tuned.join("; "), DIM);
+        }
+        about.not_tuned.iter().for_each(|setting| self.prose("not set: ", setting, DIM));
         if report.tables.is_empty() {
             self.line("\nNo trial of it is kept that fits what was asked for.", PLAIN);
         }

@@ -20,7 +20,11 @@ pub fn round() -> Round {
         planned: 42,
         environment: environment(),
         generator: None,
-        sittings: vec![Sitting { id: "1".to_owned(), started_at: "2026-11-21T01:06:39.125Z".to_owned() }],
+        sittings: vec![Sitting {
+            id: "1".to_owned(),
+            started_at: "2026-11-21T01:06:39.125Z".to_owned(),
+            tuned: Vec::new(),
+        }],
         changes: Vec::new(),
         observed: Vec::new(),
     }

@@ -308,7 +308,7 @@ pub fn round(id: &str, started_at: &str) -> Round {
         planned: 42,
         environment: Environment::default(),
         generator: None,
-        sittings: vec![Sitting { id: "1".to_owned(), started_at: started_at.to_owned() }],
+        sittings: vec![Sitting { id: "1".to_owned(), started_at: started_at.to_owned(), tuned: Vec::new() }],
         changes: vec!["scale 0.5".to_owned()],
         observed: vec![Observation {
             source: "001".to_owned(),

@@ -5,6 +5,7 @@ use crate::places::PlaceArguments;
 use clap::builder::FalseyValueParser;
 use paceline_lab::parse_duration;
 use paceline_lab::shepherd::Guard;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Flags of `paceline round`.
@@ -89,6 +90,13 @@ pub struct Carrying {
     /// Start servers without a PID namespace
     #[arg(long)]
     no_namespace: bool,
+    /// Set the machine up for load while the round runs, and put it back after it: kernel limits, ports, queues, the
+    /// frequency governor. What is set, or cannot be, is named and recorded; most of it needs root
+    #[arg(long)]
+    pub tune: bool,
+    /// Where the machine's settings are; for tests
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub tune_root: PathBuf,
     /// Go ahead although another round runs on this machine; its trials say so
     #[arg(long, env = "PACELINE_SHARE_MACHINE", value_parser = FalseyValueParser::new())]
     pub share_machine: bool,

@@ -8,6 +8,7 @@ mod generator;
 mod keep;
 mod open;
 mod progress;
+mod tune;
 
 pub use flags::Arguments;
 
@@ -49,6 +50,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let scratch = catalogue.places.state_dir.join("scratch");
     let outcome = sit(&opened, &carrying, &catalogue, &store, &mut progress);
     progress.end();
+    tune::end(opened.tuning.take(), &mut progress);
     sweep(&scratch, &opened.round);
     let summary = match outcome {
         Ok(summary) => summary,

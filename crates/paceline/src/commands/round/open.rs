@@ -2,13 +2,13 @@
 
 use super::flags::{Asked, Carrying};
 use super::progress::people;
-use super::{alone, generator};
+use super::{alone, generator, tune};
 use crate::exit::Complaint;
 use crate::places::complain;
 use crate::{environment, kept, moment};
 use paceline_lab::{
     AdHoc, Balancer, Catalogue, Claim, Generator, Outlook, Plan, PlannedLaunch, Resolution, Room, Select,
-    Workload, fresh_seed, order,
+    Tuning, Workload, fresh_seed, order,
 };
 use paceline_record::{Round, SCHEMA, Sitting};
 use paceline_store::Store;
@@ -35,6 +35,8 @@ pub struct Opened {
     pub generator: Box<dyn Generator + Send>,
     /// Whose round runs on this machine too, where that was allowed.
     pub shares_with: Option<String>,
+    /// What was changed of the machine, to be put back.
+    pub tuning: Option<Tuning>,
     /// Nobody else carries the round on, nor another on this machine, while these live.
     _claims: Vec<Claim>,
 }
@@ -65,7 +67,7 @@ pub fn open(
     store: &Store,
 ) -> anyhow::Result<Opened> {
     let is_resumed = carrying.resume.is_some();
-    let (mut round, resolution, launches, mut claims) = match &carrying.resume {
+    let (mut round, mut resolution, launches, mut claims) = match &carrying.resume {
         Some(id) => resumed(id, asked.plan.as_deref(), catalogue, store)?,
         None => {
             let (round, resolution, launches) = new_round(asked, catalogue)?;
@@ -78,7 +80,12 @@ pub fn open(
     claims.extend(on_machine);
     round.planned = launches.iter().map(|launch| launch.cells.len() as u32).sum();
     let sitting = moment::new_id();
-    round.sittings.push(Sitting { id: sitting.clone(), started_at: moment::now_rfc3339() });
+    let tuning = tune::begin(carrying, catalogue, shares_with.as_deref(), &mut resolution.notes)?;
+    let tuned = tuning.as_ref().map(|tuning| tuning.settings().to_vec()).unwrap_or_default();
+    if tuning.is_some() && !is_resumed {
+        round.environment = environment::read();
+    }
+    round.sittings.push(Sitting { id: sitting.clone(), started_at: moment::now_rfc3339(), tuned });
     round.finished_at = None;
     store.put_round(&round).map_err(kept::complain)?;
     let Resolution { workloads, balancers, notes, .. } = resolution;
@@ -92,6 +99,7 @@ pub fn open(
         is_resumed,
         generator,
         shares_with,
+        tuning,
         _claims: claims,
     })
 }

@@ -11,4 +11,5 @@ mod reports;
 mod rounds;
 mod survivors;
 mod tree;
+mod tuning;
 mod witness;

@@ -1,0 +1,148 @@
+//! What the machine's settings are to be for a round: those of source 002, and the frequency governor.
+//!
+//! A limit is raised, never lowered: the source's are of 2015, and a machine of today often has more. Nothing is read
+//! or written here but lists of files.
+
+use std::path::{Path, PathBuf};
+
+/// What a setting is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aim {
+    /// This number or more.
+    AtLeast(u64),
+    /// This and nothing else.
+    Exactly(&'static str),
+    /// A range of ports that holds this one.
+    Ports(u16, u16),
+    /// Looked at and left alone, for the reason given.
+    Alone(&'static str),
+}
+
+/// One setting and its aim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub name: String,
+    pub path: PathBuf,
+    pub aim: Aim,
+}
+
+/// The list of source 002, by the names of sysctl(8). Two entries are not as the source has them. Its port range begins at
+/// 1,025: the servers' own ports are sought from 20,000 on outside that range, so it begins at 25,000 here. And
+/// forwarding is left alone: changing it resets the machine's other network settings
+/// (Documentation/networking/ip-sysctl.rst), which could not be put back.
+const SYSCTL: [(&str, Aim); 18] = [
+    ("fs.file-max", Aim::AtLeast(65_535)),
+    ("fs.nr_open", Aim::AtLeast(65_535)),
+    ("net.core.netdev_max_backlog", Aim::AtLeast(4_096)),
+    ("net.core.rmem_max", Aim::AtLeast(16_777_216)),
+    ("net.core.somaxconn", Aim::AtLeast(65_535)),
+    ("net.core.wmem_max", Aim::AtLeast(16_777_216)),
+    ("net.ipv4.ip_forward", Aim::Alone("changing it resets other network settings for good")),
+    ("net.ipv4.ip_local_port_range", Aim::Ports(25_000, 65_535)),
+    ("net.ipv4.tcp_fin_timeout", Aim::Exactly("30")),
+    ("net.ipv4.tcp_keepalive_time", Aim::Exactly("30")),
+    ("net.ipv4.tcp_max_syn_backlog", Aim::AtLeast(20_480)),
+    ("net.ipv4.tcp_max_tw_buckets", Aim::AtLeast(400_000)),
+    ("net.ipv4.tcp_no_metrics_save", Aim::Exactly("1")),
+    ("net.ipv4.tcp_syn_retries", Aim::Exactly("2")),
+    ("net.ipv4.tcp_synack_retries", Aim::Exactly("2")),
+    ("net.ipv4.tcp_tw_recycle", Aim::Exactly("1")),
+    ("net.ipv4.tcp_tw_reuse", Aim::Exactly("1")),
+    ("vm.min_free_kbytes", Aim::AtLeast(65_536)),
+];
+/// The last of them, apart: it is no number that more of would be better.
+const OVERCOMMIT: (&str, Aim) = ("vm.overcommit_memory", Aim::Exactly("1"));
+
+/// Every setting of the machine below `root`, in order.
+pub(super) fn all(root: &Path) -> Vec<Wanted> {
+    let sysctl = SYSCTL.iter().chain([&OVERCOMMIT]).map(|(name, aim)| Wanted {
+        name: (*name).to_owned(),
+        path: root.join("proc/sys").join(name.replace('.', "/")),
+        aim: *aim,
+    });
+    sysctl.chain(governors(root)).collect()
+}
+
+/// The governor of each processor that has one. Where there is none, as on most virtual machines, the first is named, so
+/// that the record says so.
+fn governors(root: &Path) -> Vec<Wanted> {
+    let folder = root.join("sys/devices/system/cpu");
+    let number = |name: &str| name.strip_prefix("cpu")?.parse::<u32>().ok();
+    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut numbers: Vec<u32> = entries.filter_map(|entry| number(entry.file_name().to_str()?)).collect();
+    numbers.sort_unstable();
+    let file = |number: &u32| folder.join(format!("cpu{number}/cpufreq/scaling_governor"));
+    let mut having: Vec<u32> = numbers.into_iter().filter(|number| file(number).exists()).collect();
+    if having.is_empty() {
+        having.push(0);
+    }
+    let wanted = |number: &u32| Wanted {
+        name: format!("governor of cpu{number}"),
+        path: file(number),
+        aim: Aim::Exactly("performance"),
+    };
+    having.iter().map(wanted).collect()
+}
+
+impl Aim {
+    /// What to write in the place of `now`; none where that is as wanted. An error where the setting is left alone.
+    pub fn instead_of(self, now: &str) -> Result<Option<String>, &'static str> {
+        let number = now.parse::<u64>().ok();
+        match self {
+            Aim::AtLeast(least) => Ok(number.is_none_or(|now| now < least).then(|| least.to_string())),
+            Aim::Exactly(value) => Ok((now != value).then(|| value.to_owned())),
+            Aim::Ports(low, high) => Ok(wider(now, low, high)),
+            Aim::Alone(_) if number == Some(0) => Ok(None),
+            Aim::Alone(why) => Err(why),
+        }
+    }
+}
+
+/// The range that holds both; none where `now` does already.
+fn wider(now: &str, low: u16, high: u16) -> Option<String> {
+    let mut ends = now.split_whitespace().filter_map(|end| end.parse::<u16>().ok());
+    let (first, last) = (ends.next().unwrap_or(low), ends.next().unwrap_or(high));
+    (first > low || last < high).then(|| format!("{} {}", first.min(low), last.max(high)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_raised_and_never_lowered() {
+        let table = [
+            (Aim::AtLeast(65_535), "4096", Ok(Some("65535"))),
+            (Aim::AtLeast(65_535), "1048576", Ok(None)),
+            (Aim::Exactly("1"), "2", Ok(Some("1"))),
+            (Aim::Exactly("performance"), "performance", Ok(None)),
+            (Aim::Ports(25_000, 65_535), "32768 60999", Ok(Some("25000 65535"))),
+            (Aim::Ports(25_000, 65_535), "1025 65535", Ok(None)),
+            (Aim::Ports(25_000, 65_535), "1025 60999", Ok(Some("1025 65535"))),
+            (Aim::Alone("why"), "0", Ok(None)),
+            (Aim::Alone("why"), "1", Err("why")),
+        ];
+        for (aim, now, expected) in table {
+            assert_eq!(aim.instead_of(now), expected.map(|value| value.map(str::to_owned)), "{aim:?} {now}");
+        }
+    }
+
+    #[test]
+    fn every_processor_with_a_governor_has_an_entry() {
+        let root = tempfile::tempdir().unwrap();
+        let names = || -> Vec<String> {
+            let all = all(root.path()).into_iter().map(|wanted| wanted.name);
+            all.filter(|name| name.starts_with("governor")).collect()
+        };
+        assert_eq!(names(), ["governor of cpu0"]);
+        for cpu in ["cpu10", "cpu2", "cpuidle"] {
+            std::fs::create_dir_all(root.path().join(format!("sys/devices/system/cpu/{cpu}/cpufreq")))
+                .unwrap();
+        }
+        for cpu in ["cpu10", "cpu2"] {
+            let file = format!("sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor");
+            std::fs::write(root.path().join(file), "powersave\n").unwrap();
+        }
+        assert_eq!(names(), ["governor of cpu2", "governor of cpu10"]);
+    }
+}

@@ -1,0 +1,53 @@
+//! `--tune`: the machine set up for load while a round runs. What a killed round left changed is put back in any case.
+
+use super::flags::Carrying;
+use super::progress::Progress;
+use crate::places::shepherd_command;
+use anyhow::Context as _;
+use paceline_lab::{Catalogue, Tuning, mend_tuning};
+use paceline_record::Tuned;
+use std::path::{Path, PathBuf};
+
+/// Begins it, where it is asked for and the machine is this round's alone; what there is to know goes to `notes`.
+pub fn begin(
+    carrying: &Carrying,
+    catalogue: &Catalogue,
+    shares_with: Option<&str>,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<Option<Tuning>> {
+    let note = note(catalogue);
+    let is_machine = carrying.tune_root == Path::new("/");
+    // What another round changed is still in use.
+    if shares_with.is_none() || !is_machine {
+        notes.extend(
+            mend_tuning(&note).into_iter().map(|left| format!("left by a round that was killed: {left}")),
+        );
+    }
+    if !carrying.tune {
+        return Ok(None);
+    }
+    if let Some(other) = shares_with.filter(|_| is_machine) {
+        notes.push(format!("--tune changes nothing: another round runs on this machine: {other}"));
+        return Ok(None);
+    }
+    let tuning = Tuning::begin(&shepherd_command()?, &note, &carrying.tune_root).with_context(|| {
+        format!("--tune: cannot see to it that settings are put back ({})", note.display())
+    })?;
+    let changed: Vec<String> = tuning.settings().iter().filter_map(Tuned::changed).collect();
+    let none = "nothing had to be or could be".to_owned();
+    let changed = if changed.is_empty() { none } else { changed.join("; ") };
+    notes.push(format!("set for this round: {changed}"));
+    notes.extend(Tuned::amiss(tuning.settings()).into_iter().map(|amiss| format!("not set: {amiss}")));
+    Ok(Some(tuning))
+}
+
+/// Puts everything back.
+pub fn end(tuning: Option<Tuning>, progress: &mut Progress) {
+    for left in tuning.map(Tuning::end).unwrap_or_default() {
+        progress.note(&format!("could not be put back: {left}"));
+    }
+}
+
+fn note(catalogue: &Catalogue) -> PathBuf {
+    catalogue.places.state_dir.join("tuned.json")
+}

@@ -1,0 +1,119 @@
+//! `round --tune` on a machine of the test's own: what it sets, names, records and puts back, whatever ends the round.
+
+use super::survivors::kill;
+use super::tree::{GOOD, Tree};
+use super::witness::Witness;
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+const SHORT: [&str; 11] = [
+    "round",
+    "--servers",
+    "python-*",
+    "--connections",
+    "4",
+    "--duration",
+    "100ms",
+    "--warmup",
+    "0s",
+    "--repeats",
+    "1",
+];
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A tree with a machine in it: three settings and a governor, of which one is high enough.
+fn tree() -> Tree {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    for (path, value) in [
+        ("proc/sys/net/core/somaxconn", "4096\n"),
+        ("proc/sys/fs/file-max", "9223372036854775807\n"),
+        ("proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n"),
+        ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n"),
+    ] {
+        let file = tree.path("machine").join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, value).unwrap();
+    }
+    tree
+}
+
+fn somaxconn(tree: &Tree) -> String {
+    fs::read_to_string(tree.path("machine/proc/sys/net/core/somaxconn")).unwrap().trim().to_owned()
+}
+
+fn flags(tree: &Tree) -> Vec<String> {
+    let root = tree.path("machine").display().to_string();
+    SHORT.iter().map(|flag| (*flag).to_owned()).chain(["--tune".into(), "--tune-root".into(), root]).collect()
+}
+
+#[test]
+fn what_is_set_is_recorded_and_put_back() {
+    let tree = tree();
+    let flags = flags(&tree);
+    let ran = tree.run(&flags.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("set for this round: net.core.somaxconn 4096 -> 65535; "), "{ran:?}");
+    let amiss = ran.stderr.lines().find(|line| line.ends_with(": this machine has no such setting")).unwrap();
+    assert!(amiss.starts_with("not set: fs.nr_open, ") && amiss.contains("tcp_tw_recycle"), "{amiss}");
+    assert!(!ran.stderr.contains("fs.file-max"), "it is high enough: {ran:?}");
+    let (round, _) = tree.kept();
+    let setting = |name: &str| round.sittings[0].tuned.iter().find(|tuned| tuned.name == name).unwrap();
+    let values = |name: &str| (setting(name).before.as_str(), setting(name).after.as_str());
+    assert_eq!(values("net.core.somaxconn"), ("4096", "65535"));
+    assert_eq!(values("net.ipv4.ip_local_port_range"), ("32768 60999", "25000 65535"));
+    assert_eq!(values("governor of cpu0"), ("powersave", "performance"));
+    assert_eq!(values("fs.file-max"), ("9223372036854775807", "9223372036854775807"));
+    assert!(!setting("vm.overcommit_memory").why.is_empty());
+    assert_eq!(somaxconn(&tree), "4096");
+    assert!(!tree.path("state/tuned.json").exists());
+    let report = tree.run(&["report"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(report.contains("set for it, put back after it: net.core.somaxconn 4096 -> 65535; "), "{report}");
+}
+
+#[test]
+fn whatever_ends_the_round_it_is_put_back() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGKILL] {
+        let tree = tree();
+        let mut generators = Witness::new(&tree.path("generators-witness"));
+        let endless =
+            tree.script("endless", "#!/bin/sh\nexec 9>\"$GENERATORS\"\nprintf x >&9\nexec sleep 100\n");
+        let flags = flags(&tree);
+        let mut command = tree.paceline(&flags.iter().map(String::as_str).collect::<Vec<_>>());
+        command.args(["--generator", endless.to_str().unwrap()]);
+        command
+            .env("GENERATORS", tree.path("generators-witness"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut lab = command.spawn().unwrap();
+        generators.wait_signatures(1);
+        assert_eq!(somaxconn(&tree), "65535");
+        kill(&lab, signal);
+        lab.wait().unwrap();
+        // A killed lab does not wait for the shepherd that puts it back.
+        let begun = Instant::now();
+        while somaxconn(&tree) != "4096" {
+            assert!(begun.elapsed() < LIMIT, "signal {signal}: somaxconn is {}", somaxconn(&tree));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn what_even_a_killed_shepherd_left_is_put_back_by_the_next_round() {
+    let tree = tree();
+    let file = tree.path("machine/proc/sys/net/core/somaxconn");
+    fs::write(&file, "65535\n").unwrap();
+    fs::create_dir_all(tree.path("state")).unwrap();
+    let left = serde_json::json!([{ "path": file, "value": "4096" }]);
+    fs::write(tree.path("state/tuned.json"), left.to_string()).unwrap();
+    let root = tree.path("machine");
+    let ran = tree.run(&[&SHORT[..], &["--tune-root", root.to_str().unwrap()]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stderr.contains("left by a round that was killed: ") && ran.stderr.contains("put back"),
+        "{ran:?}"
+    );
+    assert_eq!(somaxconn(&tree), "4096");
+    assert!(!tree.path("state/tuned.json").exists());
+}
