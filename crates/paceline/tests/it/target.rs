@@ -203,6 +203,33 @@ fn the_first_address_that_accepts_is_used() {
 }
 
 #[test]
+fn either_family_can_be_chosen() {
+    let seen = Seen::default();
+    let port = plain(&seen);
+    let Ok(listener) = TcpListener::bind(("::1", port)) else {
+        println!("skipped: no IPv6 here, or the port is taken");
+        return;
+    };
+    let to = Arc::clone(&seen);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let to = Arc::clone(&to);
+            thread::spawn(move || converse(stream, &to));
+        }
+    });
+    let resolve = format!("name.test:{port}:::1,127.0.0.1");
+    let url = format!("http://name.test:{port}/");
+    for (flag, address) in [("-4", "127.0.0.1"), ("-6", "[::1]")] {
+        let run = record(&url, &[flag, "--resolve", &resolve]);
+        assert_eq!(run["target"]["address"], format!("{address}:{port}"));
+    }
+    let run = record(&format!("http://[::1%251]:{port}/"), &[]);
+    assert_eq!(run["target"]["address"], format!("[::1%1]:{port}"));
+    let request = String::from_utf8(seen.lock().unwrap().clone()).unwrap();
+    assert!(request.contains(&format!("\r\nHost: [::1]:{port}\r\n")), "the zone is nobody else's: {request}");
+}
+
+#[test]
 fn addresses_that_will_not_do() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://name.test:{port}/");

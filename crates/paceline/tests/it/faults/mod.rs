@@ -1,6 +1,7 @@
 //! Servers that misbehave, against the whole binary: counts add up, nothing hangs, memory stays bounded, and what is
 //! said helps. The table of all of them is docs/faults.md, which is held to what is seen here.
 
+mod secure;
 mod servers;
 mod table;
 mod world;
@@ -42,12 +43,13 @@ struct Left {
     printed: String,
 }
 
-fn run(fault: &Fault) -> Left {
-    let url = format!("http://{}/", (fault.serve)());
+fn run(scheme: &str, fault: &Fault) -> Left {
+    let url = format!("{scheme}://{}/", (fault.serve)());
     let mut child = Command::new(PACELINE)
         .args(["run", &url, "-c", "3", "-n", &REQUESTS.to_string(), "-t", "1", "--format", "json"])
         .args(["--timeout", "300ms"])
         .args(fault.flags)
+        .env("SSL_CERT_FILE", secure::trusted())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -73,8 +75,8 @@ fn run(fault: &Fault) -> Left {
     }
 }
 
-fn check(fault: &Fault) {
-    let left = run(fault);
+fn check(scheme: &str, fault: &Fault) {
+    let left = run(scheme, fault);
     let Left { exit, record, printed } = &left;
     if let Some(record) = record {
         let counts = record["total"]["counts"].as_object().unwrap();
@@ -96,8 +98,12 @@ fn check(fault: &Fault) {
 #[test]
 fn every_fault_ends_as_the_table_says() {
     // A few at a time: most of each is waiting.
-    for some in table::FAULTS.chunks(6) {
-        std::thread::scope(|scope| some.iter().for_each(|fault| drop(scope.spawn(|| check(fault)))));
+    for (scheme, faults) in [("http", table::FAULTS), ("https", secure::FAULTS)] {
+        for some in faults.chunks(6) {
+            std::thread::scope(|scope| {
+                some.iter().for_each(|fault| drop(scope.spawn(|| check(scheme, fault))))
+            });
+        }
     }
 }
 

@@ -308,14 +308,9 @@ stays below 64 MB, and what is said stands in the report or the error. This page
 /// The page.
 pub fn page() -> String {
     let mut page = TOP.to_owned();
-    for fault in FAULTS {
-        let outcomes = match fault.outcomes {
-            [] => "nothing was measured".to_owned(),
-            some => some.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "),
-        };
-        let exit = fault.exit.map_or("0 or 1".to_owned(), |exit| exit.to_string());
-        page += &format!("| {} | {outcomes} | {exit} | {} |\n", fault.name, fault.says);
-    }
+    page += &rows(FAULTS);
+    page += "\n## Over TLS\n\n| the server | requests end as | exit | what is said, among the rest |\n|---|---|---|---|\n";
+    page += &rows(super::secure::FAULTS);
     if !ELSEWHERE.is_empty() {
         page += "\n## Around the server\n\n| what | what comes of it | held by |\n|---|---|---|\n";
     }
@@ -323,4 +318,17 @@ pub fn page() -> String {
         page += &format!("| {what} | {comes} | `{test}` |\n");
     }
     page
+}
+
+fn rows(faults: &[Fault]) -> String {
+    let mut rows = String::new();
+    for fault in faults {
+        let outcomes = match fault.outcomes {
+            [] => "nothing was measured".to_owned(),
+            some => some.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "),
+        };
+        let exit = fault.exit.map_or("0 or 1".to_owned(), |exit| exit.to_string());
+        rows += &format!("| {} | {outcomes} | {exit} | {} |\n", fault.name, fault.says);
+    }
+    rows
 }

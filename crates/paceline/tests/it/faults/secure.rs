@@ -1,0 +1,195 @@
+//! The faults of servers that speak TLS, or should: certificates made on the spot, trusted through `SSL_CERT_FILE`.
+
+use super::Fault;
+use super::servers::{OK, each, reset};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+const FLAGS: &[&str] = &["--expect-body", "ok", "--connect-timeout", "500ms"];
+
+pub const FAULTS: &[Fault] = &[
+    Fault {
+        name: "speaks plain text on a port for TLS",
+        serve: || {
+            each(|mut stream| {
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+                while let Ok(1..) = stream.read(&mut [0; 4096]) {}
+            })
+        },
+        flags: FLAGS,
+        outcomes: &[],
+        exit: Some(3),
+        says: "the server does not speak TLS on this port",
+    },
+    Fault {
+        name: "says nothing in the handshake",
+        serve: || each(|mut stream| while let Ok(1..) = stream.read(&mut [0; 4096]) {}),
+        flags: FLAGS,
+        outcomes: &[],
+        exit: Some(3),
+        says: "no TLS handshake within the limit",
+    },
+    Fault {
+        name: "closes in the handshake",
+        serve: || each(|mut stream| drop(stream.read(&mut [0; 4096]))),
+        flags: FLAGS,
+        outcomes: &[],
+        exit: Some(3),
+        says: "the server closed the connection in the TLS handshake",
+    },
+    Fault {
+        name: "resets in the handshake",
+        serve: || {
+            each(|mut stream| {
+                let _ = stream.read(&mut [0; 1]);
+                reset(&stream);
+            })
+        },
+        flags: FLAGS,
+        outcomes: &[],
+        exit: Some(3),
+        says: "the connection broke in the TLS handshake",
+    },
+    Fault {
+        name: "has a certificate that has expired",
+        serve: || served(|params| params.not_after = rcgen::date_time_ymd(2001, 1, 1), "127.0.0.1", false),
+        flags: FLAGS,
+        outcomes: &[],
+        exit: Some(3),
+        says: "the server's certificate has expired",
+    },
+    Fault {
+        name: "has a certificate for another name",
+        serve: || served(|_| {}, "elsewhere.test", false),
+        flags: FLAGS,
+        outcomes: &[],
+        exit: Some(3),
+        says: "asked for 127.0.0.1, it is for elsewhere.test",
+    },
+    Fault {
+        name: "has a certificate of an unknown issuer",
+        serve: || AUTHORITIES[1].serve(|_| {}, "127.0.0.1", false, After::Keep),
+        flags: FLAGS,
+        outcomes: &[],
+        exit: Some(3),
+        says: "give the issuer's certificate with --cacert",
+    },
+    Fault {
+        name: "has such a one, and nobody looks (`--insecure`)",
+        serve: || AUTHORITIES[1].serve(|_| {}, "127.0.0.1", false, After::Keep),
+        flags: &["--expect-body", "ok", "--insecure"],
+        outcomes: &["ok"],
+        exit: Some(0),
+        says: "\"verified\":false",
+    },
+    Fault {
+        name: "wants a client certificate",
+        serve: || served(|_| {}, "127.0.0.1", true),
+        flags: FLAGS,
+        outcomes: &[],
+        exit: Some(3),
+        says: "give one with --cert and --key",
+    },
+    Fault {
+        name: "ends a body without a length without close_notify",
+        serve: || AUTHORITIES[0].serve(|_| {}, "127.0.0.1", false, After::Cut),
+        flags: FLAGS,
+        outcomes: &["io_failed"],
+        exit: Some(1),
+        says: "the server closed the connection in the middle of a response",
+    },
+];
+
+/// The file of authorities that a run is to trust.
+pub fn trusted() -> PathBuf {
+    AUTHORITIES[0].file.clone()
+}
+
+/// One that is trusted, and one that is not.
+static AUTHORITIES: LazyLock<[Authority; 2]> =
+    LazyLock::new(|| ["trusted authority", "another authority"].map(Authority::new));
+
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: rcgen::Certificate,
+    file: PathBuf,
+    /// Keeps the file for as long as the tests run.
+    _folder: tempfile::TempDir,
+}
+
+/// What a server does after an answer.
+#[derive(Clone, Copy)]
+enum After {
+    Keep,
+    /// Ends a body without a length by closing, and says no word of TLS.
+    Cut,
+}
+
+fn served(change: fn(&mut CertificateParams), name: &str, wants_clients: bool) -> SocketAddr {
+    AUTHORITIES[0].serve(change, name, wants_clients, After::Keep)
+}
+
+impl Authority {
+    fn new(name: &str) -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        let certificate = params.self_signed(&key).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("authority.pem");
+        std::fs::write(&file, certificate.pem()).unwrap();
+        Self { issuer: Issuer::new(params, key), certificate, file, _folder: folder }
+    }
+
+    /// Serves with a certificate for a name, changed as the fault wants it.
+    fn serve(
+        &self,
+        change: fn(&mut CertificateParams),
+        name: &str,
+        wants_clients: bool,
+        after: After,
+    ) -> SocketAddr {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        change(&mut params);
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(self.certificate.der().clone()).unwrap();
+        let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
+        let builder = match wants_clients {
+            true => builder.with_client_cert_verifier(clients),
+            false => builder.with_no_client_auth(),
+        };
+        let private = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+        let config = Arc::new(builder.with_single_cert(vec![certificate.der().clone()], private).unwrap());
+        each(move |tcp| converse(ServerConnection::new(Arc::clone(&config)).unwrap(), tcp, after))
+    }
+}
+
+fn converse(tls: ServerConnection, tcp: TcpStream, after: After) {
+    let mut stream = StreamOwned::new(tls, tcp);
+    let mut buffer = [0; 4096];
+    while let Ok(1..) = stream.read(&mut buffer) {
+        let answered = match after {
+            After::Keep => stream.write_all(OK),
+            After::Cut => return drop(stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nok")),
+        };
+        if answered.is_err() {
+            break;
+        }
+    }
+    // Closing with something unread would break the connection, and what was said last with it.
+    while let Ok(1..) = stream.sock.read(&mut buffer) {}
+}
