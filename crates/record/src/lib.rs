@@ -4,6 +4,7 @@
 //! scripts: the JSON Schema of both is published under `docs/`. Nothing here measures anything. A number here is a
 //! number somebody saw, with what is needed to doubt it beside it.
 
+mod asked;
 mod balancing;
 mod block;
 mod environment;
@@ -21,6 +22,7 @@ mod target;
 mod trial;
 pub mod verdict;
 
+pub use asked::{BadBody, Expectations, ExpectedValue, RequestPart};
 pub use balancing::{
     BalancerReceipt, Balancing, FaultKind, FaultSeen, InstanceTold, ProcessRole, ProcessUse, Told,
 };
@@ -32,8 +34,8 @@ pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};
 pub use observation::{Figure as ObservedFigure, Observation};
 pub use round::{Round, Sitting, Tuned};
 pub use run::{
-    Arrivals, Connections, Expectations, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace,
-    PaceAsked, PaceKind, Phase, Phases, Rates, Run, Served, Span, Tool,
+    Arrivals, Connections, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace, PaceAsked,
+    PaceKind, Phase, Phases, Rates, Run, Served, Span, Tool,
 };
 pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, second_schema, trial_schema};
 pub use second::Second;

@@ -1,6 +1,9 @@
 //! A run: one generator against one target, once. The keys are those of the design; units are in the names.
 
-use crate::{Block, CoreTime, Environment, GateOutcome, Segment, Shape, Target, Verdict};
+use crate::{
+    BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, RequestPart, Segment, Shape, Target,
+    Verdict,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,12 +53,15 @@ pub struct Run {
     pub by_segment: Option<Vec<Segment>>,
     /// The cohort by request of a mix, in the order of the request file.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub by_request: Option<Vec<Block>>,
+    pub by_request: Option<Vec<RequestPart>>,
     /// The cohort by generator, where several drove one run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by_generator: Option<Vec<Block>>,
     /// What ended in each stretch of time, warm-up included; a long run has longer stretches.
     pub intervals: Vec<Interval>,
+    /// The first body that was not as expected, of each request.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub bad_bodies: Vec<BadBody>,
     /// Rates over the window, derived from `total` and the schedule.
     pub rate_per_s: Rates,
     /// Why a number may not mean what it seems to.
@@ -156,20 +162,6 @@ pub enum PaceAsked {
     Spin,
     /// Never polling.
     Sleep,
-}
-
-/// What counted as a valid response. Without any, a 2xx or 3xx status is valid.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Expectations {
-    /// The status asked for.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub status: Option<u16>,
-    /// The length of the body asked for; every response's bytes were compared.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub body_bytes: Option<u64>,
-    /// The SHA-256 of that body, in hexadecimal.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub body_sha256: Option<String>,
 }
 
 /// The phases of a run.

@@ -119,6 +119,7 @@ impl Foreign {
             },
             by_segment: None,
             by_request: None,
+            bad_bodies: Vec::new(),
             by_generator: None,
             intervals: Vec::new(),
             rate_per_s: Rates {

@@ -7,6 +7,7 @@ mod instructions;
 mod lab;
 mod outputs;
 mod reference;
+mod requests;
 mod shapes;
 mod style;
 mod target;

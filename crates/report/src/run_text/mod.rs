@@ -7,6 +7,7 @@ mod facts;
 mod lines;
 mod parts;
 pub(crate) mod quantity;
+mod requests;
 mod spectrum;
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,7 @@ pub fn run_text(run: &Run, options: RunTextOptions) -> String {
         concerns::gates(run, style),
         concerns::verdicts(run, style),
         parts::of_run(run, style),
+        requests::bad_bodies(run, style),
         spectrum,
         facts::of_run(run, style),
     ];

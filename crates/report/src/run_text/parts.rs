@@ -2,6 +2,7 @@
 
 use super::lines::{Style, table};
 use super::quantity::{count, percent, seconds};
+use super::requests;
 use super::times::{bounded, first_of};
 use paceline_record::{Block, Run, Segment};
 
@@ -9,7 +10,7 @@ use paceline_record::{Block, Run, Segment};
 pub(super) fn of_run(run: &Run, style: Style) -> String {
     let tables = [
         segments(run, style),
-        part_table("request", run.by_request.as_deref(), run, style),
+        requests::table_of(run, style),
         part_table("generator", run.by_generator.as_deref(), run, style),
     ];
     let told: Vec<String> = tables.into_iter().flatten().collect();

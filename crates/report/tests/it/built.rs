@@ -214,6 +214,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         by_request: None,
         by_generator: None,
         intervals: Vec::new(),
+        bad_bodies: Vec::new(),
         rate_per_s: Rates { offered, sent: seen.per_s, achieved: seen.per_s },
         verdicts: Vec::new(),
         gates: Vec::new(),

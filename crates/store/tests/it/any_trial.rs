@@ -1,13 +1,13 @@
 //! A generator of trials with every optional part there or not, and every number and text anything its type allows.
 
 use paceline_record::{
-    Arrivals, BalancedLoad, BalancerReceipt, Balancing, Blame, Block, Bytes, Censored, Check, CheckOutcome,
-    Connections, CoreTime, Counts, CpuSource, Environment, Expectations, Fault, FaultKind, FaultSeen,
-    GateOutcome, GateReason, Generator, GeneratorThread, IdleState, InstanceTold, Interval, Left, Lengths,
-    Load, Loop, LoopKind, Observation, ObservedFigure, Pace, PaceAsked, PaceKind, Phase, Phases, Pinning,
-    ProcessRole, ProcessUse, Rates, Round, Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server,
-    Severity, Shape, Sitting, Span, Stage, Startup, Target, Times, Tls, Told, Tool, Trial, Tried, Usage,
-    Validation, Variant, VariantKind, Verdict,
+    Arrivals, BadBody, BalancedLoad, BalancerReceipt, Balancing, Blame, Block, Bytes, Censored, Check,
+    CheckOutcome, Connections, CoreTime, Counts, CpuSource, Environment, Expectations, ExpectedValue, Fault,
+    FaultKind, FaultSeen, GateOutcome, GateReason, Generator, GeneratorThread, IdleState, InstanceTold,
+    Interval, Left, Lengths, Load, Loop, LoopKind, Observation, ObservedFigure, Pace, PaceAsked, PaceKind,
+    Phase, Phases, Pinning, ProcessRole, ProcessUse, Rates, RequestPart, Round, Route, Run, SCHEMA, Sample,
+    Scaled, Segment, Served, Server, Severity, Shape, Sitting, Span, Stage, Startup, Target, Times, Tls,
+    Told, Tool, Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -159,16 +159,35 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn expectations()(status in option::of(any::<u16>()), body_bytes in option::of(whole()), body_sha256 in option::of(text()), pointer in text(), number in number()) -> Expectations {
+        let value = serde_json::json!({ "histogram": number });
+        Expectations { status, body_bytes, body_sha256, json: vec![ExpectedValue { pointer, value }] }
+    }
+}
+
+prop_compose! {
+    fn request()(name in text(), weight in any::<u32>(), expectations in expectations(), block in block()) -> RequestPart {
+        RequestPart { method: name.clone(), path: name.clone(), name, weight, expectations, block }
+    }
+}
+
+prop_compose! {
+    fn bad_body()(request in option::of(text()), shown in text(), status in any::<u16>(), differs_at in option::of(whole()), n in whole()) -> BadBody {
+        BadBody { request, at_ns: n, status, body_bytes: n, fault: shown.clone(), differs_at, shown, shown_from: n }
+    }
+}
+
+prop_compose! {
     fn run()(
         (loop_, connections) in shape(),
         (text, seed, n, ns) in (text(), any::<u64>(), number(), whole()),
         commit in option::of(text()),
-        (status, length, digest) in (option::of(any::<u16>()), option::of(whole()), option::of(text())),
+        (expectations, by_request, bad_bodies) in (expectations(), option::of(vec(request().boxed(), 0..3)), vec(bad_body(), 0..3)),
         environment in environment(),
         generator in generator(),
-        total in block(),
+        total in block().boxed(),
         segments in option::of(vec(segment(), 0..3)),
-        intervals in vec((select(vec![Phase::Warmup, Phase::Window]), whole(), block()), 0..4),
+        intervals in vec((select(vec![Phase::Warmup, Phase::Window]), whole(), block().boxed()), 0..4),
         verdicts in vec(verdict(), 0..3),
         gates in vec(gate(), 0..3),
     ) -> Run {
@@ -177,11 +196,11 @@ prop_compose! {
             schema: SCHEMA, id: text.clone(), tool: Tool { name: text.clone(), version: text.clone(), commit },
             argv: vec![text.clone(); 3], seed, started_at: text.clone(),
             target: Target { url: text.clone(), protocol: text.clone(), address: text.clone(), sources: vec![text.clone(); 2], tried: vec![Tried { address: text.clone(), failure: text.clone() }],
-                tls: status.map(|number| Tls { version: Some(text.clone()), cipher: Some(text.clone()), group: None, alpn: None, name: text.clone(), verified: number % 2 == 0, resumption: true, resumed: number.into(), full: 1 }) },
+                tls: expectations.status.map(|number| Tls { version: Some(text.clone()), cipher: Some(text.clone()), group: None, alpn: None, name: text.clone(), verified: number % 2 == 0, resumption: true, resumed: number.into(), full: 1 }) },
             loop_, pace: Pace { asked: PaceAsked::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
-            expectations: Expectations { status, body_bytes: length, body_sha256: digest },
+            expectations,
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false,
-            connections, environment, generator, total, by_segment: segments.clone(), by_request: None,
+            connections, environment, generator, total, by_segment: segments.clone(), by_request, bad_bodies,
             by_generator: segments.map(|segments| segments.into_iter().map(|segment| segment.block).collect()),
             intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { phase, start_ns, block }).collect(),
             rate_per_s: Rates { offered: None, sent: n, achieved: n }, verdicts, gates,
@@ -255,7 +274,7 @@ fn fault() -> impl Strategy<Value = Fault> {
 prop_compose! {
     /// Any trial of the given round, its id apart.
     pub fn trial(round: String)(
-        run in option::of(run()),
+        run in option::of(run().boxed()),
         load in load(),
         usage in option::of(usage()),
         startup in option::of((whole(), text())),

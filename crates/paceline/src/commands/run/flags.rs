@@ -1,5 +1,6 @@
 //! The flags of `paceline run`, each with its help, and how their values are read.
 
+use super::asked::AskedFlags;
 use super::gates::GateFlags;
 use super::target::TargetFlags;
 use super::telling::TellingFlags;
@@ -15,11 +16,11 @@ pub struct Arguments {
     pub url: String,
 
     /// Connections to hold open
-    #[arg(short, long, default_value_t = 64, value_name = "N", help_heading = "Load")]
+    #[arg(short, long, default_value_t = 64, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
     pub connections: u32,
 
     /// End the window after so many requests; without a warm-up
-    #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "warmup"], help_heading = "Load")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole::<u64>, conflicts_with_all = ["duration", "warmup"], help_heading = "Load")]
     pub requests: Option<u64>,
 
     /// Length of the window alone: 500ms, 10s, 2m [default: 10s]
@@ -47,11 +48,11 @@ pub struct Arguments {
     /// Threads, each with its own share of the connections
     ///
     /// Give them as many cores (taskset).
-    #[arg(short, long, default_value_t = 1, value_name = "N", help_heading = "Load")]
+    #[arg(short, long, default_value_t = 1, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
     pub threads: u32,
 
     /// Requests outstanding on a connection at most; above 1 they are pipelined
-    #[arg(long, default_value_t = 1, value_name = "DEPTH", help_heading = "Load")]
+    #[arg(long, default_value_t = 1, value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
     pub pipeline: u16,
 
     /// With --pipeline: send the next requests of a connection only when all are answered, as wrk's scripts do
@@ -74,18 +75,6 @@ pub struct Arguments {
     #[arg(long, default_value = "10s", value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub connect_timeout: Duration,
 
-    /// The request's method
-    #[arg(short = 'X', long, default_value = "GET", value_name = "NAME", help_heading = "Requests")]
-    pub method: String,
-
-    /// A header field, "Name: value"; replaces a default of that name
-    #[arg(short = 'H', long = "header", value_name = "FIELD", help_heading = "Requests")]
-    pub headers: Vec<String>,
-
-    /// The request's body, or @FILE
-    #[arg(long, value_name = "TEXT|@FILE", help_heading = "Requests")]
-    pub body: Option<String>,
-
     /// Local addresses to connect from, in turn
     ///
     /// 127.0.0.2,127.0.0.3 or 127.0.1.0/28. Without it the kernel chooses, and over loopback there are as many as the ports
@@ -96,13 +85,8 @@ pub struct Arguments {
     #[command(flatten)]
     pub target: TargetFlags,
 
-    /// The status every response must have; without it any 2xx or 3xx is fine
-    #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..600), help_heading = "Checks")]
-    pub expect_status: Option<u16>,
-
-    /// The body every response must have, byte for byte, or @FILE
-    #[arg(long, value_name = "TEXT|@FILE", help_heading = "Checks")]
-    pub expect_body: Option<String>,
+    #[command(flatten)]
+    pub asked: AskedFlags,
 
     #[command(flatten)]
     pub gates: GateFlags,
@@ -139,7 +123,7 @@ pub struct Arguments {
     pub quiet_cpu: bool,
 
     /// Where every random choice comes from [default: drawn anew, and recorded]
-    #[arg(long, value_name = "N", help_heading = "Generator")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = "Generator")]
     pub seed: Option<u64>,
 }
 
@@ -148,6 +132,7 @@ Examples:
   paceline run http://127.0.0.1:8080/                            as fast as 64 connections go
   paceline run http://127.0.0.1:8080/ -c 1000 -r 20000           20,000/s, whatever happens
   paceline run http://127.0.0.1:8080/ -r 2000 --max-errors 0.1%  exits 1 beyond that
+  paceline run http://127.0.0.1:8080/ --mix shop.toml            several requests with weights
 
 Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted";
 
@@ -163,6 +148,8 @@ Examples:
     paceline run http://127.0.0.1:8080/ -n 100000 --expect-body @page.txt --format json
   In a pipeline of one's own, which is to fail if the server is too slow:
     paceline run http://127.0.0.1:8080/ -r 2000 --slo 'response.p99<10ms' --max-errors 0.1%
+  Another path each time, and an answer with this value in its JSON:
+    paceline run 'http://127.0.0.1:8080/user/{rand:1:100000}' --expect-json /active=true
   For a dashboard to follow, and for HdrHistogram's tools:
     paceline run http://127.0.0.1:8080/ -r 2000 --ndjson run.ndjson --hdr run.hlog
 
@@ -212,6 +199,14 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     paceline_lab::parse_duration(text).map_err(|error| error.to_string())
 }
 
+/// Reads a whole number: `64`, `100_000`.
+fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
+    let number: Option<u64> = text.replace('_', "").parse().ok();
+    let number =
+        number.ok_or_else(|| "a whole number is needed, 0 or more, such as 64 or 100_000".to_owned())?;
+    N::try_from(number).map_err(|_| "the number is too large".to_owned())
+}
+
 /// Reads a rate: `20000`, `20_000`, `20k`, `1.5M`.
 pub fn rate(text: &str) -> Result<Rate, String> {
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
@@ -228,6 +223,15 @@ pub fn rate(text: &str) -> Result<Rate, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers() {
+        assert_eq!((whole::<u32>("64"), whole::<u64>("100_000")), (Ok(64), Ok(100_000)));
+        for text in ["", "-5", "1.5", "1e5", "x", "18446744073709551616"] {
+            assert!(whole::<u64>(text).unwrap_err().starts_with("a whole number is needed"), "{text}");
+        }
+        assert_eq!(whole::<u16>("65536"), Err("the number is too large".to_owned()));
+    }
 
     #[test]
     fn rates() {

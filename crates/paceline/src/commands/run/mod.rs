@@ -2,6 +2,7 @@
 //!
 //! The lab starts this very command as a child process; nothing here knows of servers, plans or rounds.
 
+mod asked;
 mod deliver;
 mod events;
 mod flags;
@@ -11,6 +12,7 @@ pub mod health;
 mod left;
 mod memory;
 mod outcome;
+mod parts;
 mod quiet;
 mod segments;
 pub mod settings;

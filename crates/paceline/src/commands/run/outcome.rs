@@ -3,16 +3,16 @@
 use super::flags::PaceFlag;
 use super::health::{Health, rss_bytes_peak};
 use super::left::left;
+use super::parts;
 use super::segments::{by_segment, load_of};
 use super::settings::Job;
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
-    BodyCheck, Check, ConnectionCounts, Counts as EngineCounts, Ending, Failure, Measure, Nanos,
-    Pace as EnginePace, Phase as EnginePhase, RunOutcome, Spans, Tally,
+    ConnectionCounts, Counts as EngineCounts, Ending, Failure, Measure, Nanos, Pace as EnginePace,
+    Phase as EnginePhase, RunOutcome, Spans, Tally,
 };
 use paceline_record as record;
 use paceline_record::{Block, Run, Times};
-use sha2::{Digest as _, Sha256};
 
 /// The record of a run.
 pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String) -> Run {
@@ -32,12 +32,7 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         target: target(job, &outcome),
         loop_: load_of(job, &outcome),
         pace: pace_of(job),
-        expectations: settings
-            .requests
-            .kinds()
-            .first()
-            .map(|kind| expectations(&kind.check))
-            .unwrap_or_default(),
+        expectations: parts::expectations_of_all(job),
         timeout_ns: settings.timeout.0,
         phases: phases(&outcome.spans),
         window_s,
@@ -47,7 +42,8 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         generator: generator(job, &outcome, &health, window_s),
         total: total(&outcome),
         by_segment: by_segment(job, &outcome),
-        by_request: None,
+        by_request: parts::by_request(job, &outcome),
+        bad_bodies: parts::bad_bodies(job, &outcome),
         by_generator: None,
         intervals: intervals(&outcome),
         rate_per_s: record::Rates::default(),
@@ -279,21 +275,4 @@ fn outcomes(counts: &EngineCounts) -> record::Counts {
         timed_out: counts.ended(Ending::TimedOut),
         unsent: counts.ended(Ending::Unsent),
     }
-}
-
-/// What a check says in a record.
-fn expectations(check: &Check) -> record::Expectations {
-    let body = match &check.body {
-        BodyCheck::Exact(body) => Some(body),
-        _ => None,
-    };
-    record::Expectations {
-        status: check.status,
-        body_bytes: body.map(|body| body.len() as u64),
-        body_sha256: body.map(|body| hex(&Sha256::digest(body))),
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,15 +1,14 @@
 //! From flags to a job: everything checked and looked up before anything starts.
 
+use super::asked::{Asked, Named};
 use super::flags::{Arguments, PaceFlag, TimestampsFlag};
 use super::shape::Planned;
 use super::sources::{asked_sources, sources};
 use super::target::Destination;
 use crate::exit::Complaint;
-use anyhow::Context as _;
-use paceline_engine::{BodyCheck, Check, Life, Nanos, Pace, Requests, SPIN_BEFORE, Settings};
-use paceline_http::{Request, Url};
+use paceline_engine::{Life, Nanos, Pace, SPIN_BEFORE, Settings};
+use paceline_http::Url;
 use paceline_record::gate::Gate;
-use std::sync::Arc;
 
 /// Descriptors a run needs beside its connections: standard streams, an epoll, files.
 const DESCRIPTORS_BESIDE: u64 = 16;
@@ -25,6 +24,8 @@ pub struct Job {
     pub url: Url,
     /// Where it was found.
     pub destination: Destination,
+    /// What each kind of request is called; empty without a request file.
+    pub named: Vec<Named>,
     /// What `--pace` said.
     pub pace_asked: PaceFlag,
     /// The cores this process may run on.
@@ -41,14 +42,8 @@ impl Job {
     /// Checks and looks up what the flags ask for.
     pub fn from_flags(arguments: &Arguments) -> anyhow::Result<Self> {
         let url = Url::parse(&arguments.url).map_err(|error| Complaint::usage(error.to_string()))?;
-        let request = request(arguments, &url)?;
-        let encoded = request.encode().map_err(|error| Complaint::usage(error.to_string()))?;
+        let wanted = Asked::from_flags(&arguments.asked, &url)?;
         let gates = arguments.gates.all(arguments.rate.is_some())?;
-        let expected = arguments.expect_body.as_deref().map(text_or_file).transpose()?;
-        let check = Check {
-            status: arguments.expect_status,
-            body: expected.map_or(BodyCheck::Any, |body| BodyCheck::Exact(Arc::from(body))),
-        };
         let cores = allowed_cores();
         let asked = asked_sources(arguments.source.as_deref())?;
         let destination = arguments.target.find(&url, &asked, arguments.connect_timeout)?;
@@ -57,7 +52,7 @@ impl Job {
         let settings = Settings {
             address: destination.address.clone(),
             tls: destination.tls.clone(),
-            requests: Arc::new(Requests::fixed(encoded, request.method_kind(), check)),
+            requests: wanted.requests,
             connections: arguments.connections,
             depth: arguments.pipeline,
             batch: arguments.pipeline_batch,
@@ -81,6 +76,7 @@ impl Job {
             settings,
             url,
             destination,
+            named: wanted.named,
             pace_asked: arguments.pace,
             cores,
             argv,
@@ -101,27 +97,6 @@ fn pace(arguments: &Arguments, threads: u32, cores: &[u32]) -> Pace {
         PaceFlag::Sleep => Pace::Sleep,
         PaceFlag::Auto if is_open && has_cores_to_itself => Pace::Hybrid(SPIN_BEFORE),
         PaceFlag::Auto => Pace::Sleep,
-    }
-}
-
-fn request(arguments: &Arguments, url: &Url) -> anyhow::Result<Request> {
-    let mut headers = Vec::new();
-    for field in &arguments.headers {
-        let Some((name, value)) = field.split_once(':') else {
-            let what = format!("--header {field:?} is not a header field");
-            return Err(Complaint::usage(what).hint("write it as \"Name: value\"").into());
-        };
-        headers.push((name.trim().to_owned(), value.trim().to_owned()));
-    }
-    let body = arguments.body.as_deref().map(text_or_file).transpose()?.unwrap_or_default();
-    Ok(Request { method: arguments.method.clone(), headers, body, ..Request::get(url) })
-}
-
-/// The text itself, or the content of the file it names with an @.
-fn text_or_file(text: &str) -> anyhow::Result<Vec<u8>> {
-    match text.strip_prefix('@') {
-        Some(path) => std::fs::read(path).with_context(|| Complaint::usage(format!("cannot read {path}"))),
-        None => Ok(text.as_bytes().to_vec()),
     }
 }
 

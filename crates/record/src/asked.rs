@@ -1,0 +1,73 @@
+//! What was asked and what had to come back: expectations, the requests of a mix, and bodies that were not as expected.
+
+use crate::Block;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What counted as a valid response. Without any, a 2xx or 3xx status is valid.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Expectations {
+    /// The status asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub status: Option<u16>,
+    /// The length of the body asked for; every response's bytes were compared.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub body_bytes: Option<u64>,
+    /// The SHA-256 of that body, in hexadecimal. Without `body_bytes` it is what was asked for: a body that has it is
+    /// what others were compared with.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub body_sha256: Option<String>,
+    /// The values asked for in a body of JSON.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub json: Vec<ExpectedValue>,
+}
+
+/// A value that had to stand in a body of JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExpectedValue {
+    /// Where: a pointer of RFC 6901.
+    pub pointer: String,
+    /// What.
+    pub value: serde_json::Value,
+}
+
+/// One request of a mix: what was asked, how often, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestPart {
+    /// Its name in the request file.
+    pub name: String,
+    /// How often it was sent, relative to the others.
+    pub weight: u32,
+    /// Its method.
+    pub method: String,
+    /// Its path, placeholders as they were written.
+    pub path: String,
+    /// What counted as a valid response to it.
+    pub expectations: Expectations,
+    /// The window's requests of this kind.
+    #[serde(flatten)]
+    pub block: Block,
+}
+
+/// How a body that was not as expected looked: the first of its kind, warm-up included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BadBody {
+    /// Which request of a mix it answered.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub request: Option<String>,
+    /// When it was complete, in nanoseconds from the start of the run.
+    pub at_ns: u64,
+    /// The status it came with.
+    pub status: u16,
+    /// Its length.
+    pub body_bytes: u64,
+    /// What is wrong with it, for people.
+    pub fault: String,
+    /// The first byte that differs from a body as it is expected, from 0, where such a body is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub differs_at: Option<u64>,
+    /// Some of it, from shortly before that byte or from its beginning. What is not UTF-8 is replaced.
+    pub shown: String,
+    /// Where in the body that begins.
+    pub shown_from: u64,
+}
