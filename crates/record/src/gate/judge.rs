@@ -2,7 +2,7 @@
 
 use super::{Demand, Gate, GateOutcome, GateReason, Statistic, TimeOf};
 use crate::verdict::{self, Severity};
-use crate::{LoopKind, Run};
+use crate::{Block, LoopKind, Run, Times};
 use paceline_stats::Histogram;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -182,16 +182,17 @@ fn seen(run: &Run, of: TimeOf) -> Option<Seen> {
         }
         TimeOf::FirstByte => (&total.first_byte_ns, counts.not_ok(), u64::MAX),
         TimeOf::Lag => (&total.generator_lag_ns, 0, u64::MAX),
-        TimeOf::Connect => return connects(run),
+        TimeOf::Connect => return connects(run, |block| block.connect_time_ns.as_ref()),
+        TimeOf::Handshake => return connects(run, |block| block.handshake_time_ns.as_ref()),
     };
     let histogram = times.as_ref()?.decode().ok()?;
     Some(Seen { histogram, misses, censored_from_ns })
 }
 
 /// Every connection of the run, from the first: with keep-alive few are made in the window.
-fn connects(run: &Run) -> Option<Seen> {
+fn connects(run: &Run, times: fn(&Block) -> Option<&Times>) -> Option<Seen> {
     let mut histogram = Histogram::new();
-    for times in run.intervals.iter().filter_map(|interval| interval.block.connect_time_ns.as_ref()) {
+    for times in run.intervals.iter().filter_map(|interval| times(&interval.block)) {
         histogram.merge(&times.decode().ok()?);
     }
     let misses = run.connections.failed_attempts;

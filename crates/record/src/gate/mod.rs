@@ -62,6 +62,8 @@ pub enum TimeOf {
     Service,
     /// Connect time, over every connection of the run.
     Connect,
+    /// Time of TLS handshakes, over every connection of the run.
+    Handshake,
     /// First byte.
     FirstByte,
     /// Generator lag; open loop.
@@ -122,6 +124,7 @@ impl TimeOf {
             TimeOf::Response => "response",
             TimeOf::Service => "service",
             TimeOf::Connect => "connect",
+            TimeOf::Handshake => "handshake",
             TimeOf::FirstByte => "first_byte",
             TimeOf::Lag => "lag",
         }
@@ -133,6 +136,7 @@ impl TimeOf {
             TimeOf::Response => "response_time_ns",
             TimeOf::Service => "service_time_ns",
             TimeOf::Connect => "connect_time_ns",
+            TimeOf::Handshake => "handshake_time_ns",
             TimeOf::FirstByte => "first_byte_ns",
             TimeOf::Lag => "generator_lag_ns",
         }

@@ -8,8 +8,8 @@ use paceline_lab::nearest;
 use paceline_record::gate::{Demand, Gate, Statistic, TimeOf};
 
 /// What a gate can be about.
-const TIMES: [TimeOf; 5] =
-    [TimeOf::Response, TimeOf::Service, TimeOf::Connect, TimeOf::FirstByte, TimeOf::Lag];
+const TIMES: [TimeOf; 6] =
+    [TimeOf::Response, TimeOf::Service, TimeOf::Connect, TimeOf::Handshake, TimeOf::FirstByte, TimeOf::Lag];
 /// Figures to suggest.
 const STATISTICS: [&str; 9] = ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
 
@@ -18,8 +18,8 @@ const STATISTICS: [&str; 9] = ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.
 pub struct GateFlags {
     /// A limit the run must keep to, or it exits 1; may be given again
     ///
-    /// A time is one of response, service, connect, first_byte and lag, with a percentile (p50 to p99.99), max or mean:
-    /// 'response.p99<10ms'. A rate is a share of what was offered or a number per second: 'achieved>=99%',
+    /// A time is one of response, service, connect, handshake, first_byte and lag, with a percentile (p50 to p99.99), max
+    /// or mean: 'response.p99<10ms'. A rate is a share of what was offered or a number per second: 'achieved>=99%',
     /// 'achieved>=20k'. A gate fails too when the run does not show that the limit was kept: the load was not delivered,
     /// the run is invalid or was interrupted, answers are missing at that percentile, or there were too few requests (10
     /// beyond the percentile: p99 takes 1,000). Every failed request counts as one beyond the limit.
@@ -184,6 +184,7 @@ mod tests {
             ),
             ("lag.max<250\u{b5}s", time(TimeOf::Lag, Statistic::Max, 250_000, false)),
             ("first_byte.mean<1s", time(TimeOf::FirstByte, Statistic::Mean, 1_000_000_000, false)),
+            ("handshake.max<1s", time(TimeOf::Handshake, Statistic::Max, 1_000_000_000, false)),
             ("connect.p50<=5ms", time(TimeOf::Connect, Statistic::Percentile(50.0), 5_000_000, true)),
             ("achieved>=99%", Demand::AchievedShare(0.99)),
             ("achieved >= 20k", Demand::AchievedPerS(20_000.0)),
@@ -198,7 +199,10 @@ mod tests {
     fn what_is_wrong_is_answered_with_what_is_right() {
         for (text, part) in [
             ("respons.p99<10ms", "did you mean \"response\"?"),
-            ("database.p99<10ms", "There are response, service, connect, first_byte, lag, achieved"),
+            (
+                "database.p99<10ms",
+                "There are response, service, connect, handshake, first_byte, lag, achieved",
+            ),
             ("response<10ms", "Write response.p99"),
             ("response.p999<10ms", "did you mean \"p99.9\"?"),
             ("response.maximum<10ms", "There are p50"),
