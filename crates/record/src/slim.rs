@@ -70,16 +70,18 @@ impl LeftOut {
     }
 }
 
-/// A block with the times alone that loads are judged by.
+/// A block with the times alone that loads are judged by, whatever others there may be.
 fn judged_times(block: Block) -> Block {
     Block {
-        generator_lag_ns: None,
-        connection_wait_ns: None,
-        connect_time_ns: None,
-        first_byte_ns: None,
-        receive_delay_ns: None,
-        failed_time_ns: None,
-        ..block
+        counts: block.counts,
+        completed_in_window: block.completed_in_window,
+        status: block.status,
+        bytes: block.bytes,
+        body_bytes: block.body_bytes,
+        service_time_ns: block.service_time_ns,
+        response_time_ns: block.response_time_ns,
+        censored: block.censored,
+        ..Block::default()
     }
 }
 
@@ -114,6 +116,7 @@ impl Block {
             &mut self.first_byte_ns,
             &mut self.receive_delay_ns,
             &mut self.failed_time_ns,
+            &mut self.handshake_time_ns,
         ]
         .into_iter()
         .flatten()
@@ -124,6 +127,21 @@ impl Block {
 mod tests {
     use super::*;
     use crate::verdict::trial_for_tests;
+
+    #[test]
+    fn no_distribution_of_a_block_is_forgotten() {
+        let published = schemars::schema_for!(Block).to_value().to_string();
+        let known = published.matches("#/$defs/Times").count();
+        let times = crate::Times::of(&paceline_stats::Histogram::new());
+        let mut all = serde_json::to_value(Block::default()).unwrap();
+        for (key, _) in schemars::schema_for!(Block).to_value()["properties"].as_object().unwrap() {
+            if key.ends_with("_ns") {
+                all[key] = serde_json::to_value(&times).unwrap();
+            }
+        }
+        let mut block: Block = serde_json::from_value(all).unwrap();
+        assert_eq!(block.times_mut().count(), known);
+    }
 
     #[test]
     fn paths_keep_the_names_of_files() {

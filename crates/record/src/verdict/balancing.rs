@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 
 /// From this share of its time on a core, or a process on its cores, has run out.
 pub const RAN_OUT_LEAST: f64 = 0.9;
+/// Below this share of a core's busy time it was somebody else who kept it busy.
+const OWN_LEAST: f64 = 0.5;
 /// An instance that got so many times its even share did not get it by chance: of 1,000 requests or more, drawn at
 /// random over four, one in a million rounds would be above 1.3.
 const UNEVEN_LEAST: f64 = 1.3;
@@ -19,7 +21,8 @@ pub struct RanOut {
     pub core: u32,
     /// Not idle, as a share of the window.
     pub busy_share: f64,
-    /// Who may run on it: `instance 0`, `balancer`, `generator`.
+    /// Who may run on it: `instance 0`, `balancer`, `generator`; and `mostly something else` where theirs was the
+    /// smaller part.
     pub whose: Vec<String>,
 }
 
@@ -32,8 +35,16 @@ pub fn ran_out(trial: &Trial) -> Vec<RanOut> {
         .filter(|core| core.over_s > 0.0 && core.busy_s / core.over_s >= RAN_OUT_LEAST)
         .map(|core| {
             let own = balancing.processes.iter().filter(|process| process.cores.contains(&core.core));
-            let mut whose: Vec<String> = own.map(name).collect();
-            whose.extend(trial.pinning.generator.contains(&core.core).then(|| "generator".to_owned()));
+            let mut whose: Vec<String> = own.clone().map(name).collect();
+            let generator = &trial.pinning.generator;
+            whose.extend(generator.contains(&core.core).then(|| "generator".to_owned()));
+            let used_s: f64 = own.map(|process| process.cpu_s / process.cores.len() as f64).sum();
+            let by_generator_s = trial.run.as_ref().map_or(0.0, |run| run.generator.cpu_s);
+            let by_generator_s = by_generator_s / generator.len().max(1) as f64;
+            let used_s = used_s + if generator.contains(&core.core) { by_generator_s } else { 0.0 };
+            if used_s < OWN_LEAST * core.busy_s {
+                whose.push("mostly something else".to_owned());
+            }
             RanOut { core: core.core, busy_share: (core.busy_s / core.over_s).min(1.0), whose }
         })
         .collect();
