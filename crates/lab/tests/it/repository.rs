@@ -1,7 +1,8 @@
 //! Everything a person wrote in this repository is right: its servers, workloads and plans.
 
-use paceline_lab::{Catalogue, ExpectedBody, PlaceFlags, Places};
+use paceline_lab::{Catalogue, Cell, ExpectedBody, Outlook, PlaceFlags, Places, Room, order};
 use std::path::Path;
+use std::time::Duration;
 
 fn catalogue() -> Catalogue {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -13,9 +14,11 @@ fn catalogue() -> Catalogue {
 fn every_server_and_workload_is_sound() {
     let catalogue = catalogue();
     let broken = catalogue.broken_servers.iter().chain(&catalogue.broken_workloads);
+    let broken = broken.chain(&catalogue.broken_balancers);
     let errors: Vec<String> = broken.map(|broken| broken.error.to_string()).collect();
     assert_eq!(errors, [""; 0]);
     assert_eq!(catalogue.notes, [""; 0]);
+    assert!(catalogue.balancers.len() >= 2, "{}", catalogue.balancers.len());
     assert!(catalogue.servers.len() >= 7, "{}", catalogue.servers.len());
 }
 
@@ -67,6 +70,39 @@ fn every_plan_comes_to_something_here() {
         let plan = catalogue.plan(&name).unwrap();
         assert_eq!(plan.name, name);
         assert!(!plan.resolve(&catalogue).unwrap().cells.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_plan_with_a_budget_keeps_it_on_two_cores() {
+    let catalogue = catalogue();
+    let half_an_hour = Duration::from_secs(30 * 60);
+    for name in ["sold-on-go", "rabbit-hole", "million", "frameworks", "tetration", "all"] {
+        let plan = catalogue.plan(name).unwrap().sized(false, Room { cores: 2, open_files: 20_000 }).plan;
+        assert_eq!(plan.budget, Some(half_an_hour), "{name}");
+        let cells = plan.resolve(&catalogue).unwrap().cells;
+        let (fitting, launches) = plan.within_budget(|repeats| order(&cells, repeats, 7)).unwrap();
+        assert!(Outlook::of(&launches).left() <= half_an_hour, "{name}");
+        assert!(fitting.plan.repeats > 0, "{name}");
+    }
+}
+
+#[test]
+fn what_a_source_observed_stands_beside_a_cell() {
+    let catalogue = catalogue();
+    for name in catalogue.plan_names().unwrap() {
+        let plan = catalogue.plan(&name).unwrap();
+        let cells = plan.resolve(&catalogue).unwrap().cells;
+        for seen in &plan.observed {
+            let Some(server) = &seen.server else { continue };
+            let fits = |cell: &Cell| {
+                cell.server.id == *server
+                    && seen.workload.as_ref().is_none_or(|workload| *workload == cell.case.address)
+                    && seen.load.as_ref().is_none_or(|load| *load == cell.load.name)
+                    && seen.form.as_ref().is_none_or(|form| *form == cell.form)
+            };
+            assert!(cells.iter().any(fits), "{name}: nothing stands beside {} of {server}", seen.subject);
+        }
     }
 }
 
