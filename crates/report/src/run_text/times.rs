@@ -43,7 +43,9 @@ fn row(name: &str, times: &Times, total: &Block) -> Vec<String> {
     let Times { p50, p90, p99, p99_9, max, mean, .. } = *times;
     let mut cells = vec![name.to_owned()];
     cells.extend([p50, p90, p99, p99_9, max].map(at));
-    cells.push(nanos(mean));
+    // A mean has every lower bound in it.
+    let mark = if may_be_censored && total.censored.is_some() { "\u{2265}" } else { "" };
+    cells.push(format!("{mark}{}", nanos(mean)));
     cells
 }
 

@@ -5,7 +5,7 @@ use paceline_record::{Blame, Round, Severity, Stage, Trial, read_round, read_tri
 use paceline_report::{Format, Options, Report};
 use std::path::PathBuf;
 
-fn path(name: &str) -> PathBuf {
+pub fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
@@ -26,7 +26,7 @@ fn stored() -> (Round, Vec<Trial>) {
     (round, trials.lines().map(|line| read_trial(line).unwrap()).collect())
 }
 
-fn check(name: &str, text: &str) {
+pub fn check(name: &str, text: &str) {
     let at = path(&format!("golden/{name}"));
     if blessing() {
         std::fs::write(&at, text).unwrap();

@@ -7,3 +7,4 @@
 mod built;
 mod formats;
 mod grouping;
+mod run_text;
