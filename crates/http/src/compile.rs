@@ -90,7 +90,7 @@ impl Request {
         self.check_body_length(&body)?;
         let mut head = vec![text(&self.method), text(" ")];
         head.extend(parts(Place::Path, &self.path, files)?);
-        head.push(text(" HTTP/1.1\r\n"));
+        head.extend([text(" "), text(self.version.as_str()), text("\r\n")]);
         for (name, value) in self.fields() {
             head.extend([text(name), text(": ")]);
             head.extend(parts(Place::Header(name), value, files)?);

@@ -29,7 +29,7 @@ pub use error::{Missing, Peer, ProtocolError};
 pub use head::{Framing, HEAD_BYTES_MAX, Head, Method};
 pub use lines::{LineFiles, Lines};
 pub use placeholder::{PlaceholderError, PlaceholderProblem};
-pub use request::{Request, USER_AGENT};
+pub use request::{Request, USER_AGENT, Version};
 pub use request_error::RequestError;
 pub use template::{Expander, RandomBits, RequestTemplate};
 pub use url::{Scheme, Url};

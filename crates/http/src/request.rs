@@ -34,6 +34,28 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The body, possibly empty.
     pub body: Vec<u8>,
+    /// The version the request line says.
+    pub version: Version,
+}
+
+/// The version a request is sent as. What that means for the connection (RFC 9112 §9.3) is for its fields to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.0, as benchmarks of old send it.
+    Http10,
+    /// HTTP/1.1.
+    #[default]
+    Http11,
+}
+
+impl Version {
+    /// As the request line says it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Version::Http10 => "HTTP/1.0",
+            Version::Http11 => "HTTP/1.1",
+        }
+    }
 }
 
 /// The fields every request has, in this order, unless given; `Host` first (RFC 9110 §7.2).
@@ -51,6 +73,7 @@ impl Request {
             host: url.authority(),
             headers: Vec::new(),
             body: Vec::new(),
+            version: Version::default(),
         }
     }
 
@@ -68,7 +91,7 @@ impl Request {
         check_path(&self.path, &self.method)?;
         self.check_headers()?;
         self.check_length(self.body.len())?;
-        let mut bytes = format!("{} {} HTTP/1.1\r\n", self.method, self.path).into_bytes();
+        let mut bytes = format!("{} {} {}\r\n", self.method, self.path, self.version.as_str()).into_bytes();
         for (name, value) in self.fields() {
             push(&mut bytes, name, value);
         }

@@ -186,6 +186,9 @@ pub struct Block {
     /// Time of the TLS handshake behind it, full and resumed ones together.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub handshake_time_ns: Option<Times>,
+    /// Connect time (its TLS handshake included) and service time end to end, without keep-alive; closed loop only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connect_and_service_time_ns: Option<Times>,
     /// First byte of the response minus actual send.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_byte_ns: Option<Times>,
@@ -230,6 +233,8 @@ impl Block {
         sum.connection_wait_ns = merge_times(&self.connection_wait_ns, &other.connection_wait_ns)?;
         sum.connect_time_ns = merge_times(&self.connect_time_ns, &other.connect_time_ns)?;
         sum.handshake_time_ns = merge_times(&self.handshake_time_ns, &other.handshake_time_ns)?;
+        sum.connect_and_service_time_ns =
+            merge_times(&self.connect_and_service_time_ns, &other.connect_and_service_time_ns)?;
         sum.first_byte_ns = merge_times(&self.first_byte_ns, &other.first_byte_ns)?;
         sum.receive_delay_ns = merge_times(&self.receive_delay_ns, &other.receive_delay_ns)?;
         sum.failed_time_ns = merge_times(&self.failed_time_ns, &other.failed_time_ns)?;

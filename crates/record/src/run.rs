@@ -2,7 +2,7 @@
 
 use crate::{
     BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, RequestPart, Segment, Shape, Target,
-    Verdict,
+    Think, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -115,6 +115,15 @@ pub struct Loop {
     /// Whether a connection sent its next requests only when all of them were answered.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub batch: bool,
+    /// Requests after which each connection was closed and another made.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub requests_per_connection: Option<u32>,
+    /// Whether each request had a connection of its own, and said so.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub without_keep_alive: bool,
+    /// How each connection rested between an answer and its next request.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub think: Option<Think>,
     /// Requests asked for in all, where the run was bounded by a number instead of a time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,
@@ -203,6 +212,10 @@ pub enum Phase {
     End,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Connections asked for and had, and who closed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
@@ -214,6 +227,9 @@ pub struct Connections {
     pub closed_by_server: u64,
     /// Closed by the generator before the end of the run: after a timeout or a response that broke the rules.
     pub closed_by_us: u64,
+    /// Closed by either side after the last request that was asked of each.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub closed_as_asked: u64,
     /// Attempts to connect that failed, the first connect phase included.
     pub failed_attempts: u64,
     /// Those of them that failed for want of something on this machine: descriptors, ports, memory.

@@ -1,4 +1,5 @@
-//! The shape of an open loop whose rate changes, and the segments of the window that are reported apart.
+//! The shape of the load beside its rate: how it changes, the segments of the window that are reported apart, and how
+//! users think. Part of a run.
 
 use crate::Block;
 use schemars::JsonSchema;
@@ -57,4 +58,23 @@ impl Segment {
         let length_s = self.length_s();
         if length_s > 0.0 { self.completed_in_segment as f64 / length_s } else { 0.0 }
     }
+}
+
+/// How long users thought between an answer and their next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Think {
+    /// On average.
+    pub mean_ns: u64,
+    /// How it varied.
+    pub distribution: Distribution,
+}
+
+/// How a time varies around its mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Distribution {
+    /// Not at all.
+    Constant,
+    /// As the waiting time for what happens at random.
+    Exponential,
 }

@@ -58,6 +58,29 @@ fn a_schedule_is_sent_as_told() {
 }
 
 #[test]
+fn connections_are_used_up_as_asked() {
+    let server = Server::start("immediate");
+    let run = record(&server, &["-n", "20", "-c", "2", "--requests-per-connection", "5"]);
+    assert_eq!(run["connections"]["closed_as_asked"], 4);
+    assert_eq!(run["connections"]["closed_by_us"], 0);
+    assert_eq!(run["loop"]["requests_per_connection"], 5);
+    let run = record(&server, &["-n", "20", "-c", "2", "--no-keepalive", "--think", "1ms:exp"]);
+    assert_eq!(run["connections"]["closed_as_asked"], 20);
+    assert_eq!(run["connections"]["closed_by_server"], 0);
+    let both = &run["total"]["connect_and_service_time_ns"];
+    assert_eq!((&both["count"], &run["total"]["counts"]["ok"]), (&20.into(), &20.into()));
+    assert!(both["min"].as_u64() > run["total"]["service_time_ns"]["min"].as_u64());
+    assert_eq!(run["loop"]["think"]["distribution"], "exponential");
+}
+
+#[test]
+fn http_1_0_asks_for_keep_alive() {
+    let server = Server::start("immediate");
+    let run = record(&server, &["-n", "20", "-c", "2", "--http", "1.0"]);
+    assert_eq!((&run["target"]["protocol"], &run["total"]["counts"]["ok"]), (&"http/1.0".into(), &20.into()));
+}
+
+#[test]
 fn what_does_not_go_together_is_refused_with_a_way_out() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("times");
@@ -71,6 +94,10 @@ fn what_does_not_go_together_is_refused_with_a_way_out() {
         (&["--schedule", schedule], "times:3: 1 comes before 2s"),
         (&["--schedule", schedule, "-r", "5"], "cannot be used with"),
         (&["--schedule", "no/such/file"], "cannot read the schedule"),
+        (&["-r", "10", "--think", "1s"], "think time belongs to a closed loop"),
+        (&["--no-keepalive", "--pipeline", "4"], "nothing to pipeline"),
+        (&["--no-keepalive", "--requests-per-connection", "4"], "cannot be used with"),
+        (&["--requests-per-connection", "0"], "non-zero"),
     ] {
         let output = run("http://127.0.0.1:9/", arguments);
         let text = String::from_utf8_lossy(&output.stderr);

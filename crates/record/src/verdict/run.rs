@@ -290,6 +290,7 @@ fn keep_alive_refused(run: &Run) -> Option<Verdict> {
     refused.then(|| {
         Verdict::new("keep_alive_refused", Blame::Server, Severity::Caution)
             .with("closed_by_server", json!(run.connections.closed_by_server))
+            .with("protocol", json!(run.target.protocol))
             .remedy("the server closed after every response: this measures connecting, compare it with its like only")
     })
 }

@@ -50,6 +50,7 @@ fn connections(run: &Run) -> String {
     for (number, what) in [
         (connections.closed_by_server, "closed by the server"),
         (connections.closed_by_us, "closed by us"),
+        (connections.closed_as_asked, "closed as asked"),
         (connections.failed_attempts, "attempts failed"),
     ] {
         if number > 0 {

@@ -16,7 +16,7 @@ mod times;
 pub(crate) use lines::{Style, columns};
 pub(crate) use spectrum::STEPS_PER_HALF;
 
-use paceline_record::{Counts, LoopKind, Run, Shape};
+use paceline_record::{Counts, Distribution, Loop, LoopKind, Run, Shape};
 use quantity::{count, seconds};
 
 /// How a run is told.
@@ -67,6 +67,7 @@ fn load(run: &Run) -> String {
         (None, None) => String::new(),
     };
     let depth = if run.loop_.depth > 1 { format!(", {} deep", run.loop_.depth) } else { String::new() };
+    let life = life_words(&run.loop_);
     let warmup = run.phases.warmup.end_ns - run.phases.warmup.start_ns;
     let after = if warmup > 0 {
         format!(" after {} of warm-up", seconds(warmup as f64 / 1e9))
@@ -76,7 +77,24 @@ fn load(run: &Run) -> String {
     let stopped = if run.stopped { ", interrupted" } else { "" };
     let connections = count(f64::from(run.loop_.connections));
     let window = seconds(run.window_s);
-    format!("{kind}{offered}, {connections} connections{depth}, window {window}{after}{stopped}")
+    format!("{kind}{offered}, {connections} connections{depth}{life}, window {window}{after}{stopped}")
+}
+
+/// `, each request on a connection of its own, 100 ms of thought between them`.
+fn life_words(load: &Loop) -> String {
+    let carried = match (load.without_keep_alive, load.requests_per_connection) {
+        (true, _) => ", without keep-alive".to_owned(),
+        (false, Some(requests)) => format!(", {} requests on each", count(f64::from(requests))),
+        (false, None) => String::new(),
+    };
+    let thought = load.think.map_or(String::new(), |think| {
+        let mean = seconds(think.mean_ns as f64 / 1e9);
+        match think.distribution {
+            Distribution::Constant => format!(", {mean} of thought between them"),
+            Distribution::Exponential => format!(", {mean} of thought on average between them"),
+        }
+    });
+    carried + &thought
 }
 
 /// `a ramp from 1,000 to 50,000/s`.

@@ -20,6 +20,7 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
             ),
             ("connect time", total.connect_time_ns.as_ref()),
             ("handshake time", total.handshake_time_ns.as_ref()),
+            ("connect + service", total.connect_and_service_time_ns.as_ref()),
             ("receive delay", total.receive_delay_ns.as_ref()),
         ],
         LoopKind::Open => vec![

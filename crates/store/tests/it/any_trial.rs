@@ -2,12 +2,13 @@
 
 use paceline_record::{
     Arrivals, BadBody, BalancedLoad, BalancerReceipt, Balancing, Blame, Block, Bytes, Censored, Check,
-    CheckOutcome, Connections, CoreTime, Counts, CpuSource, Environment, Expectations, ExpectedValue, Fault,
-    FaultKind, FaultSeen, GateOutcome, GateReason, Generator, GeneratorThread, IdleState, InstanceTold,
-    Interval, Left, Lengths, Load, Loop, LoopKind, Observation, ObservedFigure, Pace, PaceAsked, PaceKind,
-    Phase, Phases, Pinning, ProcessRole, ProcessUse, Rates, RequestPart, Round, Route, Run, SCHEMA, Sample,
-    Scaled, Segment, Served, Server, Severity, Shape, Sitting, Span, Stage, Startup, Target, Times, Tls,
-    Told, Tool, Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
+    CheckOutcome, Connections, CoreTime, Counts, CpuSource, Distribution, Environment, Expectations,
+    ExpectedValue, Fault, FaultKind, FaultSeen, GateOutcome, GateReason, Generator, GeneratorThread,
+    IdleState, InstanceTold, Interval, Left, Lengths, Load, Loop, LoopKind, Observation, ObservedFigure,
+    Pace, PaceAsked, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, Rates, RequestPart, Round,
+    Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server, Severity, Shape, Sitting, Span, Stage,
+    Startup, Target, Think, Times, Tls, Told, Tool, Trial, Tried, Usage, Validation, Variant, VariantKind,
+    Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -43,7 +44,7 @@ prop_compose! {
         c in vec(whole(), 12),
         status in btree_map(text(), whole(), 0..3),
         body_bytes in option::of((whole(), whole()).prop_map(|(min, max)| Lengths { min, max })),
-        times in vec(option::of(times()), 9),
+        times in vec(option::of(times()), 10),
         censored in option::of((whole(), whole()).prop_map(|(count, lowest_ns)| Censored { count, lowest_ns })),
     ) -> Block {
         let mut times = times.into_iter();
@@ -62,6 +63,7 @@ prop_compose! {
             generator_lag_ns: next(),
             connection_wait_ns: next(),
             connect_time_ns: next(),
+            connect_and_service_time_ns: next(),
             first_byte_ns: next(),
             handshake_time_ns: next(),
             receive_delay_ns: next(),
@@ -119,6 +121,11 @@ fn arrivals() -> impl Strategy<Value = Option<Arrivals>> {
     option::of(select(vec![Arrivals::Constant, Arrivals::Poisson]))
 }
 
+fn think() -> impl Strategy<Value = Think> {
+    (whole(), select(vec![Distribution::Constant, Distribution::Exponential]))
+        .prop_map(|(mean_ns, distribution)| Think { mean_ns, distribution })
+}
+
 fn load_shape() -> impl Strategy<Value = Shape> {
     prop_oneof![
         (number(), number()).prop_map(|(from_per_s, to_per_s)| Shape::Ramp { from_per_s, to_per_s }),
@@ -137,14 +144,14 @@ prop_compose! {
 prop_compose! {
     fn shape()(
         open in any::<bool>(), connections in any::<u32>(), depth in any::<u32>(), requests in option::of(whole()),
-        rate in option::of(number()), load_shape in option::of(load_shape()), arrivals in arrivals(), served in option::of(whole()), failure in option::of(text()),
+        rate in option::of(number()), load_shape in option::of(load_shape()), rest in option::of(think()), arrivals in arrivals(), served in option::of(whole()), failure in option::of(text()),
         closed in whole(),
     ) -> (Loop, Connections) {
         let kind = if open { LoopKind::Open } else { LoopKind::Closed };
         (
-            Loop { kind, connections, depth, batch: open, requests, offered_per_s: rate, shape: load_shape, arrivals },
+            Loop { kind, connections, depth, batch: open, requests, offered_per_s: rate, shape: load_shape, arrivals, requests_per_connection: rest.map(|_| connections), without_keep_alive: open, think: rest },
             Connections {
-                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, failed_attempts: closed, failed_here: 0, broke_rules: 0,
+                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, closed_as_asked: closed, failed_attempts: closed, failed_here: 0, broke_rules: 0,
                 commonest_failure: failure, served: served.map(|n| Served { min: n, median: n, max: n }),
                 service_time_ns_p50: served.map(|n| Served { min: 0, median: n, max: n }),
             },

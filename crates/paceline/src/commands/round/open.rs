@@ -83,7 +83,8 @@ pub fn open(
     let tuning = tune::begin(carrying, catalogue, shares_with.as_deref(), &mut resolution.notes)?;
     let was_tuned = round.sittings.iter().any(|sitting| !sitting.tuned.is_empty());
     if tuning.is_none() && was_tuned {
-        let note = "the round was begun with --tune, and goes on without: what runs now has tables of its own";
+        let note =
+            "the round was begun with --tune, and goes on without: what runs now has tables of its own";
         resolution.notes.push(note.to_owned());
     }
     let tuned = tuning.as_ref().map(|tuning| tuning.settings().to_vec()).unwrap_or_default();

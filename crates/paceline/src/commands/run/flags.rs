@@ -2,6 +2,7 @@
 
 use super::asked::AskedFlags;
 use super::gates::GateFlags;
+use super::life::LifeFlags;
 use super::target::TargetFlags;
 use super::telling::TellingFlags;
 use paceline_engine::{Rate, Shape};
@@ -84,6 +85,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     pub target: TargetFlags,
+
+    #[command(flatten)]
+    pub life: LifeFlags,
 
     #[command(flatten)]
     pub asked: AskedFlags,

@@ -10,6 +10,7 @@ mod follow;
 mod gates;
 pub mod health;
 mod left;
+mod life;
 mod memory;
 mod outcome;
 mod parts;

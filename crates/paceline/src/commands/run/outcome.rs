@@ -79,7 +79,7 @@ fn target(job: &Job, outcome: &RunOutcome) -> record::Target {
     });
     record::Target {
         url: job.url.to_string(),
-        protocol: "http/1.1".to_owned(),
+        protocol: job.protocol.clone(),
         address: settings.address.to_string(),
         sources: settings.sources.iter().map(ToString::to_string).collect(),
         tried: job.destination.tried.clone(),
@@ -121,6 +121,7 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
         had: counts.had,
         closed_by_server: counts.closed_by_server,
         closed_by_us: counts.closed_by_us,
+        closed_as_asked: counts.closed_as_asked,
         failed_attempts: counts.failed_attempts,
         failed_here: sum_of(counts, Failure::is_ours),
         broke_rules: sum_of(counts, |failure| matches!(failure, Failure::Protocol | Failure::Unsolicited)),
@@ -256,6 +257,7 @@ pub(super) fn block(tally: &Tally) -> Block {
         generator_lag_ns: times(Measure::GeneratorLag),
         connection_wait_ns: times(Measure::ConnectionWait),
         connect_time_ns: times(Measure::Connect),
+        connect_and_service_time_ns: times(Measure::ConnectAndService),
         handshake_time_ns: times(Measure::Handshake),
         first_byte_ns: times(Measure::FirstByte),
         receive_delay_ns: times(Measure::ReceiveDelay),

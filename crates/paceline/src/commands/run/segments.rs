@@ -2,6 +2,7 @@
 //!
 //! Called by `outcome.rs`. What a segment is, the engine knows; here it gets its published keys.
 
+use super::life::think_of;
 use super::outcome::block;
 use super::settings::Job;
 use paceline_engine::{Arrivals, Bound, Load, Nanos, RunOutcome, Segment, Settings, Shape, Tally};
@@ -31,6 +32,9 @@ pub fn load_of(job: &Job, outcome: &RunOutcome) -> record::Loop {
         connections: settings.connections,
         depth: settings.depth.into(),
         batch: settings.batch,
+        requests_per_connection: settings.life.requests_per_connection,
+        without_keep_alive: !settings.life.keep_alive,
+        think: think_of(settings.life.think),
         requests,
         offered_per_s,
         shape,

@@ -6,7 +6,7 @@ use super::shape::Planned;
 use super::sources::{asked_sources, sources};
 use super::target::Destination;
 use crate::exit::Complaint;
-use paceline_engine::{Life, Nanos, Pace, SPIN_BEFORE, Settings};
+use paceline_engine::{Nanos, Pace, SPIN_BEFORE, Settings};
 use paceline_http::Url;
 use paceline_record::gate::Gate;
 
@@ -34,6 +34,8 @@ pub struct Job {
     pub argv: Vec<String>,
     /// Settings of the machine that are held for the run.
     pub held: Vec<String>,
+    /// What requests and answers are spoken in.
+    pub protocol: String,
     /// What the run must keep to.
     pub gates: Vec<Gate>,
 }
@@ -42,7 +44,7 @@ impl Job {
     /// Checks and looks up what the flags ask for.
     pub fn from_flags(arguments: &Arguments) -> anyhow::Result<Self> {
         let url = Url::parse(&arguments.url).map_err(|error| Complaint::usage(error.to_string()))?;
-        let wanted = Asked::from_flags(&arguments.asked, &url)?;
+        let wanted = Asked::from_flags(&arguments.asked, &arguments.life, &url)?;
         let gates = arguments.gates.all(arguments.rate.is_some())?;
         let cores = allowed_cores();
         let asked = asked_sources(arguments.source.as_deref())?;
@@ -56,7 +58,7 @@ impl Job {
             connections: arguments.connections,
             depth: arguments.pipeline,
             batch: arguments.pipeline_batch,
-            life: Life::default(),
+            life: arguments.life.life(),
             threads: threads.unwrap_or(arguments.threads),
             load,
             bound,
@@ -81,6 +83,7 @@ impl Job {
             cores,
             argv,
             held: Vec::new(),
+            protocol: arguments.life.protocol(),
             gates,
         })
     }

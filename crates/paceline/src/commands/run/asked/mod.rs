@@ -7,6 +7,7 @@ mod flags;
 
 pub use flags::AskedFlags;
 
+use super::life::LifeFlags;
 use crate::exit::Complaint;
 use crate::places::complain;
 use anyhow::Context as _;
@@ -39,15 +40,15 @@ pub struct Named {
 
 impl Asked {
     /// What the flags ask for.
-    pub fn from_flags(flags: &AskedFlags, url: &Url) -> anyhow::Result<Self> {
+    pub fn from_flags(flags: &AskedFlags, life: &LifeFlags, url: &Url) -> anyhow::Result<Self> {
         match &flags.mix {
-            Some(path) => of_file(&RequestFile::read(path).map_err(complain)?, flags, url),
-            None => of_flags(flags, url),
+            Some(path) => of_file(&RequestFile::read(path).map_err(complain)?, flags, life, url),
+            None => of_flags(flags, life, url),
         }
     }
 }
 
-fn of_flags(flags: &AskedFlags, url: &Url) -> anyhow::Result<Asked> {
+fn of_flags(flags: &AskedFlags, life: &LifeFlags, url: &Url) -> anyhow::Result<Asked> {
     let mut contents = Contents::default();
     let body = contents.of("--body", flags.body.as_deref())?.unwrap_or_default();
     let expected = contents.of("--expect-body", flags.expect_body.as_deref())?;
@@ -58,7 +59,8 @@ fn of_flags(flags: &AskedFlags, url: &Url) -> anyhow::Result<Asked> {
         (None, None, checks) => BodyCheck::Json(Arc::from(checks)),
     };
     let headers = headers(&flags.headers)?;
-    let request = Request { method: flags.method.clone(), headers, body, ..Request::get(url) };
+    let mut request = Request { method: flags.method.clone(), headers, body, ..Request::get(url) };
+    life.dress(&mut request);
     let mut files = LineFiles::default();
     let template = template(&request, flags.literal, &mut files, &|name| PathBuf::from(name)).map_err(
         |told| match told {
@@ -71,14 +73,15 @@ fn of_flags(flags: &AskedFlags, url: &Url) -> anyhow::Result<Asked> {
     Ok(Asked { requests: Arc::new(Requests::of(vec![kind], files.count())), named: Vec::new() })
 }
 
-fn of_file(file: &RequestFile, flags: &AskedFlags, url: &Url) -> anyhow::Result<Asked> {
+fn of_file(file: &RequestFile, flags: &AskedFlags, life: &LifeFlags, url: &Url) -> anyhow::Result<Asked> {
     let common = headers(&flags.headers)?;
     let mut files = LineFiles::default();
     let mut asked = Vec::new();
     let mut kinds = Vec::new();
     for entry in &file.requests {
         let at_fault = |problem: String| complain(file.complain(entry, problem));
-        let request = request_of(entry, &common, url);
+        let mut request = request_of(entry, &common, url);
+        life.dress(&mut request);
         let template = template(&request, entry.literal, &mut files, &|name| file.beside(name));
         let template = template.map_err(|told| match told {
             Told::Request(error) => at_fault(error.to_string()),
@@ -103,6 +106,7 @@ fn request_of(entry: &FileRequest, common: &[(String, String)], url: &Url) -> Re
         headers,
         body: entry.body.clone(),
         host: get.host,
+        version: get.version,
     }
 }
 
