@@ -113,7 +113,6 @@ impl Block {
             &mut self.generator_lag_ns,
             &mut self.connection_wait_ns,
             &mut self.connect_time_ns,
-            &mut self.handshake_time_ns,
             &mut self.connect_and_service_time_ns,
             &mut self.first_byte_ns,
             &mut self.receive_delay_ns,
