@@ -6,7 +6,15 @@
 use super::{HIGHEST, Histogram};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use std::io::Read as _;
+
+/// Longest list of counts that is read: sixteen million bytes hold every histogram of five digits. A length is only claimed,
+/// and memory is taken for it before it is there.
+const COUNTS_BYTES_MOST: u32 = 1 << 24;
+/// Bytes before the compressed part: a cookie and its length.
+const OUTER_BYTES: usize = 8;
 
 /// Why a stored histogram cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +25,20 @@ pub enum DecodeError {
     /// The bytes are not a V2 compressed histogram of 64-bit counts.
     #[error("the histogram is not in the HdrHistogram V2 encoding: {0}")]
     Encoding(String),
+}
+
+/// Whether the counts have a length that can be meant: the second number of the compressed part.
+fn check_length(bytes: &[u8]) -> Result<(), DecodeError> {
+    let compressed = bytes.get(OUTER_BYTES..).unwrap_or_default();
+    let mut start = [0; 8];
+    ZlibDecoder::new(compressed)
+        .read_exact(&mut start)
+        .map_err(|error| DecodeError::Encoding(error.to_string()))?;
+    let length = u32::from_be_bytes([start[4], start[5], start[6], start[7]]);
+    if length > COUNTS_BYTES_MOST {
+        return Err(DecodeError::Encoding(format!("{length} bytes of counts are announced")));
+    }
+    Ok(())
 }
 
 impl Histogram {
@@ -42,6 +64,7 @@ impl Histogram {
     /// [`DecodeError`] when the text is not such an encoding; never panics on foreign bytes.
     pub fn from_base64(text: &str) -> Result<Self, DecodeError> {
         let bytes = STANDARD.decode(text)?;
+        check_length(&bytes)?;
         let twin: hdrhistogram::Histogram<u64> = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|error| DecodeError::Encoding(error.to_string()))?;

@@ -56,6 +56,22 @@ fn foreign_bytes_are_an_error_not_a_panic() {
 }
 
 #[test]
+fn memory_is_not_taken_for_counts_that_are_only_claimed() {
+    // The fuzzer's find: two gigabytes of counts announced in forty bytes.
+    let mut inner = vec![0x1c, 0x84, 0x93, 0x13];
+    inner.extend(0x7fff_ffffu32.to_be_bytes());
+    let mut outer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut outer, &inner).unwrap();
+    let compressed = outer.finish().unwrap();
+    let mut bytes = vec![0x1c, 0x84, 0x93, 0x14];
+    bytes.extend((compressed.len() as u32).to_be_bytes());
+    bytes.extend(compressed);
+    let text = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes);
+    let error = Histogram::from_base64(&text).unwrap_err();
+    assert!(error.to_string().contains("2147483647 bytes of counts are announced"), "{error}");
+}
+
+#[test]
 fn a_spectrum_comes_ever_closer_to_the_maximum() {
     assert!(Histogram::new().spectrum(5).is_empty() && Histogram::new().standard_deviation().is_none());
     let histogram = of(&(1..=1_000).collect::<Vec<_>>());
