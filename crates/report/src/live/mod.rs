@@ -124,11 +124,13 @@ fn times(second: &Second, style: Style) -> Option<String> {
     let (name, times) =
         if response[0].is_some() { ("response time", response) } else { ("service time", service) };
     let mut line = Line::new(style);
-    // Where there is little room the percentiles say more than the name.
-    line.add(if style.width < 60 { &name[..name.len() - 5] } else { name }, Style::dim);
-    for (name, time) in ["p50", "p99", "max", "p90"].iter().zip([times[0], times[2], times[3], times[1]]) {
-        let time = quantity::nanos(time? as f64).replace('\u{a0}', " ");
-        line.add(&format!("{name} {time}"), Style::plain);
+    // Where there is little room the percentiles say more than the whole name, and those at the end most.
+    let is_narrow = style.width < 60;
+    line.add(if is_narrow { &name[..name.len() - 5] } else { name }, Style::dim);
+    let order: &[usize] = if is_narrow { &[0, 2, 3] } else { &[0, 1, 2, 3] };
+    for at in order {
+        let time = quantity::nanos(times[*at]? as f64).replace('\u{a0}', " ");
+        line.add(&format!("{} {time}", ["p50", "p90", "p99", "max"][*at]), Style::plain);
     }
     Some(line.text)
 }

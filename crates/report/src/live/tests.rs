@@ -32,7 +32,7 @@ fn at_80_columns() {
         "  window  4 s left  ━━━━━━━━━━━━━━━━━━──────",
         "  12,175/s  of 30,000/s offered",
         "  ▂▄██▁",
-        "  response time  p50 4.12 s  p99 4.23 s  max 4.25 s  p90 4.20 s",
+        "  response time  p50 4.12 s  p90 4.20 s  p99 4.23 s  max 4.25 s",
         "  1,234 errors  3 in the last second  backlog 124,775",
     ];
     assert_eq!(live().lines(79, false), expected);
@@ -80,7 +80,7 @@ fn a_closed_loop_that_is_stopping_shows_service_times() {
     (second.service_time_ns_p99, second.service_time_ns_max) = (Some(3_000), Some(4_000));
     let lines = live.lines(79, false);
     assert_eq!(lines[0], "  stopping  ━━━━━━━━━━━━━━━━━━──────");
-    assert_eq!(lines[3], "  service time  p50 1.00 µs  p99 3.00 µs  max 4.00 µs  p90 2.00 µs");
+    assert_eq!(lines[3], "  service time  p50 1.00 µs  p90 2.00 µs  p99 3.00 µs  max 4.00 µs");
     assert_eq!(lines[4], "  no errors");
     live.last = None;
     assert_eq!(live.lines(79, false).len(), 1);
