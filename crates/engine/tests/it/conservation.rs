@@ -1,12 +1,14 @@
 //! Whatever the server does, every request that fell due ends exactly once, in its cohort, with times that add up.
 
-use crate::support::{asking, closed_loop};
+use crate::support::{REQUEST, asking, closed_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Unruly, VirtualClock, simulate_with};
 use paceline_engine::{
-    Arrivals, Bound, Counts, Ending, EngineError, Life, Load, Measure, Nanos, Pace, Random, Rate, Settings,
-    Shape, Tally, Think,
+    Arrivals, BodyCheck, Bound, Check, Counts, Ending, EngineError, JsonCheck, Life, Load, Measure, Nanos,
+    Pace, Random, Rate, RequestKind, Requests, Settings, Shape, Tally, Think,
 };
+use paceline_http::{LineFiles, Method, Request, RequestTemplate, Url};
+use std::sync::Arc;
 
 /// Simulated runs in the everyday test; `PACELINE_CASES=1000000` runs the million.
 const CASES: u64 = 20_000;
@@ -45,6 +47,32 @@ fn life(random: &mut Random, closed: bool, depth: u16) -> Life {
     Life { keep_alive, requests_per_connection, think }
 }
 
+/// One request, or several kinds of it whose bytes are made as they are sent; checked in every way there is.
+fn requests(random: &mut Random) -> Arc<Requests> {
+    let status = (random.below(3) == 0).then_some(200);
+    if random.below(3) > 0 {
+        return asking(status, (random.below(2) == 0).then_some(b"ok"));
+    }
+    let url = Url::parse("http://a/{seq}?{rand:1:100000}").unwrap();
+    let kind = |random: &mut Random| {
+        let body = match random.below(4) {
+            0 => BodyCheck::Any,
+            1 => BodyCheck::Exact(Arc::from(*b"ok")),
+            2 => BodyCheck::Sha256([0; 32]),
+            _ => BodyCheck::Json(Arc::new([JsonCheck::parse("=1").unwrap()])),
+        };
+        let body_sent = [&b""[..], b"{seq}", b"as it is"][random.below(3) as usize].to_vec();
+        let template = match random.below(2) {
+            0 => RequestTemplate::fixed(REQUEST.to_vec()),
+            _ => Request { body: body_sent, ..Request::get(&url) }.compile(&LineFiles::default()).unwrap(),
+        };
+        let method = Method::Other;
+        RequestKind { weight: 1 + random.below(5) as u32, template, method, check: Check { status, body } }
+    };
+    let kinds = (0..1 + random.below(4)).map(|_| kind(random)).collect();
+    Arc::new(Requests::of(kinds, 0))
+}
+
 /// Settings that are a function of the seed: every kind of load, every edge of the phases.
 fn settings(random: &mut Random) -> Settings {
     let (shape, length) = shape(random);
@@ -72,7 +100,7 @@ fn settings(random: &mut Random) -> Settings {
         timeout: Nanos(1_000_000 + random.below(20_000_000)),
         connect_limit: Nanos(1 + random.below(20_000_000)),
         pace: [Pace::Sleep, Pace::Hybrid(Nanos(50_000)), Pace::Spin][random.below(3) as usize],
-        requests: asking((random.below(3) == 0).then_some(200), (random.below(2) == 0).then_some(b"ok")),
+        requests: requests(random),
         seed: random.next_u64(),
         ..closed_loop(1, 1)
     }
@@ -82,7 +110,8 @@ fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally], serv
     let counts: Vec<_> = tallies.iter().map(|tally| &tally.counts).collect();
     let context = || format!("case {case}: {settings:?}\n{counts:?}");
     let blocks = 1 + settings.segments().len().max(1);
-    assert_eq!(tallies.len(), blocks, "{}", context());
+    let kinds = settings.requests.kinds().len();
+    assert_eq!(tallies.len(), blocks * kinds, "{}", context());
     for tally in tallies {
         check_tally(tally, settings, &context);
     }
@@ -96,7 +125,8 @@ fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally], serv
         return;
     };
     let truth = due(shape, settings.warmup, window);
-    let scheduled: Vec<_> = tallies[1..].iter().map(|tally| tally.counts.scheduled).collect();
+    let of_segment = |tallies: &[Tally]| tallies.iter().map(|tally| tally.counts.scheduled).sum::<u64>();
+    let scheduled: Vec<_> = tallies[kinds..].chunks(kinds).map(of_segment).collect();
     assert!(scheduled.iter().zip(&truth).all(|(count, truth)| count <= truth), "{truth:?}; {}", context());
     if stop_at == Nanos::NEVER {
         assert_eq!(scheduled, truth, "{}", context());
