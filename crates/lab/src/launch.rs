@@ -220,6 +220,7 @@ impl Launch {
     fn wait_ready(&mut self, of: &LaunchOf<'_>, interrupt: Interrupt) -> Result<(), Spoiled> {
         let patience = Patience::of(of.server.start_timeout, interrupt);
         let mut last = NotReady { stage: Stage::Start, why: "nobody listens".to_owned() };
+        let mut heard = false;
         loop {
             if let Some(ended) = self.shepherd.ended() {
                 let after = seconds(self.since_start_ns());
@@ -239,7 +240,9 @@ impl Launch {
             }
             match self.try_first_answer(of.ready, patience) {
                 Ok(()) => return Ok(()),
-                Err(not_ready) => last = not_ready,
+                // What the end of patience cut off says less than the attempt before it.
+                Err(_) if heard && patience.check().is_err() => {}
+                Err(not_ready) => (last, heard) = (not_ready, true),
             }
             // Nothing announces that a server has begun to listen.
             std::thread::sleep(ASK_EVERY);
