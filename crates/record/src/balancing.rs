@@ -163,11 +163,11 @@ impl FaultSeen {
     pub fn clients_saw(&self, run: &Run) -> ClientsSaw {
         let end_ns = run.phases.drain.end_ns.max(run.phases.window.end_ns);
         let stretches = stretches(&run.intervals, run.phases.window.start_ns, end_ns);
-        let longest = stretches.iter().map(|(_, start, end)| end - start).max().unwrap_or(0);
+        let longest = stretches.iter().map(|(_, start, end)| end.saturating_sub(*start)).max().unwrap_or(0);
         let mut saw = ClientsSaw { resolution_s: longest as f64 * 1e-9, ..ClientsSaw::default() };
         let (mut before, mut after) = (Mean::default(), Mean::default());
         for (interval, start_ns, end_ns) in stretches {
-            let length_s = (end_ns - start_ns) as f64 * 1e-9;
+            let length_s = end_ns.saturating_sub(start_ns) as f64 * 1e-9;
             let inside = end_ns <= run.phases.window.end_ns;
             if end_ns <= self.at_ns {
                 before.add(interval.block.counts.ok, length_s);
@@ -178,7 +178,7 @@ impl FaultSeen {
             }
             saw.take(run, interval);
             if interval.block.counts.not_ok() > 0 {
-                saw.last_failure_s = Some((end_ns - self.at_ns) as f64 * 1e-9);
+                saw.last_failure_s = Some(end_ns.saturating_sub(self.at_ns) as f64 * 1e-9);
             }
         }
         (saw.achieved_per_s_before, saw.achieved_per_s_after) = (before.value(), after.value());

@@ -31,29 +31,39 @@ pub struct Counts {
 impl Counts {
     /// The sum of the outcomes, which must equal `scheduled`.
     pub fn ended(&self) -> u64 {
-        self.ok + self.failed() + self.timed_out + self.unsent
+        total([self.ok, self.failed(), self.timed_out, self.unsent])
     }
 
     /// Requests that failed outright: bad status or body, no connection, a broken one.
     pub fn failed(&self) -> u64 {
-        self.bad_status + self.bad_body + self.connect_failed + self.io_failed
+        total([self.bad_status, self.bad_body, self.connect_failed, self.io_failed])
     }
 
     /// Everything that is not ok.
     pub fn not_ok(&self) -> u64 {
-        self.failed() + self.timed_out + self.unsent
+        total([self.failed(), self.timed_out, self.unsent])
     }
 
     fn add(&mut self, other: &Counts) {
-        self.scheduled += other.scheduled;
-        self.ok += other.ok;
-        self.bad_status += other.bad_status;
-        self.bad_body += other.bad_body;
-        self.connect_failed += other.connect_failed;
-        self.io_failed += other.io_failed;
-        self.timed_out += other.timed_out;
-        self.unsent += other.unsent;
+        add(&mut self.scheduled, other.scheduled);
+        add(&mut self.ok, other.ok);
+        add(&mut self.bad_status, other.bad_status);
+        add(&mut self.bad_body, other.bad_body);
+        add(&mut self.connect_failed, other.connect_failed);
+        add(&mut self.io_failed, other.io_failed);
+        add(&mut self.timed_out, other.timed_out);
+        add(&mut self.unsent, other.unsent);
     }
+}
+
+/// Adds to a count, which stops at the highest number there is: a stored record may say anything.
+fn add(count: &mut u64, more: u64) {
+    *count = count.saturating_add(more);
+}
+
+/// The sum of some counts, likewise.
+pub(crate) fn total(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
 }
 
 /// Bytes on the wire, and in bodies.
@@ -212,19 +222,19 @@ impl Block {
     pub fn merge(&self, other: &Block) -> Result<Block, RecordError> {
         let mut sum = self.clone();
         sum.counts.add(&other.counts);
-        sum.completed_in_window += other.completed_in_window;
+        add(&mut sum.completed_in_window, other.completed_in_window);
         for (status, count) in &other.status {
-            *sum.status.entry(status.clone()).or_default() += count;
+            add(sum.status.entry(status.clone()).or_default(), *count);
         }
-        sum.bytes.sent += other.bytes.sent;
-        sum.bytes.received += other.bytes.received;
-        sum.bytes.body += other.bytes.body;
+        add(&mut sum.bytes.sent, other.bytes.sent);
+        add(&mut sum.bytes.received, other.bytes.received);
+        add(&mut sum.bytes.body, other.bytes.body);
         sum.body_bytes = both(self.body_bytes, other.body_bytes, |a, b| Lengths {
             min: a.min.min(b.min),
             max: a.max.max(b.max),
         });
         sum.censored = both(self.censored, other.censored, |a, b| Censored {
-            count: a.count + b.count,
+            count: a.count.saturating_add(b.count),
             lowest_ns: a.lowest_ns.min(b.lowest_ns),
         });
         sum.service_time_ns = merge_times(&self.service_time_ns, &other.service_time_ns)?;

@@ -4,6 +4,7 @@ use super::disturbance::disturbance;
 use super::saturation::{ACHIEVED_LEAST, achieved_share, saturated};
 use super::segments::offered_per_s_peak;
 use super::{Blame, Severity, Verdict};
+use crate::block::total;
 use crate::{LoopKind, Run, Times};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -100,8 +101,8 @@ fn gave_up(run: &Run) -> Option<Verdict> {
 fn outage(run: &Run) -> Option<Verdict> {
     let window = run.phases.window;
     let length = 1_000_000_000;
-    let inside = |start: u64| start >= window.start_ns && start + length <= window.end_ns;
-    let whole = (window.end_ns - window.start_ns) / length;
+    let inside = |start: u64| start >= window.start_ns && start.saturating_add(length) <= window.end_ns;
+    let whole = window.end_ns.saturating_sub(window.start_ns) / length;
     let lively =
         run.intervals.iter().filter(|interval| inside(interval.start_ns) && interval.block.counts.ok > 0);
     let silent_s =
@@ -138,8 +139,8 @@ fn no_valid_response(run: &Run) -> Option<Verdict> {
 /// What to do where not one answer was as expected, by what happened instead most often.
 fn way_out(run: &Run) -> &'static str {
     let counts = &run.total.counts;
-    let redirected: u64 =
-        run.total.status.iter().filter(|(status, _)| status.starts_with('3')).map(|(_, count)| count).sum();
+    let redirects = run.total.status.iter().filter(|(status, _)| status.starts_with('3'));
+    let redirected = total(redirects.map(|(_, count)| *count));
     let [broken, told] = [counts.io_failed, run.connections.broke_rules];
     let ways = [
         (redirected, "the server redirects: give the URL it points to, or say --expect-status"),
@@ -285,7 +286,7 @@ fn keep_alive_refused(run: &Run) -> Option<Verdict> {
     let closed = run.connections.closed_by_server as f64;
     // Closes are counted from the warm-up on, so the answers are too, good and bad.
     let cohorts = run.intervals.iter().filter(|interval| interval.phase != crate::Phase::Connect);
-    let answered: u64 = cohorts.flat_map(|interval| interval.block.status.values()).sum();
+    let answered = total(cohorts.flat_map(|interval| interval.block.status.values().copied()));
     let refused = answered > 0 && closed >= 0.9 * answered as f64 && closed > run.connections.had as f64;
     refused.then(|| {
         Verdict::new("keep_alive_refused", Blame::Server, Severity::Caution)
