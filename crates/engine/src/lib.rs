@@ -8,6 +8,7 @@
 //! reads a file, and shares nothing between threads while it measures.
 
 mod address;
+mod arrivals;
 mod check;
 mod error;
 pub mod hot;

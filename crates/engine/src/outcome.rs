@@ -106,6 +106,8 @@ impl ConnectionCounts {
 /// What one worker saw.
 #[derive(Debug)]
 pub struct ThreadOutcome {
+    /// Some of the actual sends of random arrivals, by stretch of the window.
+    pub noted_sends: Vec<Vec<Nanos>>,
     /// The window's cohort.
     pub total: Tally,
     /// The same by segment of the window; empty where there is one.
@@ -133,6 +135,8 @@ pub struct ThreadOutcome {
 /// What a run comes to.
 #[derive(Debug)]
 pub struct RunOutcome {
+    /// A sample of the gaps between the actual sends of random arrivals, as multiples of the mean gap asked for.
+    pub arrival_gaps: Vec<f64>,
     /// The window's cohort, all threads.
     pub total: Tally,
     /// The same by segment of the window; empty where there is one. The total is their sum.

@@ -1,5 +1,6 @@
 //! A run on the kernel's clock and transport: one thread for each worker, one that coordinates.
 
+use crate::arrivals::Stretches;
 use crate::hot::{Conductor, Recorder, Worker};
 use crate::kernel::{Epoll, KernelClock, own_descriptor_table, sharpen_timers};
 use crate::outcome::ThreadOutcome;
@@ -115,7 +116,7 @@ pub fn run(settings: &Settings, stop: &Stop, observer: &dyn Observer) -> Result<
     }
     let workers = workers.into_iter().flatten().collect();
     let stopped = stop.at() != Nanos::NEVER;
-    let outcome = gather(workers, start, stopped)?;
+    let outcome = gather(settings, workers, start, stopped)?;
     if stopped && outcome.spans.drain <= outcome.spans.window {
         return Err(EngineError::StoppedEarly(outcome.spans.end.since(start)));
     }
@@ -204,9 +205,15 @@ fn coordinate(settings: &Settings, gate: &Gate<'_>, observer: &dyn Observer) {
 }
 
 /// Puts the workers' outcomes together, and checks the accounts.
-fn gather(workers: Vec<ThreadOutcome>, start: Nanos, stopped: bool) -> Result<RunOutcome, EngineError> {
+fn gather(
+    settings: &Settings,
+    workers: Vec<ThreadOutcome>,
+    start: Nanos,
+    stopped: bool,
+) -> Result<RunOutcome, EngineError> {
     let coarsest = workers.iter().map(|worker| worker.interval).max().unwrap_or(Nanos::from_secs(1));
     let mut outcome = RunOutcome {
+        arrival_gaps: Vec::new(),
         total: Tally::default(),
         by_segment: Vec::new(),
         by_request: Vec::new(),
@@ -219,7 +226,9 @@ fn gather(workers: Vec<ThreadOutcome>, start: Nanos, stopped: bool) -> Result<Ru
         stopped,
         tls: None,
     };
+    let mut noted = Vec::new();
     for worker in workers {
+        noted.push(worker.noted_sends);
         if let Some(tls) = worker.tls {
             outcome.tls.get_or_insert_default().absorb(tls);
         }
@@ -237,6 +246,10 @@ fn gather(workers: Vec<ThreadOutcome>, start: Nanos, stopped: bool) -> Result<Ru
         keep_first(&mut outcome.wrong_bodies, worker.wrong_bodies);
     }
     outcome.intervals = crate::hot::join_intervals(outcome.intervals, outcome.spans.warmup, coarsest);
+    let timeline = WindowLength::of(settings).timeline(settings, outcome.spans.warmup);
+    if let Some(stretches) = Stretches::of(settings, &timeline) {
+        outcome.arrival_gaps = stretches.gaps(&noted);
+    }
     if !outcome.total.counts.add_up() {
         return Err(EngineError::Accounts(format!("{:?}", outcome.total.counts)));
     }

@@ -39,7 +39,7 @@ pub use run::{
 };
 pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, second_schema, trial_schema};
 pub use second::Second;
-pub use shape::{Distribution, Segment, Shape, Think};
+pub use shape::{ArrivalCheck, Distribution, Segment, Shape, Think};
 pub use target::{Target, Tls, Tried};
 pub use trial::{
     Check, CheckOutcome, CoreTime, CpuSource, Fault, Pinning, Sample, Server, Stage, Startup, Trial, Usage,

@@ -1,8 +1,8 @@
 //! A run: one generator against one target, once. The keys are those of the design; units are in the names.
 
 use crate::{
-    BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, RequestPart, Segment, Shape, Target,
-    Think, Verdict,
+    ArrivalCheck, BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, RequestPart, Segment,
+    Shape, Target, Think, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,9 @@ pub struct Run {
     /// The first body that was not as expected, of each request.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub bad_bodies: Vec<BadBody>,
+    /// Whether random arrivals left as randomly as was asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub arrival_check: Option<ArrivalCheck>,
     /// Rates over the window, derived from `total` and the schedule.
     pub rate_per_s: Rates,
     /// Why a number may not mean what it seems to.

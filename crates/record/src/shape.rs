@@ -78,3 +78,15 @@ pub enum Distribution {
     /// As the waiting time for what happens at random.
     Exponential,
 }
+
+/// Whether the actual sends of random arrivals were random: the Anderson-Darling test of a sample of their gaps against
+/// the exponential distribution with the mean that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArrivalCheck {
+    /// Gaps tested.
+    pub gaps: u64,
+    /// The test's statistic, A².
+    pub anderson_darling: f64,
+    /// The probability of as much or more if the sends were what was asked for.
+    pub p_value: f64,
+}

@@ -5,6 +5,7 @@
 use super::connect::ClosedBy;
 use super::schedule::Schedule;
 use super::worker::Worker;
+use crate::arrivals::Stretches;
 use crate::outcome::Failure;
 use crate::tls::TlsFault;
 use crate::{Clock, Ending, EngineError, Nanos, Observer, Phase, Slot, Timeline, Transport};
@@ -54,6 +55,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         self.timeline = Some(timeline);
         self.schedule = Schedule::new(self.settings, &timeline, self.index);
         self.recorder.begin(timeline);
+        self.recorder.note_sends(Stretches::of(self.settings, &timeline));
         self.connections.iter_mut().for_each(|connection| connection.served = 0);
         (self.counts.closed_by_server, self.counts.closed_by_us, self.counts.closed_as_asked) = (0, 0, 0);
         self.last_progress = epoch;

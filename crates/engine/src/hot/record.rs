@@ -6,6 +6,7 @@
 use super::blocks::{Block, Blocks};
 use super::connection::Sent;
 use super::intervals::{add_up, join_intervals};
+use crate::arrivals::{Notes, Stretches};
 use crate::{Ending, KeptInterval, Measure, Nanos, Phase, Settings, Sums, Tally, Timeline};
 
 /// Length of an interval while it is counted, and as it is kept to begin with.
@@ -52,6 +53,8 @@ pub struct Recorder {
     /// When the warm-up began; the grid of intervals counts from it.
     epoch: Nanos,
     blocks: Blocks,
+    /// Actual sends, where arrivals are random.
+    notes: Notes,
     /// Whether intended sends come from a schedule, so that there are response times.
     open: bool,
     /// Seconds that are over and have not been told of; none where nobody listens.
@@ -79,6 +82,7 @@ impl Recorder {
             interval_end: Nanos::NEVER,
             epoch: Nanos::ZERO,
             blocks: Blocks::new(1, Vec::new()),
+            notes: Notes::default(),
             open: false,
             news: None,
         }
@@ -96,6 +100,7 @@ impl Recorder {
         (self.interval, self.interval_start, self.interval_end) = (INTERVAL, Nanos::ZERO, Nanos::NEVER);
         (self.epoch, self.open) = (Nanos::ZERO, open);
         self.news = None;
+        self.notes = Notes::default();
     }
 
     /// The connect phase is over: what was counted so far is put away, cohorts begin.
@@ -106,6 +111,16 @@ impl Recorder {
         self.blocks.begin(&timeline);
         self.interval_start = timeline.epoch;
         self.interval_end = timeline.epoch + INTERVAL;
+    }
+
+    /// Sends are noted in these stretches.
+    pub(super) fn note_sends(&mut self, stretches: Option<Stretches>) {
+        self.notes = Notes::of(stretches);
+    }
+
+    /// The sends that were noted, by stretch.
+    pub(super) fn take_noted(&mut self) -> Vec<Vec<Nanos>> {
+        self.notes.take()
     }
 
     /// From now on seconds are told of.
@@ -190,6 +205,9 @@ impl Recorder {
     #[inline]
     pub(super) fn sent(&mut self, sent: &Sent, requests: u64, bytes: u64) {
         let in_window = self.in_window(sent.actual);
+        if sent.actual >= self.notes.from {
+            self.notes.note(sent.actual);
+        }
         let counts = &mut self.tally(sent.block).counts;
         counts.scheduled += requests;
         counts.sent_in_window += if in_window { requests } else { 0 };

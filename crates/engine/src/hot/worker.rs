@@ -197,6 +197,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
         self.counts.medians = self.medians.into_medians();
         let (sums, intervals, interval) = self.recorder.finish();
         ThreadOutcome {
+            noted_sends: self.recorder.take_noted(),
             total: sums.total,
             by_segment: sums.by_segment,
             by_request: sums.by_request,

@@ -120,6 +120,7 @@ impl Foreign {
                 bytes: seen.bytes,
                 ..Block::default()
             },
+            arrival_check: None,
             by_segment: None,
             by_request: None,
             bad_bodies: Vec::new(),

@@ -74,6 +74,20 @@ fn connections_are_used_up_as_asked() {
 }
 
 #[test]
+fn random_arrivals_are_checked() {
+    let server = Server::start("immediate");
+    let check = |arrivals| {
+        let run =
+            record(&server, &["-r", "2000", "-d", "1s", "--warmup", "0", "-t", "2", "--arrivals", arrivals]);
+        run["arrival_check"].clone()
+    };
+    let poisson = check("poisson");
+    let p = poisson["p_value"].as_f64().unwrap();
+    assert!(poisson["gaps"].as_u64().unwrap() > 1_000 && (0.0..=1.0).contains(&p), "{poisson}");
+    assert!(check("constant").is_null());
+}
+
+#[test]
 fn http_1_0_asks_for_keep_alive() {
     let server = Server::start("immediate");
     let run = record(&server, &["-n", "20", "-c", "2", "--http", "1.0"]);

@@ -1,7 +1,7 @@
 //! What a run's own figures say against themselves. Every judge is a pure function of the record and names its source.
 
 use super::disturbance::disturbance;
-use super::saturation::{ACHIEVED_LEAST, achieved_share, saturated};
+use super::saturation::{ACHIEVED_LEAST, achieved_share, arrivals_off, saturated};
 use super::segments::offered_per_s_peak;
 use super::{Blame, Severity, Verdict};
 use crate::block::total;
@@ -23,7 +23,7 @@ pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
 
 /// Every verdict on a run, the worst first.
 pub fn of_run(run: &Run) -> Vec<Verdict> {
-    let judges: [fn(&Run) -> Option<Verdict>; 19] = [
+    let judges: [fn(&Run) -> Option<Verdict>; 20] = [
         nothing_scheduled,
         nothing_sent,
         no_valid_response,
@@ -34,6 +34,7 @@ pub fn of_run(run: &Run) -> Vec<Verdict> {
         saturated,
         generator_lag,
         own_queue,
+        arrivals_off,
         too_few_connections,
         failed_requests,
         censored,

@@ -10,6 +10,8 @@ use serde_json::json;
 
 /// Below this share of what was scheduled a target is saturated.
 pub const ACHIEVED_LEAST: f64 = 0.99;
+/// Below this probability the sends of random arrivals were not random: a false alarm in a thousand runs.
+const ARRIVALS_P_LEAST: f64 = 0.001;
 /// A schedule lag that grows by more than this, in seconds for each second, is a queue that will not drain.
 pub const LAG_GROWTH_MOST: f64 = 0.01;
 
@@ -71,4 +73,18 @@ fn lag_growth(run: &Run) -> f64 {
 
 fn mean_lag(block: &Block) -> Option<f64> {
     Some(block.generator_lag_ns.as_ref()?.mean + block.connection_wait_ns.as_ref()?.mean)
+}
+
+/// Random arrivals did not leave as randomly as was asked: late ones leave together.
+pub(super) fn arrivals_off(run: &Run) -> Option<Verdict> {
+    let check = run.arrival_check.filter(|check| check.p_value < ARRIVALS_P_LEAST)?;
+    Some(
+        Verdict::new("arrivals_off", Blame::Generator, Severity::Note)
+            .with("anderson_darling", json!(check.anderson_darling))
+            .with("p_value", json!(check.p_value))
+            .with("gaps", json!(check.gaps))
+            .remedy(
+                "sends were not spaced as Poisson arrivals: read generator lag and connection wait, give it a core of its own, spin (--pace spin)",
+            ),
+    )
 }

@@ -1,8 +1,8 @@
 //! A generator of trials with every optional part there or not, and every number and text anything its type allows.
 
 use paceline_record::{
-    Arrivals, BadBody, BalancedLoad, BalancerReceipt, Balancing, Blame, Block, Bytes, Censored, Check,
-    CheckOutcome, Connections, CoreTime, Counts, CpuSource, Distribution, Environment, Expectations,
+    ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerReceipt, Balancing, Blame, Block, Bytes, Censored,
+    Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource, Distribution, Environment, Expectations,
     ExpectedValue, Fault, FaultKind, FaultSeen, GateOutcome, GateReason, Generator, GeneratorThread,
     IdleState, InstanceTold, Interval, Left, Lengths, Load, Loop, LoopKind, Observation, ObservedFigure,
     Pace, PaceAsked, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, Rates, RequestPart, Round,
@@ -188,7 +188,7 @@ prop_compose! {
     fn run()(
         (loop_, connections) in shape(),
         (text, seed, n, ns) in (text(), any::<u64>(), number(), whole()),
-        commit in option::of(text()),
+        (commit, checked_gaps) in (option::of(text()), option::of(whole())),
         (expectations, by_request, bad_bodies) in (expectations(), option::of(vec(request().boxed(), 0..3)), vec(bad_body(), 0..3)),
         environment in environment(),
         generator in generator(),
@@ -207,7 +207,7 @@ prop_compose! {
             loop_, pace: Pace { asked: PaceAsked::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
             expectations,
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false,
-            connections, environment, generator, total, by_segment: segments.clone(), by_request, bad_bodies,
+            connections, environment, generator, total, arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, bad_bodies,
             by_generator: segments.map(|segments| segments.into_iter().map(|segment| segment.block).collect()),
             intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { phase, start_ns, block }).collect(),
             rate_per_s: Rates { offered: None, sent: n, achieved: n }, verdicts, gates,

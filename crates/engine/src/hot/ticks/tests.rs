@@ -1,6 +1,7 @@
 //! Ticks of every shape: each in its place, the same for any number of threads.
 
 use super::*;
+use crate::arrivals::{Notes, Stretches};
 use crate::hot::schedule::Schedule;
 use crate::{BodyCheck, Bound, Check, Life, Pace, Rate, Requests};
 use paceline_http::Method;
@@ -118,4 +119,38 @@ fn a_trace_is_sent_to_the_letter() {
     let trace = || Shape::Trace(Arc::from(times));
     assert_eq!(moments(&settings(trace(), Arrivals::Constant, 2, Nanos::from_secs(1))), times[..5]);
     assert_eq!(trace().length(), Some(Nanos(2_880_000_000)));
+}
+
+/// The gaps of what is noted where every request is sent as it falls due, in turn by two workers.
+fn noted_gaps(settings: &Settings, sends: &[Nanos]) -> Vec<f64> {
+    let epoch = Nanos::from_secs(77);
+    let timeline = crate::WindowLength::of(settings).timeline(settings, epoch);
+    let stretches = || Stretches::of(settings, &timeline);
+    let mut workers = [Notes::of(stretches()), Notes::of(stretches())];
+    for (index, send) in sends.iter().enumerate() {
+        let notes = &mut workers[index % 2];
+        if epoch + *send >= notes.from {
+            notes.note(epoch + *send);
+        }
+    }
+    stretches().unwrap().gaps(&workers.map(|mut notes| notes.take()))
+}
+
+#[test]
+fn the_sends_of_random_arrivals_pass_the_test_and_even_ones_do_not() {
+    let ramp = || Shape::Ramp { from: rate(500.0), to: rate(4_000.0) };
+    for (shape, seconds) in [(ramp as fn() -> Shape, 10), (|| Shape::Steady(rate(100.0)), 10)] {
+        let random = settings(shape(), Arrivals::Poisson, 2, Nanos::from_secs(seconds));
+        let mut gaps = noted_gaps(&random, &moments(&random));
+        assert!(gaps.len() == 2_048 || (900..1_100).contains(&gaps.len()), "{}", gaps.len());
+        let test = paceline_stats::exponential_test(&mut gaps).unwrap();
+        assert!(test.p_value > 0.01, "{:?}: {test:?}", shape());
+        let even = settings(shape(), Arrivals::Constant, 2, Nanos::from_secs(seconds));
+        let mut gaps = noted_gaps(&random, &moments(&even));
+        assert!(paceline_stats::exponential_test(&mut gaps).unwrap().p_value < 1e-6);
+    }
+    assert!(
+        Stretches::of(&settings(ramp(), Arrivals::Constant, 1, Nanos::from_secs(1)), &Timeline::NEVER)
+            .is_none()
+    );
 }

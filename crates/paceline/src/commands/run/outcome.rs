@@ -4,7 +4,7 @@ use super::flags::PaceFlag;
 use super::health::{Health, rss_bytes_peak};
 use super::left::left;
 use super::parts;
-use super::segments::{by_segment, load_of};
+use super::segments::{arrival_check, by_segment, load_of};
 use super::settings::Job;
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
@@ -46,6 +46,7 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         bad_bodies: parts::bad_bodies(job, &outcome),
         by_generator: None,
         intervals: intervals(&outcome),
+        arrival_check: arrival_check(&outcome.arrival_gaps),
         rate_per_s: record::Rates::default(),
         verdicts: Vec::new(),
         gates: Vec::new(),

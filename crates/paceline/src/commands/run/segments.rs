@@ -65,6 +65,16 @@ fn shape_of(shape: &Shape) -> Option<record::Shape> {
     }
 }
 
+/// Whether random arrivals left as randomly as was asked.
+pub fn arrival_check(gaps: &[f64]) -> Option<record::ArrivalCheck> {
+    let test = paceline_stats::exponential_test(&mut gaps.to_vec())?;
+    Some(record::ArrivalCheck {
+        gaps: gaps.len() as u64,
+        anderson_darling: test.statistic,
+        p_value: test.p_value,
+    })
+}
+
 /// The segments of the window, as far as it came.
 pub fn by_segment(job: &Job, outcome: &RunOutcome) -> Option<Vec<record::Segment>> {
     let spans = &outcome.spans;

@@ -1,0 +1,113 @@
+//! A sample of the actual sends of random arrivals, so that a run can be asked whether they were random.
+//!
+//! Sends are noted in some stretches of the window, each from its beginning until so many have been noted: memory is
+//! bounded, and the first gap counts from the stretch's beginning, since a Poisson process has no memory. Each worker
+//! notes its own; put together, the first ones of all workers are the first ones of the process.
+
+use crate::profile::Profile;
+use crate::{Arrivals, Load, Nanos, Settings, Timeline};
+
+/// Stretches of a long window.
+const STRETCHES: u64 = 16;
+/// Sends noted in each.
+const NOTED: usize = 128;
+
+/// Where sends are noted, and what is expected there.
+#[derive(Debug)]
+pub(crate) struct Stretches {
+    profile: Profile,
+    epoch: Nanos,
+    /// When they begin.
+    pub starts: Vec<Nanos>,
+    /// Sends noted from each beginning on.
+    pub each: usize,
+}
+
+impl Stretches {
+    /// Of a run; none where arrivals are not random.
+    pub(crate) fn of(settings: &Settings, timeline: &Timeline) -> Option<Self> {
+        let Load::Open { shape, arrivals: Arrivals::Poisson } = &settings.load else { return None };
+        let window = timeline.window_end.since(timeline.window_start);
+        let profile = shape.profile(settings.warmup, window)?;
+        let before = profile.arrivals(settings.warmup.0 as f64);
+        let expected = profile.arrivals((settings.warmup + window).0 as f64) - before;
+        // A short window is one stretch: several would run into each other.
+        let noted_most = STRETCHES as usize * NOTED;
+        let (count, each) =
+            if expected < 2.0 * noted_most as f64 { (1, noted_most) } else { (STRETCHES, NOTED) };
+        let mut cursor = profile.clone();
+        let start = |i| {
+            let at = cursor.moment(before + expected * i as f64 / count as f64);
+            // Never in the warm-up, for all rounding.
+            (timeline.epoch + Nanos(at as u64)).max(timeline.window_start)
+        };
+        let starts = (0..count).map(start).collect();
+        Some(Self { profile, epoch: timeline.epoch, starts, each })
+    }
+
+    /// The gaps between the sends of all workers, as multiples of the mean gap that was asked for at their time.
+    pub(crate) fn gaps(&self, workers: &[Vec<Vec<Nanos>>]) -> Vec<f64> {
+        let mut gaps = Vec::new();
+        for (index, start) in self.starts.iter().enumerate() {
+            let of_stretch = workers.iter().filter_map(|worker| worker.get(index)).flatten();
+            let mut sends: Vec<Nanos> = of_stretch.copied().collect();
+            sends.sort_unstable();
+            let mut before = self.expected_until(*start);
+            for send in sends.into_iter().take(self.each) {
+                let until = self.expected_until(send);
+                gaps.push(until - before);
+                before = until;
+            }
+        }
+        gaps
+    }
+
+    fn expected_until(&self, at: Nanos) -> f64 {
+        self.profile.arrivals(at.since(self.epoch).0 as f64)
+    }
+}
+
+/// What one worker notes.
+#[derive(Debug)]
+pub(crate) struct Notes {
+    /// No send before this moment is noted: the one comparison that others pay.
+    pub from: Nanos,
+    starts: Vec<Nanos>,
+    each: usize,
+    sends: Vec<Vec<Nanos>>,
+}
+
+impl Default for Notes {
+    /// Nothing is noted.
+    fn default() -> Self {
+        Self { from: Nanos::NEVER, starts: Vec::new(), each: 0, sends: Vec::new() }
+    }
+}
+
+impl Notes {
+    /// Room for what is to be noted.
+    pub(crate) fn of(stretches: Option<Stretches>) -> Self {
+        let Some(Stretches { starts, each, .. }) = stretches else { return Self::default() };
+        let sends = starts.iter().map(|_| Vec::with_capacity(each)).collect();
+        Self { from: starts.first().copied().unwrap_or(Nanos::NEVER), starts, each, sends }
+    }
+
+    /// A send at or after [`Notes::from`].
+    #[cold]
+    pub(crate) fn note(&mut self, at: Nanos) {
+        let stretch = self.starts.partition_point(|start| *start <= at).saturating_sub(1);
+        let Some(sends) = self.sends.get_mut(stretch) else { return };
+        if sends.len() < self.each {
+            sends.push(at);
+        }
+        if sends.len() == self.each {
+            self.from = self.starts.get(stretch + 1).copied().unwrap_or(Nanos::NEVER);
+        }
+    }
+
+    /// Everything noted, by stretch.
+    pub(crate) fn take(&mut self) -> Vec<Vec<Nanos>> {
+        self.from = Nanos::NEVER;
+        std::mem::take(&mut self.sends)
+    }
+}
