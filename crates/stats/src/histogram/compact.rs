@@ -2,11 +2,12 @@
 
 use super::Histogram;
 
-/// The occupied cells of a [`Histogram`], a few bytes each.
+/// The occupied cells of a [`Histogram`], two or three bytes each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compact {
-    /// (cell, count), rising; a count above `u32::MAX` takes several entries.
-    cells: Vec<(u32, u32)>,
+    /// For each occupied cell, rising: how far it is from the one before, and its count; each as a number of seven bits a
+    /// byte, the lowest first, the last byte below 128 (LEB128).
+    bytes: Box<[u8]>,
     count: u64,
     sum: u128,
     min: u64,
@@ -29,6 +30,11 @@ impl Compact {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
+    /// The occupied cells with their counts, rising.
+    fn cells(&self) -> Cells<'_> {
+        Cells { bytes: &self.bytes, cell: 0 }
+    }
+
     /// Adds what another holds: one pass over the occupied cells of both, with no histogram between them.
     pub fn merge(&mut self, other: &Compact) {
         if other.count == 0 {
@@ -38,8 +44,8 @@ impl Compact {
             *self = other.clone();
             return;
         }
-        let mut cells = Vec::with_capacity(self.cells.len() + other.cells.len());
-        let (mut ours, mut theirs) = (self.cells.iter().peekable(), other.cells.iter().peekable());
+        let mut writer = Writer::with_capacity(self.bytes.len() + other.bytes.len());
+        let (mut ours, mut theirs) = (self.cells().peekable(), other.cells().peekable());
         loop {
             let cell = match (ours.peek(), theirs.peek()) {
                 (Some(a), Some(b)) => a.0.min(b.0),
@@ -48,13 +54,13 @@ impl Compact {
             };
             let mut count = 0;
             for side in [&mut ours, &mut theirs] {
-                while let Some(&(_, piece)) = side.next_if(|(at, _)| *at == cell) {
-                    count += u64::from(piece);
+                if let Some((_, more)) = side.next_if(|(at, _)| *at == cell) {
+                    count += more;
                 }
             }
-            push(&mut cells, cell, count);
+            writer.push(cell, count);
         }
-        self.cells = cells;
+        self.bytes = writer.into_bytes();
         self.count += other.count;
         self.sum += other.sum;
         self.min = self.min.min(other.min);
@@ -66,14 +72,15 @@ impl Histogram {
     /// Moves everything recorded here into `total`, leaves this histogram empty, and returns what was moved.
     /// One pass over the cells in use: cheap enough to do between two requests.
     pub fn drain_into(&mut self, total: &mut Histogram) -> Compact {
-        let mut kept = Compact::default();
+        let (mut kept, mut writer) = (Compact::default(), Writer::default());
         for cell in self.occupied() {
             let count = std::mem::take(&mut self.cells[cell]);
             if count > 0 {
                 total.cells[cell] += count;
-                push(&mut kept.cells, cell as u32, count);
+                writer.push(cell, count);
             }
         }
+        kept.bytes = writer.into_bytes();
         (kept.count, kept.sum, kept.min, kept.max) = (self.count, self.sum, self.min, self.max);
         total.absorb_summary(self.count, self.sum, self.min, self.max);
         (self.count, self.sum, self.min, self.max) = (0, 0, u64::MAX, 0);
@@ -85,18 +92,70 @@ impl Histogram {
         if kept.count == 0 {
             return;
         }
-        for &(cell, count) in &kept.cells {
-            self.cells[cell as usize] += u64::from(count);
+        for (cell, count) in kept.cells() {
+            self.cells[cell] += count;
         }
         self.absorb_summary(kept.count, kept.sum, kept.min, kept.max);
     }
 }
 
-/// Appends a count in pieces that fit.
-fn push(cells: &mut Vec<(u32, u32)>, cell: u32, mut count: u64) {
-    while count > 0 {
-        let piece = u32::try_from(count).unwrap_or(u32::MAX);
-        cells.push((cell, piece));
-        count -= u64::from(piece);
+/// Writes cells as [`Compact`] keeps them.
+#[derive(Default)]
+struct Writer {
+    bytes: Vec<u8>,
+    last: usize,
+}
+
+impl Writer {
+    fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), last: 0 }
+    }
+
+    fn push(&mut self, cell: usize, count: u64) {
+        self.number((cell - self.last) as u64);
+        self.number(count);
+        self.last = cell;
+    }
+
+    fn number(&mut self, mut value: u64) {
+        while value >= 128 {
+            self.bytes.push(value as u8 | 128);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+
+    fn into_bytes(self) -> Box<[u8]> {
+        self.bytes.into_boxed_slice()
+    }
+}
+
+/// Reads them back.
+struct Cells<'a> {
+    bytes: &'a [u8],
+    cell: usize,
+}
+
+impl Cells<'_> {
+    fn number(&mut self) -> Option<u64> {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let (byte, rest) = self.bytes.split_first()?;
+            self.bytes = rest;
+            value |= u64::from(byte & 127) << shift;
+            if *byte < 128 {
+                return Some(value);
+            }
+            shift += 7;
+        }
+    }
+}
+
+impl Iterator for Cells<'_> {
+    type Item = (usize, u64);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.cell += self.number()? as usize;
+        Some((self.cell, self.number()?))
     }
 }

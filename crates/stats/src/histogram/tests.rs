@@ -56,6 +56,17 @@ fn foreign_bytes_are_an_error_not_a_panic() {
 }
 
 #[test]
+fn what_is_put_away_keeps_the_largest_counts() {
+    let mut current = Histogram::new();
+    for (value, count) in [(0, 1), (1, 127), (2, 128), (3_000_000, u64::from(u32::MAX) + 9), (HIGHEST, 1 << 60)] {
+        current.record_n(value, count);
+    }
+    let (whole, mut again) = (current.clone(), Histogram::new());
+    again.merge_compact(&current.drain_into(&mut Histogram::new()));
+    assert_eq!(again, whole);
+}
+
+#[test]
 fn memory_is_not_taken_for_counts_that_are_only_claimed() {
     // The fuzzer's find: two gigabytes of counts announced in forty bytes.
     let mut inner = vec![0x1c, 0x84, 0x93, 0x13];
