@@ -20,8 +20,10 @@ fn beside_server(prefix: &[&str], script: &str) -> Output {
     Command::new(words[0]).args(&words[1..]).env("PACELINE", PACELINE).env("SCRIPT", script).output().unwrap()
 }
 
+/// Everything that was printed, lines joined: where one is broken depends on the length of numbers.
 fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+    let printed = [&output.stdout[..], &output.stderr].concat();
+    String::from_utf8_lossy(&printed).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
