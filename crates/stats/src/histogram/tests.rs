@@ -58,7 +58,9 @@ fn foreign_bytes_are_an_error_not_a_panic() {
 #[test]
 fn what_is_put_away_keeps_the_largest_counts() {
     let mut current = Histogram::new();
-    for (value, count) in [(0, 1), (1, 127), (2, 128), (3_000_000, u64::from(u32::MAX) + 9), (HIGHEST, 1 << 60)] {
+    for (value, count) in
+        [(0, 1), (1, 127), (2, 128), (3_000_000, u64::from(u32::MAX) + 9), (HIGHEST, 1 << 60)]
+    {
         current.record_n(value, count);
     }
     let (whole, mut again) = (current.clone(), Histogram::new());
