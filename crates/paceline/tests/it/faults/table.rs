@@ -40,8 +40,14 @@ pub const FAULTS: &[Fault] = &[
         says: "no answer came within the timeout",
     },
     Fault {
-        name: "resets each connection as soon as it is made",
-        serve: || each(|stream| reset(&stream)),
+        name: "resets each connection soon after it is made",
+        serve: || {
+            each(|stream| {
+                // Long enough for all connections to be had, or nothing would be measured.
+                std::thread::sleep(Duration::from_millis(40));
+                reset(&stream);
+            })
+        },
         flags: EXPECT_OK,
         outcomes: &["io_failed", "connect_failed"],
         exit: Some(1),
