@@ -44,6 +44,9 @@ fn conclusion(verdict: &Verdict) -> String {
     let lines =
         |mark: &str, all: &[String]| all.iter().map(|line| format!("  {mark}: {line}\n")).collect::<String>();
     let said = match (verdict.wrong.is_empty(), verdict.notes.is_empty()) {
+        (true, _) if verdict.is_unfit => {
+            "Not fit to measure on now: so much else runs here that times measured are its times too:\n"
+        }
         (true, true) => "This machine is a good measuring instrument.\n",
         (true, false) => "What is reported is true; this machine adds some noise:\n",
         (false, _) => {
@@ -59,4 +62,23 @@ fn micros(ns: f64) -> String {
 
 fn millis(ns: f64) -> String {
     format!("{:.3} ms", ns / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_is_not_fit_is_called_so() {
+        let notes = vec!["other processes kept the generator waiting 25% of the time".to_owned()];
+        let noisy = Verdict { notes: notes.clone(), ..Verdict::default() };
+        assert!(conclusion(&noisy).starts_with("What is reported is true"));
+        let unfit = Verdict { is_unfit: true, notes, ..Verdict::default() };
+        let said = conclusion(&unfit);
+        assert!(
+            said.starts_with("Not fit to measure on now") && said.contains("note: other processes"),
+            "{said}"
+        );
+        assert!(conclusion(&Verdict::default()).starts_with("This machine is a good"));
+    }
 }
