@@ -5,8 +5,10 @@ use libfuzzer_sys::fuzz_target;
 use paceline_stats::Histogram;
 
 fuzz_target!(|text: &str| {
-    let Ok(histogram) = Histogram::from_base64(text) else { return };
-    let again = Histogram::from_base64(&histogram.to_base64()).expect("our own encoding");
-    assert_eq!(histogram.count(), again.count());
-    assert_eq!(histogram.quantile(0.5), again.quantile(0.5));
+    let Ok(foreign) = Histogram::from_base64(text) else { return };
+    // Another's cells may be finer than ours: once in ours, nothing moves any more.
+    let ours = Histogram::from_base64(&foreign.to_base64()).expect("our own encoding");
+    let again = Histogram::from_base64(&ours.to_base64()).expect("our own encoding");
+    assert_eq!(foreign.count(), ours.count());
+    assert!(ours.bars().eq(again.bars()));
 });
