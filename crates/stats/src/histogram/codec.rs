@@ -70,6 +70,9 @@ impl Histogram {
             .map_err(|error| DecodeError::Encoding(error.to_string()))?;
         let mut histogram = Histogram::new();
         for bar in twin.iter_recorded() {
+            if histogram.count().checked_add(bar.count_at_value()).is_none() {
+                return Err(DecodeError::Encoding("its counts add up to more than 64 bits".to_owned()));
+            }
             histogram.record_n(twin.lowest_equivalent(bar.value_iterated_to()), bar.count_at_value());
         }
         Ok(histogram)
