@@ -68,12 +68,15 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             // Stopped in the drain, or never: what has not ended by then is cut off.
             timeline.drain = timeline.drain.min(stop_at.since(timeline.window_end));
         } else if stop_at < timeline.window_end {
-            // A worker that hears of it late has sent until now: what it counted stays counted.
-            let stop_at = stop_at.max(now + Nanos(1));
-            timeline.window_end = stop_at;
             timeline.drain = timeline.drain.min(Nanos::from_millis(500));
-            self.schedule.end_at(stop_at);
-            self.recorder.end_at(stop_at);
+            if now < timeline.window_end {
+                // A worker that hears of it late has sent until now: what it counted stays counted. The end it settles
+                // on then is the end, however late it looks again.
+                let stop_at = stop_at.max(now + Nanos(1));
+                timeline.window_end = stop_at;
+                self.schedule.end_at(stop_at);
+                self.recorder.end_at(stop_at);
+            }
         }
         let timeline = *timeline;
         if self.phase == Phase::Connect && now >= timeline.epoch {

@@ -1,8 +1,11 @@
 //! The life of connections, exactly: used up after some requests, at rest between them, made for one alone.
 
 use crate::support::{closed_loop, open_loop};
-use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate};
-use paceline_engine::{Bound, EngineError, Life, Measure, Nanos, Settings, Slot, Think, ThreadOutcome};
+use paceline_engine::hot::Recorder;
+use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate, simulate_with};
+use paceline_engine::{
+    Bound, EngineError, Life, Measure, Nanos, Pace, Settings, Slot, Tally, Think, ThreadOutcome,
+};
 use std::rc::Rc;
 
 /// Accepts after 2 ms, answers after 3 ms, closes if it is told to.
@@ -127,5 +130,42 @@ fn what_makes_no_sense_is_refused() {
         Settings { life: life(0), ..closed_loop(1, 1) },
     ] {
         assert!(matches!(settings.check(), Err(EngineError::Settings(_))), "{settings:?}");
+    }
+}
+
+/// Answers at once.
+struct Prompt;
+
+impl Script for Prompt {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        Connect::Accept(Nanos::ZERO)
+    }
+
+    fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        acts.push((now, Act::Send(response("ok"))));
+    }
+}
+
+#[test]
+fn a_stop_that_is_heard_of_late_stops() {
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for (settings, pace) in [(closed_loop(1, 3600), Pace::Sleep), (open_loop(500.0, 1, 3600), Pace::Spin)]
+        {
+            // Each look at the clock takes longer than it is to the stop.
+            let (settings, clock) = (Settings { pace, ..settings }, VirtualClock::new(Nanos::from_millis(1)));
+            let due = |tallies: &[Tally], _: &Prompt| {
+                tallies.iter().map(|tally| tally.counts.scheduled).sum::<u64>()
+            };
+            let due = simulate_with(&settings, Prompt, &clock, Nanos(1), &mut Recorder::new(), due);
+            done.send(due.unwrap()).unwrap();
+        }
+    });
+    // Virtual seconds pass in no time: whoever takes a minute goes on for ever.
+    for _ in 0..2 {
+        let due = ended
+            .recv_timeout(std::time::Duration::from_secs(60))
+            .expect("it goes on although it was stopped");
+        assert!(due <= 2, "{due} requests fell due after the stop");
     }
 }
