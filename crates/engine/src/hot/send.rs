@@ -113,18 +113,19 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         }
     }
 
-    /// Where the newest request on its way on the slot is counted.
+    /// Where the newest request of the slot is counted. It may have been answered already, although it was not sent
+    /// whole: then its place in the ring is the one before the oldest.
     fn newest_block(&self, slot: Slot) -> Block {
         let connection = &self.connections[slot as usize];
         let depth = usize::from(self.settings.depth);
-        let place = ring_place(connection.oldest, connection.outstanding.saturating_sub(1), depth);
-        self.in_flight[slot as usize * depth + place].block
+        let behind = usize::from(connection.oldest) + usize::from(connection.outstanding);
+        self.in_flight[slot as usize * depth + (behind + depth - 1) % depth].block
     }
 }
 
 /// Where in a ring of `depth` the request `behind` places after the oldest stands.
 #[inline]
-fn ring_place(oldest: u16, behind: u16, depth: usize) -> usize {
+pub(super) fn ring_place(oldest: u16, behind: u16, depth: usize) -> usize {
     let place = usize::from(oldest) + usize::from(behind);
     if place >= depth { place - depth } else { place }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod conservation;
+mod early;
 mod faults;
 mod freeze;
 mod kernel;

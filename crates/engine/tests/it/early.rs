@@ -1,0 +1,68 @@
+//! Answers that come before their request has left whole: the rest of it leaves all the same.
+
+use crate::support::{REQUEST, closed_loop};
+use paceline_engine::hot::Recorder;
+use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate_with};
+use paceline_engine::{Check, Nanos, RequestKind, Requests, Settings, Slot, Tally};
+use paceline_http::{LineFiles, Method, Request, RequestTemplate, Url};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Takes all but a byte of what is sent, answers what it has twice, and has room again a millisecond later.
+struct Hasty {
+    answer: Rc<[u8]>,
+    /// Whether the next bytes are the rest of a request.
+    rest: bool,
+    heard: Vec<Vec<u8>>,
+}
+
+impl Script for Hasty {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        Connect::Accept(Nanos::ZERO)
+    }
+
+    fn hear(&mut self, _: Slot, request: &[u8]) {
+        self.heard.push(request.to_vec());
+    }
+
+    fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        // The other of the two requests that were sent together is the one that is answered early.
+        if self.heard.len() % 2 == 1 {
+            acts.push((now, Act::Send(Rc::clone(&self.answer))));
+        }
+    }
+
+    fn takes(&mut self, wanted: usize) -> usize {
+        self.rest = !self.rest;
+        if self.rest { wanted - 1 } else { wanted }
+    }
+}
+
+#[test]
+fn what_is_left_of_an_answered_request_is_its_own() {
+    let url = Url::parse("http://a/{seq}").unwrap();
+    let made = Request::get(&url).compile(&LineFiles::default()).unwrap();
+    let check = || Check { status: None, body: paceline_engine::BodyCheck::Any };
+    let kinds = [made, RequestTemplate::fixed(REQUEST.to_vec())].map(|template| RequestKind {
+        weight: 1,
+        template,
+        method: Method::Other,
+        check: check(),
+    });
+    let settings = Settings {
+        requests: Arc::new(Requests::of(kinds.into(), 0)),
+        depth: 2,
+        batch: true,
+        ..closed_loop(1, 1)
+    };
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".repeat(2);
+    let server = Hasty { answer: Rc::from(answer.as_bytes()), rest: false, heard: Vec::new() };
+    let heard = |_: &[Tally], server: &Hasty| server.heard.clone();
+    let clock = VirtualClock::new(Nanos::ZERO);
+    let heard = simulate_with(&settings, server, &clock, Nanos::NEVER, &mut Recorder::new(), heard).unwrap();
+    assert!(heard.len() > 1000, "the connection stood still after {} requests", heard.len());
+    for request in heard {
+        let text = String::from_utf8_lossy(&request);
+        assert!(text.starts_with("GET /") && text.contains("\r\nHost: a\r\n"), "{text}");
+    }
+}
