@@ -4,6 +4,7 @@ use super::connect::ClosedBy;
 use super::connection::Sent;
 use super::inspect::Body;
 use super::record::Answer;
+use super::send::ring_place;
 use super::worker::Worker;
 use crate::outcome::Failure;
 use crate::{Clock, Ending, Nanos, Slot, Transport};
@@ -48,7 +49,11 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                     let now = self.clock.now();
                     self.kernel_received = self.transport.received_at();
                     self.consume(slot, &buffer[..count], now);
-                    self.dispatch(now);
+                    // A closed loop reads all that has come before it sends: what was read later would seem slower, and a
+                    // server that is sent many requests in a row is woken once for them.
+                    if self.schedule.is_open() {
+                        self.dispatch(now);
+                    }
                     if count < buffer.len() && !hangup {
                         break;
                     }
@@ -183,7 +188,9 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         let free_below = self.settings.free_below();
         let was_full = self.connections[slot as usize].outstanding >= free_below;
         let mut left = count;
-        while let Some((sent, alike)) = self.take_alike(slot, left) {
+        while left > 0
+            && let Some((sent, alike)) = self.take_alike(slot, left)
+        {
             let answer = Answer {
                 sent,
                 count: alike.into(),
@@ -275,7 +282,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
 
     /// Takes the oldest request off a connection, and those behind it that were sent in the same moment: at most `most`
     /// in all. Pipelined requests that share a send share their times.
-    #[inline]
+    #[inline(always)]
     fn take_alike(&mut self, slot: Slot, most: u16) -> Option<(Sent, u16)> {
         let connection = &mut self.connections[slot as usize];
         let most = most.min(connection.outstanding);
@@ -285,12 +292,13 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         let depth = usize::from(self.settings.depth);
         let ring = &self.in_flight[slot as usize * depth..(slot as usize + 1) * depth];
         let first = ring[usize::from(connection.oldest)];
-        let mut taken = 0;
-        while taken < most && ring[usize::from(connection.oldest)] == first {
+        let mut taken = 1;
+        let mut oldest = ring_place(connection.oldest, 1, depth);
+        while taken < most && ring[oldest] == first {
             taken += 1;
-            connection.oldest =
-                if usize::from(connection.oldest) + 1 == depth { 0 } else { connection.oldest + 1 };
+            oldest = ring_place(oldest as u16, 1, depth);
         }
+        connection.oldest = oldest as u16;
         connection.outstanding -= taken;
         self.outstanding -= u64::from(taken);
         Some((first, taken))

@@ -223,7 +223,7 @@ impl Recorder {
     }
 
     /// A response is complete, or several that are alike.
-    #[inline]
+    #[inline(always)]
     pub(super) fn answered(&mut self, answer: &Answer) {
         self.roll(answer.completed);
         let completed_in_window = answer.ending == Ending::Ok && self.in_window(answer.completed);
