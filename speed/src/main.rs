@@ -100,11 +100,11 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let paceline = arguments.paceline.clone().map_or_else(beside_this, Ok)?;
     let workplace = Workplace::prepare(paceline, arguments.server_core, arguments.generator_core)?;
     get_peers(arguments, &workplace);
-    let names: Vec<&'static str> = plans.iter().map(|plan| plan.name).collect();
+    let titles: Vec<String> = plans.iter().map(|plan| plan.title.clone()).collect();
     for plan in plans.iter_mut().filter(|plan| is_chosen(plan, &arguments.experiments)) {
-        take(plan, arguments.rounds, &workplace)?;
+        let section = take(plan, arguments.rounds, &workplace)?;
         // After each, so that an interrupted comparison leaves what it has.
-        write_page(&names, &arguments.output, &workplace)?;
+        write_page(&titles, section, &arguments.output)?;
     }
     say(&format!("wrote {}", arguments.output.display()));
     Ok(())
@@ -136,26 +136,20 @@ fn get_peers(arguments: &Arguments, workplace: &Workplace) {
     }
 }
 
-/// Carries an experiment out and keeps its section and its samples.
-fn take(plan: &mut Plan, rounds: u32, workplace: &Workplace) -> anyhow::Result<()> {
-    let taken = format!("{} at {}", machine::today(), machine::commit());
+/// Carries an experiment out and keeps its samples; its section.
+fn take(plan: &mut Plan, rounds: u32, workplace: &Workplace) -> anyhow::Result<String> {
+    let taken = format!("{} at {} on {}", machine::today(), machine::commit(), machine::describe());
     let outcome = runner::run(plan, rounds, workplace);
-    let text = page::section(plan, &outcome, &taken, workplace);
-    let kept = workplace.folder.join("results").join(plan.name);
-    let keep = |extension: &str, text: &str| {
-        let path = kept.with_extension(extension);
-        fs::write(&path, text).with_context(|| path.display().to_string())
-    };
-    keep("json", &serde_json::to_string_pretty(&outcome.samples)?)?;
-    keep("md", &text)
+    let kept = workplace.folder.join("results").join(plan.name).with_extension("json");
+    fs::write(&kept, serde_json::to_string_pretty(&outcome.samples)?)
+        .with_context(|| kept.display().to_string())?;
+    Ok(page::section(plan, &outcome, &taken, workplace))
 }
 
-/// The page of every section there is, in the experiments' own order.
-fn write_page(names: &[&str], output: &Path, workplace: &Workplace) -> anyhow::Result<()> {
-    let results = workplace.folder.join("results");
-    let kept = |name: &&str| fs::read_to_string(results.join(name).with_extension("md")).ok();
-    let sections: Vec<String> = names.iter().filter_map(kept).collect();
-    let text = page::page(&machine::describe(), &sections);
+/// The page with a section taken anew and those it had of the other experiments, in the experiments' own order.
+fn write_page(titles: &[String], section: String, output: &Path) -> anyhow::Result<()> {
+    let before = fs::read_to_string(output).unwrap_or_default();
+    let text = page::page(&page::merged(titles, &before, section));
     fs::write(output, text).with_context(|| output.display().to_string())
 }
 

@@ -1,7 +1,7 @@
-//! `docs/performance.md`: a section for each experiment, as text. Pure, but for keeping sections between invocations.
+//! `docs/performance.md`: a section for each experiment, as text. Pure.
 //!
-//! A section is kept in the workplace, so that one experiment can be taken again without the others; each says when
-//! and of which commit it is.
+//! One experiment can be taken again without the others, whose sections stay as they stand on the page: each says
+//! when, of which commit and on which machine it was taken.
 
 use crate::plan::{Column, Comparison, Contender, Plan, Sample};
 use crate::runner::Outcome;
@@ -29,8 +29,28 @@ rounds, with the lowest and the highest; ratios are taken within each round, the
 ";
 
 /// The whole page from its sections.
-pub fn page(machine: &str, sections: &[String]) -> String {
-    format!("{HEAD}\nMachine: {machine}.\n\n{}", sections.join("\n"))
+pub fn page(sections: &[String]) -> String {
+    format!("{HEAD}\n{}", sections.join("\n"))
+}
+
+/// The sections of a page in the order of `titles`: `section` in the place of its title, the others as they were.
+pub fn merged(titles: &[String], before: &str, section: String) -> Vec<String> {
+    let begins = |text: &str, title: &str| {
+        text.lines().next().and_then(|line| line.strip_prefix("## ")) == Some(title)
+    };
+    let old = before.split_inclusive('\n').fold(Vec::<String>::new(), |mut sections, line| {
+        match sections.last_mut() {
+            Some(last) if !line.starts_with("## ") => last.push_str(line),
+            None if !line.starts_with("## ") => {}
+            _ => sections.push(line.to_owned()),
+        }
+        sections
+    });
+    let of = |title: &String| {
+        let mut all = std::iter::once(&section).chain(&old);
+        all.find(|text| begins(text, title)).map(|text| format!("{}\n", text.trim_end()))
+    };
+    titles.iter().filter_map(of).collect()
 }
 
 /// One section.

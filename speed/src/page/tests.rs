@@ -68,3 +68,16 @@ fn a_busy_machine_is_marked() {
     assert!(quietness(&samples).starts_with("Everything else on the machine used 40.0 % of a core"));
     assert!(quietness(&samples).contains("not quiet"));
 }
+
+#[test]
+fn a_section_taken_anew_takes_its_place_and_leaves_the_others() {
+    let titles = ["One", "Two", "Three"].map(str::to_owned);
+    let before = page(&["## One\n\nold 1\n".to_owned(), "## Three\n\nold 3\n".to_owned()]);
+    for (section, expected) in [
+        ("## Two\n\nnew 2\n", ["## One\n\nold 1\n", "## Two\n\nnew 2\n", "## Three\n\nold 3\n"].as_slice()),
+        ("## Three\n\nnew 3\n\n", &["## One\n\nold 1\n", "## Three\n\nnew 3\n"]),
+    ] {
+        assert_eq!(merged(&titles, &before, section.to_owned()), expected);
+    }
+    assert_eq!(merged(&titles, "", "## One\n".to_owned()), ["## One\n"], "there was no page yet");
+}
