@@ -10,7 +10,7 @@ use crate::exit::{Complaint, Status, told};
 use crate::places::{PlaceArguments, complain, shepherd_command};
 use anyhow::Context as _;
 use clap::Subcommand;
-use paceline_lab::{Catalogue, Interrupt, LabError, Manifest, Workshop, nearest};
+use paceline_lab::{Balancer, Catalogue, Interrupt, LabError, Manifest, Workshop, nearest};
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -74,6 +74,24 @@ impl Chosen {
             return of_plan(plan, catalogue).map_err(complain);
         }
         catalogue.servers_named(&self.servers).map_err(complain)
+    }
+
+    /// The servers, and the balancers that are meant beside them: all, those of the plan, or those named by their ids.
+    fn with_balancers(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
+        let named = |balancer: &&Arc<Balancer>| self.names(&balancer.id);
+        let balancers: Vec<_> = match &self.plan {
+            _ if self.all => catalogue.balancers.clone(),
+            None => catalogue.balancers.iter().filter(named).cloned().collect(),
+            Some(plan) => {
+                let resolved = catalogue.plan(plan).and_then(|plan| plan.resolve(catalogue));
+                resolved.map_err(complain)?.balancers
+            }
+        };
+        let is_balancer = |name: &&String| balancers.iter().any(|balancer| balancer.id == **name);
+        let servers = self.servers.iter().filter(|name| !is_balancer(name)).cloned().collect();
+        let mut meant = Self { servers, all: self.all, plan: self.plan.clone() }.of(catalogue)?;
+        meant.extend(balancers.iter().map(|balancer| Arc::new(balancer.as_server(None))));
+        Ok(meant)
     }
 
     /// Whether the server is meant by its very id, and not because it is one of many.

@@ -142,3 +142,19 @@ fn haproxy_tells_what_each_instance_got() {
     assert!(each[0].abs_diff(each[1]) <= 2, "round robin gave {each:?}");
     assert_eq!(told.by_instance[0].state_at_end.as_deref().map(|state| &state[..2]), Some("UP"));
 }
+
+#[test]
+fn a_balancer_is_set_up_with_the_plan_that_needs_it() {
+    let tree = tree(&format!("balancer = \"fake\"\n{LOAD}"));
+    for chosen in [&["--all"][..], &["--plan", "lb"], &["fake", "python-good"]] {
+        let ran = tree.run(&[&["lab", "setup"], chosen].concat());
+        assert_done(&ran);
+        assert!(ran.stdout.contains("balancer-fake: set up") && ran.stdout.contains("2 set up"), "{ran:?}");
+    }
+    let manifest = tree.path("balancers/fake/balancer.toml");
+    let lacking = fs::read_to_string(&manifest).unwrap().replace("\"python3\"", "\"no-such-program\"");
+    fs::write(&manifest, lacking).unwrap();
+    let ran = tree.run(&["lab", "setup", "--plan", "lb"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stdout.contains("balancer-fake is not set up: no-such-program"), "{ran:?}");
+}
