@@ -17,6 +17,8 @@ const LAG_SHARE_MOST: f64 = 0.1;
 const LAG_UNAVOIDABLE_NS: u64 = 200_000;
 /// Beyond so long a window intervals may be longer than a second (the engine joins neighbours of long runs).
 const SECONDS_APART_MOST: u64 = 500;
+/// Above this share of failed requests, the times and rates are those of the exceptions.
+const FAILED_MOST: f64 = 0.5;
 /// Samples beyond a percentile that an order-statistic interval at 95 % needs, as a multiple of 1/(1-p)
 /// (the smallest n with (1-p)^n <= 0.025, that is ln 40 = 3.7).
 pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
@@ -243,13 +245,15 @@ fn with_reasons(verdict: Verdict, run: &Run) -> Verdict {
     }
 }
 
-/// Some requests failed.
+/// Some requests failed. Where most did, the figures are those of the exceptions.
 fn failed_requests(run: &Run) -> Option<Verdict> {
     let counts = run.total.counts;
     (counts.ok > 0 && counts.failed() > 0).then(|| {
-        let verdict = Verdict::new("failed_requests", Blame::Server, Severity::Caution)
+        let share = counts.failed() as f64 / counts.scheduled as f64;
+        let severity = if share > FAILED_MOST { Severity::Invalid } else { Severity::Caution };
+        let verdict = Verdict::new("failed_requests", Blame::Server, severity)
             .with("failed", json!(counts.failed()))
-            .with("share", json!(counts.failed() as f64 / counts.scheduled as f64));
+            .with("share", json!(share));
         with_reasons(verdict, run).remedy("failures are in no percentile: judge the server by both")
     })
 }

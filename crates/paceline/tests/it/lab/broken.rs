@@ -1,7 +1,7 @@
 //! Servers broken on purpose: each is a record that says what happened and a row of the report, never a missing one.
 
 use super::tree::Tree;
-use paceline_record::{Stage, Trial};
+use paceline_record::{Severity, Stage, Trial};
 use std::fs;
 
 /// A server on one thread that can be told to answer wrong, or to die.
@@ -52,7 +52,9 @@ fn a_broken_server_is_a_record_that_says_what_happened() {
     assert!(wrong.validation.as_ref().unwrap().checks.iter().all(|check| check.detail.is_empty()));
     let counts = wrong.run.as_ref().unwrap().total.counts;
     assert!(counts.bad_body > 0, "{counts:?}");
-    assert!(names(wrong).contains(&"failed_requests"), "{:?}", names(wrong));
+    let of_run = &wrong.run.as_ref().unwrap().verdicts;
+    let failed = of_run.iter().find(|verdict| verdict.name == "failed_requests").unwrap();
+    assert_eq!(failed.severity == Severity::Invalid, 2 * counts.failed() > counts.scheduled, "{failed:?}");
 
     let mortal = of(&trials, "python-mortal");
     let fault = mortal.error.as_ref().unwrap();
