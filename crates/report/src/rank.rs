@@ -3,12 +3,15 @@
 //! Closed loop: by requests per second. Rows in which the generator was the limit come first, being lower bounds;
 //! among themselves they are ordered by the server's CPU per request, at a fixed rate where one was measured. Open
 //! loop: by the server's CPU per request at that rate. Rows whose ends over the launches overlap with the row above
-//! share its rank: so few launches cannot tell them apart.
+//! share its rank: so few launches cannot tell them apart. A row of one launch has its place, and no rank.
 
 use crate::figure::Figure;
 use crate::row::{Row, Standing};
 use paceline_record::LoopKind;
 use std::cmp::Ordering;
+
+/// With fewer launches there is no range, and nothing can be said about who is ahead of whom.
+pub const LAUNCHES_LEAST: u32 = 2;
 
 /// Puts the rows in order and gives them their ranks.
 pub fn rank(rows: &mut [Row], kind: LoopKind) {
@@ -17,10 +20,8 @@ pub fn rank(rows: &mut [Row], kind: LoopKind) {
         group(a).cmp(&group(b)).then_with(|| by_key(a, b, kind)).then_with(|| a.server.id.cmp(&b.server.id))
     });
     let mut above: Option<(Row, u32)> = None;
-    for (place, row) in rows.iter_mut().enumerate() {
-        if !is_ranked(row, kind) {
-            break;
-        }
+    let comparable = rows.iter_mut().take_while(|row| is_ranked(row, kind));
+    for (place, row) in comparable.filter(|row| row.launches_usable >= LAUNCHES_LEAST).enumerate() {
         let shared = above.as_ref().filter(|(above, _)| same(above, row, kind)).map(|(_, rank)| *rank);
         let rank = shared.unwrap_or(place as u32 + 1);
         row.rank = Some(rank);

@@ -1,6 +1,7 @@
 //! The sentences around a table, the same in text and Markdown: what was run, where, and what the marks mean.
 
 use super::number;
+use crate::rank::LAUNCHES_LEAST;
 use crate::row::{Row, Standing};
 use crate::{About, Machine, Note, Table};
 use paceline_record::{
@@ -157,14 +158,15 @@ pub fn reference(table: &Table) -> Option<String> {
 /// How the rows are ordered.
 pub fn ranking(table: &Table) -> String {
     let bound = table.rows.iter().any(|row| row.standing == Standing::GeneratorBound);
+    let mut measured = table.rows.iter().filter(|row| row.is_measured()).peekable();
+    let once = measured.peek().is_some() && measured.all(|row| row.launches_usable < LAUNCHES_LEAST);
+    let ranked = if once { "one launch ranks nobody: in order of" } else { "ranked by" };
     match (table.load.kind, bound) {
-        (LoopKind::Open, _) => "ranked by the server's CPU time per request at this rate".to_owned(),
-        (LoopKind::Closed, false) => "ranked by requests/s".to_owned(),
+        (LoopKind::Open, _) => format!("{ranked} the server's CPU time per request at this rate"),
+        (LoopKind::Closed, false) => format!("{ranked} requests/s"),
         (LoopKind::Closed, true) => {
             let at = reference(table).unwrap_or_else(|| "under this load".to_owned());
-            format!(
-                "ranked by requests/s; those with ≥ come first, by the server's CPU time per request {at}"
-            )
+            format!("{ranked} requests/s; those with ≥ come first, by the server's CPU time per request {at}")
         }
     }
 }

@@ -57,6 +57,18 @@ fn overlapping_rows_share_a_rank_and_the_next_one_skips() {
 }
 
 #[test]
+fn one_launch_has_a_place_and_no_rank() {
+    let once = |row: Row| Row { launches_usable: 1, ..row };
+    let rows = vec![
+        once(row("a", Standing::Ranked, figure(100.0, 0.0), None)),
+        row("b", Standing::Ranked, figure(90.0, 1.0), None),
+        once(row("c", Standing::Ranked, figure(80.0, 0.0), None)),
+        row("d", Standing::Ranked, figure(70.0, 1.0), None),
+    ];
+    assert_eq!(ranked(rows, LoopKind::Closed), ["- a", "1 b", "- c", "2 d"]);
+}
+
+#[test]
 fn lower_bounds_come_first_by_their_cpu() {
     let rows = vec![
         row("slow", Standing::Ranked, figure(20.0, 1.0), Some(figure(30.0, 1.0))),
