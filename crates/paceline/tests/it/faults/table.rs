@@ -125,16 +125,17 @@ pub const FAULTS: &[Fault] = &[
         serve: || once(OK),
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
-        exit: Some(0),
-        says: "the server closed the connection without answering",
+        // A close that is read before the next request is sent costs nothing, one that crosses it costs the request.
+        exit: None,
+        says: "",
     },
     Fault {
         name: "closes idle connections at random",
         serve: || request_by_request(|stream, number| stream.write_all(OK).is_ok() && number % 3 != 1),
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
-        exit: Some(0),
-        says: "failures are in no percentile: judge the server by both",
+        exit: None,
+        says: "",
     },
     Fault {
         name: "answers twice",
