@@ -118,8 +118,8 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     fn newest_block(&self, slot: Slot) -> Block {
         let connection = &self.connections[slot as usize];
         let depth = usize::from(self.settings.depth);
-        let behind = usize::from(connection.oldest) + usize::from(connection.outstanding);
-        self.in_flight[slot as usize * depth + (behind + depth - 1) % depth].block
+        let next = usize::from(connection.oldest) + usize::from(connection.outstanding);
+        self.in_flight[slot as usize * depth + (next + depth - 1) % depth].block
     }
 }
 

@@ -116,8 +116,8 @@ impl Balancer {
         Err(format!("{} has no policy `{policy}`{}", self.id, near.unwrap_or_else(all)))
     }
 
-    /// Itself as something that can be set up, started and asked for its version. `config` is its filled configuration; none
-    /// for a version command.
+    /// Itself as something that can be set up, started and asked for its version. `config` is its filled
+    /// configuration; none where it is not started.
     pub fn as_server(&self, config: Option<&Path>) -> Manifest {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let paths = config.into_iter().flat_map(|config| {
