@@ -12,7 +12,8 @@ const INTERRUPTED: i32 = 130;
 pub fn listen() -> io::Result<&'static Stop> {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let handler = on_signal as extern "C" fn(i32);
-        // SAFETY: the handler only calls what signal-safety(7) allows: atomics, clock_gettime, write and _exit.
+        // SAFETY: the handler only calls what signal-safety(7) allows: atomics, clock_gettime, nanosleep, write
+        // and _exit.
         if unsafe { libc::signal(signal, handler as libc::sighandler_t) } == libc::SIG_ERR {
             return Err(io::Error::last_os_error());
         }

@@ -15,8 +15,24 @@ const CLEAR: &[u8] = b"\r\x1b[J";
 /// Whether there is a view on the terminal now: for a signal handler that may not return.
 static IS_DRAWN: AtomicBool = AtomicBool::new(false);
 
-/// Clears the view, if there is one. Safe to call from a signal handler.
+/// Whether a view is being written at this moment,
+static IS_DRAWING: AtomicBool = AtomicBool::new(false);
+/// and whether none may be from now on.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+/// Clears the view, if there is one, for good. Safe to call from a signal handler.
 pub fn clear_on_exit() {
+    IS_OVER.store(true, Ordering::SeqCst);
+    // Another thread may be in the middle of a drawing, which is over in no time. So may the one that the signal
+    // interrupted, which will not go on: hence the limit.
+    for _ in 0..10 {
+        if !IS_DRAWING.load(Ordering::SeqCst) {
+            break;
+        }
+        let moment = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+        // SAFETY: nanosleep(2) is async-signal-safe, and `moment` outlives the call.
+        unsafe { libc::nanosleep(&raw const moment, std::ptr::null_mut()) };
+    }
     if IS_DRAWN.swap(false, Ordering::Relaxed) {
         // SAFETY: write(2) is async-signal-safe, the buffer is a constant. What becomes of it does not matter any more.
         let _ = unsafe { libc::write(libc::STDERR_FILENO, CLEAR.as_ptr().cast(), CLEAR.len()) };
@@ -51,8 +67,12 @@ impl Screen {
         // The last column stays free: terminals differ in what a character there does.
         let mut lines = live().lines(usize::from(width.saturating_sub(1)), self.colour);
         lines.truncate(usize::from(height.saturating_sub(1)).max(1));
-        IS_DRAWN.store(true, Ordering::Relaxed);
-        show(drawing(&lines).as_bytes());
+        IS_DRAWING.store(true, Ordering::SeqCst);
+        if !IS_OVER.load(Ordering::SeqCst) {
+            IS_DRAWN.store(true, Ordering::Relaxed);
+            show(drawing(&lines).as_bytes());
+        }
+        IS_DRAWING.store(false, Ordering::SeqCst);
     }
 
     /// Takes the view away.
