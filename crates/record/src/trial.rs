@@ -222,6 +222,19 @@ pub struct CoreTime {
     pub steal_s: f64,
 }
 
+/// Resolution of the kernel's account of a core, in seconds: `/proc/stat` counts in `USER_HZ`, a hundred ticks a second
+/// on every architecture but Alpha and Itanium (proc_stat(5), include/uapi/asm-generic/param.h).
+const TICK_S: f64 = 0.01;
+
+impl CoreTime {
+    /// The least share of its time that the hypervisor can have taken, 0 to 1. Most of the first tick may have gathered
+    /// before the window: one tick in a window of 25 ms is no evidence of anything.
+    pub fn steal_share_least(&self) -> f64 {
+        let least_s = (self.steal_s - TICK_S).max(0.0);
+        if self.over_s > 0.0 { least_s / self.over_s } else { 0.0 }
+    }
+}
+
 /// The answers checked before the load.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Validation {

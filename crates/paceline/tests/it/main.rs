@@ -5,6 +5,7 @@
 mod faults;
 mod instructions;
 mod lab;
+mod noise;
 mod outputs;
 mod reference;
 mod requests;

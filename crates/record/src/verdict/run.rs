@@ -5,7 +5,7 @@ use super::saturation::{ACHIEVED_LEAST, achieved_share, arrivals_off, saturated}
 use super::segments::offered_per_s_peak;
 use super::{Blame, Severity, Verdict};
 use crate::block::total;
-use crate::{LoopKind, Run, Times};
+use crate::{CoreTime, LoopKind, Run, Times};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -319,8 +319,8 @@ fn descheduled(run: &Run) -> Option<Verdict> {
 
 /// The hypervisor took time from the machine.
 fn stolen(run: &Run) -> Option<Verdict> {
-    let share = run.generator.steal_s
-        / (run.window_s * f64::from(run.environment.cores.max(1))).max(f64::MIN_POSITIVE);
+    let cores = &run.generator.by_core;
+    let share = cores.iter().map(CoreTime::steal_share_least).sum::<f64>() / cores.len().max(1) as f64;
     disturbance(share).map(|severity| {
         Verdict::new("steal", Blame::Environment, severity)
             .with("steal_share", json!(share))

@@ -54,9 +54,8 @@ fn server_died(trial: &Trial) -> Option<Verdict> {
 }
 
 fn stolen_time(trial: &Trial) -> Option<Verdict> {
-    let share = |core: &crate::CoreTime| if core.over_s > 0.0 { core.steal_s / core.over_s } else { 0.0 };
-    let worst = trial.cores.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
-    disturbance(share(worst)).map(|severity| {
+    let worst = trial.cores.iter().max_by(|a, b| a.steal_share_least().total_cmp(&b.steal_share_least()))?;
+    disturbance(worst.steal_share_least()).map(|severity| {
         Verdict::new("stolen_time", Blame::Environment, severity)
             .with("core", worst.core.into())
             .with("steal_s", worst.steal_s.into())
@@ -157,9 +156,17 @@ pub(crate) mod tests {
             let core = CoreTime { core: 0, over_s: 10.0, busy_s: 10.0, interrupt_s: 0.0, steal_s };
             of_trial(&Trial { cores: vec![core], ..trial() }).first().map(|verdict| verdict.severity)
         };
-        assert_eq!(severity(0.09), None);
-        assert_eq!((severity(0.11), severity(0.9)), (Some(Severity::Caution), Some(Severity::Caution)));
+        assert_eq!(severity(0.11), None);
+        assert_eq!((severity(0.12), severity(1.0)), (Some(Severity::Caution), Some(Severity::Caution)));
         assert_eq!(severity(1.1), Some(Severity::Invalid));
+    }
+
+    #[test]
+    fn one_tick_of_a_short_window_is_no_evidence() {
+        let core = |steal_s| CoreTime { core: 0, over_s: 0.025, busy_s: 0.02, interrupt_s: 0.0, steal_s };
+        let names = |steal_s| names(&Trial { cores: vec![core(steal_s)], ..trial() });
+        assert_eq!(names(0.01), [] as [&str; 0]);
+        assert_eq!(names(0.02), ["stolen_time"]);
     }
 
     #[test]

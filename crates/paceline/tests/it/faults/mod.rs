@@ -6,6 +6,7 @@ mod servers;
 mod table;
 mod world;
 
+use crate::noise::quiet_status;
 use serde_json::Value;
 use std::io::Read as _;
 use std::net::SocketAddr;
@@ -69,7 +70,7 @@ fn run(scheme: &str, fault: &Fault) -> Left {
     child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
     child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
     Left {
-        exit: status.code().unwrap_or(-1),
+        exit: quiet_status(status.code().unwrap_or(-1), &out),
         record: serde_json::from_str(&out).ok(),
         printed: format!("{out}\n{err}"),
     }
