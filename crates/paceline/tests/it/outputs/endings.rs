@@ -68,12 +68,16 @@ fn ctrl_c_and_sigterm_keep_what_was_measured() {
         assert_eq!(record["stopped"], true);
         let counts = &record["total"]["counts"];
         assert!(counts["ok"].as_u64().unwrap() > 0 && counts["ok"] == counts["scheduled"], "{counts}");
-        // The rows of the window, the last one cut short, add up to what the record says.
+        // The rows of the window hold what the record says; the last of them also what came after the stop.
         let csv = fs::read_to_string(folder.path().join("s.csv")).unwrap();
         let rows = csv.lines().filter(|row| row.contains(",window,"));
         let ok: u64 = rows.map(|row| row.split(',').nth(7).unwrap().parse::<u64>().unwrap()).sum();
         let completed = record["total"]["completed_in_window"].as_u64().unwrap();
-        assert!(ok.abs_diff(completed) <= 3, "{ok} in the rows, {completed} in the record");
+        let all = counts["ok"].as_u64().unwrap();
+        assert!(
+            (completed..=all).contains(&ok),
+            "{ok} in the rows, {completed} of {all} in the record's window"
+        );
         assert_eq!(names(&folder), ["a.hlog", "pipe", "run.json", "s.csv"]);
     }
 }
