@@ -2,6 +2,7 @@
 
 use super::tree::{GOOD, Ran, Tree};
 use paceline_record::{FaultKind, ProcessRole, Route, Trial, VariantKind};
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
@@ -44,7 +45,12 @@ fn direct_and_balanced_share_a_launch_and_are_told_apart() {
     );
     let (round, trials) = tree.kept();
     let (direct, balanced) = (last(&trials, "c4"), last(&trials, "c4-balanced"));
-    assert!(trials.iter().any(|other| other.launch == balanced.launch && other.load.name == "c4"));
+    // What the machine spoils is tried again in a launch of its own.
+    let launches = |load: &str| -> BTreeSet<&str> {
+        let of_load = trials.iter().filter(|trial| trial.load.name == load);
+        of_load.map(|trial| trial.launch.as_str()).collect()
+    };
+    assert!(!launches("c4").is_disjoint(&launches("c4-balanced")));
     let route = |trial: &Trial| trial.load.balanced.as_ref().map(|balanced| balanced.route);
     assert_eq!((route(direct), route(balanced)), (Some(Route::Direct), Some(Route::Balanced)));
     assert_eq!(balanced.load.variant.as_ref().map(|variant| variant.kind), Some(VariantKind::Balanced));
