@@ -1,6 +1,6 @@
 //! Which trials of a cell count: one for each repeat, the second try where the first was spoiled.
 
-use paceline_record::{Fault, Run, Stage, Trial};
+use paceline_record::{Fault, LoopKind, Run, Stage, Trial};
 use std::collections::BTreeMap;
 
 /// A trial whose run can be used.
@@ -55,7 +55,13 @@ fn fault_of(trial: &Trial) -> Fault {
         Some(run) => {
             let commonest = run.connections.commonest_failure.as_deref();
             let why = commonest.map(|failure| format!("; most often: {failure}")).unwrap_or_default();
-            (Stage::Load, format!("none of {} requests ended well{why}", run.total.counts.scheduled))
+            let what = match (run.total.counts.scheduled, run.loop_.kind) {
+                (0, LoopKind::Closed) => {
+                    "no request began in the window: every connection still waited for an answer".to_owned()
+                }
+                (scheduled, _) => format!("none of {scheduled} requests ended well"),
+            };
+            (Stage::Load, what + &why)
         }
     };
     Fault { stage, message, transient: false }

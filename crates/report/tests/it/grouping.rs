@@ -136,8 +136,16 @@ fn a_run_without_a_good_answer_is_a_failure_that_says_so() {
     let mut trial = built::trial("go-nethttp", &built::closed(), 0, SEEN);
     let run = trial.run.as_mut().unwrap();
     (run.total.counts.ok, run.total.counts.bad_body) = (0, 3000);
-    let report = Report::new(&built::round(), &[trial]);
+    let report = Report::new(&built::round(), std::slice::from_ref(&trial));
     assert!(text(&report).contains("none of 3000 requests ended well"), "{}", text(&report));
+    let run = trial.run.as_mut().unwrap();
+    (run.total.counts.bad_body, run.total.counts.scheduled) = (0, 0);
+    let report = text(&Report::new(&built::round(), &[trial]));
+    let told = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains("no request began in the window: every connection still waited for an answer"),
+        "{report}"
+    );
 }
 
 #[test]
