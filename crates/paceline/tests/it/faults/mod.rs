@@ -76,24 +76,43 @@ fn run(scheme: &str, fault: &Fault) -> Left {
     }
 }
 
-fn check(scheme: &str, fault: &Fault) {
-    let left = run(scheme, fault);
-    let Left { exit, record, printed } = &left;
+/// What is not as the table says; none where all is.
+fn amiss(fault: &Fault, left: &Left) -> Option<String> {
+    let Left { exit, record, printed } = left;
     if let Some(record) = record {
         let counts = record["total"]["counts"].as_object().unwrap();
         let number = |name: &str| counts[name].as_u64().unwrap();
         let ended: u64 = counts.keys().filter(|name| *name != "scheduled").map(|name| number(name)).sum();
-        assert_eq!((number("scheduled"), ended), (REQUESTS, REQUESTS), "{}: {counts:?}", fault.name);
         let of_the_kind: u64 = fault.outcomes.iter().map(|name| number(name)).sum();
-        assert_eq!(of_the_kind, REQUESTS, "{}: {counts:?}\n{printed}", fault.name);
+        if [number("scheduled"), ended, of_the_kind] != [REQUESTS; 3] {
+            return Some(format!("{counts:?}"));
+        }
         let memory = record["generator"]["rss_bytes_peak"].as_u64().unwrap();
-        assert!(memory < MEMORY_MOST, "{}: {memory} bytes", fault.name);
-    } else {
-        assert!(fault.outcomes.is_empty(), "{}: no record\n{printed}", fault.name);
+        if memory >= MEMORY_MOST {
+            return Some(format!("{memory} bytes"));
+        }
+    } else if !fault.outcomes.is_empty() {
+        return Some("no record".to_owned());
     }
-    assert!(printed.contains(fault.says), "{}: does not say {:?}\n{printed}", fault.name, fault.says);
+    if !printed.contains(fault.says) {
+        return Some(format!("does not say {:?}", fault.says));
+    }
     let as_said = fault.exit.map_or(matches!(exit, 0 | 1), |said| said == *exit);
-    assert!(as_said, "{}: exit {exit}\n{printed}", fault.name);
+    (!as_said).then(|| format!("exit {exit}"))
+}
+
+/// Whether the machine kept the run from its work for so long that its timeouts may be the machine's doing.
+fn is_disturbed(left: &Left) -> bool {
+    let delay_s = |record: &Value| record["generator"]["run_delay_s"].as_f64();
+    left.record.as_ref().and_then(delay_s).is_some_and(|delay_s| delay_s > 0.05)
+}
+
+fn check(scheme: &str, fault: &Fault) {
+    for tries_left in (0..5).rev() {
+        let left = run(scheme, fault);
+        let Some(what) = amiss(fault, &left) else { return };
+        assert!(tries_left > 0 && is_disturbed(&left), "{}: {what}\n{}", fault.name, left.printed);
+    }
 }
 
 #[test]

@@ -127,7 +127,7 @@ pub const FAULTS: &[Fault] = &[
         outcomes: &["ok", "io_failed"],
         // A close that is read before the next request is sent costs nothing, one that crosses it costs the request.
         exit: None,
-        says: "",
+        says: "the server closed after every response: this measures connecting",
     },
     Fault {
         name: "closes idle connections at random",

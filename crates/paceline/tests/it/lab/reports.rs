@@ -1,5 +1,6 @@
 //! `paceline report` from outside: a store without rounds, the list, and a stored round in every format.
 
+use super::rounds::SHORT;
 use super::tree::{GOOD, Tree};
 use paceline_store::Store;
 use std::fs;
@@ -24,9 +25,7 @@ fn an_empty_store_says_how_to_fill_it() {
 #[test]
 fn a_stored_round_is_listed_and_rendered_to_files() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
-    let short =
-        ["round", "--servers", "python-*", "--duration", "200ms", "--warmup", "50ms", "--repeats", "1"];
-    let ran = tree.run(&short);
+    let ran = tree.run(&[&SHORT[..], &["--repeats", "1"]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let (round, trials) = tree.kept();
 
@@ -54,13 +53,10 @@ fn a_stored_round_is_listed_and_rendered_to_files() {
 #[test]
 fn a_workload_or_load_that_is_not_there_is_told() {
     let tree = Tree::new().with_server("python-good", "import sys\nsys.exit(7)\n", 60);
-    assert_eq!(
-        tree.run(&["round", "--servers", "python-*", "--duration", "200ms", "--repeats", "1"]).code,
-        Some(1)
-    );
+    assert_eq!(tree.run(&[&SHORT[..], &["--repeats", "1"]].concat()).code, Some(1));
     for (arguments, part) in [
         (["report", "--workload", "tetra"], "it has hello"),
-        (["report", "--load", "nothing"], "it has closed-64"),
+        (["report", "--load", "nothing"], "it has closed-4"),
     ] {
         let ran = tree.run(&arguments);
         assert_eq!(ran.code, Some(2), "{ran:?}");

@@ -9,8 +9,8 @@ use std::fs;
 use std::process::Stdio;
 
 /// A round of windows so short that nothing is measured but the lab itself.
-const SHORT: [&str; 9] =
-    ["round", "--servers", "python-*", "--duration", "200ms", "--warmup", "50ms", "--connections", "4"];
+pub(super) const SHORT: [&str; 9] =
+    ["round", "--servers", "python-*", "--duration", "400ms", "--warmup", "50ms", "--connections", "4"];
 
 /// As many trials as planned, each once, or once more where this machine was too busy the first time.
 fn assert_each_once(trials: &[Trial], planned: u32) {
