@@ -11,6 +11,8 @@ mod environment;
 mod error;
 pub mod gate;
 mod load;
+#[cfg(test)]
+mod made_up;
 mod observation;
 mod round;
 mod run;

@@ -1,42 +1,10 @@
 //! Gates, one after the other, against runs that were made up for them.
 
 use super::*;
+use crate::made_up::run;
 use crate::verdict::{Blame, Severity, Verdict};
-use crate::{Block, Censored, Counts, Interval, LoopKind, Phase, Run, Times};
-use paceline_stats::Histogram;
+use crate::{Block, Censored, Interval, LoopKind, Phase, Run};
 use serde_json::json;
-
-/// An open loop of 1,000/s for 10 s in which request i took i microseconds, but for those that failed.
-fn run(failed: u64) -> Run {
-    let mut histogram = Histogram::new();
-    (1..=10_000 - failed).for_each(|micros| histogram.record(micros * 1_000));
-    let times = Some(Times::of(&histogram));
-    let counts = Counts { scheduled: 10_000, ok: 10_000 - failed, bad_status: failed, ..Counts::default() };
-    let total = Block {
-        counts,
-        completed_in_window: counts.ok,
-        response_time_ns: times.clone(),
-        service_time_ns: times.clone(),
-        first_byte_ns: times.clone(),
-        generator_lag_ns: times,
-        ..Block::default()
-    };
-    let span = json!({"start_ns": 0, "end_ns": 0});
-    let mut run: Run = serde_json::from_value(json!({
-        "schema": 1, "id": "", "tool": {"name": "", "version": "", "commit": null}, "argv": [], "seed": 1,
-        "started_at": "", "target": {"url": "", "protocol": "", "address": ""},
-        "loop": {"kind": "open", "connections": 4, "depth": 1, "offered_per_s": 1000.0},
-        "pace": {"asked": "auto", "used": "sleep", "spin_before_ns": 0}, "expectations": {},
-        "timeout_ns": 10_000_000_000u64, "window_s": 10.0,
-        "phases": {"connect": span, "warmup": span, "window": span, "drain": span},
-        "connections": crate::Connections::default(), "environment": crate::Environment::default(),
-        "generator": crate::Generator::default(), "total": Block::default(), "intervals": [],
-        "rate_per_s": {"offered": 1000.0, "sent": 1000.0, "achieved": counts.ok as f64 / 10.0}, "verdicts": []
-    }))
-    .unwrap();
-    run.total = total;
-    run
-}
 
 fn time(of: TimeOf, statistic: Statistic, limit_us: u64) -> Demand {
     Demand::Time { of, statistic, limit_ns: limit_us * 1_000, or_equal: false }

@@ -100,23 +100,31 @@ fn gave_up(run: &Run) -> Option<Verdict> {
     })
 }
 
-/// For whole intervals of the window not one valid response came, although many did before or after.
+/// For whole seconds of the window not one valid response came, although many did before or after.
 fn outage(run: &Run) -> Option<Verdict> {
-    let window = run.phases.window;
-    let length = 1_000_000_000;
-    let inside = |start: u64| start >= window.start_ns && start.saturating_add(length) <= window.end_ns;
-    let whole = window.end_ns.saturating_sub(window.start_ns) / length;
-    let lively =
-        run.intervals.iter().filter(|interval| inside(interval.start_ns) && interval.block.counts.ok > 0);
-    let silent_s =
-        whole.saturating_sub(lively.map(|interval| interval.start_ns).collect::<BTreeSet<_>>().len() as u64);
+    let seconds = whole_seconds(run);
+    let whole = seconds.len() as u64;
+    let lively = run.intervals.iter().filter(|interval| interval.block.counts.ok > 0);
+    let silent = &seconds - &lively.map(|interval| interval.start_ns).collect();
     let coarse = whole > SECONDS_APART_MOST;
-    (run.total.counts.ok >= 10 * whole && whole > 1 && silent_s > 0 && !coarse).then(|| {
+    (run.total.counts.ok >= 10 * whole && whole > 1 && !silent.is_empty() && !coarse).then(|| {
         Verdict::new("outage", Blame::Server, Severity::Caution)
-            .with("silent_s", json!(silent_s))
+            .with("silent_s", json!(silent.len()))
             .with("window_s", json!(run.window_s))
             .remedy("for so many whole seconds no valid response came: the rate is an average over an outage")
     })
+}
+
+/// When the seconds began that lie wholly in the window, of those the intervals are: they count from the beginning of
+/// the warm-up, and the window need not begin with one.
+fn whole_seconds(run: &Run) -> BTreeSet<u64> {
+    let (window, length) = (run.phases.window, 1_000_000_000);
+    let begun = run.phases.warmup.start_ns;
+    let skipped = window.start_ns.saturating_sub(begun).div_ceil(length);
+    let first = begun.saturating_add(skipped.saturating_mul(length));
+    let beyond = window.end_ns.saturating_sub(length - 1);
+    // One more than are judged apart is enough to know that there are too many.
+    (first..beyond).step_by(length as usize).take(SECONDS_APART_MOST as usize + 1).collect()
 }
 
 /// Connections were given up because the server sent what no request had asked for, or what is not HTTP.
@@ -351,3 +359,7 @@ fn few_samples(run: &Run) -> Option<Verdict> {
             .remedy("too few requests for the 99th percentile and beyond: measure longer")
     })
 }
+
+#[cfg(test)]
+#[path = "run/tests.rs"]
+mod tests;
