@@ -98,9 +98,14 @@ pub fn forget_places(trial: &mut Trial, folders: &[String]) {
     let configuration = trial.balancing.iter_mut().map(|balancing| &mut balancing.balancer.configuration);
     let fault = trial.error.iter_mut().map(|fault| &mut fault.message);
     for text in configuration.chain(fault).chain([&mut trial.log_tail]) {
-        for folder in folders.iter().filter(|folder| folder.len() > 1) {
-            *text = text.replace(folder.as_str(), "...");
-        }
+        forget_folders(text, folders);
+    }
+}
+
+/// In a text, each of `folders` becomes `...`.
+pub fn forget_folders(text: &mut String, folders: &[String]) {
+    for folder in folders.iter().filter(|folder| folder.len() > 1) {
+        *text = text.replace(folder.as_str(), "...");
     }
 }
 

@@ -92,9 +92,7 @@ fn achieved_share(finding: &mut Finding, run: &Run, least: f64) {
     finding.with("achieved_per_s", json!(run.rate_per_s.achieved));
     finding.with("offered_per_s", json!(run.rate_per_s.offered));
     finding.with("least_share", json!(least));
-    // So many are unanswered at the end of every window, of a server that keeps up too.
-    let in_service = verdict::shortfall(run) <= verdict::in_service(run);
-    finding.against(GateReason::BeyondLimit, share < least && !in_service);
+    finding.against(GateReason::BeyondLimit, verdict::fell_short(run, least));
     finding.against(GateReason::NotMeasured, run.total.counts.scheduled == 0);
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::made_up::run;
 use crate::verdict::{Blame, Severity, Verdict};
-use crate::{Block, Censored, Interval, LoopKind, Phase, Run};
+use crate::{Block, Censored, Counts, Interval, LoopKind, Phase, Run};
 use serde_json::json;
 
 fn time(of: TimeOf, statistic: Statistic, limit_us: u64) -> Demand {
@@ -132,4 +132,20 @@ fn connects_are_those_of_the_whole_run() {
     assert_eq!(reasons(connect(5_100), &run), []);
     run.connections.failed_attempts = 10_001;
     assert_eq!(reasons(connect(50_000), &run), [GateReason::Failures]);
+}
+
+#[test]
+fn what_never_came_is_not_excused_as_in_service() {
+    let mut hanging = run(0);
+    // One in twenty hangs until the timeout, which makes service times long and much of the load seem in service.
+    hanging.total.counts = Counts { scheduled: 1_000, ok: 950, timed_out: 50, ..Counts::default() };
+    hanging.total.completed_in_window = 950;
+    hanging.connections.had = 64;
+    hanging.loop_.offered_per_s = Some(100.0);
+    hanging.total.service_time_ns.as_mut().unwrap().mean = 0.5e9;
+    let share = |least| Demand::AchievedShare(least);
+    assert_eq!(reasons(share(0.99), &hanging), [GateReason::BeyondLimit]);
+    assert_eq!(reasons(share(0.95), &hanging), []);
+    hanging.total.counts = Counts { scheduled: 1_000, ok: 1_000, ..Counts::default() };
+    assert_eq!(reasons(share(0.99), &hanging), [], "fifty came well, after the window");
 }

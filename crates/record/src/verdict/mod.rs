@@ -10,8 +10,8 @@ mod trial;
 pub use balancing::{RAN_OUT_LEAST, RanOut, name as process_name, ran_out};
 pub use disturbance::DISTURBANCE_MOST;
 pub use run::{GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, of_run};
-pub use saturation::{ACHIEVED_LEAST, LAG_GROWTH_MOST};
-pub(crate) use saturation::{achieved_share, in_service, shortfall};
+pub(crate) use saturation::achieved_share;
+pub use saturation::{ACHIEVED_LEAST, LAG_GROWTH_MOST, fell_short};
 pub use trial::of_trial;
 #[cfg(test)]
 pub(crate) use trial::tests::trial as trial_for_tests;

@@ -5,7 +5,7 @@ use super::saturation::{ACHIEVED_LEAST, achieved_share, arrivals_off, saturated}
 use super::segments::offered_per_s_peak;
 use super::{Blame, Severity, Verdict};
 use crate::block::total;
-use crate::{CoreTime, LoopKind, Run, Times};
+use crate::{Block, CoreTime, Expectations, Lengths, LoopKind, Run, Times};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -15,12 +15,19 @@ pub const GENERATOR_BUSY_MOST: f64 = 0.9;
 const LAG_SHARE_MOST: f64 = 0.1;
 /// Generator lag below this, in nanoseconds, is what a sleeping generator has everywhere: a timer wakes late.
 const LAG_UNAVOIDABLE_NS: u64 = 200_000;
-/// Beyond so long a window intervals may be longer than a second (the engine joins neighbours of long runs).
+/// Length of an interval, in nanoseconds.
+const SECOND_NS: u64 = 1_000_000_000;
+/// In so long a run, warm-up and drain included, intervals may be longer than a second: the engine keeps 1,024 of each
+/// worker, at most two of a second, and joins neighbours when there are more.
 const SECONDS_APART_MOST: u64 = 500;
 /// Above this share of failed requests, the times and rates are those of the exceptions.
 const FAILED_MOST: f64 = 0.5;
+/// Closes for each answer from which keep-alive counts as refused: a tenth may be connections that broke otherwise.
+const CLOSES_LEAST: f64 = 0.9;
+/// Above this share of a median, what the generator added spoils it: less than half of the time is the server's.
+const OWN_SHARE_MOST: f64 = 0.5;
 /// Samples beyond a percentile that an order-statistic interval at 95 % needs, as a multiple of 1/(1-p)
-/// (the smallest n with (1-p)^n <= 0.025, that is ln 40 = 3.7).
+/// (p^n <= 0.025, that is n >= ln 40 / -ln p, about 3.7/(1-p)).
 pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
 
 /// Every verdict on a run, the worst first.
@@ -100,14 +107,20 @@ fn gave_up(run: &Run) -> Option<Verdict> {
     })
 }
 
-/// For whole seconds of the window not one valid response came, although many did before or after.
+/// For whole seconds of the window not one valid response came, although many did before or after. Silence is only one
+/// where requests are always under way: not where the rate changes or connections rest, nor for as long as a request
+/// usually takes.
 fn outage(run: &Run) -> Option<Verdict> {
     let seconds = whole_seconds(run);
     let whole = seconds.len() as u64;
+    let pauses = run.loop_.shape.is_some() || run.loop_.think.is_some();
+    if pauses || whole < 2 || is_coarse(run) || run.total.counts.ok < 10 * whole {
+        return None;
+    }
     let lively = run.intervals.iter().filter(|interval| interval.block.counts.ok > 0);
     let silent = &seconds - &lively.map(|interval| interval.start_ns).collect();
-    let coarse = whole > SECONDS_APART_MOST;
-    (run.total.counts.ok >= 10 * whole && whole > 1 && !silent.is_empty() && !coarse).then(|| {
+    let usual_ns = run.total.service_time_ns.as_ref().map_or(0, |times| times.p50);
+    (longest_stretch_ns(&silent) > usual_ns).then(|| {
         Verdict::new("outage", Blame::Server, Severity::Caution)
             .with("silent_s", json!(silent.len()))
             .with("window_s", json!(run.window_s))
@@ -115,16 +128,33 @@ fn outage(run: &Run) -> Option<Verdict> {
     })
 }
 
+/// Whether the run was so long that its intervals may be longer than a second.
+fn is_coarse(run: &Run) -> bool {
+    let length_ns = run.phases.drain.end_ns.saturating_sub(run.phases.warmup.start_ns);
+    length_ns / SECOND_NS > SECONDS_APART_MOST
+}
+
+/// How long the longest stretch of seconds is that follow each other, by when they began.
+fn longest_stretch_ns(seconds: &BTreeSet<u64>) -> u64 {
+    let mut longest = 0;
+    let mut stretch = (0, 0);
+    for start in seconds {
+        stretch =
+            if *start == stretch.1 { (stretch.0, start + SECOND_NS) } else { (*start, start + SECOND_NS) };
+        longest = longest.max(stretch.1 - stretch.0);
+    }
+    longest
+}
+
 /// When the seconds began that lie wholly in the window, of those the intervals are: they count from the beginning of
 /// the warm-up, and the window need not begin with one.
 fn whole_seconds(run: &Run) -> BTreeSet<u64> {
-    let (window, length) = (run.phases.window, 1_000_000_000);
-    let begun = run.phases.warmup.start_ns;
-    let skipped = window.start_ns.saturating_sub(begun).div_ceil(length);
-    let first = begun.saturating_add(skipped.saturating_mul(length));
-    let beyond = window.end_ns.saturating_sub(length - 1);
+    let (begun, window) = (run.phases.warmup.start_ns, run.phases.window);
+    let skipped = window.start_ns.saturating_sub(begun).div_ceil(SECOND_NS);
+    let first = begun.saturating_add(skipped.saturating_mul(SECOND_NS));
+    let beyond = window.end_ns.saturating_sub(SECOND_NS - 1);
     // One more than are judged apart is enough to know that there are too many.
-    (first..beyond).step_by(length as usize).take(SECONDS_APART_MOST as usize + 1).collect()
+    (first..beyond).step_by(SECOND_NS as usize).take(SECONDS_APART_MOST as usize + 1).collect()
 }
 
 /// Connections were given up because the server sent what no request had asked for, or what is not HTTP.
@@ -200,7 +230,7 @@ fn generator_lag(run: &Run) -> Option<Verdict> {
     let lag = run.total.generator_lag_ns.as_ref()?;
     let response = run.total.response_time_ns.as_ref()?;
     let late = lag.p99 > LAG_UNAVOIDABLE_NS && lag.p99 as f64 > LAG_SHARE_MOST * response.p99 as f64;
-    let spoils = lag.p50 as f64 > 0.5 * response.p50 as f64 && lag.p50 > LAG_UNAVOIDABLE_NS;
+    let spoils = lag.p50 as f64 > OWN_SHARE_MOST * response.p50 as f64 && lag.p50 > LAG_UNAVOIDABLE_NS;
     let severity = if spoils { Severity::Invalid } else { Severity::Caution };
     (late || spoils).then(|| {
         Verdict::new("generator_lag", Blame::Generator, severity)
@@ -215,7 +245,7 @@ fn generator_lag(run: &Run) -> Option<Verdict> {
 fn own_queue(run: &Run) -> Option<Verdict> {
     let delay = run.total.receive_delay_ns.as_ref()?;
     let service = run.total.service_time_ns.as_ref()?;
-    (delay.p50 as f64 > 0.5 * service.p50 as f64).then(|| {
+    (delay.p50 as f64 > OWN_SHARE_MOST * service.p50 as f64).then(|| {
         Verdict::new("own_queue", Blame::Generator, Severity::Caution)
             .with("receive_delay_ns_p50", json!(delay.p50))
             .with("service_time_ns_p50", json!(service.p50))
@@ -302,7 +332,7 @@ fn keep_alive_refused(run: &Run) -> Option<Verdict> {
     let answered = total(cohorts.flat_map(|interval| interval.block.status.values().copied()));
     // The last close of each connection may come when nobody looks any more.
     let had = run.connections.had as f64;
-    let refused = answered > 0 && closed >= 0.9 * (answered as f64 - had) && closed > had;
+    let refused = answered > 0 && closed >= CLOSES_LEAST * (answered as f64 - had) && closed > had;
     refused.then(|| {
         Verdict::new("keep_alive_refused", Blame::Server, Severity::Caution)
             .with("closed_by_server", json!(run.connections.closed_by_server))
@@ -338,14 +368,23 @@ fn stolen(run: &Run) -> Option<Verdict> {
 
 /// Nobody said what the body should be, and it was not always as long.
 fn body_length_varies(run: &Run) -> Option<Verdict> {
-    let lengths = run.total.body_bytes?;
-    let unchecked = run.expectations.body_bytes.is_none() && run.expectations.body_sha256.is_none();
-    (unchecked && lengths.min != lengths.max).then(|| {
+    let lengths = match &run.by_request {
+        Some(parts) => parts.iter().find_map(|part| varying(&part.block, &part.expectations)),
+        None => varying(&run.total, &run.expectations),
+    }?;
+    Some(
         Verdict::new("body_length_varies", Blame::User, Severity::Note)
             .with("body_bytes_min", json!(lengths.min))
             .with("body_bytes_max", json!(lengths.max))
-            .remedy("responses differ in length: say what is right with --expect-body, unless they are meant to differ")
-    })
+            .remedy("responses differ in length: say what is right with --expect-body, unless they are meant to differ"),
+    )
+}
+
+/// The lengths of the bodies of one request, where they differ and nothing was said of the body.
+fn varying(block: &Block, expected: &Expectations) -> Option<Lengths> {
+    let is_checked =
+        expected.body_bytes.is_some() || expected.body_sha256.is_some() || !expected.json.is_empty();
+    block.body_bytes.filter(|lengths| !is_checked && lengths.min != lengths.max)
 }
 
 /// Too few requests for the 99th percentile to mean anything.

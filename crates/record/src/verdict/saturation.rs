@@ -5,6 +5,7 @@
 use super::run::is_open;
 use super::segments::{Break, first_break};
 use super::{Blame, Severity, Verdict};
+use crate::block::total;
 use crate::{Block, Run};
 use serde_json::json;
 
@@ -21,7 +22,10 @@ pub(super) fn saturated(run: &Run) -> Option<Verdict> {
         return None;
     }
     let growth = lag_growth(run);
-    let behind = achieved_share(run) < ACHIEVED_LEAST && shortfall(run) > in_service(run);
+    // An answer that is not as expected came all the same: `failed_requests` says so, and no queue grows by it.
+    let counts = run.total.counts;
+    let answered = total([run.total.completed_in_window, counts.bad_status, counts.bad_body]);
+    let behind = is_short(run, answered, ACHIEVED_LEAST);
     let first_break = first_break(run);
     (behind || growth > LAG_GROWTH_MOST || first_break.is_some()).then(|| {
         let mut verdict = Verdict::new("saturated", Blame::Server, Severity::Caution)
@@ -45,14 +49,23 @@ pub(crate) fn achieved_share(run: &Run) -> f64 {
     run.total.completed_in_window as f64 / (run.total.counts.scheduled as f64).max(1.0)
 }
 
-/// Requests scheduled in the window and not answered well inside it.
-pub(crate) fn shortfall(run: &Run) -> f64 {
-    run.total.counts.scheduled as f64 - run.total.completed_in_window as f64
+/// Whether an open loop achieved less than this share of what it scheduled. Answers that came well, but after the
+/// window, are excused as far as a server that keeps up has them too; what never came well is not.
+pub fn fell_short(run: &Run, least: f64) -> bool {
+    let never = (run.total.counts.ok as f64) < least * run.total.counts.scheduled as f64;
+    never || is_short(run, run.total.completed_in_window, least)
+}
+
+/// Whether so many answers in the window are too few, by more than are in service at its end.
+fn is_short(run: &Run, answered: u64, least: f64) -> bool {
+    let scheduled = run.total.counts.scheduled as f64;
+    let missing = scheduled - answered as f64;
+    missing > (1.0 - least) * scheduled && missing > in_service(run)
 }
 
 /// Requests that are in service at any moment, by Little's law from rate and service time: so many are unanswered at
 /// the end of every window, of a server that keeps up too. Never more than the connections carry.
-pub(crate) fn in_service(run: &Run) -> f64 {
+fn in_service(run: &Run) -> f64 {
     let most = run.connections.had as f64 * f64::from(run.loop_.depth);
     let service_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| times.mean / 1e9);
     (run.loop_.offered_per_s.unwrap_or(0.0) * service_s).ceil().min(most)

@@ -2,6 +2,7 @@
 //!
 //! Called by the judges of a run. A segment is short, so more must be missing than of a whole window before it counts.
 
+use crate::block::total;
 use crate::{Run, Segment};
 
 /// Below this share of what fell due in a segment, the target fell behind in it: a pause of a twentieth of a segment
@@ -24,11 +25,14 @@ pub(super) fn first_break(run: &Run) -> Option<Break<'_>> {
     Some(Break { before: index.checked_sub(1).map(|before| &segments[before]), at: &segments[index] })
 }
 
-/// Whether fewer valid responses came in the segment than fell due in it, by more than are in service at any moment: of
+/// Whether fewer responses came in the segment than fell due in it, by more than are in service at any moment: of
 /// those the connections carry `most`.
 fn fell_behind(segment: &Segment, most: f64) -> bool {
-    let scheduled = segment.block.counts.scheduled as f64;
-    let missing = scheduled - segment.completed_in_segment as f64;
+    let counts = segment.block.counts;
+    let scheduled = counts.scheduled as f64;
+    // A wrong answer is no missing one.
+    let answered = total([segment.completed_in_segment, counts.bad_status, counts.bad_body]);
+    let missing = scheduled - answered as f64;
     let service_s = segment.block.service_time_ns.as_ref().map_or(0.0, |times| times.mean / 1e9);
     let in_service = (segment.offered_per_s * service_s).ceil().min(most);
     missing > in_service && missing > (1.0 - SEGMENT_ACHIEVED_LEAST) * scheduled

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::made_up;
-use crate::{Censored, Connections, Counts, Lengths, PaceKind};
+use crate::{Censored, Connections, Counts, PaceKind, RequestPart};
 
 /// A run without a fault.
 fn sound() -> Run {
@@ -93,6 +93,34 @@ fn a_silent_second_is_an_outage_wherever_the_window_begins() {
 }
 
 #[test]
+fn silence_that_is_to_be_expected_is_no_outage() {
+    let silent =
+        |run: &mut Run| [2, 3, 5, 6, 8].iter().for_each(|second| run.intervals[*second].block.counts.ok = 0);
+    let slow = |p50: u64| {
+        move |run: &mut Run| {
+            silent(run);
+            run.total.service_time_ns.as_mut().unwrap().p50 = p50;
+        }
+    };
+    assert_eq!(verdicts(closed(), slow(1_999_999_999)), caution("outage"));
+    assert_eq!(verdicts(closed(), slow(2_000_000_000)), [], "every answer takes as long");
+    let resting = |run: &mut Run| {
+        silent(run);
+        run.loop_.think =
+            Some(crate::Think { mean_ns: 5_000_000_000, distribution: crate::Distribution::Constant });
+    };
+    assert_eq!(verdicts(closed(), resting), []);
+    let long = |drain_end_s: u64| {
+        move |run: &mut Run| {
+            silent(run);
+            run.phases.drain.end_ns = run.phases.warmup.start_ns + drain_end_s * SECOND_NS;
+        }
+    };
+    assert_eq!(verdicts(closed(), long(500)), caution("outage"));
+    assert_eq!(verdicts(closed(), long(501)), [], "intervals may be longer than a second");
+}
+
+#[test]
 fn a_window_of_whole_seconds_has_as_many() {
     let mut run = closed();
     (run.phases.window.start_ns, run.phases.window.end_ns) = (1_500_000_000, 3_500_000_000);
@@ -122,6 +150,11 @@ fn overload_is_what_is_missing_beyond_what_is_in_service() {
     assert_eq!(verdicts(sound(), done(9_900)), []);
     assert_eq!(verdicts(sound(), done(9_899)), caution("saturated"));
     assert_eq!(verdicts(closed(), done(9_000)), [], "a closed loop has no schedule to keep up with");
+    let refused = |run: &mut Run| {
+        (run.total.counts.ok, run.total.counts.bad_status) = (9_600, 400);
+        run.total.completed_in_window = 9_600;
+    };
+    assert_eq!(verdicts(sound(), refused), caution("failed_requests"), "answers came, and no queue grew");
     // 1,000/s of 5.0005 ms each keep six in service, and 20 connections would carry twenty.
     let brief = |missing: u64| {
         move |run: &mut Run| {
@@ -241,6 +274,25 @@ fn notes_say_what_was_left_open() {
         run.expectations.body_bytes = Some(5);
     };
     assert_eq!(verdicts(closed(), told), []);
+    let mix = |expected_bytes: Option<u64>| {
+        move |run: &mut Run| {
+            lengths(6)(run);
+            let mut block = run.total.clone();
+            block.body_bytes = Some(Lengths { min: 5, max: if expected_bytes.is_some() { 5 } else { 6 } });
+            let expectations = Expectations { body_bytes: expected_bytes, ..Expectations::default() };
+            let part = |name: &str| RequestPart {
+                name: name.to_owned(),
+                weight: 1,
+                method: "GET".to_owned(),
+                path: "/".to_owned(),
+                expectations: expectations.clone(),
+                block: block.clone(),
+            };
+            run.by_request = Some(vec![part("a"), part("b")]);
+        }
+    };
+    assert_eq!(verdicts(closed(), mix(Some(5))), [], "each has a length of its own");
+    assert_eq!(verdicts(closed(), mix(None)), note("body_length_varies"));
     let few = |count: u64| move |run: &mut Run| run.total.service_time_ns.as_mut().unwrap().count = count;
     assert_eq!(verdicts(closed(), few(370)), []);
     assert_eq!(verdicts(closed(), few(369)), note("few_samples"));
