@@ -76,6 +76,8 @@ pub struct Figures {
     pub requests_scheduled: u64,
     /// Those of them that did not end well.
     pub requests_not_ok: u64,
+    /// The same of each launch.
+    pub requests_not_ok_per_launch: Option<Figure>,
     /// CPU time of the server as a share of its cores, 0 to 1.
     pub server_utilization: Option<Figure>,
     /// Busy time of the generator's busiest thread, 0 to 1.
@@ -113,6 +115,7 @@ impl Figures {
             ),
             requests_scheduled: counts().map(|c| c.scheduled).sum(),
             requests_not_ok: counts().map(|c| c.not_ok()).sum(),
+            requests_not_ok_per_launch: Figure::of(counts().map(|c| c.not_ok() as f64)),
             server_utilization: of_trial(&|t| t.usage.as_ref().map(|u| u.utilization)),
             generator_utilization: of_run(&|launch| launch.run.generator.utilization),
             bytes_received_per_response: Figure::of(
@@ -131,10 +134,13 @@ fn bytes_per_response(run: &Run) -> Option<f64> {
     (read > 0 && run.total.bytes.received > 0).then(|| run.total.bytes.received as f64 / read as f64)
 }
 
-/// Of all responses, those of the warm-up too, the share after which the server did not close.
+/// Of all responses, good and bad, those of the warm-up too, the share after which the server did not close. Nothing is
+/// known of it where connections were used up on purpose.
 fn kept_alive(run: &Run) -> Option<f64> {
-    let answered: u64 = run.intervals.iter().map(|interval| interval.block.counts.ok).sum();
-    (answered > 0).then(|| (1.0 - run.connections.closed_by_server as f64 / answered as f64).max(0.0))
+    let counts = run.intervals.iter().map(|interval| interval.block.counts);
+    let answered: u64 = counts.map(|counts| counts.ok + counts.bad_status + counts.bad_body).sum();
+    let kept = run.loop_.requests_per_connection.is_none() && !run.loop_.without_keep_alive;
+    (answered > 0 && kept).then(|| (1.0 - run.connections.closed_by_server as f64 / answered as f64).max(0.0))
 }
 
 fn cores(launches: &[&Launch<'_>]) -> Option<u32> {

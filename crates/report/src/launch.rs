@@ -1,6 +1,6 @@
 //! Which trials of a cell count: one for each repeat, the second try where the first was spoiled.
 
-use paceline_record::{Fault, LoopKind, Run, Stage, Trial};
+use paceline_record::{Blame, Fault, LoopKind, Run, Severity, Stage, Trial};
 use std::collections::BTreeMap;
 
 /// A trial whose run can be used.
@@ -13,8 +13,15 @@ pub struct Launch<'a> {
 }
 
 impl<'a> Launch<'a> {
-    fn of(trial: &'a Trial) -> Option<Self> {
+    /// None where it is not usable.
+    pub fn of(trial: &'a Trial) -> Option<Self> {
         Some(Self { trial, run: trial.usable_run()? })
+    }
+
+    /// Whether the machine spoiled it: that is why it was tried again, if it was.
+    pub fn is_disturbed(&self) -> bool {
+        let mut all = self.run.verdicts.iter().chain(&self.trial.verdicts);
+        all.any(|verdict| (verdict.severity, verdict.blame) == (Severity::Invalid, Blame::Environment))
     }
 }
 
@@ -28,7 +35,8 @@ pub struct Launches<'a> {
 }
 
 impl<'a> Launches<'a> {
-    /// Sorts the trials of one cell. Of several usable tries of one repeat the last counts.
+    /// Sorts the trials of one cell. Of several usable tries of one repeat the last counts that the machine did not
+    /// spoil, or the last where it spoiled all.
     pub fn of(trials: &[&'a Trial]) -> Self {
         let mut repeats: BTreeMap<u32, Vec<&'a Trial>> = BTreeMap::new();
         for trial in trials {
@@ -37,7 +45,9 @@ impl<'a> Launches<'a> {
         let mut sorted = Self::default();
         for tries in repeats.values_mut() {
             tries.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
-            match tries.iter().rev().find_map(|trial| Launch::of(trial)) {
+            let usable: Vec<Launch<'_>> = tries.iter().rev().filter_map(|trial| Launch::of(trial)).collect();
+            let sound = usable.iter().find(|launch| !launch.is_disturbed());
+            match sound.or(usable.first()).copied() {
                 Some(launch) => sorted.usable.push(launch),
                 None => sorted.failed.extend(tries.last().map(|trial| (*trial, fault_of(trial)))),
             }

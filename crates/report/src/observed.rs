@@ -97,7 +97,7 @@ fn figure(what: ObservedFigure, figures: &Figures) -> Option<Figure> {
         ObservedFigure::KeptAlivePercent => scaled(figures.kept_alive_share, 100.0),
         ObservedFigure::RssMb => scaled(figures.rss_bytes_peak, 1e-6),
         ObservedFigure::CpuPercent => scaled(figures.server_utilization, 100.0 * cores),
-        ObservedFigure::Failed => Figure::of([figures.requests_not_ok as f64]),
+        ObservedFigure::Failed => figures.requests_not_ok_per_launch,
     }
 }
 
@@ -113,6 +113,7 @@ mod tests {
             rss_bytes_peak: of(2e6),
             server_utilization: of(0.5),
             kept_alive_share: of(0.25),
+            requests_not_ok_per_launch: of(3.0),
             server_cores: Some(2),
             ..Figures::default()
         };
@@ -122,7 +123,7 @@ mod tests {
             (ObservedFigure::RssMb, 2.0),
             (ObservedFigure::CpuPercent, 100.0),
             (ObservedFigure::KeptAlivePercent, 25.0),
-            (ObservedFigure::Failed, 0.0),
+            (ObservedFigure::Failed, 3.0),
         ];
         for (what, expected) in table {
             assert_eq!(figure(what, &figures).map(|figure| figure.median), Some(expected), "{what:?}");

@@ -1,7 +1,8 @@
 //! A load beside its twin: first run and again, HTTP/1.1 and 1.0, direct and through a balancer.
 //!
-//! Both were measured in the same block, most on the same launch, so that they are compared repeat by repeat: the ratio
-//! and the added time are figures of their own, and a machine that drifts between blocks does not move them.
+//! Both were measured in the same block, most on the same launch, so that they are compared repeat by repeat, and try by
+//! try where one was spoiled: the ratio and the added time are figures of their own, and a machine that drifts between
+//! blocks does not move them.
 
 use crate::figure::{Figure, times_of};
 use crate::launch::{Launch, Launches};
@@ -42,8 +43,10 @@ pub struct PairRow {
     pub achieved_per_s: Option<Figure>,
     /// The same under its twin.
     pub twin_achieved_per_s: Option<Figure>,
-    /// Whether the generator was the limit of one of the two: the ratio then says less than it seems to.
+    /// Whether the generator was the limit under the load: the ratio is then at most what it seems to be.
     pub is_generator_bound: bool,
+    /// Whether it was under the twin: the ratio is then at least what it seems to be.
+    pub twin_is_generator_bound: bool,
     /// The twin's responses per second as a share of the load's, repeat by repeat; closed loop.
     pub achieved_ratio: Option<Figure>,
     /// The twin's median time less the load's, repeat by repeat, in nanoseconds; open loop: both were offered the same.
@@ -86,7 +89,7 @@ fn pairing(machines: &Machines, trials: &[&Trial], key: &Key, twins: &[&Trial]) 
         };
         let base: Vec<&Trial> = trials.iter().filter(is_base).copied().collect();
         let twin: Vec<&Trial> = twins.iter().filter(|trial| trial.server.id == server).copied().collect();
-        row(server, first.load.kind, &Launches::of(&base).usable, &Launches::of(&twin).usable)
+        row(server, first.load.kind, &base, &twin)
     });
     Some(Pairing {
         machine: machines.list.get(*place).map(|machine| machine.label.clone()).unwrap_or_default(),
@@ -101,18 +104,17 @@ fn pairing(machines: &Machines, trials: &[&Trial], key: &Key, twins: &[&Trial]) 
 }
 
 /// None where one of the two was never measured: the table and its failures say so.
-fn row(server: &str, kind: LoopKind, base: &[Launch<'_>], twin: &[Launch<'_>]) -> Option<PairRow> {
-    if base.is_empty() || twin.is_empty() {
+fn row(server: &str, kind: LoopKind, base: &[&Trial], twin: &[&Trial]) -> Option<PairRow> {
+    let pairs = pairs(base, twin);
+    let (base, twin) = (Launches::of(base), Launches::of(twin));
+    if base.usable.is_empty() || twin.usable.is_empty() {
         return None;
     }
-    let pairs: Vec<(&Launch<'_>, &Launch<'_>)> = base
-        .iter()
-        .filter_map(|base| Some((base, twin.iter().find(|twin| twin.trial.repeat == base.trial.repeat)?)))
-        .collect();
-    let achieved = |launches: &[Launch<'_>]| Figure::of(launches.iter().map(|l| l.run.rate_per_s.achieved));
-    let cpu = |launches: &[Launch<'_>]| {
+    let achieved =
+        |launches: &Launches<'_>| Figure::of(launches.usable.iter().map(|l| l.run.rate_per_s.achieved));
+    let cpu = |launches: &Launches<'_>| {
         let of = |launch: &Launch<'_>| Some(launch.trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
-        Figure::of(launches.iter().filter_map(of))
+        Figure::of(launches.usable.iter().filter_map(of))
     };
     let added = |get: fn(&Times) -> u64| {
         let time = |launch: &Launch<'_>| times_of(&launch.run.total, kind).map(|times| get(times) as f64);
@@ -124,15 +126,39 @@ fn row(server: &str, kind: LoopKind, base: &[Launch<'_>], twin: &[Launch<'_>]) -
     let is_bound = |launch: &Launch<'_>| launch.run.generator.utilization > GENERATOR_BUSY_MOST;
     Some(PairRow {
         server: server.to_owned(),
-        achieved_per_s: achieved(base),
-        twin_achieved_per_s: achieved(twin),
-        is_generator_bound: base.iter().chain(twin).any(is_bound),
+        achieved_per_s: achieved(&base),
+        twin_achieved_per_s: achieved(&twin),
+        is_generator_bound: base.usable.iter().any(is_bound),
+        twin_is_generator_bound: twin.usable.iter().any(is_bound),
         achieved_ratio: Figure::of(
             ratios.map(|(base, twin)| twin.run.rate_per_s.achieved / base.run.rate_per_s.achieved),
         ),
         added_time_ns_p50: added(|times| times.p50),
         added_time_ns_p99: added(|times| times.p99),
-        server_cpu_us_per_request: cpu(base),
-        twin_server_cpu_us_per_request: cpu(twin),
+        server_cpu_us_per_request: cpu(&base),
+        twin_server_cpu_us_per_request: cpu(&twin),
     })
+}
+
+/// The tries that are compared, one pair of each repeat: of one launch, the last that both have, wherever a launch has
+/// both. What was tried again alone ran on another launch, perhaps an hour later.
+fn pairs<'a>(base: &[&'a Trial], twin: &[&'a Trial]) -> Vec<(Launch<'a>, Launch<'a>)> {
+    let together = |repeat: u32| {
+        let tries = |trials: &[&'a Trial]| -> Vec<Launch<'a>> {
+            let of_repeat = trials.iter().filter(|trial| trial.repeat == repeat);
+            of_repeat.filter_map(|trial| Launch::of(trial)).collect()
+        };
+        let (bases, twins) = (tries(base), tries(twin));
+        let shared = bases.iter().flat_map(|base| twins.iter().map(move |twin| (*base, *twin)));
+        shared
+            .filter(|(base, twin)| base.trial.launch == twin.trial.launch)
+            .max_by_key(|(base, twin)| (!base.is_disturbed() && !twin.is_disturbed(), &base.trial.started_at))
+    };
+    let (base, twin) = (Launches::of(base), Launches::of(twin));
+    let pair = |base: &Launch<'a>| {
+        let repeat = base.trial.repeat;
+        let apart = || Some((*base, *twin.usable.iter().find(|twin| twin.trial.repeat == repeat)?));
+        together(repeat).or_else(apart)
+    };
+    base.usable.iter().filter_map(pair).collect()
 }

@@ -3,7 +3,8 @@
 //! Closed loop: by requests per second. Rows in which the generator was the limit come first, being lower bounds;
 //! among themselves they are ordered by the server's CPU per request, at a fixed rate where one was measured. Open
 //! loop: by the server's CPU per request at that rate. Rows whose ends over the launches overlap with the row above
-//! share its rank: so few launches cannot tell them apart. A row of one launch has its place, and no rank.
+//! share its rank: so few launches cannot tell them apart. A row has its place and no rank where one launch alone has the
+//! figure it is ordered by.
 
 use crate::figure::Figure;
 use crate::row::{Row, Standing};
@@ -21,7 +22,9 @@ pub fn rank(rows: &mut [Row], kind: LoopKind) {
     });
     let mut above: Option<(Row, u32)> = None;
     let comparable = rows.iter_mut().take_while(|row| is_ranked(row, kind));
-    for (place, row) in comparable.filter(|row| row.launches_usable >= LAUNCHES_LEAST).enumerate() {
+    let is_repeated =
+        |row: &&mut Row| key(row, kind).is_some_and(|(figure, _)| figure.launches >= LAUNCHES_LEAST as usize);
+    for (place, row) in comparable.filter(is_repeated).enumerate() {
         let shared = above.as_ref().filter(|(above, _)| same(above, row, kind)).map(|(_, rank)| *rank);
         let rank = shared.unwrap_or(place as u32 + 1);
         row.rank = Some(rank);

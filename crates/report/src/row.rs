@@ -3,7 +3,7 @@
 use crate::figure::{Figure, Figures};
 use crate::launch::{Launch, Launches};
 use crate::note::{Failure, failures, names, verdicts};
-use paceline_record::verdict::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST};
+use paceline_record::verdict::{self, ACHIEVED_LEAST, GENERATOR_BUSY_MOST};
 use paceline_record::{Load, LoopKind, Server, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -88,6 +88,11 @@ impl Row {
         }
     }
 
+    /// Whether nothing is held against its numbers, so that it would be ranked.
+    pub fn is_sound(&self) -> bool {
+        matches!(self.standing, Standing::Ranked | Standing::GeneratorBound)
+    }
+
     /// Whether its numbers count for something.
     pub fn is_measured(&self) -> bool {
         self.standing != Standing::Failed
@@ -100,20 +105,20 @@ fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
     let short = load.kind == LoopKind::Open && any(&|launch| fell_short(launch));
     if launches.is_empty() {
         Standing::Failed
-    } else if bound && (short || load.kind == LoopKind::Closed) {
-        Standing::GeneratorBound
     } else if short {
-        Standing::Overloaded
+        if bound { Standing::GeneratorBound } else { Standing::Overloaded }
     } else if any(&|launch| verdicts(launch).any(|verdict| verdict.severity == Severity::Invalid)) {
         Standing::Invalid
+    } else if bound && load.kind == LoopKind::Closed {
+        // A closed loop's rate is a lower bound then. An open loop that kept up is not touched by it.
+        Standing::GeneratorBound
     } else {
         Standing::Ranked
     }
 }
 
 fn fell_short(launch: &Launch<'_>) -> bool {
-    let total = &launch.run.total;
-    (total.completed_in_window as f64) < ACHIEVED_LEAST * total.counts.scheduled as f64
+    verdict::fell_short(launch.run, ACHIEVED_LEAST)
         || verdicts(launch).any(|verdict| verdict.name == SATURATED)
 }
 

@@ -76,8 +76,9 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
         LoopKind::Open => vec!["added p50 µs".to_owned(), "added p99 µs".to_owned()],
     };
     let heads = ["server".to_owned()].into_iter().chain(rates).chain(between).chain(cpu).collect();
-    let bound = pairing.rows.iter().any(|row| row.is_generator_bound);
-    let note = "≥: the generator's core was over 90 % busy in one of the two, so that the ratio says less than it seems to";
+    let bound = pairing.rows.iter().any(|row| row.is_generator_bound || row.twin_is_generator_bound);
+    let note = "≥, ≤: the generator's core was over 90 % busy under the twin, under the load, so that the ratio is at least, \
+                at most this; ~: under both, and it may be either";
     Sheet {
         title: format!("{}: {title}, {} ({}{on})", pairing.workload, pairing.load, pairing.form),
         lead: lead.to_owned(),
@@ -102,7 +103,12 @@ fn sides(kind: VariantKind) -> [&'static str; 2] {
 fn pair_row(row: &PairRow, kind: LoopKind) -> Vec<String> {
     let (base, twin) = (shown(row.achieved_per_s, 1.0), shown(row.twin_achieved_per_s, 1.0));
     let cpu = [row.server_cpu_us_per_request, row.twin_server_cpu_us_per_request].map(|cpu| shown(cpu, 1.0));
-    let mark = if row.is_generator_bound { "≥ " } else { "" };
+    let mark = match (row.is_generator_bound, row.twin_is_generator_bound) {
+        (false, false) => "",
+        (false, true) => "≥ ",
+        (true, false) => "≤ ",
+        (true, true) => "~ ",
+    };
     let mut cells = vec![row.server.clone(), base, twin];
     match kind {
         LoopKind::Closed => cells.push(format!("{mark}{}", shown(row.achieved_ratio, 1.0))),

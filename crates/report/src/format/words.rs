@@ -267,7 +267,11 @@ pub fn legend(tables: &[Table]) -> Vec<(&'static str, &'static str)> {
             "2=",
             "a shared rank: the launches' ranges overlap, so few cannot tell them apart",
         ),
-        (single, "1", "one launch only: its rank may be chance"),
+        (
+            rows().any(|row| row.rank.is_none() && row.is_sound()),
+            "–",
+            "a place and no rank: what it would be ranked by was measured in one launch, or in none",
+        ),
         (
             any(Standing::GeneratorBound),
             "≥ req/s",

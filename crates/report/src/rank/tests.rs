@@ -58,14 +58,24 @@ fn overlapping_rows_share_a_rank_and_the_next_one_skips() {
 
 #[test]
 fn one_launch_has_a_place_and_no_rank() {
-    let once = |row: Row| Row { launches_usable: 1, ..row };
+    let once = |median| Figure::of([median]).unwrap();
     let rows = vec![
-        once(row("a", Standing::Ranked, figure(100.0, 0.0), None)),
+        row("a", Standing::Ranked, once(100.0), None),
         row("b", Standing::Ranked, figure(90.0, 1.0), None),
-        once(row("c", Standing::Ranked, figure(80.0, 0.0), None)),
+        row("c", Standing::Ranked, once(80.0), None),
         row("d", Standing::Ranked, figure(70.0, 1.0), None),
     ];
     assert_eq!(ranked(rows, LoopKind::Closed), ["- a", "1 b", "- c", "2 d"]);
+}
+
+#[test]
+fn a_figure_of_one_launch_ranks_nobody_however_many_launches_there_were() {
+    let rows = vec![
+        row("dear", Standing::GeneratorBound, figure(100.0, 1.0), Figure::of([9.0])),
+        row("cheap", Standing::GeneratorBound, figure(100.0, 1.0), Figure::of([5.0])),
+        row("c", Standing::Ranked, figure(80.0, 1.0), None),
+    ];
+    assert_eq!(ranked(rows, LoopKind::Closed), ["- cheap", "- dear", "1 c"]);
 }
 
 #[test]

@@ -33,28 +33,47 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
             ("receive delay", total.receive_delay_ns.as_ref()),
         ],
     };
-    let rows: Vec<Vec<String>> =
-        kinds.into_iter().filter_map(|(name, times)| Some(row(name, times?, total))).collect();
+    let rows: Vec<Vec<String>> = kinds
+        .into_iter()
+        .filter_map(|(name, times)| Some(row(name, times?, total, run.timeout_ns)))
+        .collect();
     if rows.is_empty() { String::new() } else { table(&HEADER, &rows, style) }
 }
 
-fn row(name: &str, times: &Times, total: &Block) -> Vec<String> {
-    let may_be_censored = name == "response time" || name == "service time";
-    let at = |value| if may_be_censored { bounded(value, total) } else { nanos(value as f64) };
+fn row(name: &str, times: &Times, total: &Block, timeout_ns: u64) -> Vec<String> {
+    let censored_from = match name {
+        "response time" => censored_from(total),
+        "service time" | "connect + service" => service_censored_from(total, timeout_ns),
+        _ => u64::MAX,
+    };
     let Times { p50, p90, p99, p99_9, max, mean, .. } = *times;
     let mut cells = vec![name.to_owned()];
-    cells.extend([p50, p90, p99, p99_9, max].map(at));
+    cells.extend([p50, p90, p99, p99_9, max].map(|value| marked(value, censored_from)));
     // A mean has every lower bound in it.
-    let mark = if may_be_censored && total.censored.is_some() { "\u{2265}" } else { "" };
+    let mark = if censored_from < u64::MAX { "\u{2265}" } else { "" };
     cells.push(format!("{mark}{}", nanos(mean)));
     cells
 }
 
-/// A response or service time, marked where it is a lower bound.
+/// The time that answers a run's question, marked where it is a lower bound.
 pub(super) fn bounded(value_ns: u64, block: &Block) -> String {
-    let censored_from = block.censored.map_or(u64::MAX, |censored| censored.lowest_ns);
+    marked(value_ns, censored_from(block))
+}
+
+fn marked(value_ns: u64, censored_from: u64) -> String {
     let mark = if value_ns >= censored_from { "\u{2265}" } else { "" };
     format!("{mark}{}", nanos(value_ns as f64))
+}
+
+/// From where on response times are lower bounds.
+fn censored_from(block: &Block) -> u64 {
+    block.censored.map_or(u64::MAX, |censored| censored.lowest_ns)
+}
+
+/// The same of service times. In an open loop the lowest time waited is a response time: a service time then waited for
+/// the timeout. What was never sent has none.
+fn service_censored_from(block: &Block, timeout_ns: u64) -> u64 {
+    if block.counts.timed_out > 0 { censored_from(block).min(timeout_ns) } else { u64::MAX }
 }
 
 /// The time that answers a run's question: response time in an open loop, service time in a closed one.

@@ -95,6 +95,28 @@ fn an_invalid_launch_takes_the_rank_away() {
 }
 
 #[test]
+fn an_invalid_launch_is_not_ranked_because_the_generator_was_busy_too() {
+    let mut trial = built::trial("go-nethttp", &built::closed(), 0, Seen { generator: 0.95, ..SEEN });
+    assert_eq!(standing(&trial), Standing::GeneratorBound);
+    trial.verdicts.push(built::verdict("failed_requests", Blame::Server, Severity::Invalid, "See to it."));
+    assert_eq!(standing(&trial), Standing::Invalid);
+}
+
+#[test]
+fn a_try_that_the_machine_spoiled_does_not_take_the_place_of_a_sound_one() {
+    let sound = built::trial("go-nethttp", &built::closed(), 0, SEEN);
+    let mut later = built::trial("go-nethttp", &built::closed(), 0, Seen { per_s: 500.0, ..SEEN });
+    later.started_at = "2026-11-21T02:00:00.000Z".to_owned();
+    let achieved = |trials: &[paceline_record::Trial]| {
+        Report::new(&built::round(), trials).tables[0].rows[0].figures.achieved_per_s.unwrap().median
+    };
+    assert_eq!(achieved(&[sound.clone(), later.clone()]), 500.0, "the last of several");
+    later.verdicts.push(built::verdict("steal", Blame::Environment, Severity::Invalid, "Repeat it."));
+    assert_eq!(achieved(&[sound.clone(), later.clone()]), 1000.0);
+    assert_eq!(achieved(&[later]), 500.0, "where there is no other");
+}
+
+#[test]
 fn a_queue_that_grows_is_overload_though_nearly_all_was_answered() {
     let mut trial = built::trial("go-nethttp", &built::open(), 0, Seen { per_s: 2000.0, ..SEEN });
     assert_eq!(standing(&trial), Standing::Ranked);

@@ -8,3 +8,4 @@ mod built;
 mod formats;
 mod grouping;
 mod run_text;
+mod twins;

@@ -41,3 +41,22 @@ fn colours_change_nothing_but_colours() {
         assert_eq!(plain, text(name, 80, false, false));
     }
 }
+
+#[test]
+fn a_service_time_is_a_lower_bound_from_the_timeout_on() {
+    let stored = std::fs::read_to_string(path("fixtures/run-over.json")).unwrap();
+    let mut run = read_run(&stored).unwrap();
+    let service_of = |run: &paceline_record::Run| {
+        let text = run_text(run, RunTextOptions { colour: false, width: 120, percentiles: false });
+        text.lines().find(|line| line.trim_start().starts_with("service time")).unwrap().to_owned()
+    };
+    let service = run.total.service_time_ns.as_ref().unwrap();
+    // In an open loop the lowest time waited is a response time, which a backlog makes longer than any service time.
+    let (p99, lowest_ns) = (service.p99, service.max.saturating_mul(10));
+    run.total.censored = Some(paceline_record::Censored { count: 5, lowest_ns });
+    (run.total.counts.timed_out, run.timeout_ns) = (5, p99);
+    let marks = |line: &str| line.matches('\u{2265}').count();
+    assert!(marks(&service_of(&run)) >= 2, "{}", service_of(&run));
+    (run.total.counts.timed_out, run.total.counts.unsent) = (0, 5);
+    assert_eq!(marks(&service_of(&run)), 0, "what was never sent has no service time");
+}

@@ -1,0 +1,78 @@
+//! A load beside its twin: which tries are compared, and what the mark before a ratio says.
+//!
+//! Trials are built by hand, a hundred requests a second apart. What a pairing looks like in a whole report is held by
+//! the files of `formats`.
+
+use crate::built::{self, Seen};
+use paceline_record::{Blame, Load, Severity, Trial, Variant, VariantKind};
+use paceline_report::{Format, Options, Report};
+
+const SEEN: Seen = Seen {
+    per_s: 1000.0,
+    server_cpu_us: 20.0,
+    p50_us: 100.0,
+    p99_us: 200.0,
+    p99_9_us: 300.0,
+    rss_mb: 10.0,
+    start_ms: 5.0,
+    generator: 0.1,
+};
+
+fn twin() -> Load {
+    let variant = Some(Variant { of: built::closed().name, kind: VariantKind::Close });
+    Load { name: "closed-64-close".to_owned(), variant, ..built::closed() }
+}
+
+/// A trial of the first repeat on a launch of its own, at this rate, with this share of its core busy.
+fn trial(load: &Load, launch: &str, per_s: f64, generator: f64) -> Trial {
+    let trial = built::trial("go-nethttp", load, 0, Seen { per_s, generator, ..SEEN });
+    Trial {
+        id: format!("{launch}-{}", load.name),
+        launch: launch.to_owned(),
+        started_at: format!("2026-11-21T0{launch}:00:00.000Z"),
+        ..trial
+    }
+}
+
+fn report(trials: &[Trial]) -> Report {
+    Report::new(&built::round(), trials)
+}
+
+fn ratio(trials: &[Trial]) -> f64 {
+    report(trials).pairings[0].rows[0].achieved_ratio.unwrap().median
+}
+
+#[test]
+fn tries_of_one_launch_are_compared() {
+    let first = [trial(&built::closed(), "1", 1000.0, 0.1), trial(&twin(), "1", 500.0, 0.1)];
+    assert_eq!(ratio(&first), 0.5);
+    // The twin alone was tried again, on a machine twice as fast by then.
+    let alone = [first.to_vec(), vec![trial(&twin(), "2", 1000.0, 0.1)]].concat();
+    assert_eq!(ratio(&alone), 0.5);
+    let both = [alone, vec![trial(&built::closed(), "2", 4000.0, 0.1)]].concat();
+    assert_eq!(ratio(&both), 0.25, "the last launch that has both");
+    let mut spoiled = both;
+    let verdict = built::verdict("steal", Blame::Environment, Severity::Invalid, "Repeat it.");
+    spoiled.last_mut().unwrap().verdicts.push(verdict);
+    assert_eq!(ratio(&spoiled), 0.5, "the last that nothing spoiled");
+}
+
+#[test]
+fn launches_that_never_met_are_compared_by_repeat() {
+    assert_eq!(ratio(&[trial(&built::closed(), "1", 1000.0, 0.1), trial(&twin(), "2", 500.0, 0.1)]), 0.5);
+}
+
+#[test]
+fn a_lower_bound_under_the_load_makes_the_ratio_an_upper_one() {
+    let shown = |load: f64, twin_: f64| {
+        let trials = [trial(&built::closed(), "1", 1000.0, load), trial(&twin(), "1", 500.0, twin_)];
+        let text = report(&trials).render(Format::Text, Options { width: 160, colour: false });
+        let row =
+            text.lines().rfind(|line| line.trim_start().starts_with("go-nethttp") && line.contains("0.5"));
+        ["≥ 0.5", "≤ 0.5", "~ 0.5"].into_iter().find(|mark| row.unwrap().contains(mark))
+    };
+    assert_eq!(shown(0.1, 0.1), None);
+    assert_eq!(shown(0.1, 0.95), Some("≥ 0.5"));
+    assert_eq!(shown(0.95, 0.1), Some("≤ 0.5"));
+    assert_eq!(shown(0.95, 0.95), Some("~ 0.5"));
+}
