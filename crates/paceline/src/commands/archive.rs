@@ -8,7 +8,7 @@ use crate::file;
 use anyhow::Context as _;
 use flate2::read::GzDecoder;
 use flate2::{Compression, GzBuilder};
-use paceline_record::slim::{LeftOut, forget_places};
+use paceline_record::slim::{LeftOut, forget_folders, forget_places};
 use paceline_record::{Round, Trial, read_round, read_trial};
 use paceline_report::{Format, Options, Report};
 use std::fs;
@@ -25,17 +25,19 @@ const WIDTH: usize = 180;
 /// Writes a round with its trials into `folder`, which is made. What it wrote, for people.
 pub fn write(folder: &Path, round: &Round, trials: &[Trial], state_dir: &Path) -> anyhow::Result<String> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let folders = places(state_dir);
-    let (packed, left_out) = packed(trials, &folders)?;
-    let report = Report::new(round, trials).render(Format::Markdown, Options { width: WIDTH, colour: false });
+    let (round, trials) = without_places(round, trials, &places(state_dir));
+    let (round, report) = (&round, Report::new(&round, &trials));
+    let report = report.render(Format::Markdown, Options { width: WIDTH, colour: false });
+    let (packed, left_out) = packed(trials.clone())?;
     let size = packed.len();
     file::write_whole(&folder.join(ROUND), (serde_json::to_string_pretty(round)? + "\n").as_bytes())?;
     file::write_whole(&folder.join(TRIALS), &packed)?;
     file::write_whole(&folder.join("report.md"), report.as_bytes())?;
     file::write_whole(&folder.join("README.md"), readme(round, trials.len(), &left_out).as_bytes())?;
     let left_out: Vec<&str> = left_out.iter().map(|what| what.told()).collect();
+    let large = if size > LARGEST_BYTES { ", which is much for a repository" } else { "" };
     Ok(format!(
-        "round {} with {} trials in {}, {:.2} MB; left out: {}\n",
+        "round {} with {} trials in {}, {:.2} MB{large}; left out: {}\n",
         round.id,
         trials.len(),
         folder.display(),
@@ -64,10 +66,16 @@ pub fn read(folder: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
     Ok((round, trials.collect::<anyhow::Result<_>>()?))
 }
 
-/// The trials on a line each, compressed, and what had to be left out: ever more until they are small enough.
-fn packed(trials: &[Trial], folders: &[String]) -> anyhow::Result<(Vec<u8>, Vec<LeftOut>)> {
-    let mut trials = trials.to_vec();
+/// The same without the folders of this machine, in the report as in what it is made of.
+fn without_places(round: &Round, trials: &[Trial], folders: &[String]) -> (Round, Vec<Trial>) {
+    let (mut round, mut trials) = (round.clone(), trials.to_vec());
+    round.generator.iter_mut().for_each(|generator| forget_folders(generator, folders));
     trials.iter_mut().for_each(|trial| forget_places(trial, folders));
+    (round, trials)
+}
+
+/// The trials on a line each, compressed, and what had to be left out: ever more until they are small enough.
+fn packed(mut trials: Vec<Trial>) -> anyhow::Result<(Vec<u8>, Vec<LeftOut>)> {
     let mut left_out = Vec::new();
     let mut packed = Vec::new();
     for what in LeftOut::ALL {
