@@ -1,4 +1,7 @@
 //! Puts the commit into the binary, so that a record says exactly what measured. Without git it says nothing.
+//!
+//! Cargo runs it before it compiles the binary, and again when the commit changes. Changes that were not committed are
+//! not looked for.
 
 use std::process::Command;
 

@@ -1,5 +1,7 @@
 //! Any bytes as a chunked body: no panic, the same body and the same verdict however the bytes are cut, and never more body
 //! than bytes.
+//!
+//! `scripts/fuzz` runs it. Heads are left to `response`: here there is one, and it is sound.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,6 @@
 //! Any text as an encoded histogram: no panic, and what is understood comes back from its own encoding.
+//!
+//! `scripts/fuzz` runs it. That other programs read what we write is held by a test of `paceline-stats`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

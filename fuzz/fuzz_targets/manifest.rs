@@ -1,4 +1,6 @@
 //! Any text as a server's manifest: no panic, and every complaint names the file.
+//!
+//! `scripts/fuzz` runs it. Nothing is set up, built or started by what is understood.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

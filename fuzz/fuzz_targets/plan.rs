@@ -1,4 +1,6 @@
 //! Any text as a plan: no panic, every complaint names its origin, and what is understood reads back as itself.
+//!
+//! `scripts/fuzz` runs it. Whether servers and workloads of these names exist is asked elsewhere.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

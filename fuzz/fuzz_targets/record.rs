@@ -1,4 +1,6 @@
 //! Any text as a stored run, trial or round: no panic, whatever is asked of it afterwards: verdicts, sums, histograms.
+//!
+//! `scripts/fuzz` runs it. A record may come from anybody, so that no number in it can be relied on.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

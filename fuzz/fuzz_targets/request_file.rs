@@ -1,4 +1,6 @@
 //! Any text as a request file: no panic, every complaint names the file, and what is understood obeys the limits.
+//!
+//! `scripts/fuzz` runs it. What a single request's template may hold is left to `template`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

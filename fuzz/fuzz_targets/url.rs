@@ -1,4 +1,6 @@
 //! Any text as a URL: no panic, what is understood is understood again, and a request to it is one request.
+//!
+//! `scripts/fuzz` runs it. No name is resolved.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,7 @@
-//! Gets the peers: by apt-get where they are packaged, from source where asked. One that cannot be had is said, never
-//! fatal: its row is left out.
+//! Gets the peers: by apt-get where they are packaged, from source where asked.
+//!
+//! `main` calls it before the first experiment, if it may. A peer that cannot be had is said, never fatal: its row is
+//! left out. One that is there already stays in whatever version it is. gcc and liburing are `speed/run`'s to get.
 
 use crate::workplace::Workplace;
 use std::path::Path;

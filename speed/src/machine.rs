@@ -1,4 +1,7 @@
 //! What the page says of the machine.
+//!
+//! `main` puts date, commit and machine into each section as it is taken, since sections may be of different days. How
+//! quiet the machine was is not known here: `runner` measures that, for each run.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,7 @@
 //! A child process kept on some cores, its output in files, its cost from wait4.
+//!
+//! `runner` starts generators with it, `server` the floor server. Which cores is in the command it is given, taskset's
+//! arguments. It reads nothing that a child prints, and it is no shepherd: what a child leaves running stays.
 
 use anyhow::{Context as _, bail};
 use std::fs::File;

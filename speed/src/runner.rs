@@ -1,5 +1,8 @@
-//! Carries a plan out: round after round, in each round one contender after the other (A B A B), each against a
-//! server of its own. A contender that fails leaves a sample with the error, never a missing row.
+//! Carries a plan out: round after round, in each round one contender after the other (A B A B).
+//!
+//! Called by `main` for each experiment. Each run has a server of its own. A contender that fails leaves a sample with
+//! the error, never a missing row; one that cannot run here at all is left out, with the reason. No number is compared
+//! and no run repeated: medians, ratios and goals are `page`'s.
 
 use crate::plan::{Contender, Plan, Sample, Side};
 use crate::server::Server;

@@ -1,4 +1,7 @@
 //! The floor server, started anew for every run, so that no run inherits another's connections or freezes.
+//!
+//! `runner` starts it, and `page` prints the same arguments for whoever repeats a run by hand. The server itself is
+//! `speed/floor/server.c`, built by `workplace`. No other server is measured against.
 
 use crate::plan::ServerSetting;
 use crate::process::{self, Child};

@@ -1,4 +1,7 @@
 //! Medians and ranges of a handful of rounds. Nothing finer: five rounds carry no more.
+//!
+//! `page` takes them of cells, of ratios and of how quiet the machine was. Percentiles of a run's requests are not made
+//! here: they come with each tool's report.
 
 /// The middle of some numbers and their range.
 #[derive(Clone, Copy, Debug, PartialEq)]

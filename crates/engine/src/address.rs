@@ -1,4 +1,7 @@
 //! Where connections go: an address of the network, or a socket in the file system.
+//!
+//! The binary looks the name up, or takes the path of `--unix-socket`, and puts one of these into [`crate::Settings`],
+//! whose check asks here whether the kernel can take the path. Its encoding is `kernel/address.rs`.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -1,4 +1,7 @@
-//! Why a run could not be carried out. What goes wrong with single requests is no error: it is an outcome.
+//! Why a run could not be carried out.
+//!
+//! Returned by [`crate::run`] and the simulation, and where settings are checked. What goes wrong with single requests
+//! is no error: it is an outcome (`outcome.rs`). Exit status and remedy are the binary's (`commands/run/mod.rs`).
 
 use crate::{Address, Nanos};
 use std::io;

@@ -1,4 +1,7 @@
 //! The life of a connection: how many requests it carries, and how long it rests between an answer and the next.
+//!
+//! The binary makes it from `--requests-per-connection`, `--no-keepalive` and `--think`; `hot/life.rs` lives by it.
+//! What does not go with the rest of a run's settings is refused there (`settings.rs`).
 
 use crate::{Nanos, Random};
 

@@ -1,5 +1,7 @@
-//! Who is told what happens while a run goes on: the binary, for its events, its live view and the health of its
-//! threads. The engine itself reads nothing from `/proc`.
+//! Who is told what happens while a run goes on.
+//!
+//! The binary is, for its events, its live view and the health of its threads. `run.rs` and the workers call it when a
+//! phase begins or a second is over, never for a request. The engine itself reads nothing from `/proc`.
 
 use crate::{KeptInterval, Nanos, Phase};
 

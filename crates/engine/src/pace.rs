@@ -1,4 +1,7 @@
-//! Pacing: how long to sleep before the next send is due. A pure function, so that it is tested as a table.
+//! Pacing: how long to sleep before the next send is due.
+//!
+//! A pure function, so that it is tested as a table. The worker asks it before each wait, and the transport does the
+//! waiting. Which pace suits the machine is for the binary to find out (`--pace auto`).
 
 use crate::Nanos;
 

@@ -1,4 +1,7 @@
-//! The blocks of the window added up: in all, by segment, by kind of request. What a worker hands over at the end.
+//! The blocks of the window added up: in all, by segment, by kind of request.
+//!
+//! Made by the recorder when its worker is done, and handed over with the worker's outcome. The warm-up's blocks are
+//! not in it; those of several workers are added up in `run.rs`.
 
 use crate::Tally;
 

@@ -1,4 +1,7 @@
-//! A tally: the live form of a block. What is counted while load runs, and how tallies add up and are put away.
+//! A tally: the live form of a block, what is counted while load runs.
+//!
+//! The recorder fills one for each block and puts it away every second; `run.rs` and the binary add up what was put
+//! away. Which block something belongs to is for `hot/blocks.rs` to say, and no percentile is taken here.
 
 use crate::{Nanos, Phase};
 use paceline_stats::{Compact, Histogram};

@@ -1,4 +1,7 @@
 //! Time as a number with a unit, and the clock as an interface.
+//!
+//! For the whole engine, and for the binary where the two meet. Arithmetic saturates, so that nothing a person asks
+//! for overflows. The clocks are in `kernel` and `sim`; in a record a time is a number under a key with its unit.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};

@@ -1,5 +1,8 @@
-//! The transport as an interface: what moves bytes. The kernel's is in [`crate::kernel`], the simulated one in
-//! [`crate::sim`]; TLS, in [`crate::tls`], wraps another one. A slot is a connection's number within its worker; a transport owns whatever stands behind it.
+//! The transport as an interface: what moves bytes.
+//!
+//! The worker is generic over it. The kernel's is in [`crate::kernel`], the simulated ones in [`crate::sim`]; TLS, in
+//! [`crate::tls`], wraps another one. A slot is a connection's number within its worker; a transport owns whatever
+//! stands behind it. It answers for bytes and not for requests: where one ends is the worker's affair.
 
 use crate::Nanos;
 use crate::tls::TlsOutcome;

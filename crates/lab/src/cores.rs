@@ -1,4 +1,7 @@
 //! Time of every core, from `/proc/stat`: what a process's own account leaves out, interrupts and steal, stands here.
+//!
+//! Read at the two ends of a window: for a trial by `generator/seen.rs`, for a run by `paceline run` itself. It only
+//! subtracts. How much stolen time is too much, the verdicts of the record say.
 
 use paceline_record::CoreTime;
 use std::fs;

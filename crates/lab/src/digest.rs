@@ -1,4 +1,7 @@
 //! A SHA-256 as people write it: 64 hexadecimal digits.
+//!
+//! Workloads, request files and the flag `--expect-sha256` read theirs here, so that all take the same. Nothing is
+//! hashed, and the complaint is the caller's: only it knows the file and the line.
 
 /// The digest that a text writes, or none if it is not 64 hexadecimal digits.
 pub fn parse_sha256(text: &str) -> Option<[u8; 32]> {

@@ -1,5 +1,7 @@
-//! Lengths of time as people write them: `3s`, `500ms`, `2m`, `1m30s`, `1.5s`. Plans and the binary's flags read them
-//! here, so that both take the same.
+//! Lengths of time as people write them: `3s`, `500ms`, `2m`, `1m30s`, `1.5s`.
+//!
+//! Plans and the binary's flags read them here, so that both take the same; a plan that is written back is read the
+//! same again. What a person is told of the time that is left is rounded elsewhere, and records hold plain numbers.
 
 use serde::{Deserialize as _, Deserializer, Serializer};
 use std::time::Duration;

@@ -1,4 +1,7 @@
 //! A small tree of servers and workloads in a temporary folder, for the tests of this crate.
+//!
+//! Many tests take the right manifest or workload and spoil one line of it. The manifests are only read, never carried
+//! out: what builds has a tree of its own in `tests/it/workshop.rs`.
 
 use crate::{Catalogue, Places};
 use std::path::{Path, PathBuf};

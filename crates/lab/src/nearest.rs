@@ -1,4 +1,7 @@
 //! The nearest right word to a wrong one, for every message that has a list of right ones.
+//!
+//! Asked where keys, servers, workloads, plans, forms, policies or variables are looked up, and by the binary for the
+//! words of a gate (`--slo`). It only suggests: nobody's word is ever taken for another.
 
 /// The candidate closest to `word`, unless none is close enough to have been meant: at most a third of the letters,
 /// and at least one, may differ (Damerau-Levenshtein, so that two swapped letters count once).

@@ -1,5 +1,8 @@
 //! Where results are kept: one flag and one default for every command that writes or reads them, and how the store's
 //! errors become complaints.
+//!
+//! Called by `round` and `report`. A record that cannot be read is told and left out, so that it hides no other.
+//! Keeping and finding are the store's own.
 
 use crate::exit::{Complaint, Status, say, told};
 use crate::places::path_or_nothing;

@@ -1,4 +1,7 @@
 //! The binary: flags, printing, error rendering and exit codes. What is measured and how lives in the crates below.
+//!
+//! `commands` has what each command does; the other modules are what several of them need. The two hidden commands are
+//! for this program itself: the self-test starts the reference server, the lab its shepherds.
 
 mod commands;
 mod environment;

@@ -1,4 +1,7 @@
 //! The wall clock's two uses in a record: the moment something started, and an id that sorts by it.
+//!
+//! Called by `run`, `round` and `lab`; the progress of a round also asks what time of day it will be then. No length of
+//! time is measured with it, for a wall clock may jump: that is done on the engine's clock and the lab's.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 

@@ -1,5 +1,8 @@
 //! What the commands that deal with servers under test share: the flags that say where they are, the catalogue read
 //! from there, the command that starts a shepherd, and how the lab's errors become complaints.
+//!
+//! Called by `lab` and `round`, in parts by `run` and `report`. Finding a folder and reading what is in it is the
+//! lab's; where results are kept is said in `kept`.
 
 use crate::exit::{Complaint, Status, told};
 use clap::builder::{OsStringValueParser, TypedValueParser};

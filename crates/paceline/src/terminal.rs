@@ -1,4 +1,7 @@
 //! What the terminal can show.
+//!
+//! `run`, `round` and `report` ask for colours and columns before they render anything; the report crate looks at no
+//! terminal. What is drawn and rewritten on one is in `run/follow/screen.rs` and `round/progress.rs`.
 
 use std::io::IsTerminal as _;
 

@@ -1,4 +1,7 @@
 //! What was asked and what had to come back: expectations, the requests of a mix, and bodies that were not as expected.
+//!
+//! Parts of a run. The binary fills them in (`commands/run/parts.rs`), the text of a run shows requests and wrong
+//! bodies. The checking was the engine's, as the answers came; of a wrong body only a piece is kept, for people.
 
 use crate::Block;
 use schemars::JsonSchema;

@@ -1,5 +1,8 @@
-//! A block: what happened to some requests. Two blocks add up to a block, so threads, intervals, segments of a ramp
-//! and requests of a mix all have this shape.
+//! A block: what happened to some requests.
+//!
+//! Two blocks add up to a block, so a run, its intervals, the segments of a ramp and the requests of a mix all have
+//! this shape. The binary makes them from the engine's tallies, the lab from what another make of generator printed;
+//! verdicts, gates and reports read them. No rate is in it: that takes the length of the window.
 
 use crate::RecordError;
 use paceline_stats::Histogram;

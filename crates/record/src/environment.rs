@@ -1,4 +1,7 @@
 //! The machine a number was measured on, as far as the machine tells.
+//!
+//! The binary reads it for each run and each round; reports never put trials from different machines into one
+//! table. It says what the machine is: how busy it was meanwhile stands in the run and the trial.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

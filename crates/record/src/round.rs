@@ -1,4 +1,7 @@
-//! A round: a plan carried out in one environment. What `--resume` needs to carry on.
+//! A round: a plan carried out in one environment.
+//!
+//! `paceline round` makes it, and finds in it what `--resume` needs to carry on; the store keeps it, reports read it.
+//! Its trials are not inside: each names its round. The settings it tells of were changed by the lab (`tune`).
 
 use crate::{Environment, Observation};
 use schemars::JsonSchema;

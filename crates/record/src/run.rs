@@ -1,4 +1,8 @@
-//! A run: one generator against one target, once. The keys are those of the design; units are in the names.
+//! A run: one generator against one target, once. Units are in the names of the keys.
+//!
+//! The binary fills it in (`commands/run/outcome.rs`), and for a generator of another make the lab. Trials hold it,
+//! verdicts and gates judge it, reports show it. Nothing is computed in here; what is asked, the target, the shape and
+//! the blocks are described in files of their own.
 
 use crate::{
     ArrivalCheck, BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, RequestPart, Segment,

@@ -1,4 +1,8 @@
 //! The schema version, its readers and its publication.
+//!
+//! The lab reads through it what its generator wrote, the store and `paceline report --from` what was kept; a test
+//! holds the files under `docs/` to the types. A reader refuses what is newer than it knows, and does not ask whether
+//! the figures make sense.
 
 use crate::{RecordError, Round, Run, Second, Trial};
 use serde::de::DeserializeOwned;

@@ -1,4 +1,7 @@
 //! A second of a run, as `--csv` and `--ndjson` tell it while the run goes on: flat, a key a column.
+//!
+//! The binary makes one of what the workers saw (`commands/run/follow/row.rs`), `crates/report` puts it into CSV. It is
+//! no part of a record: a run keeps its intervals instead.
 
 use crate::Phase;
 use paceline_stats::Histogram;

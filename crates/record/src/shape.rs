@@ -1,5 +1,8 @@
-//! The shape of the load beside its rate: how it changes, the segments of the window that are reported apart, and how
-//! users think. Part of a run.
+//! The shape of the load beside its rate: how it changes, the segments that are reported apart, and how users think.
+//!
+//! Parts of a run, and with them the check that random arrivals were random. The binary translates them from the
+//! engine's settings and outcome (`segments.rs`, `life.rs`); verdicts look in them for where the target fell behind.
+//! When requests are due is the engine's own `shape.rs`, under the same words.
 
 use crate::Block;
 use schemars::JsonSchema;

@@ -1,4 +1,7 @@
 //! What was measured: a URL, the address behind it, and how it was spoken to.
+//!
+//! Part of a run: the binary tells what it looked up and tried, and what the first TLS handshake agreed on; the text of
+//! a run shows it. Which server that was is not known to a run: the trial says it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

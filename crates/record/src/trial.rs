@@ -1,4 +1,8 @@
-//! A trial: a run with the server's launch and all its conditions. A failed trial is a record with an error.
+//! A trial: a run with the server's launch and all its conditions.
+//!
+//! A failed trial is a record with an error. The lab fills it in as a trial goes (`crates/lab/src/trial.rs`), the store
+//! keeps it, reports take from it what is usable. What instances and a balancer add is in `balancing.rs`; what to make
+//! of the figures is for `verdict` to say.
 
 use crate::{Balancing, Load, Phase, Run, Verdict};
 use schemars::JsonSchema;

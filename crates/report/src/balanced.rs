@@ -1,4 +1,7 @@
 //! Several instances behind a balancer: what each process cost, what the balancer counted, what a fault did.
+//!
+//! Called by [`crate::Report::new`]. Nobody is ranked here. Loads that went to one instance directly are left out: how
+//! they compare with the balanced ones is in `pairing.rs`.
 
 use crate::figure::Figure;
 use crate::launch::{Launch, Launches};

@@ -1,4 +1,7 @@
 //! Times for HdrHistogram's own tools: the percentile distribution as text (`.hgrm`) and the histogram log (`.hlog`).
+//!
+//! Called by `paceline run --hdr`: the distribution when the run is over, the log's lines as its seconds are. How a
+//! histogram is encoded is the stats crate's; files are opened and written by the binary.
 
 use crate::run_text::STEPS_PER_HALF;
 use paceline_stats::Histogram;

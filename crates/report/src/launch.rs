@@ -1,4 +1,7 @@
 //! Which trials of a cell count: one for each repeat, the second try where the first was spoiled.
+//!
+//! Called for tables, pairings and balanced tables; start-ups are counted by launch in `start.rs`. Whether a trial was
+//! tried again was the lab's decision, and that the machine spoiled it is read off its verdicts.
 
 use paceline_record::{Blame, Fault, LoopKind, Run, Severity, Stage, Trial};
 use std::collections::BTreeMap;

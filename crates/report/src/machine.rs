@@ -1,4 +1,7 @@
 //! Machines: trials from different environments never share a table.
+//!
+//! Called by [`crate::Report::new`]; tables of every kind then ask which machine a trial ran on. Environments are
+//! compared as their records tell them: the machine that makes the report is not looked at.
 
 use paceline_record::{Environment, Round, Trial};
 use schemars::JsonSchema;

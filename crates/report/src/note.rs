@@ -1,4 +1,7 @@
 //! What stands below a table: the verdicts of its rows with their remedies, and what failed.
+//!
+//! `table.rs` collects the notes, `row.rs` asks for names and failures. Verdicts come with the records and are only
+//! counted here; the sentences around them are `format/words.rs`'s.
 
 use crate::launch::{Launch, Launches};
 use paceline_record::{Blame, Severity, Stage, Verdict};

@@ -1,4 +1,7 @@
 //! A report on one round: its facts, its machines and its tables. Every format shows this and nothing else.
+//!
+//! The binary makes it of a round and its trials, and leaves tables out that were not asked for ([`Report::retain`]).
+//! Where the records come from is not known here; how a table is made is in `table.rs`, how it looks in `format`.
 
 use crate::balanced::{BalancedTable, balanced};
 use crate::format::{Format, Options};

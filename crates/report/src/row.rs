@@ -1,4 +1,7 @@
 //! A row: one server under one form, workload and load, over its launches.
+//!
+//! Made by `table.rs` for each server of a table. Here it is settled what a row can be taken for; its figures are
+//! `figure.rs`'s, and its rank comes later, from `rank.rs`, when all rows are known.
 
 use crate::figure::{Figure, Figures};
 use crate::launch::{Launch, Launches};

@@ -1,4 +1,7 @@
 //! Seconds of a run as CSV (RFC 4180): a header, then a line for each, every figure in full precision.
+//!
+//! Called by `paceline run --csv` as each second is over. Which columns there are is said in the record crate, once for
+//! this and NDJSON. The CSV of a round's report is `format/csv.rs`.
 
 use paceline_record::Second;
 use serde_json::Value;

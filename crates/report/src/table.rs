@@ -1,4 +1,8 @@
 //! Tables: the rows of one workload, load and form on one machine.
+//!
+//! Called by [`crate::Report::new`] with the trials of a round. A row is made in `row.rs` and ranked in `rank.rs`; here
+//! trials are told apart, and rows that the generator held back get their CPU time at a fixed rate. Loads that belong
+//! together as twins have tables of their own, and meet in `pairing.rs`.
 
 use crate::launch::Launches;
 use crate::machine::Machines;

@@ -1,4 +1,7 @@
 //! What repeated observations of one number say: across launches each figure is one observation, never pooled.
+//!
+//! Reports make their figures of it: median, lowest, highest. No deviation and no confidence interval: a handful of
+//! launches cannot carry either. Percentiles within a launch are the histogram's.
 
 /// The middle and the ends of a few observations of one number.
 #[derive(Clone, Copy, Debug, PartialEq)]

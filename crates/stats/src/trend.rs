@@ -1,4 +1,7 @@
 //! Does a series grow? Ordinary least squares, for a queue that lengthens through the window.
+//!
+//! The verdict on saturation asks it how the schedule lag grows. How much growth is too much, and how few points say
+//! nothing, is decided there.
 
 /// The slope of the least-squares line through (x, y) points: change of y for each unit of x. None for fewer than
 /// two distinct x.

@@ -1,4 +1,7 @@
 //! Why results could not be kept or found, and the one place that reads SQLite's result codes.
+//!
+//! For everything that [`crate::Store`] does; most variants say whose doing it is. The binary's `kept.rs` adds a hint
+//! and the exit status. Nothing is tried again: SQLite's own waiting for a lock is over by then.
 
 use paceline_record::RecordError;
 use std::path::{Path, PathBuf};

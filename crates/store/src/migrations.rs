@@ -1,5 +1,7 @@
-//! The store's versions: each a file under `migrations/`, applied in order when a store is opened, never edited after
-//! a release. `sqlx` notes which were applied, and refuses a store that has more.
+//! The store's versions: each a file under `migrations/`, applied in order when a store is opened.
+//!
+//! Called by `sqlite.rs`, under its lock. A version is never edited after a release; `sqlx` notes which were applied,
+//! and refuses a store that has more. There is no way back to an older one.
 
 use crate::StoreError;
 use sqlx::AnyConnection;

@@ -1,4 +1,7 @@
 //! Rounds in the store: put, found by id or its beginning, listed newest first.
+//!
+//! `paceline round` puts them and finds the one to carry on, `paceline report` finds and lists them. A round is one
+//! document, replaced whole as it goes on; none is ever removed. Its trials are put by `trials.rs`.
 
 use crate::{Store, StoreError};
 use paceline_record::{Round, read_round};

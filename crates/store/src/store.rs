@@ -1,4 +1,7 @@
 //! The store: one file, opened once, called from one thread.
+//!
+//! `paceline round` opens it, making the file where there is none; `paceline report` only one that is there. What is
+//! done with rounds and trials is in `rounds.rs` and `trials.rs`, what opening means to SQLite in `sqlite.rs`.
 
 use crate::{StoreError, sqlite};
 use sqlx::AnyPool;

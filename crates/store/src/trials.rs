@@ -1,4 +1,7 @@
 //! Trials in the store: a document, and its histograms beside it.
+//!
+//! A round puts each trial as it ends and counts on it being there, whole or not at all. Tables are made without the
+//! histograms; an export has them put back. How they come out of a document, and into it again, is `histograms.rs`.
 
 use crate::histograms::{Cut, cut, put_back};
 use crate::rounds::the_one;

@@ -1,4 +1,7 @@
 //! Large bodies: how many bytes a second of CPU takes in, every one compared.
+//!
+//! Six rows: the floor, Paceline and wrk with bodies of two sizes. Comparing must not make Paceline dearer than wrk,
+//! which does not compare: that is the goal. What a request with a short body costs is `closed`'s question.
 
 use super::{Settings, contender, floor_closed, paceline_closed};
 use crate::plan::{Column, Comparison, FAILURES, Goal, Plan, RATE, RSS_MB, ServerSetting};

@@ -1,4 +1,7 @@
 //! Closed loop, a short body: what a request costs the generator.
+//!
+//! Taken twice, over 64 and over 256 connections. The goals bound CPU time against the floor's and wrk's, and user time
+//! by itself. No percentile is shown: those are held against the truth in `freeze`.
 
 use super::{Settings, contender, floor_closed, paceline_closed};
 use crate::plan::{CORE_US, CPU_US, Comparison, Goal, Plan, RATE, ServerSetting, USER_US};

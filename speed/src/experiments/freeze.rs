@@ -1,4 +1,7 @@
 //! A server that freezes for a second in every ten: what is reported, beside the truth.
+//!
+//! About being right, not about being cheap: no CPU time is shown. The truth is computed, as a row of its own in every
+//! round. No goal is set: the rows are for the reader to compare. Two rounds at most, since each run takes long.
 
 use super::{Settings, contender, floor_closed, paceline_open};
 use crate::plan::{ACHIEVED, Column, Command, Comparison, FAILURES, Plan, Sample, ServerSetting};

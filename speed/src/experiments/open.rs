@@ -1,4 +1,7 @@
 //! Open loop over 10,000 connections: the load under which other generators become the bottleneck.
+//!
+//! The goals bound CPU time against the floor's, the rate that must be kept, and memory. No other generator has a row:
+//! the peers in `tools` are asked for closed loops alone. How late a request goes out is `pacing`'s question.
 
 use super::{Settings, contender, floor_open, paceline_open};
 use crate::plan::{ACHIEVED, CPU_US, Comparison, FAILURES, Goal, Plan, RSS_MB, ServerSetting, USER_US};

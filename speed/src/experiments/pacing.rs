@@ -1,4 +1,7 @@
 //! Pacing: how late the generator sends, and what it pays for being punctual.
+//!
+//! Two rates, each with every way to wait, beside a floor that sleeps. The lag is what Paceline's own record says, and
+//! the goals bound its p99; the floor records none. No server's answer times are shown.
 
 use super::{Settings, contender, floor_open, paceline_open};
 use crate::plan::{ACHIEVED, CPU_US, Column, Comparison, Contender, Goal, Plan, Sample, ServerSetting};

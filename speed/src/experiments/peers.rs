@@ -1,4 +1,7 @@
 //! Every peer there is, in the loop they all know: closed, keep-alive, a short body.
+//!
+//! A new peer has a line here, and a file in `tools` that says how it is asked and read. One that is not installed is
+//! left out by `runner`. The ratios have no goal: who is cheaper is shown, not demanded.
 
 use super::{Settings, contender, floor_closed, paceline_closed};
 use crate::plan::{CPU_US, Comparison, FAILURES, Plan, RATE, RSS_MB, ServerSetting, USER_US};

@@ -1,4 +1,7 @@
 //! Pipelining 16 deep.
+//!
+//! Paceline's two ways, topped up one by one or batch after batch, beside the floor and wrk, which know only the
+//! second. wrk needs `speed/pipeline.lua` for it. No time of a request is shown: wrk has one for all sixteen.
 
 use super::{Settings, contender, floor_closed, paceline_closed};
 use crate::plan::{

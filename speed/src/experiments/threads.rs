@@ -1,4 +1,7 @@
 //! More generator threads: do two do twice one thread's work?
+//!
+//! With four cores or more that is measured and has a goal; with fewer, only what a second thread costs, without one.
+//! Paceline stands beside itself: neither the floor nor a peer takes part.
 
 use super::{Settings, contender, paceline_closed};
 use crate::plan::{

@@ -1,4 +1,7 @@
 //! Whether a transport on io_uring would earn its keep: the floor on epoll beside the floor on io_uring.
+//!
+//! Three shapes of load, each with both closed-loop programs of `speed/floor/`. Paceline takes no part, and no goal is
+//! set: the ratio is what a decision rests on. Without liburing the rows on io_uring are left out.
 
 use super::{Settings, contender};
 use crate::plan::{CPU_US, Command, Comparison, Contender, Plan, RATE, ServerSetting, USER_US};

@@ -1,4 +1,7 @@
 //! The page in pieces: paired ratios, ranges, failures and the mark of a busy machine.
+//!
+//! The samples are made up and few, so that each expected text can be worked out in the head. Nothing is run, and no
+//! speed is asserted.
 
 use super::*;
 use crate::plan::{CPU_US, Goal, RATE};

@@ -1,4 +1,7 @@
 //! ApacheBench: `Complete requests:` and `Failed requests:`.
+//!
+//! A row of `peers`. It keeps a connection only where the server says `Connection: keep-alive`, which that experiment's
+//! server does. Its percentiles and its own rate are not read: the rate follows from count and time.
 
 use super::{Report, number_after, number_after_or_zero};
 use crate::plan::Command;

@@ -1,4 +1,7 @@
 //! The floor clients of `speed/floor/`: one object of JSON.
+//!
+//! The closed loop on epoll or io_uring and the open loop print the same keys. They never report a failure: they count
+//! bytes and cannot tell a wrong answer. How they are asked is in `experiments`, where their flags are chosen.
 
 use super::Report;
 use anyhow::Context as _;

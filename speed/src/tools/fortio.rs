@@ -1,4 +1,7 @@
 //! Fortio with `-json -`: `RetCodes` and `ActualDuration`.
+//!
+//! Only `peers` runs it, where it is installed or was built (`--with-built`). The object holds a histogram too, which
+//! is not read: the question there is what a request costs.
 
 use super::Report;
 use crate::plan::Command;

@@ -1,4 +1,7 @@
 //! h2load: `requests: N total, ... N succeeded, N failed, N errored, N timeout`.
+//!
+//! One thread, held to HTTP/1.1 so that it does what the others in `peers` do. HTTP/2, which it is made for, is not
+//! measured. The line by status is not read: an error's is among the failed ones.
 
 use super::{Report, number_after};
 use crate::plan::Command;

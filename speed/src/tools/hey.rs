@@ -1,4 +1,7 @@
 //! hey: the lines under `Status code distribution:` and `Error distribution:`.
+//!
+//! For `peers`. The summary is for people: statuses and errors are lines that begin with a number in brackets, and what
+//! follows tells them apart. Bars of the histogram are passed over, and its rate: time and counts say as much.
 
 use super::{Report, number_after};
 use crate::plan::Command;

@@ -1,4 +1,7 @@
 //! httperf: `Total: connections N requests N replies N test-duration T s`.
+//!
+//! For `peers`, though it has no closed loop for a time: the calls on each connection are set beforehand, and a run is
+//! as long as they take. Replies by status are read, not its own rate or reply times.
 
 use super::{Report, number_after};
 use crate::plan::Command;

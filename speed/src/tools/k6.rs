@@ -1,4 +1,7 @@
 //! k6 with a script that prints its metrics: `http_reqs` and `http_req_failed`.
+//!
+//! `workplace` writes the script into its folder, `peers` runs it. How long a run was is worked out from count
+//! and rate. No body is compared: the script throws it away.
 
 use super::Report;
 use crate::plan::Command;

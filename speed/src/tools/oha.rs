@@ -1,4 +1,7 @@
 //! oha with `--output-format json`: `statusCodeDistribution` and `errorDistribution`.
+//!
+//! For the comparison in `peers`; rounds have a reader of their own, `crates/lab/src/generator/oha.rs`. Percentiles are
+//! not read here, and how many threads it takes is left to itself.
 
 use super::Report;
 use crate::plan::Command;

@@ -1,4 +1,7 @@
 //! `paceline run --format json`: a run's record, read by its published keys as anybody's script would.
+//!
+//! So without `paceline-record`, which such a script has not either. Percentiles are made from the record's histogram,
+//! since it does not print all that `freeze` shows. The flags of a run are chosen in `experiments`.
 
 use super::Report;
 use anyhow::Context as _;

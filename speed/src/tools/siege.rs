@@ -1,4 +1,7 @@
 //! siege 4 with `json_output`: one object, numbers padded with tabs and spaces.
+//!
+//! Run in `peers`, with settings that `workplace` writes and a home in its folder: no settings of the person who
+//! measures are read or written. Its shortest and longest times are not taken.
 
 use super::Report;
 use crate::plan::Command;

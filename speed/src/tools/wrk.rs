@@ -1,4 +1,7 @@
 //! wrk 4: `  N requests in T, ... read`, errors only where there were any.
+//!
+//! The peer of most experiments. Here it is asked for a plain closed loop; `pipeline`, `freeze` and `connections` write
+//! its line themselves. Percentiles are those that `speed/percentiles.lua` prints, not those of its report.
 
 use super::{Report, number_after, number_after_or_zero};
 use crate::plan::Command;

@@ -1,4 +1,7 @@
 //! A place in a JSON document and what must stand there.
+//!
+//! The binary makes these from `--expect-json` and request files. [`super::BodyCheck::judge`] parses a body and asks
+//! each of them about it; the only text parsed here is what a person wrote. What no pointer leads to may be anything.
 
 use super::BodyFault;
 use serde_json::Value;

@@ -1,5 +1,7 @@
-//! Kept intervals added up: those of several blocks, those that fall together when intervals grow longer, those of
-//! several workers. Called by the recorder between two intervals, and when a run is over.
+//! Kept intervals added up: of several blocks, of several workers, and of neighbours as intervals grow longer.
+//!
+//! The recorder calls it whenever an interval is put away, `run.rs` when all workers have ended. How long an interval
+//! is, and when there are too many, is for the recorder to say; nothing is recorded here.
 
 use crate::{KeptInterval, Nanos, Phase};
 use std::collections::BTreeMap;

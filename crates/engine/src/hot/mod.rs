@@ -4,8 +4,9 @@
 //!
 //! All of it is one [`Worker`] with one loop, generic over clock and transport. Closed or open, constant or Poisson,
 //! pipelined or not, validating or not are values in that loop, never copies of it. After warm-up, for plaintext
-//! HTTP, nothing here allocates, locks, formats, logs or calls through `dyn`; a response that arrives in one piece
-//! costs two clock reads.
+//! HTTP, nothing that is done for each request allocates, locks, formats, logs or calls through `dyn`; a response that
+//! arrives in one piece costs two clock reads. Once a second what was counted is put away, which allocates, and told of
+//! to whoever listens.
 
 mod answers;
 mod blocks;

@@ -1,4 +1,7 @@
 //! Addresses as the kernel wants them.
+//!
+//! `epoll.rs` keeps one for the target, `socket.rs` makes one for each local address it binds to. Nothing is checked:
+//! whether a path fits was settled with the settings ([`Address::is_possible`]).
 
 use crate::Address;
 use std::net::SocketAddr;

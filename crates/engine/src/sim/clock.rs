@@ -1,4 +1,7 @@
 //! A clock that moves only when it is told to, or by a fixed step at every look.
+//!
+//! The simulated network moves it to whatever happens next; the worker looks, and a step makes it as slow as a test
+//! wants it. All clones are one clock, of one thread: a simulation has a single worker.
 
 use crate::{Clock, Nanos};
 use std::cell::Cell;

@@ -1,5 +1,8 @@
-//! A simulated network: connections whose other end is a script. Deliveries happen in the order of their times;
-//! reads return at most what has been delivered.
+//! A simulated network: connections whose other end is a script.
+//!
+//! `sim/mod.rs` puts it under a worker; scripts are in `server.rs` and beside the integration tests. Deliveries happen
+//! in the order of their times; reads return at most what has been delivered. It is no model of TCP: nothing is late
+//! or lost but by the script.
 
 use super::VirtualClock;
 use crate::{Nanos, Patience, Progress, Ready, Slot, Transport};

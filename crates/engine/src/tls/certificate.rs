@@ -1,4 +1,7 @@
 //! Certificates: the server's, which is checked or not, and the client's, which is given when it is asked for.
+//!
+//! `settings.rs` puts these into the configuration, rustls calls them in handshakes. Chains and signatures are verified
+//! by rustls's own functions, files are read by the binary, and what was wrong is put into words in `fault.rs`.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, WebPkiServerVerifier, verify_server_name};

@@ -1,4 +1,7 @@
 //! What came of TLS in a run: handshakes, what was agreed on, what went wrong.
+//!
+//! Each worker's transport notes it, `run.rs` adds it up, the binary puts it into the record. Of a fault the first case
+//! is kept; how often it happened is among [`crate::ConnectionCounts`], and how long handshakes took in the tallies.
 
 use super::{TlsError, TlsFault};
 use rustls::{ClientConnection, HandshakeKind, ProtocolVersion};

@@ -1,4 +1,7 @@
 //! One connection's TLS: bytes in and out of rustls, and how the connection ended.
+//!
+//! `transport.rs` makes one when a connection stands, and gives it what it has read from the wire. When to read, when
+//! to close, and what to count of it is decided there.
 
 use super::fault::{ClientCertificate, TlsError, TlsFault};
 use crate::{Nanos, Slot, Transport};

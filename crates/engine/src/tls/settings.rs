@@ -1,4 +1,8 @@
-//! What TLS is asked to do: whom to believe, who we are, which versions. Checked once, before anything starts.
+//! What TLS is asked to do: whom to believe, who we are, which versions.
+//!
+//! Made ready once, before anything starts, by the binary, which has read the files and found the system's roots
+//! (`commands/run/target/tls.rs`). Each worker then derives a configuration of its own from it: its tickets and its
+//! memory of having been asked for a certificate are shared with no other.
 
 use super::certificate::{Anyone, Vouched, WhenAsked};
 use super::tickets::Tickets;

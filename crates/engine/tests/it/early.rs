@@ -1,4 +1,7 @@
 //! Answers that come before their request has left whole: the rest of it leaves all the same.
+//!
+//! Simulated, with a server that takes all but a byte. How bytes are handed out at all is held beside the code, in
+//! `src/hot/outgoing/tests.rs`; requests too long for a socket's buffer are sent in `tls.rs`.
 
 use crate::support::{REQUEST, closed_loop};
 use paceline_engine::hot::Recorder;

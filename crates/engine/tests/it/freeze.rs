@@ -1,4 +1,8 @@
 //! Coordinated omission, exactly: a server that freezes for a second in every ten.
+//!
+//! Virtual time, so that an hour of load can be afforded; percentiles are held against arithmetic. Here as well: a
+//! queue before too few connections is no lag of the generator. A server that really freezes is measured by
+//! `paceline selftest`.
 
 use crate::support::open_loop;
 use paceline_engine::sim::{Freezing, VirtualClock, response, simulate};

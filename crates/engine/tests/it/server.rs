@@ -1,4 +1,7 @@
 //! A small real server: a thread for each connection, which does what the test says with every request.
+//!
+//! For `kernel.rs` and `faults.rs`; `tls.rs` takes no more than the reset. It looks for blank lines, so that requests
+//! may be pipelined but have no body. The server that speaks TLS is in `tls_server.rs`.
 
 use paceline_engine::Address;
 use std::io::{Read as _, Write as _};

@@ -1,4 +1,7 @@
 //! Settings to start from.
+//!
+//! For every test here, so that each says only what is different in it. The address is nobody's: simulations need none,
+//! and tests on the kernel put their server's in its place. What a user gets without flags is decided in the binary.
 
 use paceline_engine::{
     Arrivals, BodyCheck, Bound, Check, Life, Load, Nanos, Pace, Rate, Requests, Settings, Shape,

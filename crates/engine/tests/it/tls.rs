@@ -1,4 +1,7 @@
 //! The engine over TLS, against servers that behave and servers that do not.
+//!
+//! Both versions, certificates, resumption, and how a body or a connection may end. The trust is in authorities made
+//! for the test. The flags, the system's own certificates and the words of errors are held by the binary's `target.rs`.
 
 use crate::server::reset;
 use crate::support::{REQUEST, asking, closed_loop};

@@ -1,4 +1,7 @@
 //! A small real TLS server: certificates made on the spot, a thread for each connection.
+//!
+//! For `tls.rs` alone: its handlers say what is answered and what becomes of the connection then. It speaks through
+//! rustls, as the engine does, so that two libraries never meet here. In plain text there is `server.rs`.
 
 use paceline_engine::Address;
 use paceline_engine::tls::Identity;

@@ -1,4 +1,8 @@
 //! In the steady state the decoder allocates nothing, nor does the expander, and a decoder is small.
+//!
+//! The whole test program runs on the counting allocator, but each thread has a count of its own, so that tests beside
+//! this one do not disturb it. Whether what was decoded or expanded is right is held by `responses.rs` and
+//! `templates.rs`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

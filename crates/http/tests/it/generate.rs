@@ -1,4 +1,7 @@
 //! Random streams of responses: valid ones of every framing, and others made by damaging them.
+//!
+//! For the properties in `pieces.rs`. What a stream means is not known here: `oracle.rs` says that, and that a damaged
+//! one may still be valid is no matter.
 
 use proptest::collection::vec;
 use proptest::option;

@@ -1,4 +1,7 @@
 //! Drives a decoder over pieces and notes what it says, checking at each step that it makes progress.
+//!
+//! For `responses.rs`, `pieces.rs` and `allocation.rs`. It takes the general path alone; that the fast one (`whole`)
+//! says the same is for the tests to compare.
 
 use std::mem::{Discriminant, discriminant};
 

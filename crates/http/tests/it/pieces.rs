@@ -1,4 +1,7 @@
 //! Properties: the cuts do not matter, the oracle agrees, the fast path agrees, and nothing loops or panics.
+//!
+//! Streams come from `generate.rs`, and what they mean from `oracle.rs`. Rules that chance would seldom meet have their
+//! rows in `responses.rs`. The fuzz target `response` goes on where the number of cases ends here.
 
 use paceline_http::{Decoder, HeadCache, Method};
 use proptest::prelude::*;

@@ -1,4 +1,7 @@
 //! What a request looks like on the wire, and what is refused.
+//!
+//! Requests that stay the same; those with placeholders are in `templates.rs`. Refusals are held word for word, with
+//! the place of the fault. That a run sends these very bytes is held by the binary's `requests`.
 
 use paceline_http::{Method, Request, RequestError, USER_AGENT, Url};
 

@@ -1,4 +1,7 @@
 //! One row per rule: what a server sends, what is told of it, whatever the pieces.
+//!
+//! And the limits, to the byte, and where the fast path has to leave a response to the general one. Streams nobody
+//! wrote by hand are in `pieces.rs`. Which outcome a request has after an error is the engine's to say.
 
 use paceline_http::{
     CHUNK_LINE_BYTES_MAX, Decoder, HEAD_BYTES_MAX, HeadCache, Method, ProtocolError, TRAILERS_BYTES_MAX,

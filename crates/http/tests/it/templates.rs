@@ -1,4 +1,7 @@
 //! Requests with placeholders: what they expand to, that their length is always right, and what is refused.
+//!
+//! They are read back with code that shares nothing with the writer. Where files of lines come from, and `--literal`,
+//! are held by the binary's `requests`; that expanding allocates nothing is held by `allocation.rs`.
 
 use paceline_http::{
     Expander, LineFiles, RandomBits, Request, RequestError, RequestTemplate, USER_AGENT, Url,

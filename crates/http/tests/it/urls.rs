@@ -1,4 +1,7 @@
 //! Which URLs are understood, and what is said of the others.
+//!
+//! Refusals are held word for word, most with what to write instead. No name is resolved: which address a URL leads to
+//! is held by the binary's `target.rs`.
 
 use paceline_http::{Scheme, Url};
 use proptest::prelude::*;

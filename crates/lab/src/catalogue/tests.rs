@@ -1,4 +1,7 @@
 //! Tests of the catalogue: what is found where, and that nothing broken hides anything sound.
+//!
+//! The rules for finding a tree, `places.rs`, are tested here too. Trees are made up in temporary folders,
+//! and nothing of this repository is read: `tests/it/repository.rs` does that.
 
 use crate::fixture::{MANIFEST, Tree};
 use crate::{LabError, PlaceFlags, Places};

@@ -1,4 +1,7 @@
 //! `wrk` as a generator: the text it prints with `--latency`, read.
+//!
+//! One entry of `foreign`'s table, which does all that is not wrk's own. Counts, bytes and percentiles are taken; the
+//! lines of averages are passed over. The comparison in `speed/` reads wrk by itself: it asks for other figures.
 
 use super::Job;
 use super::foreign::{Known, Seen};

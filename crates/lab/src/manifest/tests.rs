@@ -1,4 +1,7 @@
 //! Tests of the manifest: what a right one says, and how a wrong one is told.
+//!
+//! Most take a manifest that is right and change one thing. Its workloads need not exist for that: the catalogue
+//! looks for them, and its tests do. Text at random is tried here for a moment, by `fuzz/` for as long as wanted.
 
 use crate::fixture::{MANIFEST, Tree};
 use crate::{Kind, Manifest, Trait, Variables};

@@ -1,4 +1,7 @@
 //! `server.toml` as it stands in the file, and the checks that make a [`Manifest`] of it.
+//!
+//! Behind `Manifest::read` and `Manifest::parse`. Everything here can be told from the file and its folder's name: that
+//! a need is on this machine is for the workshop to find, that a workload exists for the catalogue.
 
 use super::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 use crate::document::Document;

@@ -1,4 +1,7 @@
 //! Tests of the order: every cell as often as asked, the same from the same seed, blocks whole.
+//!
+//! One order is written out and must never change: rounds that were interrupted go by it. The cells come from a plan on
+//! made-up servers; how a plan comes to its cells is tested with the plan.
 
 use super::*;
 use crate::fixture::Tree;

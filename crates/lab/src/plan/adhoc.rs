@@ -1,4 +1,7 @@
 //! A plan from flags: `paceline round --servers 'go-*' --workloads hello --repeats 3`.
+//!
+//! The binary's `round/open.rs` fills it in where no plan is named. What comes out is checked and carried out as any
+//! other plan. It can say less than a file: twins, balancers, budgets and what a source observed have no flag.
 
 use super::{Plan, PlanLoad, Select, check};
 use crate::LabError;

@@ -1,4 +1,8 @@
 //! Several instances behind a balancer, as a plan says it: at its top for every load, or on one load.
+//!
+//! Read with the plan; `expand` makes a direct and a balanced load of it (with a fault the balanced one alone), `check`
+//! says what goes with what. Which cores a [`Pin`] comes to is worked out in `crates/lab/src/pin.rs`, and the processes
+//! are started by `round/raise.rs`.
 
 use paceline_record::FaultKind;
 

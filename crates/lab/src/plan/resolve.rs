@@ -1,4 +1,8 @@
 //! What a plan comes to on a given catalogue: its cells, and what was left out and why.
+//!
+//! For `paceline round`, and for `paceline lab` where a plan is named. A name that is wrong is an error; a server that
+//! lacks something is a note. The cells are in no order that matters: `order` draws one. How many repeats there is time
+//! for is `size`'s.
 
 use super::{Plan, PlanLoad};
 use crate::{Balancer, Catalogue, LabError, Manifest, Workload, WorkloadCase, nearest};

@@ -1,4 +1,7 @@
 //! The scale of a plan: one factor on every load, so that a small machine carries out the same shape in small.
+//!
+//! Only how it is written. `size` puts a number for `auto` when a round begins, `expand` multiplies by it, `check`
+//! knows its bounds. Windows are as long at any scale, and a connection's depth is the same.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 

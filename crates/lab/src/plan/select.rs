@@ -1,4 +1,8 @@
 //! Which servers of a catalogue a plan means: by name pattern, tag, language, framework, source and trait.
+//!
+//! Asked by `resolve`, and by the catalogue for names on a command line. A condition that no server meets can be told,
+//! as it may be misspelt; a broken manifest has only its folder's name to be judged by. Forms and workloads are the
+//! plan's own keys, not conditions here.
 
 use crate::{Manifest, nearest};
 use std::collections::BTreeSet;

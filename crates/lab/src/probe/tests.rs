@@ -1,4 +1,7 @@
 //! Responses of every framing, whole, in pieces and broken, as the prober reads them.
+//!
+//! All from memory: no socket is opened, so that pieces are as small as a test wants them and a server may send for
+//! ever. The engine's codec is no oracle for this: the two are to share no mistake.
 
 use super::*;
 use std::io::{Cursor, Read};

@@ -1,4 +1,7 @@
 //! The lab's end of a shepherd: starts it, hears its reports, lets go of it.
+//!
+//! Held by a launch, a step of the workshop, a generator's run, and the tuning that must be undone whatever comes. It
+//! signals no process of the command: to let go of the pipe is enough, the other end (`watch`) does the rest.
 
 use super::{Guard, Order, Report};
 use crate::system::Pid;

@@ -1,4 +1,7 @@
 //! Starts the command an order asks for: its own session, its cores, its control groups, and nothing inherited.
+//!
+//! `watch` calls it in the shepherd's process: the groups are opened before the fence is raised, the command is started
+//! behind it. One descriptor goes along where the order names it. Nobody is waited for: that is `watch`'s.
 
 use super::{Order, Output};
 use crate::system;

@@ -1,4 +1,7 @@
 //! `workloads/*.toml` as it stands in the file, and the checks that make a [`Workload`] of it.
+//!
+//! Behind `Workload::read`. The workload's name is the file's, and a case's address follows from it. A body that is
+//! given by its digest stays unknown here: validation hands on the first that matches.
 
 use super::{Computed, Expect, ExpectedBody, Formula, Refusal, RefusedStatus, Workload, WorkloadCase};
 use crate::LabError;

@@ -1,4 +1,7 @@
 //! Builds a server, unless what is there was built from the same.
+//!
+//! For `paceline lab build`, `serve` and `check`, and for a round before it pins or measures anything. A first set-up
+//! is `setup`'s, the command is run by `command`, and what "the same" means is `fingerprint`'s.
 
 use super::{LAUNCHED, MAKE_LIMIT, Made, Workshop, lock, stamp};
 use crate::{LabError, Manifest};

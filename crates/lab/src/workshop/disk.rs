@@ -1,4 +1,7 @@
 //! What a folder takes on disk.
+//!
+//! `lab setup` tells it of each server's build folder when it is done. Blocks are counted, not lengths; a file with two
+//! names counts twice. What installed packages take is for dpkg to say (`packages`).
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;

@@ -1,4 +1,7 @@
 //! One process at a time sets up or builds a server. The kernel lets go of the lock whatever ends its holder.
+//!
+//! `build` and `setup` take it and wait their turn, unless interrupted. Claims on a round and on the machine use
+//! `try_lock` alone: they do not wait.
 
 use crate::LabError;
 use std::fs::File;

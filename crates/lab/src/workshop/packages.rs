@@ -1,4 +1,7 @@
 //! Debian packages: what installing some would download, and installing them. Only as root, and only by apt-get.
+//!
+//! `setup` asks and installs; a step that failed names what is absent. Whoever is not root is given the command to run.
+//! Whether a program is there is `tools`' to say; what a server's own set-up command fetches is not looked at.
 
 use super::command::{self, Step};
 use super::{Workshop, tools};

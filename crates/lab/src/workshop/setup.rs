@@ -1,4 +1,7 @@
 //! Sets a server up: the packages its needs ask for, then its own set-up command. Says beforehand what that means.
+//!
+//! Only `paceline lab setup` comes here, since this is what downloads and installs: a round or a build that finds a
+//! server never set up says so and leaves it.
 
 use super::{Made, State, Workshop, disk, packages};
 use crate::{LabError, Manifest};

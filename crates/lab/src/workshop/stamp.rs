@@ -1,4 +1,7 @@
 //! A stamp: the fingerprint of what a finished step was made from. It is there whole or not at all.
+//!
+//! There are three for a server, `setup`, `build` and `launched`, which the workshop reads and writes. It only keeps
+//! text: what goes into one is `fingerprint`'s, what another one than expected means the workshop's.
 
 use crate::LabError;
 use std::io::Write as _;

@@ -1,4 +1,7 @@
 //! Everything a person wrote in this repository is right: its servers, workloads and plans.
+//!
+//! Right as far as reading goes, and in the time it takes. No server is built or started here: whether one answers as
+//! its workloads want is asked by `paceline lab check`.
 
 use paceline_lab::{Catalogue, Cell, ExpectedBody, Outlook, PlaceFlags, Places, Room, order};
 use std::path::Path;

@@ -1,4 +1,7 @@
 //! The lab starts a shepherd as a process of its own; for these tests that is the example `shepherd`.
+//!
+//! For `workshop.rs`. The test program cannot be one itself: a shepherd forks and has a single thread. The command
+//! `paceline shepherd`, which real labs start, is used by the binary's tests.
 
 /// The command that starts a shepherd. Plain `cargo test` builds the examples, into a folder beside the tests'.
 pub fn command() -> Vec<String> {

@@ -1,4 +1,7 @@
 //! The workshop: builds once, again when something changed, never stamps a failure, leaves no process behind.
+//!
+//! Through the crate's interface, with steps that are lines of shell. What `lab setup`, `lab build` and `lab list`
+//! print of it, and packages of the system, are held by the binary's `workshop.rs`.
 
 use crate::shepherd_door;
 use paceline_lab::{

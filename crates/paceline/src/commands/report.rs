@@ -1,4 +1,7 @@
 //! `paceline report`: the kept results as tables.
+//!
+//! Called by `main`. Finds the round, in the store or in an exported folder, and leaves the tables in it that were
+//! asked for. What a table says and how it looks is the report crate's. Where there is no store, none is made.
 
 use super::archive;
 use crate::exit::{Complaint, Status};

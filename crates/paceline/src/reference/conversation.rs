@@ -1,4 +1,7 @@
-//! One client of the reference server: how many requests it has made, and room for what could not be said at once.
+//! One client of the reference server: its requests counted by their blank lines, its answers written at once.
+//!
+//! Called by the server's loop in `mod.rs`, which decides when an answer is due. Requests have no bodies here, and what
+//! a client has no room for is not kept for it.
 
 use mio::net::TcpStream;
 use std::io::{Read as _, Write as _};

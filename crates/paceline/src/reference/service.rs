@@ -1,4 +1,7 @@
 //! The known distributions of service time.
+//!
+//! `mod.rs` draws from them for each request; the self-test names them on the command line and works out what a freeze
+//! must come to. Nothing waits here: all that is said is when an answer is due.
 
 use paceline_engine::{Nanos, Random};
 

@@ -1,4 +1,7 @@
 //! What a busy machine does to a test's run: a verdict that is the machine's doing is no fault of what is tested.
+//!
+//! For `faults` and `outputs`, where an exit status is held. A gate that failed stays a failure, and so does every
+//! other verdict. Which verdicts a machine deserves is held by the record crate.
 
 use serde_json::Value;
 use std::process::Output;

@@ -1,4 +1,7 @@
 //! The reference server, for tests that need somebody to answer.
+//!
+//! For `outputs`, `shapes` and `instructions`. It answers every request alike; tests that want another answer, or to
+//! see what was sent, have servers of their own. That its service times are what it says is held beside its code.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};

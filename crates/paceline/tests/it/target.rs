@@ -1,4 +1,7 @@
 //! Where `paceline run` connects to, and how it speaks there: the flags, the record and the words of errors.
+//!
+//! Names, families, unix sockets and TLS, against servers in this process. Faults in the middle of TLS are in
+//! `faults/secure.rs`; how the first address that accepts is found is held beside the code, in `target/race.rs`.
 
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::PrivatePkcs8KeyDer;

@@ -1,4 +1,8 @@
 //! `lab list`, `lab setup` and `lab build` from outside: what they say, how they end, and what Ctrl-C leaves.
+//!
+//! Servers are a manifest with lines of shell, and where packages are asked for, apt-get is the test's own. When
+//! something has to be built again is held by the lab crate's `workshop.rs`; `lab check` and `lab serve` are in
+//! `lab/launches.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

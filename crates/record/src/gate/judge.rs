@@ -1,4 +1,7 @@
 //! Whether a run shows that it keeps to a gate: a pure function of its record.
+//!
+//! The binary asks when it has the verdicts on the run, which are part of what is judged, and makes the exit status of
+//! the answer. What can be demanded, and that a doubt fails the gate, is set down in `mod.rs`.
 
 use super::{Demand, Gate, GateOutcome, GateReason, Statistic, TimeOf};
 use crate::verdict::{self, Severity};

@@ -1,4 +1,7 @@
 //! Gates, one after the other, against runs that were made up for them.
+//!
+//! A test spoils the run of `made_up.rs` in one way or another, and expects the reasons that follow. How gates are
+//! written is tested in the binary, which reads them (`commands/run/gates.rs`).
 
 use super::*;
 use crate::made_up::run;

@@ -1,4 +1,7 @@
 //! Verdicts on a trial with several instances and a balancer: which core ran out, and what that makes of the number.
+//!
+//! `trial.rs` has the judges among its own; reports name the cores of [`ran_out`] in a row. Where requests went past
+//! the balancer, no share and no load of it is judged. Processes and cores were sampled by the lab.
 
 use super::{Blame, Severity, Verdict};
 use crate::{ProcessRole, ProcessUse, Route, Trial};

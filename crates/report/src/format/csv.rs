@@ -1,5 +1,8 @@
-//! CSV (RFC 4180): one line for each row of each table, every figure in full precision. The header is stable: columns
-//! are only ever added at its end. `docs/reading-a-report.md` describes them.
+//! CSV (RFC 4180): one line for each row of each table, every figure in full precision.
+//!
+//! Called for [`super::Format::Csv`]. The header is stable: columns are only ever added at its end;
+//! `docs/reading-a-report.md` describes them. What is no row of a table, as pairings and start-ups, has no line. The
+//! seconds of a single run are `second_csv.rs`'s.
 
 use super::{Formatter, Options};
 use crate::row::{Row, Standing};

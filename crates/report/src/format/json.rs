@@ -1,4 +1,7 @@
 //! JSON: the report as it is, one document. Its schema is [`crate::schema`], published in `docs/report.schema.json`.
+//!
+//! Called for [`super::Format::Json`]. Nothing is rounded, and no key is chosen here: what is in the document is what
+//! [`Report`] has.
 
 use super::{Formatter, Options};
 use crate::Report;

@@ -1,4 +1,7 @@
 //! Fits columns into a width and pads their cells.
+//!
+//! Called by `text.rs` alone: the other formats have no width. Which column leaves first is said in `columns.rs`. What
+//! servers printed is cleared here of whatever would steer a terminal.
 
 use super::columns::{Column, Role, STEPS};
 use unicode_width::UnicodeWidthStr;

@@ -1,4 +1,8 @@
 //! Markdown (GitHub's tables): every column, figures to the right, notes and legend as lists.
+//!
+//! Called for [`super::Format::Markdown`]. Cells come from `columns.rs` and `sheet.rs`, sentences from `words.rs`, as
+//! for a terminal; what is done here is to escape them and to put them in a page's order. Nothing is left out for its
+//! width.
 
 use super::columns::{Column, Role, columns};
 use super::sheet::{Sheet, sheets};

@@ -1,4 +1,7 @@
 //! The formats a report comes in: one small file for each, behind one trait.
+//!
+//! Called by [`Report::render`]. `text`, `markdown`, `csv` and `json` are the formats; the other modules are what those
+//! for people share. No figure is computed here. The text of a single run is no report: `run_text` makes it.
 
 mod columns;
 mod csv;

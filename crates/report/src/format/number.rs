@@ -1,4 +1,7 @@
 //! Numbers for people: no more digits than the launches bear out, thousands set apart.
+//!
+//! Called by `columns.rs`, `sheet.rs` and `words.rs`. CSV and JSON do without: they have every digit. The figures of
+//! one run, of which no spread is known, are rounded in `run_text/quantity.rs`.
 
 use crate::Figure;
 

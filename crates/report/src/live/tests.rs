@@ -1,4 +1,7 @@
 //! What is shown while a run goes on, to the letter.
+//!
+//! Held are the lines at several widths and that none is wider than asked for. That they are drawn on a terminal,
+//! follow its size and vanish is held by `outputs/screen.rs` among the binary's tests.
 
 use super::*;
 

@@ -1,4 +1,7 @@
 //! Ranks of rows with every standing, tied and apart.
+//!
+//! The rows are made up, with no more figures than ranking reads. Which trials give a row its standing is held in
+//! `tests/it/grouping.rs`.
 
 use super::*;
 use crate::figure::Figures;

@@ -1,4 +1,7 @@
 //! What is wrong and what to do: gates that were asked for, and verdicts.
+//!
+//! Called by `mod.rs`, for what stands right below the times. All of it was judged by the record crate; here a figure
+//! is found in the evidence and put into words. How a verdict's evidence reads is decided by its key, in `quantity.rs`.
 
 use super::lines::{Style, columns, wrap};
 use super::quantity::{self, count, nanos, percent};

@@ -1,4 +1,7 @@
 //! The rest of what there is to say of a run: its connections and its generator.
+//!
+//! Called last by `mod.rs`. A fact of which there is nothing to say has no line. Whether any of them spoils the run is
+//! told further up, by `concerns.rs`.
 
 use super::lines::{Style, facts};
 use super::quantity::{bytes, count, nanos};

@@ -1,4 +1,7 @@
 //! Lines, columns and colours of a run's text: everything here keeps to a width.
+//!
+//! Called by every section of the text; the live view takes its colours from here. The tables of a report, which leave
+//! columns out where they have no room, are laid out in `format/layout.rs`.
 
 /// Whether and how text is coloured (ECMA-48 SGR).
 #[derive(Clone, Copy)]

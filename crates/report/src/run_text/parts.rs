@@ -1,4 +1,7 @@
 //! The parts of a run: its segments, its requests, each with a row.
+//!
+//! Called by `mod.rs`; the rows of requests are made in `requests.rs`. A run that has no parts has no such section. Its
+//! seconds are no parts: they go to the files of `--csv` and `--ndjson`.
 
 use super::lines::{Style, table};
 use super::quantity::{count, percent, seconds};

@@ -1,5 +1,8 @@
 //! Quantities for people: three significant digits and a unit, joined by a no-break space, so that no line ends between
 //! them.
+//!
+//! Called by all sections of a run's text and by the live view. The space is made a blank where a line is finished, in
+//! `lines.rs`. How many digits a figure over several launches has depends on its spread: see `format/number.rs`.
 
 /// A length of time in nanoseconds, in the unit that gives one to three digits before the point.
 pub(crate) fn nanos(value: f64) -> String {

@@ -1,4 +1,7 @@
 //! The requests of a mix, each with a row, and how the first wrong body of each looked.
+//!
+//! `parts.rs` asks for the table, `mod.rs` for the bodies. What was wrong with a body the engine has found out; here it
+//! is shown on one line, cut to the width, with nothing in it that steers a terminal.
 
 use super::lines::{Style, columns, table};
 use super::quantity::count;

@@ -1,4 +1,7 @@
 //! The whole spectrum of percentiles (`--percentiles`), of the time that answers the run's question.
+//!
+//! Called by `mod.rs`. It has the steps of HdrHistogram's own distribution, which `hdr.rs` writes for tools with every
+//! digit. The other times have no more than their line in `times.rs`.
 
 use super::lines::{Style, table};
 use super::quantity::count;

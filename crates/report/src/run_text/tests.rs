@@ -1,4 +1,7 @@
 //! What a person reads, to the letter.
+//!
+//! Held are single quantities and figures of evidence, with their units. Whole texts of stored runs are held against
+//! golden files by `tests/it/run_text.rs`.
 
 use super::quantity::{bytes, count, evidence, nanos, seconds};
 use serde_json::json;

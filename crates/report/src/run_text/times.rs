@@ -1,4 +1,7 @@
 //! Percentiles as columns, kinds of time as rows.
+//!
+//! Called by `mod.rs`. It also knows for the other sections which time answers a run's question, and from where on a
+//! percentile is a lower bound. Percentiles are read off the record; none is computed here.
 
 use super::lines::{Style, table};
 use super::quantity::nanos;

@@ -1,4 +1,7 @@
 //! Builds rounds and trials by hand: enough of a record for a report, every number chosen.
+//!
+//! For `formats.rs` and `grouping.rs`, which change what they are about. Nothing is drawn at random here: records with
+//! anything in every place are made by the store's tests.
 
 use paceline_record::{
     Arrivals, Blame, Block, Censored, Connections, Counts, CpuSource, Environment, Expectations, Fault,

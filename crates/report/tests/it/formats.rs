@@ -1,4 +1,7 @@
 //! A stored round in every format, against golden files.
+//!
+//! Here too: the published schema of a report, and that colours change nothing else. Which trials come together in a
+//! table and what a row is taken for is held by `grouping.rs`, the text of a single run by `run_text.rs`.
 
 use crate::built::{self, Seen};
 use paceline_record::{Blame, Round, Severity, Stage, Trial, read_round, read_trial};

@@ -1,4 +1,7 @@
 //! What shares a table and what does not, and which trial of several counts.
+//!
+//! A round of a few trials for each case, made with `built.rs`. Of the rendered text no more is looked at than the
+//! words in question: the whole of it is `formats.rs`'s. In which order rows stand is held by `src/rank/tests.rs`.
 
 use crate::built::{self, Seen};
 use paceline_record::{Blame, Severity, Stage};

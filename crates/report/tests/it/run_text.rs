@@ -1,5 +1,8 @@
 //! Two stored runs as text, at the width of a terminal, of half of one, and in colours: an open loop of three steps of
 //! which the last is far too much, and a closed loop.
+//!
+//! Whole texts, against golden files. How single quantities read is held by `src/run_text/tests.rs`; that a real run
+//! prints such a text is held by the binary's `outputs`.
 
 use crate::formats::{check, path};
 use paceline_record::read_run;

@@ -1,4 +1,7 @@
-//! A histogram at rest: only the cells in use. What an interval of a run is kept as, so that a long run stays small.
+//! A histogram at rest: only the cells in use.
+//!
+//! What the engine keeps an interval's times as, so that a long run stays small. Two of them add up, and one is merged
+//! back into a histogram for its percentiles. It stays in memory: what a record holds is the encoding of `codec.rs`.
 
 use super::Histogram;
 

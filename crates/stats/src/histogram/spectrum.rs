@@ -1,4 +1,7 @@
 //! The whole distribution as HdrHistogram's tools print it: percentiles that come ever closer to 100.
+//!
+//! The report asks for it, for `--percentiles` and for `.hgrm` files, and with the latter for the standard deviation.
+//! The lines themselves are written there.
 
 use super::Histogram;
 

@@ -1,4 +1,7 @@
 //! The histogram against a sorted list, and against the library whose layout it shares.
+//!
+//! The encoding, the compact form and the spectrum are tested with it, as they are its methods. What the fuzz target
+//! for histograms has found is kept here as a test of its own.
 
 use super::*;
 use proptest::prelude::*;

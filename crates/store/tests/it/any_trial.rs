@@ -1,4 +1,7 @@
 //! A generator of trials with every optional part there or not, and every number and text anything its type allows.
+//!
+//! For `trials.rs`; the other tests take the one fixed trial and the rounds from here. Such trials make no sense, and
+//! need not: the store gives back what it was given, and interprets none of it.
 
 use paceline_record::{
     ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerReceipt, Balancing, Blame, Block, Bytes, Censored,

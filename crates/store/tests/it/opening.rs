@@ -1,4 +1,7 @@
 //! Opening: folders are made, and whatever is in the way is named and left untouched.
+//!
+//! And what a store does with a damaged record, a full disk and a file of a later version. What several processes do to
+//! one file is in `processes.rs`.
 
 use crate::any_trial::{round, some_trial};
 use paceline_store::{Store, StoreError};

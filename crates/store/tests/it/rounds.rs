@@ -1,4 +1,7 @@
 //! Rounds: put, replaced, found by the beginning of an id.
+//!
+//! What belongs to a round is in `trials.rs`; a round that cannot be read any more is in `opening.rs`. Which round is
+//! carried on is decided by the binary: here it is only found.
 
 use crate::any_trial::round;
 use paceline_store::{Store, StoreError};

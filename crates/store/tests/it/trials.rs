@@ -1,4 +1,7 @@
 //! Trials: whatever is put comes back exactly, and what cannot come back is refused.
+//!
+//! Exactly means equal as records, histograms included, for trials drawn at random (`any_trial.rs`). Trials of several
+//! processes on one store are in `processes.rs`, damaged ones in `opening.rs`.
 
 use crate::any_trial::{round, some_trial, trial};
 use paceline_record::Trial;

@@ -1,4 +1,7 @@
 //! What is handed out: the right bytes in the right order, kinds by their weights, whatever sockets take of them.
+//!
+//! Each test plays the socket: it says how many bytes were taken, and on which slot. How placeholders are filled in is
+//! tested where templates are, in `crates/http`.
 
 use super::*;
 use crate::{Check, RequestKind};

@@ -1,4 +1,7 @@
 //! Differences as they are told: of status, headers, dates and bodies.
+//!
+//! Answers are put together by hand, with no server behind them. How an answer comes off a connection is tested with
+//! the prober.
 
 use super::*;
 

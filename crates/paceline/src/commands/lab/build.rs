@@ -1,4 +1,7 @@
 //! `paceline lab build`: builds servers where something has changed, and shows what version came out.
+//!
+//! Called by `lab`. How a change is noticed and how a build runs is the workshop's, in the lab crate. What has never
+//! been set up is not set up here: that is `lab setup`, which says beforehand what it installs.
 
 use super::{Chosen, for_each, workshop};
 use crate::exit::Status;

@@ -1,4 +1,7 @@
 //! `paceline lab list`: a table of every server, or the same as JSON.
+//!
+//! Called by `lab`. Manifests are read and the state of each server is looked up; nothing is built or started for it.
+//! What a server really answers is asked by `lab check`.
 
 use super::{warn, workshop};
 use crate::exit::Status;

@@ -1,4 +1,8 @@
 //! `paceline lab`: the servers under test, taken through their life by hand.
+//!
+//! Called by `main`. Here are the choice of servers and the sentences that several of the subcommands need; each of
+//! them has a file or folder of its own. The work is the lab crate's. No server is put under load here, and no store is
+//! opened.
 
 mod build;
 mod check;

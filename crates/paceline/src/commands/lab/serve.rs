@@ -1,4 +1,7 @@
 //! `paceline lab serve`: starts one server as a round would and leaves it running until Ctrl-C.
+//!
+//! Called by `lab`. The server has to give one right answer before its URL is printed; its other answers are for
+//! `lab check` to compare. No load is put on it, and it is not started anew when it dies.
 
 use super::{check_form, check_workloads, warn, workshop};
 use crate::exit::{Complaint, Status};

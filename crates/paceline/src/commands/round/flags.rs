@@ -1,4 +1,7 @@
 //! The flags of `paceline round`.
+//!
+//! `open.rs` makes a plan of [`Asked`]; [`Carrying`] says how the round is carried out, and whether an earlier one is
+//! carried on. Which figures make sense in a plan is checked by the lab, for flags and plan files alike.
 
 use crate::kept::StoreArguments;
 use crate::places::PlaceArguments;

@@ -1,4 +1,7 @@
 //! The load generator of a round: chosen when it begins, the same to its end.
+//!
+//! Called by `open.rs`, before a trial is paid for. A round that is carried on with another generator is refused, since
+//! its trials would stand in the same tables. How each generator is started and what it prints is read by the lab.
 
 use crate::exit::Complaint;
 use crate::places::{complain, shepherd_command};

@@ -1,4 +1,7 @@
 //! Keeps a round's trials in the store.
+//!
+//! The lab carries a round out and knows no store; `mod.rs` gives it this keeper. The round's own record is not its
+//! business: `open.rs` puts it when a sitting begins, `mod.rs` when the round is finished.
 
 use paceline_lab::{KeepError, Keeper};
 use paceline_record::Trial;

@@ -1,5 +1,8 @@
 //! Progress for a person, on standard error: what is running now, what is done with its headline figure, what is left
 //! and when it will end. On a terminal one line is rewritten; elsewhere each thing has a plain line.
+//!
+//! Called by `mod.rs` for each event that the lab tells. The report at the end is no part of it, and goes to standard
+//! output.
 
 use paceline_lab::{Event, Outlook, PlannedLaunch};
 use paceline_record::{LoopKind, Round, Trial};

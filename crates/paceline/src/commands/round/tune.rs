@@ -1,4 +1,8 @@
-//! `--tune`: the machine set up for load while a round runs. What a killed round left changed is put back in any case.
+//! `--tune`: the machine set up for load while a round runs, and put back after it.
+//!
+//! Begun by `open.rs`, ended by `mod.rs`. What a killed round left changed is put back first, asked for or not; on a
+//! machine that another round shares neither is done. Which settings there are, and who puts them back whatever
+//! happens, is the lab's.
 
 use super::flags::Carrying;
 use super::progress::Progress;

@@ -1,4 +1,8 @@
 //! The flags of `paceline run`, each with its help, and how their values are read.
+//!
+//! Groups of flags with a file of their own (`asked`, `gates`, `life`, `target`, `telling`) are flattened in. What clap
+//! cannot say of flags that do not go together is said by `settings.rs` and by whoever reads them for it. `duration` is
+//! the self-test's, too.
 
 use super::asked::AskedFlags;
 use super::gates::GateFlags;

@@ -1,4 +1,7 @@
 //! How the C library hands out large blocks. Histograms are 300 kB of zeroes each, of which a run touches a few pages.
+//!
+//! Called first of all by `paceline run`, as long as there is one thread. Other commands keep the allocator as it is,
+//! and so does a run on another C library than GNU's.
 
 /// From this size on a block comes from the kernel, zeroed page by page as it is touched (mallopt(3)).
 #[cfg(target_env = "gnu")]

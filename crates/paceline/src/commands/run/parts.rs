@@ -1,4 +1,7 @@
 //! What a record says of what was asked, request by request, and of bodies that were not as expected.
+//!
+//! Called by `outcome.rs`, whose blocks it uses. No body is compared here: the engine did that as they came, and kept
+//! the first wrong one of each request.
 
 use super::outcome::block;
 use super::settings::Job;

@@ -1,4 +1,7 @@
 //! Local addresses to connect from: given by the user, or found where the ports of one address do not suffice.
+//!
+//! Called by `settings.rs`. No socket is bound here: the engine takes the addresses in turn, and one that is not this
+//! machine's shows when it connects. The addresses to connect to are `target`'s.
 
 use crate::exit::Complaint;
 use paceline_engine::Address;

@@ -1,4 +1,7 @@
 //! Ctrl-C: the first ends the window and keeps what was measured, the second leaves at once.
+//!
+//! `paceline run` listens from shortly before the engine starts; until then a signal simply ends it. Rounds and the
+//! lab's commands have servers to stop, and listen by way of the lab's `Interrupt`.
 
 use paceline_engine::Stop;
 use std::io;

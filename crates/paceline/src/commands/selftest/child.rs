@@ -1,4 +1,7 @@
 //! The reference server as a child process on its own core, from its port to the truth it tells at the end.
+//!
+//! `experiment.rs` starts one for each experiment and asks most of them for nothing but their port. What it serves, and
+//! how it knows what is true, is in `crate::reference`.
 
 use crate::reference::Service;
 use anyhow::Context as _;

@@ -1,4 +1,7 @@
 //! The experiments of the self-test, one after another: truth, punctuality, ceiling.
+//!
+//! Called by `mod.rs`. Each drives the engine as `paceline run` does, but with settings of its own and no record. What
+//! the figures come to is said by `judge.rs`, and `print.rs` shows them.
 
 use super::child::Reference;
 use crate::commands::run::health::Health;

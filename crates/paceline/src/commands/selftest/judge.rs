@@ -1,4 +1,7 @@
 //! The verdict on this machine as a measuring instrument. Pure: figures in, verdict out.
+//!
+//! Called by `mod.rs` when all experiments are done. It is about the machine as it is now; what speaks against a single
+//! run is judged in the record crate, which lends it the limit of a disturbance that is too much.
 
 use super::experiment::{Instrument, Truth};
 use paceline_record::verdict::DISTURBANCE_MOST;

@@ -1,4 +1,7 @@
 //! The self-test for people.
+//!
+//! Called by `mod.rs`, which prints the text. It weighs nothing: what is wrong and what is only worth a note comes from
+//! `judge.rs`. There is no such text for programs; they have the exit status.
 
 use super::experiment::Instrument;
 use super::judge::Verdict;

@@ -1,4 +1,7 @@
 //! The faults of servers that speak TLS, or should: certificates made on the spot, trusted through `SSL_CERT_FILE`.
+//!
+//! `mod.rs` carries them out, `table.rs` puts them on the page. Here are those that a person meets; what TLS can do to
+//! a connection, version by version, is held by the engine's `tls.rs`.
 
 use super::Fault;
 use super::servers::{OK, each, reset};

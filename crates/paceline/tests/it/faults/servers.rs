@@ -1,4 +1,7 @@
 //! The servers that misbehave: each a small script over plain sockets, a thread for each connection.
+//!
+//! For `table.rs`, and in parts for `secure.rs`. They read a request as far as its blank line, one at a time. A server
+//! that understands bodies and pipelining is in `requests/server.rs`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

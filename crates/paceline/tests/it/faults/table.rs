@@ -1,4 +1,7 @@
 //! The faults, each with what comes of it: twelve requests over three connections, a timeout of 300 ms, the body `ok`.
+//!
+//! `mod.rs` carries them out and compares; the page docs/faults.md is made here, with the faults of `secure.rs`. Those
+//! of `world.rs` are only named on it: they take more than a server.
 
 use super::Fault;
 use super::servers::{

@@ -1,4 +1,7 @@
 //! Servers broken on purpose: each is a record that says what happened and a row of the report, never a missing one.
+//!
+//! All in one round, beside a sound server. What `lab check` says of broken servers is held by `launches.rs`, and what
+//! a run says of them without the lab by `faults`.
 
 use super::tree::Tree;
 use paceline_record::{Severity, Stage, Trial};

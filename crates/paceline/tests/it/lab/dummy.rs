@@ -1,5 +1,8 @@
 //! A newcomer's folder: written into a tree, it is listed, set up, built, checked, planned, measured and reported, and
 //! nothing else was edited. Everything is asked from elsewhere, by the flags that name the places.
+//!
+//! That the server is named by each command is all that is looked for: what else they say is held by `launches.rs`,
+//! `rounds.rs` and `reports.rs`.
 
 use super::tree::{GOOD, Ran, Tree};
 use std::fs;

@@ -1,4 +1,7 @@
 //! What `lab check` and `lab serve` say of servers that are well, wrong, silent or dead.
+//!
+//! Mostly by a good server with one thing changed in its source or its manifest. The other commands of `lab` are held
+//! by `workshop.rs` one folder up, and that a server ends with all its processes by `survivors.rs`.
 
 use super::tree::{GOOD, Ran, Tree};
 use std::fs;

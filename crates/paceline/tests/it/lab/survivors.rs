@@ -1,4 +1,7 @@
 //! No process survives the lab, whatever ends the lab: Ctrl-C, SIGTERM and SIGKILL, with and without a PID namespace.
+//!
+//! The server does all it can to get away; a `witness.rs` tells when the last of its processes is dead. The same of a
+//! round and its generator is held by `rounds.rs`, of a build by `workshop.rs` one folder up.
 
 use super::tree::{GOOD, Tree};
 use super::witness::Witness;

@@ -1,4 +1,7 @@
 //! A tree of servers, workloads and plans in a temporary folder, and the binary to use it with.
+//!
+//! For every test of this folder. Its servers are scripts for python3, and its state is kept in it, so that neither the
+//! repository nor the user's own results are touched. Rounds in it share the machine with other tests.
 
 use paceline_record::{Round, Trial};
 use paceline_store::Store;

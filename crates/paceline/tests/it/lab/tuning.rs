@@ -1,4 +1,7 @@
 //! `round --tune` on a machine of the test's own: what it sets, names, records and puts back, whatever ends the round.
+//!
+//! The machine is a folder of files (`--tune-root`), so that no root is needed and nothing of the real one is changed.
+//! Whether a kernel takes the values is therefore not held here.
 
 use super::survivors::kill;
 use super::tree::{GOOD, Tree};

@@ -1,4 +1,7 @@
 //! A pipe with a name that every process of a server holds open: it comes to its end when the last of them is dead.
+//!
+//! For `survivors.rs`, `rounds.rs` and `tuning.rs`. No process is asked for by its number, which the kernel may have
+//! given to another by then. It tells that they are dead, and not what they died of.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};

@@ -1,4 +1,7 @@
 //! Gates seen from outside: exit status, report and record.
+//!
+//! A few of them, to see that they are read, judged and told. Each demand and each reason to fail is held by the record
+//! crate, and how expressions are read beside the code, in `run/gates.rs`.
 
 use super::{Runs as _, Server, text};
 use serde_json::Value;

@@ -1,5 +1,8 @@
 //! What a run tells: the report, the record, the files beside it, gates, the live view; and what is left of all that
 //! when a run ends early or has nowhere to write to.
+//!
+//! Nearly all against the reference server, which answers at once. How the text of a run reads, to the letter, is held
+//! by the report crate; when a gate fails, by the record crate.
 
 mod endings;
 mod files;

@@ -1,4 +1,7 @@
 //! What is printed as JSON keeps to the schemas published under docs/, for real runs of every kind.
+//!
+//! The run's record and its seconds. That the published schemas are those of the code is held by the record crate's
+//! `schemas.rs`; trials and reports are not printed by a run.
 
 use super::{Runs as _, Server, text};
 use serde_json::Value;

@@ -1,4 +1,7 @@
 //! The live view on a terminal: there while the run goes on, gone without a trace when it ends, however it ends.
+//!
+//! Each run is on a pseudo-terminal (`terminal.rs`), whose screen is looked at. What the lines of the view say, at each
+//! width, is held to the letter by the report crate's `live/tests.rs`.
 
 use super::terminal::Terminal;
 use super::{Runs as _, Server, text};

@@ -1,4 +1,7 @@
 //! A terminal of our own to run on: a pseudo-terminal, and a screen that shows what was drawn there.
+//!
+//! For `screen.rs`. The screen is the vt100 crate's, so that what is drawn is understood by somebody else; other
+//! terminals may differ from it.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};

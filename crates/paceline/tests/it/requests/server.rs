@@ -1,4 +1,7 @@
 //! A server that reads whole requests, bodies and pipelining included, and answers as a test says.
+//!
+//! For `mod.rs`, which then looks at every request that was heard. It takes what it reads to be HTTP; servers that get
+//! it wrong on purpose are in `faults/servers.rs`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

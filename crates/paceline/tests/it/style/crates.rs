@@ -1,4 +1,7 @@
 //! The edges between the crates of the workspace, against the list of ARCHITECTURE.md.
+//!
+//! Called by `mod.rs`. The list is kept here once more, by hand: the document itself is not read. Which crates of
+//! others may be used, and under which licence, is cargo-deny's business (`deny.toml`).
 
 use super::Violation;
 use super::files::root;

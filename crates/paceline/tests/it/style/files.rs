@@ -1,4 +1,7 @@
 //! The files the style is about, as git knows them.
+//!
+//! The other rules take their files from here. Two rules are about files as such, their names and the links between
+//! documents; what stands in code is `code.rs`'s, what stands in any text is `words.rs`'s.
 
 use super::Violation;
 use std::path::{Path, PathBuf};

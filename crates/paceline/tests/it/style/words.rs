@@ -1,4 +1,7 @@
 //! Words, paths and hosts that do not belong in the repository.
+//!
+//! Called by `mod.rs` for every text file, documents and scripts among them. It knows single words only: whether a
+//! sentence uses the glossary rightly is for a reader to see.
 
 use super::Violation;
 use super::files::File;

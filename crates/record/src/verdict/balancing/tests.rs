@@ -1,4 +1,7 @@
-//! Verdicts on balanced trials, and what clients saw of a fault.
+//! Verdicts on balanced trials: each brought on by its own reason, and by none of the others.
+//!
+//! The trial starts sound, with a core for each of its four processes, and a test changes what it is about. What
+//! clients saw of a fault is not judged here: the report tells it (`crates/report/src/balanced.rs`).
 
 use super::*;
 use crate::verdict::of_trial;

@@ -1,4 +1,7 @@
 //! One server's check: built, started, examined, stopped, and started once more for the time of a later start.
+//!
+//! Called by `mod.rs`, server after server. A build, a start or an answer that goes wrong is a finding and no error, so
+//! that the next server is looked at all the same. What is asked is the lab's (`examine`), the row is `table.rs`'s.
 
 use super::super::warn;
 use crate::exit::told;

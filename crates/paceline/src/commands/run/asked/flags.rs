@@ -1,4 +1,7 @@
 //! Flags of what is asked and what must come back, each with its help.
+//!
+//! Flattened into the flags of `paceline run`; `mod.rs` makes requests and checks of them. A status, a digest and a
+//! JSON pointer are read here already; whether a method or a header can be sent shows when the request is made.
 
 use paceline_engine::JsonCheck;
 use std::path::PathBuf;

@@ -1,4 +1,7 @@
 //! Adds up what the workers saw in the same second, and knows when all of them have told.
+//!
+//! Called by the thread that follows, in `mod.rs`. A second of which a worker has not told yet is held back until it
+//! does, or the run is over. What is made of a whole second is `row.rs`'s.
 
 use paceline_engine::{KeptInterval, Nanos, Second};
 use std::collections::BTreeMap;

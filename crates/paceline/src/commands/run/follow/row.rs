@@ -1,4 +1,7 @@
 //! From what ended in a second to what is told of it, and what the live view knows.
+//!
+//! Called by `mod.rs` for each whole second; `files.rs` writes the rows, `screen.rs` draws the view. The run's record
+//! is not made of rows: `outcome.rs` makes it of what the engine returns.
 
 use crate::commands::run::settings::Job;
 use paceline_engine::{

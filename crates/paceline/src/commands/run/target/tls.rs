@@ -1,4 +1,7 @@
 //! TLS as the flags ask for it: files read, names checked, and what to do about each of its faults.
+//!
+//! Called by `mod.rs` for an https URL; the remedies by `paceline run` and its record, too. Handshakes are the
+//! engine's, and so is telling one fault from another.
 
 use super::{TargetFlags, VersionFlag};
 use crate::exit::Complaint;
