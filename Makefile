@@ -10,7 +10,7 @@ help: ## Show this
 
 bench: ## Set up, build, run PLAN (plans/quick.toml) over real servers, print the ranked result, keep it
 	@scripts/setup bench
-	@scripts/bench $(PLAN)
+	@scripts/bench '$(PLAN)'
 
 test: ## Set up and run every check and test; the last line is the sum
 	@scripts/setup test
