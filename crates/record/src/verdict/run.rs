@@ -1,13 +1,16 @@
-//! What a run's own figures say against themselves. Every judge is a pure function of the record and names its source.
+//! What a run's own figures say against themselves.
+//!
+//! The binary asks [`of_run`] once the figures are there. Every judge is a pure function of the record. Whether the
+//! target kept up is judged in `saturation.rs`, silence in `outage.rs`, what only a launch shows in `trial.rs`.
 
 use super::disturbance::disturbance;
+use super::outage::outage;
 use super::saturation::{ACHIEVED_LEAST, achieved_share, arrivals_off, saturated};
 use super::segments::offered_per_s_peak;
 use super::{Blame, Severity, Verdict};
 use crate::block::total;
 use crate::{Block, CoreTime, Expectations, Lengths, LoopKind, Run, Times};
 use serde_json::json;
-use std::collections::BTreeSet;
 
 /// A generator busier than this share of a core was the limit, or nearly so.
 pub const GENERATOR_BUSY_MOST: f64 = 0.9;
@@ -15,11 +18,6 @@ pub const GENERATOR_BUSY_MOST: f64 = 0.9;
 const LAG_SHARE_MOST: f64 = 0.1;
 /// Generator lag below this, in nanoseconds, is what a sleeping generator has everywhere: a timer wakes late.
 const LAG_UNAVOIDABLE_NS: u64 = 200_000;
-/// Length of an interval, in nanoseconds.
-const SECOND_NS: u64 = 1_000_000_000;
-/// In so long a run, warm-up and drain included, intervals may be longer than a second: the engine keeps 1,024 of each
-/// worker, at most two of a second, and joins neighbours when there are more.
-const SECONDS_APART_MOST: u64 = 500;
 /// Above this share of failed requests, the times and rates are those of the exceptions.
 const FAILED_MOST: f64 = 0.5;
 /// Closes for each answer from which keep-alive counts as refused: a tenth may be connections that broke otherwise.
@@ -105,56 +103,6 @@ fn gave_up(run: &Run) -> Option<Verdict> {
                 "no connection could be had any more, the other requests were never made: see to the server",
             )
     })
-}
-
-/// For whole seconds of the window not one valid response came, although many did before or after. Silence is only one
-/// where requests are always under way: not where the rate changes or connections rest, nor for as long as a request
-/// usually takes.
-fn outage(run: &Run) -> Option<Verdict> {
-    let seconds = whole_seconds(run);
-    let whole = seconds.len() as u64;
-    let pauses = run.loop_.shape.is_some() || run.loop_.think.is_some();
-    if pauses || whole < 2 || is_coarse(run) || run.total.counts.ok < 10 * whole {
-        return None;
-    }
-    let lively = run.intervals.iter().filter(|interval| interval.block.counts.ok > 0);
-    let silent = &seconds - &lively.map(|interval| interval.start_ns).collect();
-    let usual_ns = run.total.service_time_ns.as_ref().map_or(0, |times| times.p50);
-    (longest_stretch_ns(&silent) > usual_ns).then(|| {
-        Verdict::new("outage", Blame::Server, Severity::Caution)
-            .with("silent_s", json!(silent.len()))
-            .with("window_s", json!(run.window_s))
-            .remedy("for so many whole seconds no valid response came: the rate is an average over an outage")
-    })
-}
-
-/// Whether the run was so long that its intervals may be longer than a second.
-fn is_coarse(run: &Run) -> bool {
-    let length_ns = run.phases.drain.end_ns.saturating_sub(run.phases.warmup.start_ns);
-    length_ns / SECOND_NS > SECONDS_APART_MOST
-}
-
-/// How long the longest stretch of seconds is that follow each other, by when they began.
-fn longest_stretch_ns(seconds: &BTreeSet<u64>) -> u64 {
-    let mut longest = 0;
-    let mut stretch = (0, 0);
-    for start in seconds {
-        stretch =
-            if *start == stretch.1 { (stretch.0, start + SECOND_NS) } else { (*start, start + SECOND_NS) };
-        longest = longest.max(stretch.1 - stretch.0);
-    }
-    longest
-}
-
-/// When the seconds began that lie wholly in the window, of those the intervals are: they count from the beginning of
-/// the warm-up, and the window need not begin with one.
-fn whole_seconds(run: &Run) -> BTreeSet<u64> {
-    let (begun, window) = (run.phases.warmup.start_ns, run.phases.window);
-    let skipped = window.start_ns.saturating_sub(begun).div_ceil(SECOND_NS);
-    let first = begun.saturating_add(skipped.saturating_mul(SECOND_NS));
-    let beyond = window.end_ns.saturating_sub(SECOND_NS - 1);
-    // One more than are judged apart is enough to know that there are too many.
-    (first..beyond).step_by(SECOND_NS as usize).take(SECONDS_APART_MOST as usize + 1).collect()
 }
 
 /// Connections were given up because the server sent what no request had asked for, or what is not HTTP.

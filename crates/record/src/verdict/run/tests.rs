@@ -1,4 +1,7 @@
 //! Every verdict on a run: brought on by just enough, and not by less.
+//!
+//! Two sound runs, of an open and of a closed loop, have none; a test moves one figure to either side of its bound.
+//! Names and severities are compared, the words of a remedy are not.
 
 use super::*;
 use crate::made_up;
@@ -113,24 +116,11 @@ fn silence_that_is_to_be_expected_is_no_outage() {
     let long = |drain_end_s: u64| {
         move |run: &mut Run| {
             silent(run);
-            run.phases.drain.end_ns = run.phases.warmup.start_ns + drain_end_s * SECOND_NS;
+            run.phases.drain.end_ns = run.phases.warmup.start_ns + drain_end_s * 1_000_000_000;
         }
     };
     assert_eq!(verdicts(closed(), long(500)), caution("outage"));
     assert_eq!(verdicts(closed(), long(501)), [], "intervals may be longer than a second");
-}
-
-#[test]
-fn a_window_of_whole_seconds_has_as_many() {
-    let mut run = closed();
-    (run.phases.window.start_ns, run.phases.window.end_ns) = (1_500_000_000, 3_500_000_000);
-    assert_eq!(whole_seconds(&run), [1_500_000_000, 2_500_000_000].into());
-    run.phases.window.end_ns -= 1;
-    assert_eq!(whole_seconds(&run), [1_500_000_000].into());
-    (run.phases.window.start_ns, run.phases.window.end_ns) = (0, u64::MAX);
-    assert_eq!(whole_seconds(&run).len() as u64, SECONDS_APART_MOST + 1);
-    (run.phases.window.start_ns, run.phases.window.end_ns) = (u64::MAX, 0);
-    assert_eq!(whole_seconds(&run), BTreeSet::new());
 }
 
 #[test]
