@@ -1,4 +1,8 @@
 //! The figures of a row: each the median and the ends over its launches, one observation a launch.
+//!
+//! `row.rs` takes all of a row's; pairings, balanced tables and starts make single ones. Percentiles are read off each
+//! launch's record and never computed from histograms put together. To how many digits a figure is shown is
+//! `format/number.rs`'s.
 
 use crate::launch::Launch;
 use paceline_record::verdict::SAMPLES_FOR_INTERVAL;
@@ -138,7 +142,8 @@ fn bytes_per_response(run: &Run) -> Option<f64> {
 /// known of it where connections were used up on purpose.
 fn kept_alive(run: &Run) -> Option<f64> {
     let counts = run.intervals.iter().map(|interval| interval.block.counts);
-    let answered: u64 = counts.map(|counts| counts.ok + counts.bad_status + counts.bad_body).sum();
+    let read = counts.flat_map(|counts| [counts.ok, counts.bad_status, counts.bad_body]);
+    let answered = read.fold(0, u64::saturating_add);
     let kept = run.loop_.requests_per_connection.is_none() && !run.loop_.without_keep_alive;
     (answered > 0 && kept).then(|| (1.0 - run.connections.closed_by_server as f64 / answered as f64).max(0.0))
 }

@@ -1,4 +1,7 @@
 //! The sentences around a table, the same in text and Markdown: what was run, where, and what the marks mean.
+//!
+//! A few of them serve columns and sheets as well. They are plain text: wrapping and colours are `text.rs`'s, escaping
+//! is `markdown.rs`'s. CSV and JSON have the record's own names instead.
 
 use super::number;
 use crate::rank::LAUNCHES_LEAST;
@@ -248,15 +251,18 @@ pub fn limits(tables: &[Table]) -> Vec<String> {
 
 /// What the marks and columns of these tables mean; only those that occur.
 pub fn legend(tables: &[Table]) -> Vec<(&'static str, &'static str)> {
+    let entries = legend_of_ranks(tables).into_iter().chain(legend_of_columns(tables));
+    entries.filter(|(holds, ..)| *holds).map(|(_, mark, meaning)| (mark, meaning)).collect()
+}
+
+/// A mark or a column, what it means, and whether it occurs.
+type Entry = (bool, &'static str, &'static str);
+
+fn legend_of_ranks(tables: &[Table]) -> Vec<Entry> {
     let rows = || tables.iter().flat_map(|table| &table.rows);
     let any = |standing| rows().any(|row| row.standing == standing);
-    let percentiles = || {
-        rows().flat_map(|r| [r.figures.time_ns_p50, r.figures.time_ns_p99, r.figures.time_ns_p99_9]).flatten()
-    };
     let single = tables.iter().any(Table::is_single);
-    let closed = tables.iter().any(|table| table.load.kind == LoopKind::Closed);
-    let open = tables.iter().any(|table| table.load.kind == LoopKind::Open);
-    let entries = [
+    vec![
         (
             !single,
             "±",
@@ -278,6 +284,28 @@ pub fn legend(tables: &[Table]) -> Vec<(&'static str, &'static str)> {
             "at least: the generator's core was over 90 % busy, the server can do more",
         ),
         (
+            any(Standing::Overloaded),
+            "!",
+            "overloaded: less than 99 % of what was due was answered in the window, or the queue grew: its times are a queue's; not ranked",
+        ),
+        (
+            any(Standing::Invalid),
+            "?",
+            "a verdict says that the number does not answer the question; not ranked",
+        ),
+        (any(Standing::Failed), "×", "no usable launch; see the failures"),
+    ]
+}
+
+fn legend_of_columns(tables: &[Table]) -> Vec<Entry> {
+    let rows = || tables.iter().flat_map(|table| &table.rows);
+    let percentiles = || {
+        rows().flat_map(|r| [r.figures.time_ns_p50, r.figures.time_ns_p99, r.figures.time_ns_p99_9]).flatten()
+    };
+    let closed = tables.iter().any(|table| table.load.kind == LoopKind::Closed);
+    let open = tables.iter().any(|table| table.load.kind == LoopKind::Open);
+    vec![
+        (
             percentiles().any(|p| p.at_least),
             "≥ time",
             "at least: answers that never came are in it at the time waited for them",
@@ -288,21 +316,10 @@ pub fn legend(tables: &[Table]) -> Vec<(&'static str, &'static str)> {
             "too few answers for this percentile, which needs 3.7/(1-p) of them",
         ),
         (
-            any(Standing::Overloaded),
-            "!",
-            "overloaded: less than 99 % of what was due was answered in the window, or the queue grew: its times are a queue's; not ranked",
-        ),
-        (
-            any(Standing::Invalid),
-            "?",
-            "a verdict says that the number does not answer the question; not ranked",
-        ),
-        (
             rows().any(|r| r.is_measured() && r.launches_usable < r.launches_planned),
             "used",
             "launches with a usable run, of those planned; see the failures",
         ),
-        (any(Standing::Failed), "×", "no usable launch; see the failures"),
         (
             closed,
             "p50 p99",
@@ -318,8 +335,7 @@ pub fn legend(tables: &[Table]) -> Vec<(&'static str, &'static str)> {
             "errors",
             "share of requests not answered as expected, in the worst launch",
         ),
-    ];
-    entries.into_iter().filter(|(holds, ..)| *holds).map(|(_, mark, meaning)| (mark, meaning)).collect()
+    ]
 }
 
 /// `1 core`, `2 cores`.
