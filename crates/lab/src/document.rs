@@ -6,6 +6,7 @@
 use crate::{LabError, nearest};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
+use toml::de::DeTable;
 
 /// A file's text with its name, to say where something is wrong in it.
 pub(crate) struct Document {
@@ -42,6 +43,14 @@ impl Document {
     pub(crate) fn line(&self, offset: usize) -> usize {
         let before = self.text.as_bytes().get(..offset.min(self.text.len())).unwrap_or_default();
         before.iter().filter(|byte| **byte == b'\n').count() + 1
+    }
+
+    /// Where a key of the `nth` table of an array stands, in bytes.
+    pub(crate) fn place_in(&self, array: &str, nth: usize, key: &str) -> Option<usize> {
+        let document = DeTable::parse(&self.text).ok()?;
+        let tables = document.get_ref().iter().find(|(name, _)| name.get_ref() == array)?.1;
+        let table = tables.get_ref().as_array()?.get(nth)?.get_ref().as_table()?;
+        Some(table.iter().find(|(name, _)| name.get_ref() == key)?.0.span().start)
     }
 
     /// A complaint about the place `offset` bytes into the document.

@@ -168,6 +168,7 @@ impl Starter {
             stop_limit_ms: STOP_LIMIT.as_millis() as u64,
             inherit: None,
             restore: Vec::new(),
+            restore_note: None,
         })
     }
 }

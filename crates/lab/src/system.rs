@@ -235,6 +235,14 @@ pub fn raise_open_files_to(least: u64) -> io::Result<(u64, u64)> {
     }
 }
 
+/// How many files a process may have open that raises its limit as far as it is allowed to.
+pub fn open_files_most() -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for the call.
+    checked(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    Ok(limit.rlim_max)
+}
+
 /// The calling thread, and what it starts, runs on these cores only.
 pub fn set_affinity(cores: &[u32]) -> io::Result<()> {
     // SAFETY: a zeroed set is an empty one, CPU_SET stays inside it, and the size is the set's own.

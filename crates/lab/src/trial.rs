@@ -8,8 +8,8 @@ use crate::launch::Spoiled;
 use crate::validate::hex;
 use crate::{Cell, Validated};
 use paceline_record::{
-    Balancing, CpuSource, Environment, Fault, FaultKind, FaultSeen, Pinning, ProcessRole, ProcessUse, Run,
-    SCHEMA, Sample, Server, Stage, Trial, Usage, verdict,
+    Balancing, Blame, CpuSource, Environment, Fault, FaultKind, FaultSeen, Pinning, ProcessRole, ProcessUse,
+    Run, SCHEMA, Sample, Server, Severity, Stage, Trial, Usage, Verdict, verdict,
 };
 use sha2::{Digest as _, Sha256};
 use std::fs;
@@ -126,6 +126,7 @@ fn job(
         url: format!("http://{address}{}", cell.case.path),
         method: cell.case.method.clone(),
         load: trial.load.clone(),
+        limit: cell.load.limit(),
         threads: (following.cores.len() as u32).clamp(1, trial.load.connections.max(1)),
         status: cell.case.expect.status,
         body,
@@ -159,12 +160,34 @@ fn seed_of(seed: u64, cell: &str, repeat: u32) -> u64 {
 
 fn complete(mut trial: Trial, followed: Followed, source: CpuSource) -> Trial {
     trial.usage = usage(&followed, trial.pinning.server.len(), source);
+    let unsampled = unsampled(&followed);
     trial.generator_argv = followed.argv;
     trial.samples = followed.samples;
     trial.cores = followed.cores.1.since(&followed.cores.0);
     trial.run = Some(followed.measured.run);
     trial.verdicts = followed.measured.verdicts;
+    trial.verdicts.extend(unsampled);
     trial
+}
+
+/// What CPU time over the stretch that was sampled is to be multiplied by to be that of the window. `None` where the
+/// stretch says too little of the window.
+fn of_window(followed: &Followed) -> Option<f64> {
+    let ((from, to), window_s) = (&followed.over, followed.measured.run.window_s);
+    let sampled_s = followed.window.sampled_s(from.monotonic_ns, to.monotonic_ns, window_s)?;
+    Some(window_s / sampled_s)
+}
+
+/// Notes that there are no CPU figures, although there are answers to share the cost among.
+fn unsampled(followed: &Followed) -> Option<Verdict> {
+    let run = &followed.measured.run;
+    let over_ns = followed.over.1.monotonic_ns.saturating_sub(followed.over.0.monotonic_ns);
+    (completed(run) > 0 && of_window(followed).is_none()).then(|| {
+        Verdict::new("window_not_sampled", Blame::Environment, Severity::Note)
+            .with("sampled_s", (over_ns as f64 * 1e-9).into())
+            .with("window_s", run.window_s.into())
+            .remedy("what was sampled of the server is not the window, so that its CPU time is left out: measure for longer, or when the machine does less")
+    })
 }
 
 /// What instances and balancer cost and counted, where there is a balancer.
@@ -172,7 +195,10 @@ fn balancing(trial: &Trial, followed: &Followed, launch: &Farm) -> Option<Balanc
     let balancer = launch.receipt()?.clone();
     let instances = followed.each.len().saturating_sub(1);
     let run = &followed.measured.run;
-    let processes = followed.each.iter().enumerate().map(|(place, stretch)| {
+    let of_window = of_window(followed);
+    // CPU time of another stretch than the window's says nothing of the window.
+    let stretches = followed.each.iter().enumerate().filter(|_| of_window.is_some());
+    let processes = stretches.map(|(place, stretch)| {
         let (role, cores) = match trial.pinning.instances.get(place).filter(|_| place < instances) {
             Some(cores) => (ProcessRole::Instance, cores.clone()),
             None => (ProcessRole::Balancer, trial.pinning.balancer.clone()),
@@ -184,7 +210,7 @@ fn balancing(trial: &Trial, followed: &Followed, launch: &Farm) -> Option<Balanc
             index: if role == ProcessRole::Instance { place as u32 } else { 0 },
             cpu_s,
             utilization: if over_s > 0.0 { cpu_s / (over_s * cores.len().max(1) as f64) } else { 0.0 },
-            cpu_ns_per_request: cpu_s * 1e9 / completed(run).max(1) as f64,
+            cpu_ns_per_request: cpu_s * of_window.unwrap_or(1.0) * 1e9 / completed(run).max(1) as f64,
             cores,
             rss_bytes_peak: stretch.rss_bytes_peak,
             threads_peak: stretch.threads_peak,
@@ -208,20 +234,22 @@ fn balancing(trial: &Trial, followed: &Followed, launch: &Farm) -> Option<Balanc
     })
 }
 
-/// What the server cost. `None` where nothing was answered: there is nothing to share the cost among.
+/// What the server cost. `None` where nothing was answered: there is nothing to share the cost among. And where what was
+/// sampled is not the window: CPU time of one stretch is not to be shared among the answers of another.
 fn usage(followed: &Followed, cores: usize, source: CpuSource) -> Option<Usage> {
     let (from, to) = &followed.over;
     let over_s = to.monotonic_ns.saturating_sub(from.monotonic_ns) as f64 * 1e-9;
     let cpu_s = to.cpu_s - from.cpu_s;
     let completed = completed(&followed.measured.run);
-    if completed == 0 || over_s <= 0.0 {
+    let of_window = of_window(followed)?;
+    if completed == 0 {
         return None;
     }
     let peak = |of: fn(&Sample) -> u64| followed.samples.iter().map(of).max().unwrap_or_default();
     Some(Usage {
         over_s,
         cpu_s,
-        cpu_ns_per_request: cpu_s * 1e9 / completed as f64,
+        cpu_ns_per_request: cpu_s * of_window * 1e9 / completed as f64,
         utilization: cpu_s / (over_s * cores.max(1) as f64),
         source,
         rss_bytes_peak: peak(|sample| sample.rss_bytes),
@@ -257,6 +285,10 @@ fn judged(mut trial: Trial) -> Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CoreTicks;
+    use crate::generator::tests::run_of;
+    use crate::generator::{Measured, WindowTold};
+    use crate::tree::TreeSample;
 
     #[test]
     fn a_body_is_written_once_and_whole() {
@@ -278,6 +310,52 @@ mod tests {
             ("Hello", b"Hello World\n".as_slice())
         );
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// A run of a second with a hundred answers, sampled between two moments in seconds, with so much CPU time.
+    fn followed(window: WindowTold, from_s: f64, to_s: f64, cpu_s: f64) -> Followed {
+        let at = |at_s: f64, cpu_s| TreeSample {
+            monotonic_ns: (at_s * 1e9) as u64,
+            cpu_s,
+            ..TreeSample::default()
+        };
+        Followed {
+            argv: Vec::new(),
+            measured: Measured { run: run_of(100), verdicts: Vec::new() },
+            samples: Vec::new(),
+            over: (at(from_s, 1.0), at(to_s, 1.0 + cpu_s)),
+            window,
+            cores: (CoreTicks::now(), CoreTicks::now()),
+            rss_bytes_after: 0,
+            pss_bytes: None,
+            each: Vec::new(),
+            counted: None,
+            fault: None,
+        }
+    }
+
+    #[test]
+    fn cpu_per_request_is_of_the_stretch_whose_responses_are_counted() {
+        let told = WindowTold::From(5_000_000_000);
+        let per_request_us = |window, from_s, to_s, cpu_s| {
+            let usage = usage(&followed(window, from_s, to_s, cpu_s), 1, CpuSource::Cgroup)?;
+            Some((usage.cpu_ns_per_request / 1e3).round())
+        };
+        assert_eq!(per_request_us(told, 5.0, 6.0, 0.5), Some(5_000.0));
+        // Read late: less of the window was sampled, or some of what came after it.
+        assert_eq!(per_request_us(told, 5.2, 6.0, 0.4), Some(5_000.0));
+        assert_eq!(per_request_us(told, 5.0, 6.05, 0.5), Some(5_000.0));
+        assert_eq!(per_request_us(WindowTold::Nothing, 4.96, 6.02, 0.5), Some(5_000.0));
+        // Both ends read when all was over, or the end never told.
+        assert_eq!(per_request_us(told, 6.001, 6.002, 0.0), None);
+        assert_eq!(per_request_us(WindowTold::BeginningAlone, 5.0, 6.0, 0.5), None);
+    }
+
+    #[test]
+    fn a_window_that_was_not_sampled_is_noted() {
+        let name = |window| unsampled(&followed(window, 5.0, 6.0, 0.5)).map(|verdict| verdict.name);
+        assert_eq!(name(WindowTold::From(5_000_000_000)), None);
+        assert_eq!(name(WindowTold::BeginningAlone).as_deref(), Some("window_not_sampled"));
     }
 
     #[test]

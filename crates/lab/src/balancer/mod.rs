@@ -35,7 +35,7 @@ pub struct Balancer {
     pub name: String,
     /// Debian packages to install when `needs` is not met.
     pub packages: Vec<String>,
-    /// Programs that must be on the PATH.
+    /// Programs that must be on the PATH; with a `/`, patterns of files.
     pub needs: Vec<String>,
     /// The command that prints what is measured.
     pub version: String,

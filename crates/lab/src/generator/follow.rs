@@ -3,8 +3,9 @@
 //!
 //! One thread does it all: it sleeps until the generator says something, a sample is due, or somebody wants the end.
 
-use super::seen::{Fault, Made, Moment, Seen, Stretch, fault_after};
-use super::{Generator, Job, Measured};
+use super::events::{Event, Events};
+use super::seen::{Fault, Made, Moment, Seen, Stretch, WindowTold, fault_after};
+use super::{Generator, Job, Measured, paceline};
 use crate::balancer::Counted;
 use crate::cores::CoreTicks;
 use crate::farm::Farm;
@@ -14,16 +15,13 @@ use crate::tree::TreeSample;
 use crate::{Interrupt, system};
 use paceline_record::{Phase, Sample, Stage};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What a run may take beyond its warm-up and window: connecting, draining, its timeout, writing the record.
+/// What a run may take beyond its load's limit: connecting, draining, its timeout, writing the record.
 const MARGIN: Duration = Duration::from_secs(60);
-/// How long a run bounded by a number of requests may take.
-const COUNTED_LIMIT: Duration = Duration::from_secs(600);
 /// How long a generator may take to end when asked to.
 const STOP_LIMIT: Duration = Duration::from_secs(2);
 /// How long the report of an end may come after the pipe's.
@@ -70,8 +68,10 @@ pub struct Followed {
     pub measured: Measured,
     /// Every sample, from the generator's start.
     pub samples: Vec<Sample>,
-    /// The stretch that was measured: the window, or all of it where a generator tells no phases.
+    /// The stretch that was sampled: the window as it was told, or all of the run where a generator tells no phases.
     pub over: (TreeSample, TreeSample),
+    /// What was told of the window.
+    pub(crate) window: WindowTold,
     /// Every core at the same two moments.
     pub cores: (CoreTicks, CoreTicks),
     /// The server's resident memory afterwards.
@@ -103,11 +103,13 @@ pub fn follow(
     let job = Job { events: told.as_raw_fd(), ..job.clone() };
     let argv = generator.command(&job);
     let order = order(&argv, job.events, following);
-    let first = Moment::with_count(launch);
+    paceline::without_record(&job.record)
+        .map_err(|error| trouble("cannot remove an earlier record", error))?;
+    let first = Moment::now(launch).counted(launch);
     let shepherd = Shepherd::start(following.shepherd, &order)
         .map_err(|error| trouble("cannot start the generator", error))?;
     drop(told);
-    let watch = Watch::new(&job.load, events, first, following.interrupt);
+    let watch = Watch::new(&job, events, first, following.interrupt);
     let (watch, gone, ended) = watch.until_end(shepherd, launch)?;
     let finished = Finished {
         ended,
@@ -118,11 +120,12 @@ pub fn follow(
     };
     let measured =
         generator.read(&job, &finished).map_err(|message| Spoiled::fault(Stage::Generate, message, false))?;
-    let (from, to) = watch.measured_stretch();
+    let (from, to, window) = watch.measured_stretch();
     Ok(Followed {
         argv,
         measured,
         over: (from.farm.server, to.farm.server),
+        window,
         cores: (from.cores.clone(), to.cores.clone()),
         rss_bytes_after: watch.last.farm.server.rss_bytes,
         pss_bytes: launch.pss_bytes(),
@@ -147,6 +150,7 @@ fn order(argv: &[String], events: i32, following: &Following<'_>) -> Order {
         stop_limit_ms: STOP_LIMIT.as_millis() as u64,
         inherit: Some(events),
         restore: Vec::new(),
+        restore_note: None,
     }
 }
 
@@ -155,34 +159,34 @@ struct Watch {
     start_monotonic_ns: u64,
     limit: Duration,
     interrupt: Interrupt,
-    events: Option<File>,
-    unread: Vec<u8>,
+    events: Events,
     phase: Phase,
     samples: Vec<Sample>,
     first: Moment,
     last: Moment,
     window: (Option<Moment>, Option<Moment>),
+    /// When the window began, as the generator told it.
+    window_start_ns: u64,
     seen: Vec<Seen>,
     fault: Fault,
 }
 
 impl Watch {
-    fn new(load: &paceline_record::Load, events: OwnedFd, first: Moment, interrupt: Interrupt) -> Self {
-        let length = load.duration_s.map_or(COUNTED_LIMIT, |s| Duration::from_secs_f64(s + load.warmup_s));
+    fn new(job: &Job, events: OwnedFd, first: Moment, interrupt: Interrupt) -> Self {
         let mut watch = Self {
             start: Instant::now(),
             start_monotonic_ns: first.farm.server.monotonic_ns,
-            limit: length + MARGIN,
+            limit: job.limit.saturating_add(MARGIN),
             interrupt,
-            events: Some(events.into()),
-            unread: Vec::new(),
+            events: Events::new(events),
             phase: Phase::Connect,
             samples: Vec::new(),
             last: first.clone(),
             first: first.clone(),
             window: (None, None),
+            window_start_ns: 0,
             seen: vec![Seen::default(); first.farm.each.len()],
-            fault: Fault { after: fault_after(load), ..Fault::default() },
+            fault: Fault { after: fault_after(&job.load), ..Fault::default() },
         };
         watch.keep(first);
         watch
@@ -210,8 +214,11 @@ impl Watch {
             }
             self.check(launch)?;
         };
-        self.last = Moment::with_count(launch);
-        self.keep(self.last.clone());
+        // What it told at last may have come after our last look, or before it found time to be read.
+        let rest = self.events.take_rest();
+        rest.into_iter().for_each(|event| self.enter(event, launch));
+        let last = Moment::now(launch).counted(launch);
+        self.keep(last);
         if let Some((who, ended)) = launch.ended() {
             return Err(server_ended(&who, ended));
         }
@@ -222,19 +229,14 @@ impl Watch {
 
     fn wait(&self, until: Instant) -> Result<(), Spoiled> {
         let limit = until.saturating_duration_since(Instant::now());
-        // A negative descriptor is left out.
-        let events = self.events.as_ref().map_or(-1, |events| events.as_raw_fd());
-        system::poll_readable([events], Some(limit))
+        system::poll_readable([self.events.descriptor()], Some(limit))
             .map(drop)
             .map_err(|error| Spoiled::fault(Stage::Generate, format!("cannot wait: {error}"), false))
     }
 
     /// The generator holds the other end of the events' pipe until it ends, whether it writes to it or not.
     fn generator_ended(&self, generator: &mut Shepherd) -> Option<Ended> {
-        match self.events {
-            Some(_) => generator.ended(),
-            None => generator.wait_ended(END_REPORT_LIMIT),
-        }
+        if self.events.is_open() { generator.ended() } else { generator.wait_ended(END_REPORT_LIMIT) }
     }
 
     /// What else ends a run: Ctrl-C, a server that died, a generator that hangs.
@@ -254,38 +256,26 @@ impl Watch {
     }
 
     fn take_events(&mut self, launch: &mut Farm) {
-        let Some(events) = &mut self.events else { return };
-        if !matches!(system::poll_readable([events.as_raw_fd()], Some(Duration::ZERO)), Ok([true])) {
-            return;
-        }
-        let mut chunk = [0; 4096];
-        match events.read(&mut chunk) {
-            Ok(length) if length > 0 => self.unread.extend_from_slice(&chunk[..length]),
-            _ => self.events = None,
-        }
-        while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.unread.drain(..=end).collect();
-            // Lines of another kind may come from a later version.
-            if let Ok(event) = serde_json::from_slice::<Event>(&line) {
-                self.enter(event.phase, launch);
-            }
-        }
+        let told = self.events.take();
+        told.into_iter().for_each(|event| self.enter(event, launch));
     }
 
-    fn enter(&mut self, phase: Phase, launch: &mut Farm) {
+    fn enter(&mut self, event: Event, launch: &mut Farm) {
         let window_over = self.phase == Phase::Window;
-        self.phase = phase;
-        let moment = if window_over || phase == Phase::Window {
-            Moment::with_count(launch)
-        } else {
-            Moment::now(launch)
-        };
+        let window_begins = event.phase == Phase::Window;
+        self.phase = event.phase;
+        // The sample first: a balancer may take a while to say what it counted.
+        let mut moment = Moment::now(launch);
+        if window_over || window_begins {
+            moment = moment.counted(launch);
+        }
         self.keep(moment);
         if window_over {
             self.window.1 = Some(self.last.clone());
         }
-        if phase == Phase::Window {
-            self.fault.window_began = Some(Instant::now());
+        if window_begins {
+            self.fault.window_began = Some(instant_of(event.monotonic_ns));
+            self.window_start_ns = event.monotonic_ns;
             self.window.0 = Some(self.last.clone());
         }
     }
@@ -353,10 +343,11 @@ impl Watch {
     }
 
     /// The window's two ends; of a generator without phases, its start and its end.
-    fn measured_stretch(&self) -> (&Moment, &Moment) {
+    fn measured_stretch(&self) -> (&Moment, &Moment, WindowTold) {
         match &self.window {
-            (Some(from), Some(to)) => (from, to),
-            _ => (&self.first, &self.last),
+            (Some(from), Some(to)) => (from, to, WindowTold::From(self.window_start_ns)),
+            (Some(from), None) => (from, &self.last, WindowTold::BeginningAlone),
+            (None, _) => (&self.first, &self.last, WindowTold::Nothing),
         }
     }
 
@@ -375,10 +366,11 @@ impl Watch {
     }
 }
 
-/// A line of `--events`. When it was written is in it too; the samples carry their own times.
-#[derive(serde::Deserialize)]
-struct Event {
-    phase: Phase,
+/// The moment that the monotonic clock told as `monotonic_ns`; now where that is yet to come.
+fn instant_of(monotonic_ns: u64) -> Instant {
+    let ago = Duration::from_nanos(system::monotonic_ns().saturating_sub(monotonic_ns));
+    let now = Instant::now();
+    now.checked_sub(ago).unwrap_or(now)
 }
 
 fn server_ended(who: &str, ended: Ended) -> Spoiled {

@@ -112,7 +112,7 @@ impl Foreign {
             stopped: false,
             connections: Connections { asked: job.load.connections.into(), ..Connections::default() },
             environment: Environment::default(),
-            generator: generator(seen, job, finished),
+            generator: generator(seen, template::threads(&self.words, job), finished),
             total: Block {
                 counts: seen.counts,
                 completed_in_window: seen.counts.ok,
@@ -166,7 +166,7 @@ impl Generator for Foreign {
             Load { no_keep_alive: true, .. } | Load { requests_per_connection: Some(_), .. } => {
                 "keeps its connections open"
             }
-            _ => return None,
+            _ => return Some(format!("{} {}", self.known.name, template::refuses(&self.words, load)?)),
         };
         Some(format!("{} {what}", self.known.name))
     }
@@ -184,11 +184,11 @@ impl Generator for Foreign {
     }
 }
 
-fn generator(seen: &Seen, job: &Job, finished: &Finished) -> paceline_record::Generator {
+fn generator(seen: &Seen, threads: u32, finished: &Finished) -> paceline_record::Generator {
     let answers = seen.counts.ok + seen.counts.bad_status;
-    let per_thread = finished.cpu_s / f64::from(job.threads.max(1));
+    let per_thread = finished.cpu_s / f64::from(threads.max(1));
     paceline_record::Generator {
-        threads: job.threads,
+        threads,
         cpu_s: finished.cpu_s,
         busy_s: finished.cpu_s,
         cpu_ns_per_request: if answers > 0 { finished.cpu_s * 1e9 / answers as f64 } else { 0.0 },

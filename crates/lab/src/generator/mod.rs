@@ -4,6 +4,7 @@
 //! the command a person gives: any program that takes `paceline run`'s flags and leaves its record, or a template for
 //! one whose output is known.
 
+mod events;
 mod follow;
 mod foreign;
 mod oha;
@@ -13,12 +14,16 @@ mod template;
 mod version;
 mod wrk;
 
+#[cfg(test)]
+pub(crate) use seen::WindowTold;
+
 pub use follow::{Finished, Followed, Following, follow};
 
 use crate::LabError;
 use foreign::{Foreign, KNOWN};
 use paceline_record::{Load, Run, Verdict};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The name that stands for our own.
 const DEFAULT_GENERATOR: &str = "paceline";
@@ -32,6 +37,8 @@ pub struct Job {
     pub method: String,
     /// How.
     pub load: Load,
+    /// How long it may take, but for connecting and draining, before it is ended as one that hangs.
+    pub limit: Duration,
     /// How many threads may drive load: one for each of the generator's cores.
     pub threads: u32,
     /// The status to expect.
@@ -137,6 +144,7 @@ pub(crate) mod tests {
             url: "http://127.0.0.1:20000/hello".into(),
             method: "GET".into(),
             load,
+            limit: Duration::from_secs(4),
             threads: 1,
             status: 200,
             body: "/tmp/body".into(),

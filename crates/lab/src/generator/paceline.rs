@@ -1,8 +1,14 @@
 //! Our own generator, or another program that takes the same flags: `paceline run`.
+//!
+//! `generator` in `mod.rs` chooses it for every command that is no program of `foreign`. It writes the line that a
+//! person could repeat by hand, and reads the record left behind. The run brings its verdicts along: none is added
+//! here. The phases it tells meanwhile are heard by whoever follows it.
 
 use super::{Finished, Generator, Job, Measured};
 use paceline_record::{Arrivals, read_run};
 use std::fs;
+use std::io;
+use std::path::Path;
 
 /// Exit status of a run that was measured, whether or not it is valid.
 const MEASURED: [i32; 2] = [0, 1];
@@ -83,6 +89,15 @@ impl Generator for Paceline {
     }
 }
 
+/// Sees to it that no record is there: the cells of a launch share its place, and a generator that leaves none is not to
+/// be credited with the one before.
+pub fn without_record(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// A length of time as a flag takes it.
 fn milliseconds(seconds: f64) -> String {
     format!("{}ms", (seconds * 1e3).round())
@@ -92,6 +107,7 @@ fn milliseconds(seconds: f64) -> String {
 mod tests {
     use super::*;
     use crate::generator::tests::job;
+    use crate::shepherd::Ended;
     use paceline_record::{Load, LoopKind};
 
     fn closed() -> Load {
@@ -124,5 +140,21 @@ mod tests {
         let counted = Load { requests: Some(1000), duration_s: None, depth: 16, ..closed() };
         let counted = line(counted);
         assert!(counted.contains(" -c 64 --pipeline 16 -n 1000 -t 1"), "{counted}");
+    }
+
+    #[test]
+    fn a_record_that_was_left_is_nobodys_result() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = folder.path().join("run.json");
+        fs::write(&record, "{\"of\": \"the cell before\"}").unwrap();
+        without_record(&record).unwrap();
+        without_record(&record).unwrap();
+        // A wrapper that exits as after a run that was measured, and wrote nothing.
+        let ended = Ended { code: Some(1), signal: None, asked: false };
+        let (stdout, stderr) = (String::new(), String::new());
+        let finished = Finished { ended, stdout, stderr, cpu_s: 0.0, elapsed_s: 1.0 };
+        let ours = Paceline::new(vec!["paceline".into()]);
+        let told = ours.read(&Job { record, ..job() }, &finished).unwrap_err();
+        assert!(told.starts_with("the generator left no record"), "{told}");
     }
 }

@@ -8,6 +8,13 @@ use crate::farm::{Farm, FarmSample};
 use crate::tree::TreeSample;
 use std::time::{Duration, Instant};
 
+/// At most such a share of what was sampled may lie outside the window. The lab reads its samples when it finds time: of
+/// a window of 200 ms a tenth is 20 ms, which it finds on a machine that does other things too. What a server does in
+/// that tenth is to end the answers under way and then nothing, so that the figure errs by less.
+const OUTSIDE_MOST: f64 = 0.1;
+/// At least such a share of the window is sampled: less of it need not be like the rest.
+const WINDOW_LEAST: f64 = 0.5;
+
 /// One process tree over the stretch that was measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
@@ -25,7 +32,7 @@ pub(crate) struct Stretch {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Made {
     pub instance: usize,
-    /// From the moment the window was seen to begin.
+    /// From the moment the window began, as the generator told it.
     pub after_window_start: Duration,
     /// How long after it the balancer was seen to take the instance for dead.
     pub taken_out_after: Option<Duration>,
@@ -45,9 +52,40 @@ impl Moment {
         Self { farm: launch.sample(), cores: CoreTicks::now(), counted: None }
     }
 
-    pub fn with_count(launch: &mut Farm) -> Self {
-        let counted = launch.counted();
-        Self { counted, ..Self::now(launch) }
+    /// The same moment with what the balancer has counted, asked now: whoever waits for an answer has sampled before.
+    pub fn counted(self, launch: &Farm) -> Self {
+        Self { counted: launch.counted(), ..self }
+    }
+}
+
+/// What a generator told of its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WindowTold {
+    /// Nothing: all of its life was sampled.
+    Nothing,
+    /// When it began, in nanoseconds on the monotonic clock, and that it ended.
+    From(u64),
+    /// That it began, and never that it ended.
+    BeginningAlone,
+}
+
+impl WindowTold {
+    /// How much of a stretch between two samples lies in a window of so many seconds, in seconds. `None` where the
+    /// stretch says too little of the window: the lab looked too late, or the window's end was never told.
+    pub fn sampled_s(self, from_ns: u64, to_ns: u64, window_s: f64) -> Option<f64> {
+        let over_s = to_ns.saturating_sub(from_ns) as f64 * 1e-9;
+        let inside_s = match self {
+            WindowTold::Nothing => over_s.min(window_s),
+            WindowTold::From(start_ns) => {
+                let since_start_s = |ns: u64| ns.saturating_sub(start_ns) as f64 * 1e-9;
+                since_start_s(to_ns).min(window_s) - since_start_s(from_ns)
+            }
+            WindowTold::BeginningAlone => return None,
+        };
+        let is_of_window = inside_s > 0.0
+            && over_s - inside_s <= OUTSIDE_MOST * over_s
+            && inside_s >= WINDOW_LEAST * window_s;
+        is_of_window.then_some(inside_s)
     }
 }
 
@@ -88,4 +126,40 @@ impl Fault {
 pub(super) fn fault_after(load: &paceline_record::Load) -> Option<Duration> {
     load.balanced.as_ref()?.fault?;
     Some(Duration::from_secs_f64(load.duration_s? / 2.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What of a stretch between these milliseconds lies in a window of 200 ms that began at 1,000 ms.
+    fn sampled_ms(from_ms: u64, to_ms: u64) -> Option<u64> {
+        let told = WindowTold::From(1_000_000_000);
+        let sampled_s = told.sampled_s(from_ms * 1_000_000, to_ms * 1_000_000, 0.2)?;
+        Some((sampled_s * 1e3).round() as u64)
+    }
+
+    #[test]
+    fn a_stretch_is_of_the_window_or_it_is_none() {
+        assert_eq!(sampled_ms(1_000, 1_200), Some(200));
+        assert_eq!(sampled_ms(1_001, 1_215), Some(199), "a little late");
+        assert_eq!(sampled_ms(1_080, 1_205), Some(120), "late to begin: what is sampled is of the window");
+        assert_eq!(sampled_ms(1_000, 1_250), None, "a fifth of it is of what came after");
+        assert_eq!(sampled_ms(1_150, 1_200), None, "a quarter of the window");
+        assert_eq!(sampled_ms(1_203, 1_204), None, "both ends were read when all was over");
+        assert_eq!(sampled_ms(1_200, 1_200), None);
+    }
+
+    #[test]
+    fn an_end_that_was_never_told_makes_no_window() {
+        assert_eq!(WindowTold::BeginningAlone.sampled_s(0, 1_000_000_000, 1.0), None);
+    }
+
+    #[test]
+    fn of_a_generator_that_tells_nothing_its_life_is_nearly_its_window() {
+        let sampled_s = |window_s| WindowTold::Nothing.sampled_s(0, 3_050_000_000, window_s);
+        assert_eq!(sampled_s(3.0), Some(3.0));
+        assert_eq!(sampled_s(2.0), None, "a second of it was a warm-up");
+        assert_eq!(sampled_s(0.0), None);
+    }
 }

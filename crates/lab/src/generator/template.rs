@@ -1,9 +1,18 @@
 //! A generator's command as a person writes it, with `{url}` and the like where a job's values go.
+//!
+//! `foreign` has it checked when the command is taken and filled for each job. No shell reads it: a word is what stands
+//! between two spaces, and quotes mean nothing. What a program cannot do whatever the words are, `foreign` refuses.
 
 use super::Job;
+use paceline_record::Load;
 
 /// The names a template may use.
 const NAMES: [&str; 4] = ["url", "connections", "duration_s", "threads"];
+
+/// Where the window's length goes.
+const DURATION: &str = "{duration_s}";
+/// Where the number of threads goes.
+const THREADS: &str = "{threads}";
 
 /// Checks that every `{name}` is known and `{url}` is among them.
 pub fn check(words: &[String]) -> Result<(), String> {
@@ -23,15 +32,35 @@ pub fn check(words: &[String]) -> Result<(), String> {
     if names.contains(&"url") { Ok(()) } else { Err("the template has no {url}".to_owned()) }
 }
 
+/// The words that use the value of a name.
+fn uses(words: &[String], name: &str) -> bool {
+    words.iter().any(|word| word.contains(name))
+}
+
+/// Why a load cannot be put into the words: common generators take no fraction of a second.
+pub fn refuses(words: &[String], load: &Load) -> Option<String> {
+    let seconds = load.duration_s.filter(|seconds| uses(words, DURATION) && seconds.fract() != 0.0)?;
+    Some(format!("takes whole seconds, and the window is of {seconds} s"))
+}
+
+/// How many threads the words ask for: of those there may be, the most among which the connections can be shared evenly.
+/// wrk gives each thread a whole number of connections and leaves the rest unmade.
+pub fn threads(words: &[String], job: &Job) -> u32 {
+    if !uses(words, THREADS) {
+        return job.threads;
+    }
+    (1..=job.threads).rev().find(|threads| job.load.connections.is_multiple_of(*threads)).unwrap_or(1)
+}
+
 /// The words with a job's values in place.
 pub fn fill(words: &[String], job: &Job) -> Vec<String> {
-    // Whole seconds: common generators take no fraction. Checked by whoever accepts the job.
+    // `refuses` has seen to it that nothing is lost.
     let duration_s = job.load.duration_s.unwrap_or_default().round().max(1.0);
     let values = [
         ("{url}", job.url.clone()),
         ("{connections}", job.load.connections.to_string()),
-        ("{duration_s}", format!("{duration_s}")),
-        ("{threads}", job.threads.to_string()),
+        (DURATION, format!("{duration_s}")),
+        (THREADS, threads(words, job).to_string()),
     ];
     let fill_word =
         |word: &String| values.iter().fold(word.clone(), |word, (name, value)| word.replace(name, value));
@@ -41,6 +70,7 @@ pub fn fill(words: &[String], job: &Job) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generator::tests::job;
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
@@ -54,5 +84,27 @@ mod tests {
         );
         assert_eq!(check(&words("wrk -c64")), Err("the template has no {url}".to_owned()));
         assert_eq!(check(&words("wrk {url")), Err("`{url` lacks a `}`".to_owned()));
+    }
+
+    #[test]
+    fn threads_share_the_connections_evenly() {
+        let threads = |connections, threads| {
+            let load = Load { connections, ..job().load };
+            fill(&words("wrk -t{threads} {url}"), &Job { load, threads, ..job() })[1].clone()
+        };
+        assert_eq!(threads(64, 4), "-t4");
+        assert_eq!(threads(100, 3), "-t2");
+        assert_eq!(threads(7, 3), "-t1");
+        assert_eq!(threads(7, 7), "-t7");
+    }
+
+    #[test]
+    fn a_part_of_a_second_is_refused_where_it_would_be_lost() {
+        let refuses = |text: &str, seconds| {
+            refuses(&words(text), &Load { duration_s: Some(seconds), ..job().load }).is_some()
+        };
+        assert!(!refuses("wrk -d{duration_s}s {url}", 3.0));
+        assert!(refuses("wrk -d{duration_s}s {url}", 2.5));
+        assert!(!refuses("wrk -d3s {url}", 2.5), "the words say how long");
     }
 }

@@ -41,7 +41,7 @@ pub struct Manifest {
     pub workloads: Vec<String>,
     /// Debian packages to install when [`Manifest::needs`] is not met.
     pub packages: Vec<String>,
-    /// Programs that must be on the PATH.
+    /// Programs that must be on the PATH; with a `/`, patterns of files.
     pub needs: Vec<String>,
     /// The command that prints what is measured.
     pub version: String,

@@ -1,4 +1,7 @@
 //! What no plan may say, whatever the servers and workloads are.
+//!
+//! Asked of every plan, whether a file or flags made it, before there is a catalogue to look into. Only the first thing
+//! that is wrong is told. Whether there are such servers, workloads and policies is for `resolve` to find.
 
 use super::{Balance, Plan, PlanLoad, SEED_MAX, Scale};
 use crate::nearest;
@@ -7,6 +10,39 @@ use std::collections::BTreeSet;
 
 /// The forms a manifest can have.
 const FORMS: [&str; 2] = ["single", "cores"];
+
+/// A key of a load that the generator would refuse or take no notice of.
+pub(super) struct Refused {
+    /// Which load, from 0.
+    pub load: usize,
+    /// The key.
+    pub key: &'static str,
+    /// What is wrong, with the load's name.
+    pub problem: String,
+}
+
+/// The first key that the generator would not do as it is written.
+pub(super) fn refused(plan: &Plan) -> Option<Refused> {
+    plan.load.iter().enumerate().find_map(|(place, load)| {
+        let (key, problem) = unheard(load)?;
+        Some(Refused { load: place, key, problem: format!("load `{}`: {problem}", load.name) })
+    })
+}
+
+/// What of a load `paceline run` has no flag for: `-n` and `--warmup` exclude each other, `--pipeline` and
+/// `--requests-per-connection` have so many bits.
+fn unheard(load: &PlanLoad) -> Option<(&'static str, String)> {
+    if load.requests.is_some() && load.warmup.is_some_and(|warmup| !warmup.is_zero()) {
+        return Some(("warmup", "a `warmup` needs a `duration`: with `requests` there is none".into()));
+    }
+    let most = u32::from(u16::MAX);
+    if load.depth > most {
+        return Some(("depth", format!("`depth` is {}: at most {most}", load.depth)));
+    }
+    let requests = load.requests_per_connection.filter(|requests| *requests > u64::from(u32::MAX))?;
+    let problem = format!("`requests_per_connection` is {requests}: at most {}", u32::MAX);
+    Some(("requests_per_connection", problem))
+}
 
 /// The first thing wrong with `plan`, in words.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
@@ -29,6 +65,9 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     }
     forms(plan)?;
     select(plan)?;
+    if let Some(refused) = refused(plan) {
+        return Err(refused.problem);
+    }
     let mut names = BTreeSet::new();
     for load in &plan.load {
         self::load(load).map_err(|problem| format!("load `{}`: {problem}", load.name))?;

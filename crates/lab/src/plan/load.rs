@@ -9,6 +9,10 @@ use std::time::Duration;
 
 /// The warm-up where a load does not say; with `requests` there is none, as with the binary's `-n`.
 const WARMUP: Duration = Duration::from_secs(1);
+/// How long a run that a number of requests bounds may take at least, however long it is taken to last.
+const COUNTED_LIMIT: Duration = Duration::from_secs(600);
+/// And so many times what it is taken to last: a slow server takes longer than the one that was thought of.
+const COUNTED_TIMES: u32 = 3;
 
 /// One load of a plan. With a rate it is an open loop, without one a closed loop.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -157,6 +161,25 @@ impl PlanLoad {
     /// Warm-up and window together, where that is known beforehand; connecting and draining come on top.
     pub fn length(&self) -> Option<Duration> {
         self.duration.map(|duration| duration + self.warmup())
+    }
+
+    /// What a run of it is taken to last, warm-up included, as far as the plan tells: the window, the time that so many
+    /// requests take at the rate, or the length that is usual.
+    pub fn usual(&self) -> Option<Duration> {
+        let at_rate = || {
+            let seconds = self.requests? as f64 / self.rate_per_s?;
+            Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+        };
+        self.length().or_else(at_rate).or(self.usual_length)
+    }
+
+    /// How long a run of it may take before it is taken for one that hangs; connecting and draining come on top.
+    pub fn limit(&self) -> Duration {
+        let counted = || {
+            let usual = self.usual().unwrap_or_default().max(self.usual_length.unwrap_or_default());
+            COUNTED_LIMIT.max(usual.saturating_mul(COUNTED_TIMES))
+        };
+        self.length().unwrap_or_else(counted)
     }
 
     /// What it says itself of instances and balancer.

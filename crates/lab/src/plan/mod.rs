@@ -114,6 +114,10 @@ impl Plan {
 
     fn of(document: &Document) -> Result<Self, LabError> {
         let plan = document.parse::<Self>()?;
+        if let Some(refused) = check::refused(&plan) {
+            let place = document.place_in("load", refused.load, refused.key);
+            return Err(document.complain(place, refused.problem));
+        }
         check::check(&plan).map_err(|problem| document.complain(None, problem))?;
         Ok(plan)
     }

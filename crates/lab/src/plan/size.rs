@@ -4,6 +4,7 @@
 
 use super::{Plan, Scale};
 use crate::{LabError, Outlook, PlannedLaunch, format_duration};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// What a machine has room for.
@@ -42,10 +43,7 @@ impl Plan {
                     load.duration.map(|duration| duration.max(self.full_duration.unwrap_or_default()));
             }
         } else if self.load.iter().any(|load| load.full) {
-            let names: Vec<String> =
-                self.load.iter().filter(|load| load.full).map(|load| format!("`{}`", load.name)).collect();
-            changes.push(format!("without the loads {}, which --full has", names.join(", ")));
-            self.load.retain(|load| !load.full);
+            changes.push(self.drop_full());
         }
         self.load.iter_mut().for_each(|load| load.full = false);
         (self.full_repeats, self.full_duration) = (None, None);
@@ -58,6 +56,22 @@ impl Plan {
             changes.push(words + &cores.unwrap_or_default());
         }
         Sized { plan: self, changes }
+    }
+
+    /// Leaves out what only a full round has, with what was observed under it: a plan names no load that it has not.
+    /// What to tell of it.
+    fn drop_full(&mut self) -> String {
+        let names: Vec<String> =
+            self.load.iter().filter(|load| load.full).map(|load| format!("`{}`", load.name)).collect();
+        self.load.retain(|load| !load.full);
+        let left: BTreeSet<String> = self.expanded().into_iter().map(|load| load.name).collect();
+        let observed = self.observed.len();
+        self.observed.retain(|seen| seen.load.as_ref().is_none_or(|load| left.contains(load)));
+        let unseen = match observed - self.observed.len() {
+            0 => "",
+            _ => ", and what a source observed under them",
+        };
+        format!("without the loads {}, which --full has{unseen}", names.join(", "))
     }
 
     /// The factor for a machine: one over the fewest whole parts with which cores and descriptors suffice.
@@ -133,6 +147,27 @@ mod tests {
         assert_eq!((usual.load.len(), usual.repeats), (1, 4));
         assert_eq!(usual.load[0].duration, Some(Duration::from_secs(10)));
         assert!(changes[0].contains("`large`"), "{changes:?}");
+    }
+
+    #[test]
+    fn what_is_carried_out_can_be_carried_on() {
+        let seen = |load: &str| {
+            format!(
+                "[[observed]]\nsource = \"001\"\nsubject = \"Go\"\nload = \"{load}\"\n\
+                 what = \"requests_per_s\"\nvalue = 1.0\nunit = \"requests/s\"\n"
+            )
+        };
+        let observed = ["small", "large", "large-close"].map(seen).concat();
+        let text = format!("{PLAN}twins = [\"close\"]\n{observed}");
+        let plan = Plan::parse("p.toml", &text).unwrap();
+        for (is_full, count) in [(false, 1), (true, 3)] {
+            let Sized { plan: sized, changes } =
+                plan.clone().sized(is_full, Room { cores: 8, open_files: 20_000 });
+            assert_eq!(sized.observed.len(), count);
+            assert_eq!(changes.iter().any(|change| change.ends_with("observed under them")), !is_full);
+            // What `--resume` reads.
+            assert_eq!(Plan::parse("kept", &sized.to_toml().unwrap()).unwrap(), sized);
+        }
     }
 
     #[test]

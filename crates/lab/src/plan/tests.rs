@@ -1,4 +1,7 @@
 //! Tests of the plan: what it says, what it comes to, how a wrong one is told, and that it survives its own TOML.
+//!
+//! The catalogues are made up. Twins and the factor of a scale are tested in `expand.rs`, budgets in `size.rs`; the
+//! plans of this repository are resolved in `tests/it/repository.rs`.
 
 use super::*;
 use crate::fixture::{MANIFEST, Tree};
@@ -106,6 +109,22 @@ fn a_load_is_what_it_says() {
 }
 
 #[test]
+fn a_load_of_a_number_of_requests_has_the_time_it_takes() {
+    let load = |keys: &str| {
+        let text = PLAN.replacen("duration = \"3s\"", keys, 1);
+        let load = parse(&text).unwrap().load.remove(0);
+        (load.usual().map(|length| length.as_secs()), load.limit().as_secs())
+    };
+    assert_eq!(load("duration = \"3s\""), (Some(4), 4));
+    assert_eq!(load("requests = 1000"), (None, 600));
+    assert_eq!(load("requests = 1000\nusual_length = \"10m\""), (Some(600), 1_800));
+    assert_eq!(load("requests = 90000\nrate_per_s = 100"), (Some(900), 2_700));
+    // What it takes at its rate is known; what is usual is a guess that may hold for another rate.
+    assert_eq!(load("requests = 100\nrate_per_s = 100\nusual_length = \"10m\""), (Some(1), 1_800));
+    assert_eq!(load("requests = 9007199254740991\nrate_per_s = 1e-300").1, Duration::MAX.as_secs());
+}
+
+#[test]
 fn what_a_plan_may_not_say_is_told() {
     let table = [
         ("repeats", "repeat", "small.toml:3: unknown key `repeat`; the nearest right one is `repeats`"),
@@ -125,6 +144,13 @@ fn what_a_plan_may_not_say_is_told() {
         ("\"fixed\"", "\"closed\"", "small.toml: two loads are named `closed`"),
         ("2000", "-1", "small.toml: load `fixed`: `rate_per_s` is not above 0"),
         ("64", "0", "small.toml: load `closed`: `connections` and `depth` are at least 1"),
+        ("64", "64\ndepth = 65536", "small.toml:13: load `closed`: `depth` is 65536: at most 65535"),
+        (
+            "\"2s\"\n",
+            "\"2s\"\nrequests_per_connection = 4294967296\n",
+            "small.toml:20: load `fixed`: `requests_per_connection` is 4294967296: at most 4294967295",
+        ),
+        ("duration = \"2s\"", "requests = 9", "small.toml:20: load `fixed`: a `warmup` needs a `duration`"),
         (
             "repeats = 3",
             "repeats = 3\nforms = [\"core\"]",
@@ -294,7 +320,7 @@ prop_compose! {
             arrivals: rate.filter(|_| poisson).map(|_| Arrivals::Poisson),
             duration: duration_ms.map(Duration::from_millis),
             requests: duration_ms.is_none().then_some(1_000),
-            warmup: warmup_us.map(Duration::from_micros),
+            warmup: warmup_us.filter(|_| duration_ms.is_some()).map(Duration::from_micros),
             workloads,
             usual_length: duration_ms.is_none().then_some(Duration::from_secs(7)),
             keep_alive: !closes || per_connection.is_some(),

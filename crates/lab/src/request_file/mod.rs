@@ -10,6 +10,7 @@ mod tests;
 
 use crate::LabError;
 use crate::document::Document;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Requests of one file: each has a block of its own in a record and its own histograms in memory.
@@ -28,7 +29,7 @@ pub struct RequestFile {
 /// One request of a request file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileRequest {
-    /// What records call it: its `name`, else its path.
+    /// What records call it: its `name`, else its path, `/` where it has neither.
     pub name: String,
     /// How often it is sent, relative to the others': 1 to [`WEIGHT_MOST`].
     pub weight: u32,
@@ -62,12 +63,30 @@ pub enum FileBody {
 }
 
 impl RequestFile {
+    /// No file that says what is sent, or what must come back, is longer: a request of which each thread has a copy. A
+    /// device that never ends is refused with it.
+    pub const BYTES_MOST: u64 = 256 << 20;
+
+    /// All that there is to be read, if it is not too long to say what is sent.
+    ///
+    /// # Errors
+    /// What reading answers; [`io::ErrorKind::FileTooLarge`] beyond [`RequestFile::BYTES_MOST`].
+    pub fn content(from: impl Read) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        from.take(Self::BYTES_MOST + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > Self::BYTES_MOST {
+            let problem = format!("it has more than {} MiB", Self::BYTES_MOST >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
+        }
+        Ok(bytes)
+    }
+
     /// Reads the file at `path` and the bodies it names.
     ///
     /// # Errors
     /// [`LabError::File`] when it cannot be read, [`LabError::Document`] with the line of whatever is wrong in it.
     pub fn read(path: &Path) -> Result<Self, LabError> {
-        wire::read(&Document::read(path)?, &mut |file| std::fs::read(file))
+        wire::read(&Document::read(path)?, &mut |file| Self::content(std::fs::File::open(file)?))
     }
 
     /// Reads the text of a file; `read` brings the bodies it names, from their paths.
@@ -77,7 +96,7 @@ impl RequestFile {
     pub fn of(
         path: &Path,
         text: &str,
-        read: &mut dyn FnMut(&Path) -> std::io::Result<Vec<u8>>,
+        read: &mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
     ) -> Result<Self, LabError> {
         wire::read(&Document::of(path, text), read)
     }

@@ -1,4 +1,7 @@
 //! What a request file may say, and how it is told what it may not.
+//!
+//! The text is given and the bodies beside it are made up; only the limit of a body's length needs real files.
+//! Placeholders, and whether HTTP allows a header, are not looked at: `paceline run` does that, and its tests.
 
 use super::*;
 use serde_json::json;
@@ -119,4 +122,20 @@ fn what_is_wrong_is_told_with_its_line() {
     assert!(wrong_type.starts_with("mixes/shop.toml:2: invalid type: string"), "{wrong_type}");
     let missing = RequestFile::read(Path::new("no/such/file.toml")).expect_err("it is not there").to_string();
     assert_eq!(missing, "cannot read no/such/file.toml");
+}
+
+#[test]
+fn a_body_that_is_too_long_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = std::fs::File::create(folder.path().join("long")).unwrap();
+    let mix = folder.path().join("mix.toml");
+    for key in ["body_file", "expect_body_file"] {
+        std::fs::write(&mix, format!("[[request]]\n{key} = 'long'\n")).unwrap();
+        // A hole, which takes no room.
+        body.set_len(RequestFile::BYTES_MOST + 1).unwrap();
+        let told = RequestFile::read(&mix).expect_err("it is too long").to_string();
+        assert!(told.contains("mix.toml:2: cannot read") && told.ends_with("more than 256 MiB"), "{told}");
+        body.set_len(3).unwrap();
+        assert!(RequestFile::read(&mix).is_ok());
+    }
 }

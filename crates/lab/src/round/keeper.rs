@@ -1,4 +1,7 @@
 //! Who keeps trials, and what is still to be done given those that are kept.
+//!
+//! `carry_out` counts by it, at the beginning from what is kept and then trial by trial; `outlook` has what is left.
+//! Nothing is stored here: the binary's `round/keep.rs` does that. What makes a trial usable is the record's to say.
 
 use crate::{Cell, PlannedLaunch};
 use paceline_record::{Blame, Severity, Trial, Verdict};
@@ -62,17 +65,23 @@ impl Tally {
             self.usable.insert(cell.clone());
         }
         let tries = self.tries.entry((cell, trial.repeat)).or_default();
+        // What went well once stands: it may have been tried again for its partner's sake alone.
+        tries.spoiled = is_spoiled(trial) && (tries.count == 0 || tries.spoiled);
         tries.count += 1;
-        tries.spoiled = is_spoiled(trial);
     }
 
     /// What of `launches` belongs to a pass. Launches with nothing left are left out.
     pub fn left(&self, launches: &[PlannedLaunch], pass: Pass) -> Vec<PlannedLaunch> {
         let left = launches.iter().map(|launch| {
-            let belongs = |cell: &&Cell| self.belongs(cell, launch.block, pass);
-            // Of a launch whose cells mean something only together, one that is left brings the others back.
-            let is_left = launch.is_whole() && launch.cells.iter().any(|cell| belongs(&cell));
-            let cells = launch.cells.iter().filter(|cell| is_left || belongs(cell));
+            let belongs: Vec<&Cell> =
+                launch.cells.iter().filter(|cell| self.belongs(cell, launch.block, pass)).collect();
+            // Of a launch whose cells mean something only together, one that is left brings the others back; of any
+            // other, its partners: they are compared launch by launch.
+            let is_left = |cell: &&Cell| {
+                let brought = |left: &&Cell| left.key() == cell.key() || are_partners(left, cell);
+                belongs.iter().any(|left| launch.is_whole() || brought(left))
+            };
+            let cells = launch.cells.iter().filter(is_left);
             PlannedLaunch { cells: cells.cloned().collect(), ..launch.clone() }
         });
         left.filter(|launch| !launch.cells.is_empty()).collect()
@@ -92,6 +101,13 @@ impl Tally {
         let unusable: BTreeSet<String> = cells.filter(|cell| !self.usable.contains(cell)).collect();
         unusable.into_iter().collect()
     }
+}
+
+/// Whether one of two cells of a launch is a load and the other its twin, under the same workload.
+fn are_partners(a: &Cell, b: &Cell) -> bool {
+    let is_twin_of =
+        |twin: &Cell, of: &Cell| twin.load.variant.as_ref().is_some_and(|variant| variant.of == of.load.name);
+    a.case.address == b.case.address && (is_twin_of(a, b) || is_twin_of(b, a))
 }
 
 /// Whether the environment spoiled a trial, so that a second try may go well. Spoiled is not unusable: should the

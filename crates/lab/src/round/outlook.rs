@@ -1,4 +1,8 @@
 //! How much of a round is left, and how long that will take: from the plan, corrected by what it took so far.
+//!
+//! A round tells it with its events; before one begins, `plan/size.rs` cuts repeats by it and `--dry-run` shows it.
+//! Set-up and builds are not in it, nor is a second try before it is known to be needed. How long
+//! a trial may take at most is not decided here: its load says so.
 
 use super::keeper::{Pass, Tally};
 use crate::{PlanLoad, PlannedLaunch};
@@ -10,7 +14,7 @@ use std::time::{Duration, Instant};
 const LAUNCH_GUESS_S: f64 = 1.5;
 /// What a trial takes beyond its warm-up and window, before any was seen: connecting, draining, records.
 const TRIAL_EXTRA_GUESS_S: f64 = 0.5;
-/// The length of a trial that a number of requests bounds, before any was seen.
+/// The length of a trial that a number of requests bounds, where the plan tells neither its rate nor its usual length.
 const COUNTED_GUESS_S: f64 = 5.0;
 
 /// What is left of a round.
@@ -119,16 +123,15 @@ impl Outlook {
     pub fn left(&self) -> Duration {
         let trials = self.trials_planned.saturating_sub(self.trials_done) as f64;
         let launches_s = self.launches_left as f64 * self.launch_s.value();
-        Duration::from_secs_f64(self.load_left_s + trials * self.trial_extra_s.value() + launches_s)
+        let left_s = self.load_left_s + trials * self.trial_extra_s.value() + launches_s;
+        // A plan may ask for more requests than there is time.
+        Duration::try_from_secs_f64(left_s).unwrap_or(Duration::MAX)
     }
 }
 
 /// What a trial of a load is taken to last, in seconds.
 fn length_s(load: &PlanLoad) -> f64 {
-    match (load.length(), load.usual_length) {
-        (Some(length), _) | (None, Some(length)) => length.as_secs_f64(),
-        (None, None) => COUNTED_GUESS_S,
-    }
+    load.usual().map_or(COUNTED_GUESS_S, |length| length.as_secs_f64())
 }
 
 /// How many processes a launch starts: the instances and the balancer, else the server alone.

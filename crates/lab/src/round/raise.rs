@@ -9,7 +9,7 @@ use crate::balancer::{BALANCER_FORM, Balancer, Filling};
 use crate::farm::{Farm, Front};
 use crate::launch::{Launch, LaunchOf, Spoiled};
 use crate::pin::stay_beside_generator;
-use crate::{Cell, LabError, Variables, port, workshop};
+use crate::{Cell, LabError, Variables, port, system, workshop};
 use paceline_record::{BalancedLoad, BalancerReceipt, Fault, Stage};
 use std::fs;
 use std::net::SocketAddr;
@@ -19,6 +19,8 @@ use std::path::Path;
 const CONNECTIONS_TIMES: u64 = 4;
 /// And at least so many.
 const CONNECTIONS_LEAST: u64 = 2000;
+/// Descriptors of a balancer that are no connections: listeners, checks, its statistics, what each thread waits with.
+const OTHER_FILES: u64 = 200;
 /// Another process may take the port between our look and the balancer's bind.
 const PORT_TRIES: u32 = 3;
 
@@ -134,7 +136,7 @@ impl Carried<'_> {
             statistics_port: statistics_at.port(),
             policy: balancer.policies.get(&balanced.policy).map(String::as_str).unwrap_or_default(),
             threads: turn.pinning.balancer.len().max(1) as u32,
-            connections: (most * CONNECTIONS_TIMES).max(CONNECTIONS_LEAST),
+            connections: connections(most, system::open_files_most().unwrap_or(u64::MAX)),
             folder: own_folder.to_string_lossy().into_owned(),
             instances,
         };
@@ -163,6 +165,13 @@ impl Carried<'_> {
     }
 }
 
+/// How many connections a balancer must be able to hold for a load of so many. Each has a descriptor on both sides:
+/// HAProxy does not start with more than it may open.
+fn connections(of_load: u64, open_files: u64) -> u64 {
+    let most = open_files.saturating_sub(OTHER_FILES) / 2;
+    (of_load * CONNECTIONS_TIMES).max(CONNECTIONS_LEAST).min(most.max(1))
+}
+
 /// What went wrong, said to be the balancer's.
 fn of_balancer(spoiled: Spoiled) -> Spoiled {
     match spoiled {
@@ -181,4 +190,19 @@ fn stopped(instances: Vec<Launch>, spoiled: Spoiled) -> Spoiled {
         let _ = launch.stop();
     }
     spoiled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::connections;
+
+    #[test]
+    fn a_balancer_is_not_asked_for_more_than_it_may_open() {
+        assert_eq!(connections(64, 1 << 20), 2_000);
+        assert_eq!(connections(10_000, 1 << 20), 40_000);
+        assert_eq!(connections(10_000, 20_000), 9_900);
+        assert_eq!(connections(64, 1_024), 412);
+        assert_eq!(connections(64, 100), 1);
+        assert_eq!(connections(64, u64::MAX), 2_000);
+    }
 }

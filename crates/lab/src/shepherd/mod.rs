@@ -12,6 +12,8 @@ mod order;
 mod spawn;
 mod watch;
 
+pub(crate) use order::setting;
+
 pub use handle::{Ended, Gone, Shepherd};
 pub use order::{Guard, Order, Output, Report, Restore};
 pub use watch::watch;

@@ -4,7 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// A command to start and to watch over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub struct Order {
     /// Files the shepherd writes when nothing is left of the command, whatever ended it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restore: Vec<Restore>,
+    /// A file that notes what is to be written back: removed when all of it is as it was, so that nobody goes by it later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore_note: Option<PathBuf>,
 }
 
 /// A file with what it is to hold again.
@@ -39,6 +43,28 @@ pub struct Restore {
     pub path: PathBuf,
     /// What it held.
     pub value: String,
+    /// What was written in its place; where it holds something else, somebody changed it since. Unknown in notes of older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+}
+
+impl Restore {
+    /// What the file holds now.
+    pub fn now(&self) -> Option<String> {
+        setting(&self.path)
+    }
+
+    /// Whether it holds what it held.
+    pub fn is_done(&self) -> bool {
+        self.now().as_ref() == Some(&self.value)
+    }
+}
+
+/// The text of a setting, its spaces made one: ports are parted by a tab.
+pub(crate) fn setting(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// How descendants are held together.

@@ -6,7 +6,7 @@
 use super::fence::Fence;
 use super::log::BoundedLog;
 use super::spawn::{Spawned, open_groups, spawn};
-use super::{Order, Output, Report};
+use super::{Order, Output, Report, Restore};
 use crate::system::{self, Pid, Waited};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, Read as _, Write as _};
@@ -241,10 +241,14 @@ fn report(report: &Report) {
     }
 }
 
-/// Writes what is to be as it was. Whoever asked for it looks whether it is.
+/// Writes what is to be as it was. Whoever asked for it looks whether it is; the note of it goes when all of it is.
 fn restore(order: &Order) {
     for restore in &order.restore {
         let _ = fs::write(&restore.path, &restore.value);
+    }
+    if let Some(note) = order.restore_note.as_ref().filter(|_| order.restore.iter().all(Restore::is_done)) {
+        // Gone already is as good.
+        let _ = fs::remove_file(note);
     }
 }
 
@@ -252,5 +256,43 @@ fn remove_groups(order: &Order) {
     for group in &order.groups {
         // Removed by the lab already, or never made.
         let _ = fs::remove_dir(group);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shepherd::Guard;
+
+    /// An order that puts back `4096` into each of the files, noted in `note`.
+    fn order(files: &[std::path::PathBuf], note: &std::path::Path) -> Order {
+        let put_back =
+            |path: &std::path::PathBuf| Restore { path: path.clone(), value: "4096".into(), instead: None };
+        Order {
+            command: Vec::new(),
+            folder: "/".into(),
+            env: Default::default(),
+            cores: Vec::new(),
+            output: Output::Inherit,
+            groups: Vec::new(),
+            guard: Guard::Subreaper,
+            stop_limit_ms: 0,
+            inherit: None,
+            restore: files.iter().map(put_back).collect(),
+            restore_note: Some(note.to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_note_goes_when_all_is_put_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let (note, file) = (folder.path().join("tuned.json"), folder.path().join("somaxconn"));
+        let nowhere = folder.path().join("no-such-folder/file");
+        fs::write(&file, "65535").unwrap();
+        fs::write(&note, "[]").unwrap();
+        restore(&order(&[file.clone(), nowhere], &note));
+        assert!(note.exists() && fs::read(&file).unwrap() == b"4096", "one of the two is not as it was");
+        restore(&order(&[file], &note));
+        assert!(!note.exists());
     }
 }

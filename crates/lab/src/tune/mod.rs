@@ -6,7 +6,7 @@
 
 mod wanted;
 
-use crate::shepherd::{Guard, Order, Output, Restore, Shepherd};
+use crate::shepherd::{Guard, Order, Output, Restore, Shepherd, setting};
 use crate::system;
 use paceline_record::Tuned;
 use std::fs;
@@ -23,6 +23,8 @@ const STOP_LIMIT_MS: u64 = 1_000;
 pub struct Tuning {
     settings: Vec<Tuned>,
     changed: Vec<Restore>,
+    /// What an earlier round left changed and nobody could put back yet: it stays noted.
+    earlier: Vec<Restore>,
     keeper: Option<Shepherd>,
     note: PathBuf,
 }
@@ -44,17 +46,61 @@ impl Tuning {
         let to_restore: Vec<Restore> = looked
             .iter()
             .filter(|(_, look)| look.write.is_some())
-            .map(|(wanted, look)| Restore { path: wanted.path.clone(), value: look.before.clone() })
+            .map(|(wanted, look)| Restore {
+                path: wanted.path.clone(),
+                value: look.before.clone(),
+                instead: look.write.clone(),
+            })
             .collect();
-        let mut tuning =
-            Self { settings: Vec::new(), changed: to_restore, keeper: None, note: note.to_owned() };
+        let mut tuning = Self {
+            settings: Vec::new(),
+            changed: to_restore,
+            earlier: noted(note),
+            keeper: None,
+            note: note.to_owned(),
+        };
         if !tuning.changed.is_empty() {
-            keep_note(note, &tuning.changed)?;
-            tuning.keeper = Some(Shepherd::start(shepherd, &order(&tuning.changed))?);
+            tuning.keep_note()?;
+            tuning.keeper = Some(Shepherd::start(shepherd, &tuning.order())?);
         }
         tuning.settings = looked.into_iter().map(|(wanted, look)| set(wanted, look)).collect();
         tuning.settings.push(open_files());
+        tuning.note_as_it_is();
         Ok(tuning)
+    }
+
+    /// Notes what the kernel made of what was written: that is what a later round may put back.
+    fn note_as_it_is(&mut self) {
+        for restore in &mut self.changed {
+            restore.instead = restore.now().or(restore.instead.take());
+        }
+        if !self.changed.is_empty() {
+            // Should it fail, what was meant to be written is noted already.
+            let _ = self.keep_note();
+        }
+    }
+
+    fn keep_note(&self) -> io::Result<()> {
+        let all: Vec<Restore> = self.earlier.iter().chain(&self.changed).cloned().collect();
+        keep_note(&self.note, &all)
+    }
+
+    /// A shepherd of nothing, which puts back when it ends.
+    fn order(&self) -> Order {
+        Order {
+            command: ["sleep", "infinity"].map(str::to_owned).into(),
+            folder: "/".into(),
+            env: Default::default(),
+            cores: Vec::new(),
+            output: Output::Inherit,
+            groups: Vec::new(),
+            // A user namespace could not write what its machine could.
+            guard: Guard::Subreaper,
+            stop_limit_ms: STOP_LIMIT_MS,
+            inherit: None,
+            restore: self.changed.clone(),
+            restore_note: self.earlier.is_empty().then(|| self.note.clone()),
+        }
     }
 
     /// Every setting that was looked at, as it was and as it is.
@@ -68,31 +114,48 @@ impl Tuning {
             // Whether it could is seen below.
             let _ = keeper.stop();
         }
-        let astray = |restore: &&Restore| read(&restore.path).is_none_or(|now| now != restore.value);
-        let left: Vec<String> = self.changed.iter().filter(astray).map(told).collect();
-        if left.is_empty() {
-            // Gone already is as good.
-            let _ = fs::remove_file(&self.note);
-        }
-        left
+        self.changed.retain(|restore| !restore.is_done());
+        // A note that cannot be written any more still tells what was changed.
+        let _ = self.keep_note();
+        self.changed.iter().map(told).collect()
     }
 }
 
-/// Puts back what a killed shepherd left changed, by the note at `note`; names what was put back and what was not.
+/// Puts back what a killed shepherd left changed, by the note at `note`; names what was put back and what was not. What
+/// somebody has changed since is theirs, and left alone. What could not be put back stays noted.
 pub fn mend_tuning(note: &Path) -> Vec<String> {
-    let Ok(text) = fs::read_to_string(note) else { return Vec::new() };
-    let left: Vec<Restore> = serde_json::from_str(&text).unwrap_or_default();
-    let mut told_of = Vec::new();
-    for restore in left {
-        if read(&restore.path).as_ref() == Some(&restore.value) {
-            continue;
-        }
-        let outcome = fs::write(&restore.path, &restore.value);
-        let how = outcome.map_or_else(|error| format!("cannot be put back: {error}"), |()| "put back".into());
-        told_of.push(format!("{}: {how}", told(&restore)));
+    if !note.exists() {
+        return Vec::new();
     }
-    let _ = fs::remove_file(note);
+    let mut left: Vec<Restore> = noted(note).into_iter().filter(|restore| !restore.is_done()).collect();
+    let mut told_of = Vec::new();
+    left.retain(|restore| {
+        let (how, is_settled) = put_back(restore);
+        told_of.push(format!("{}: {how}", told(restore)));
+        !is_settled
+    });
+    // Should it fail, the next round goes by the old note, and finds back what is.
+    let _ = keep_note(note, &left);
     told_of
+}
+
+/// Puts one setting back: how that went, for people, and whether there is nothing left to do.
+fn put_back(restore: &Restore) -> (String, bool) {
+    if let (Some(now), Some(instead)) = (restore.now(), &restore.instead)
+        && now != *instead
+    {
+        return (format!("left alone, as somebody has set it to {now} since"), true);
+    }
+    match fs::write(&restore.path, &restore.value) {
+        Ok(()) => ("put back".to_owned(), true),
+        Err(error) => (format!("cannot be put back: {error}"), false),
+    }
+}
+
+/// What a note says is changed; nothing where there is none.
+fn noted(note: &Path) -> Vec<Restore> {
+    let text = fs::read_to_string(note).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
 }
 
 fn told(restore: &Restore) -> String {
@@ -109,7 +172,7 @@ struct Look {
 
 fn look(wanted: &Wanted) -> Look {
     let left = |before: String, why: &str| Look { before, write: None, why: why.to_owned() };
-    let Some(before) = read(&wanted.path) else {
+    let Some(before) = setting(&wanted.path) else {
         return left(String::new(), "this machine has no such setting");
     };
     match wanted.aim.instead_of(&before) {
@@ -126,7 +189,7 @@ fn set(wanted: Wanted, look: Look) -> Tuned {
         why = format!("cannot be set: {error}");
     }
     // As the kernel has it now, which may have made something else of it.
-    let after = read(&wanted.path).unwrap_or_default();
+    let after = setting(&wanted.path).unwrap_or_default();
     Tuned { name: wanted.name, before, after, why }
 }
 
@@ -146,32 +209,58 @@ fn open_files() -> Tuned {
     }
 }
 
-/// The text of a setting, its spaces made one: ports are parted by a tab.
-fn read(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
+/// Notes what is changed, in one step; where nothing is, there is no note.
 fn keep_note(path: &Path, changed: &[Restore]) -> io::Result<()> {
+    if changed.is_empty() {
+        // Gone already is as good.
+        let _ = fs::remove_file(path);
+        return Ok(());
+    }
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::write(path, serde_json::to_string(changed)?)
+    let unfinished = path.with_extension("new");
+    fs::write(&unfinished, serde_json::to_string(changed)?)?;
+    fs::rename(&unfinished, path)
 }
 
-/// A shepherd of nothing, which puts back when it ends.
-fn order(changed: &[Restore]) -> Order {
-    Order {
-        command: ["sleep", "infinity"].map(str::to_owned).into(),
-        folder: "/".into(),
-        env: Default::default(),
-        cores: Vec::new(),
-        output: Output::Inherit,
-        groups: Vec::new(),
-        // A user namespace could not write what its machine could.
-        guard: Guard::Subreaper,
-        stop_limit_ms: STOP_LIMIT_MS,
-        inherit: None,
-        restore: changed.to_vec(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mends by a note of one setting, which holds `now`: what is told, what it holds then, whether the note is left.
+    fn mended(now: &str, instead: Option<&str>) -> (String, String, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let (note, path) = (folder.path().join("tuned.json"), folder.path().join("somaxconn"));
+        fs::write(&path, now).unwrap();
+        let left = Restore { path: path.clone(), value: "4096".into(), instead: instead.map(str::to_owned) };
+        keep_note(&note, &[left]).unwrap();
+        let told = mend_tuning(&note).concat();
+        let told = told.rsplit(": ").next().unwrap_or_default().to_owned();
+        (told, fs::read_to_string(&path).unwrap(), note.exists())
+    }
+
+    #[test]
+    fn what_is_still_as_it_was_set_is_put_back_and_nothing_else() {
+        let expect = |told: &str, now: &str| (told.to_owned(), now.to_owned(), false);
+        assert_eq!(mended("65535\n", Some("65535")), expect("put back", "4096"));
+        assert_eq!(mended("65535\n", None), expect("put back", "4096"));
+        let left_alone = "left alone, as somebody has set it to 8192 since";
+        assert_eq!(mended("8192\n", Some("65535")), expect(left_alone, "8192\n"));
+        assert_eq!(mended("4096\n", Some("65535")), expect("", "4096\n"));
+    }
+
+    #[test]
+    fn what_cannot_be_put_back_stays_noted() {
+        let folder = tempfile::tempdir().unwrap();
+        let (note, path) = (folder.path().join("tuned.json"), folder.path().join("somaxconn"));
+        fs::write(&path, "65535").unwrap();
+        let of = |path: PathBuf| Restore { path, value: "4096".into(), instead: Some("65535".into()) };
+        let nowhere = of(folder.path().join("no-such-folder/file"));
+        keep_note(&note, &[of(path), nowhere.clone()]).unwrap();
+        let told = mend_tuning(&note);
+        assert!(told[0].ends_with("put back") && told[1].contains("cannot be put back"), "{told:?}");
+        assert_eq!(noted(&note), [nowhere]);
+        assert_eq!(mend_tuning(&note).len(), 1, "it is told again");
     }
 }

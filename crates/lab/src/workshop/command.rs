@@ -1,5 +1,8 @@
-//! Runs one command of a server to its end under `sh -c`: with a time limit, its output kept in a bounded log,
-//! stoppable, and under a shepherd, so that nothing of it is left whatever ends it or us.
+//! Runs one command of a server to its end under `sh -c`: limited in time, stoppable, its output in a bounded log.
+//!
+//! Under a shepherd, so that nothing of it is left whatever ends it or us. Set-up, build and version commands come
+//! here, and apt-get's. A server's run command does not: it has no end to wait for, and is a launch's. Nothing is tried
+//! twice.
 
 use crate::error::seconds;
 use crate::shepherd::{Ended, Guard, Order, Output, Shepherd};
@@ -96,6 +99,7 @@ fn order(step: &Step<'_>) -> Order {
         stop_limit_ms: STOP_LIMIT_MS,
         inherit: None,
         restore: Vec::new(),
+        restore_note: None,
     }
 }
 

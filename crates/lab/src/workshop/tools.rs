@@ -17,7 +17,7 @@ const VERSION_FLAGS: [&str; 3] = ["--version", "version", "-version"];
 /// How long a program may take to tell its version; Maven takes one second.
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
-/// Remembers versions, since seven servers ask for the same few tools.
+/// Remembers versions, since many servers ask for the same few tools.
 #[derive(Default)]
 pub(super) struct Toolbox {
     versions: Mutex<HashMap<String, String>>,

@@ -1,4 +1,7 @@
 //! Which trials are tried again, and which cells count as measured in the end.
+//!
+//! Trials are made from a plan's cells, with a run as a generator would have left it and a verdict on top. No store and
+//! no server: `Tally` alone.
 
 use super::*;
 use crate::fixture::Tree;
@@ -18,10 +21,15 @@ fn launches() -> Vec<PlannedLaunch> {
 
 /// A trial of that cell with a run of so many good answers.
 fn tried(launches: &[PlannedLaunch], at: &str, ok: u64) -> Trial {
+    tried_cell(launches, &launches[0].cells[0], at, ok)
+}
+
+/// A trial of any of the cells.
+fn tried_cell(launches: &[PlannedLaunch], cell: &Cell, at: &str, ok: u64) -> Trial {
     let server = Server { id: launches[0].server.id.clone(), ..Server::default() };
     let pinning = Pinning { server: vec![0], generator: vec![1], disjoint: true, ..Pinning::default() };
     let place = Place { round: "r", sitting: "s", launch: "l", block: 0, server: &server, pinning: &pinning };
-    let mut trial = trial::begin(&place, &launches[0].cells[0], at.to_owned(), 0, at.to_owned());
+    let mut trial = trial::begin(&place, cell, at.to_owned(), 0, at.to_owned());
     trial.run = Some(run_of(ok));
     trial
 }
@@ -50,6 +58,66 @@ fn what_the_environment_spoiled_is_tried_once_more_and_then_stands() {
     assert_eq!(left(&launches, std::slice::from_ref(&first)), (1, 0));
     let second = disturbed(tried(&launches, "2", 100), Severity::Invalid);
     assert_eq!(left(&launches, &[first, second]), (0, 0), "the second try stands, disturbed or not");
+}
+
+/// A launch of two loads, of which one has two twins.
+fn launch_with_twins() -> Vec<PlannedLaunch> {
+    let plan = "name = \"twins\"\nrepeats = 1\nworkloads = [\"hello\", \"tetra/3\"]\n\
+                [[load]]\nname = \"a\"\nconnections = 4\nduration = \"1s\"\ntwins = [\"http10\", \"close\"]\n\
+                [[load]]\nname = \"b\"\nconnections = 4\nduration = \"1s\"\n";
+    let tree = Tree::with(&["a-one"]);
+    let cells = Plan::parse("twins.toml", plan).unwrap().resolve(&tree.catalogue()).unwrap().cells;
+    order(&cells, 1, 7)
+}
+
+/// The loads of `hello` that are left to be tried again in one launch when those named were spoiled; no other workload is.
+fn again(spoiled: &[&str]) -> Vec<String> {
+    let launches = launch_with_twins();
+    let kept = launches[0].cells.iter().map(|cell| {
+        let trial = tried_cell(&launches, cell, "1", 9);
+        let is_spoiled = cell.case.address == "hello" && spoiled.contains(&cell.load.name.as_str());
+        if is_spoiled { disturbed(trial, Severity::Invalid) } else { trial }
+    });
+    let left = Tally::of(&kept.collect::<Vec<_>>()).left(&launches, Pass::Again);
+    assert!(
+        left.len() <= 1 && left.iter().flat_map(|launch| &launch.cells).all(|c| c.case.address == "hello")
+    );
+    let mut names: Vec<String> =
+        left.iter().flat_map(|launch| &launch.cells).map(|cell| cell.load.name.clone()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_is_tried_again_brings_its_partners_along() {
+    assert_eq!(again(&["b"]), ["b"]);
+    assert_eq!(again(&["a-http10"]), ["a", "a-http10"]);
+    assert_eq!(again(&["a"]), ["a", "a-close", "a-http10"]);
+    assert_eq!(again(&["a-close", "b"]), ["a", "a-close", "b"]);
+    assert_eq!(again(&[]), [] as [&str; 0]);
+}
+
+#[test]
+fn a_twin_that_is_still_to_be_tried_brings_its_load_along() {
+    let launches = launch_with_twins();
+    let (missing, tried): (Vec<&Cell>, Vec<&Cell>) =
+        launches[0].cells.iter().partition(|cell| cell.key() == "a-one single hello a-close");
+    assert_eq!(missing.len(), 1);
+    let kept: Vec<Trial> = tried.iter().map(|cell| tried_cell(&launches, cell, "1", 9)).collect();
+    let left = Tally::of(&kept).left(&launches, Pass::First);
+    let mut names: Vec<&str> = left[0].cells.iter().map(|cell| cell.load.name.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a", "a-close"]);
+}
+
+#[test]
+fn a_clean_try_is_not_superseded_by_a_disturbed_one() {
+    let launches = launches();
+    let first = tried(&launches, "1", 100);
+    let second = disturbed(tried(&launches, "2", 100), Severity::Invalid);
+    let tally = Tally::of(&[first, second]);
+    let tries: Vec<Tries> = tally.tries.values().copied().collect();
+    assert!(matches!(tries[..], [Tries { count: 2, spoiled: false }]), "{tries:?}");
 }
 
 #[test]

@@ -1,4 +1,7 @@
 //! Opens a round: a new one from a plan or flags, or one in the store that was not finished.
+//!
+//! Called by `mod.rs`, for `--estimate` too, which begins nothing. What a plan means, what of it fits into its time and
+//! in which order it runs is the lab's. When this is done the round is claimed and kept; no server has started yet.
 
 use super::flags::{Asked, Carrying};
 use super::progress::people;
@@ -7,10 +10,10 @@ use crate::exit::Complaint;
 use crate::places::complain;
 use crate::{environment, kept, moment};
 use paceline_lab::{
-    AdHoc, Balancer, Catalogue, Claim, Generator, Outlook, Plan, PlannedLaunch, Resolution, Room, Select,
-    Tuning, Workload, fresh_seed, order,
+    AdHoc, Balancer, Catalogue, Claim, Cores, Generator, Outlook, Plan, PlannedLaunch, Resolution, Room,
+    Select, Tuning, Workload, fresh_seed, order,
 };
-use paceline_record::{Round, SCHEMA, Sitting};
+use paceline_record::{Environment, Round, SCHEMA, Sitting};
 use paceline_store::Store;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -132,13 +135,12 @@ fn new_round(
     asked: &Asked,
     catalogue: &Catalogue,
 ) -> anyhow::Result<(Round, Resolution, Vec<PlannedLaunch>)> {
-    let asked_for = plan(asked, catalogue)?;
+    let (asked_for, mut changes) = plan(asked, catalogue)?;
     // Drawn here where the plan has none, so that the kept plan always has one.
     let seed = asked_for.seed.unwrap_or_else(fresh_seed);
     let environment = environment::read();
-    let room = Room { cores: environment.cores, open_files: environment.open_files_hard };
-    let sized = Plan { seed: Some(seed), ..asked_for }.sized(asked.full, room);
-    let mut changes = sized.changes;
+    let sized = Plan { seed: Some(seed), ..asked_for }.sized(asked.full, room(&environment));
+    changes.extend(sized.changes);
     let resolution = sized.plan.resolve(catalogue).map_err(complain)?;
     let of = |repeats| order(&resolution.cells, repeats, seed);
     let (fitting, launches) = sized.plan.within_budget(of).map_err(complain)?;
@@ -160,6 +162,12 @@ fn new_round(
         observed: plan.observed.clone(),
     };
     Ok((round, resolution, launches))
+}
+
+/// What this process has room for: the cores it may use, of all that the machine has.
+fn room(machine: &Environment) -> Room {
+    let cores = Cores::allowed().map_or(machine.cores, |cores| cores.numbers().len() as u32);
+    Room { cores, open_files: machine.open_files_hard }
 }
 
 /// The round to carry on: by the beginning of its id, else the newest unfinished one, of the plan if one is named.
@@ -186,14 +194,23 @@ fn nothing_to_resume(which: &str, store: &Store) -> anyhow::Error {
         .into()
 }
 
-fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<Plan> {
-    let Some(name) = &asked.plan else { return ad_hoc(asked) };
+/// The plan that is asked for, and what the flags changed of it, for people.
+fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {
+    let Some(name) = &asked.plan else { return Ok((ad_hoc(asked)?, Vec::new())) };
     let plan = catalogue.plan(name).map_err(complain)?;
-    let (repeats, seed) = (asked.repeats.unwrap_or(plan.repeats), asked.seed.or(plan.seed));
-    let changed = Plan { repeats, seed, ..plan };
+    let seed = asked.seed.or(plan.seed);
+    let (changed, told) = with_repeats(Plan { seed, ..plan }, asked.repeats, asked.full);
     // Read back, so that what a flag changed is held to the same rules.
     let text = changed.to_toml().map_err(complain)?;
-    Plan::parse(name, &text).map_err(complain)
+    Ok((Plan::parse(name, &text).map_err(complain)?, told.into_iter().collect()))
+}
+
+/// The plan with as many repeats as `--repeats` says, all of it or not, and what to tell where it has another number.
+fn with_repeats(plan: Plan, repeats: Option<u32>, is_full: bool) -> (Plan, Option<String>) {
+    let Some(repeats) = repeats else { return (plan, None) };
+    let written = plan.full_repeats.filter(|_| is_full).map_or(plan.repeats, |full| full.max(plan.repeats));
+    let told = (repeats != written).then(|| format!("{repeats} instead of {written} repeats, by --repeats"));
+    (Plan { repeats, full_repeats: None, ..plan }, told)
 }
 
 fn ad_hoc(asked: &Asked) -> anyhow::Result<Plan> {
@@ -223,4 +240,39 @@ fn ad_hoc(asked: &Asked) -> anyhow::Result<Plan> {
         seed: asked.seed,
     };
     flags.plan().map_err(complain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_lab::pin_self;
+
+    #[test]
+    fn repeats_by_a_flag_are_told_and_hold() {
+        let text = "name = \"p\"\nrepeats = 3\nfull_repeats = 9\nworkloads = [\"hello\"]\n\
+                    [[load]]\nname = \"a\"\nconnections = 1\nduration = \"1s\"\n";
+        let changed = |repeats, is_full| {
+            let (plan, told) = with_repeats(Plan::parse("p", text).unwrap(), repeats, is_full);
+            let room = Room { cores: 1, open_files: 1024 };
+            (plan.sized(is_full, room).plan.repeats, told.unwrap_or_default())
+        };
+        assert_eq!(changed(None, false), (3, String::new()));
+        assert_eq!(changed(None, true), (9, String::new()));
+        assert_eq!(changed(Some(3), false), (3, String::new()));
+        assert_eq!(changed(Some(2), false), (2, "2 instead of 3 repeats, by --repeats".into()));
+        assert_eq!(changed(Some(2), true), (2, "2 instead of 9 repeats, by --repeats".into()));
+    }
+
+    #[test]
+    fn there_is_room_on_the_cores_that_may_be_used() {
+        let all = Cores::allowed().unwrap().numbers();
+        let machine = Environment { cores: all.len() as u32 + 7, ..Environment::default() };
+        assert_eq!(room(&machine).cores, all.len() as u32);
+        // A thread of its own: what it may use is its own matter, and no other test's.
+        let pinned = std::thread::spawn(move || {
+            pin_self(&all[..1]).unwrap();
+            room(&machine).cores
+        });
+        assert_eq!(pinned.join().unwrap(), 1);
+    }
 }

@@ -1,4 +1,7 @@
 //! Rounds with real servers, our own generator and scripted ones.
+//!
+//! That every trial is kept once, a failure too, and that a round ends, or is carried on, whatever stops it. The
+//! windows are too short for any figure to mean something. Balancers are in `balanced.rs`, `--tune` is in `tuning.rs`.
 
 use super::survivors::kill;
 use super::tree::{GOOD, Tree};
@@ -41,19 +44,21 @@ fn a_round_measures_keeps_and_reports() {
     assert!(round.finished_at.is_some());
     assert_each_once(&trials, 2);
     for trial in &trials {
-        let (run, usage, startup) = (&trial.run, &trial.usage, &trial.startup);
-        let (run, usage, startup) =
-            (run.as_ref().unwrap(), usage.as_ref().unwrap(), startup.as_ref().unwrap());
+        let (run, startup) = (trial.run.as_ref().unwrap(), trial.startup.as_ref().unwrap());
         assert_eq!(run.total.counts.not_ok(), 0, "{:?}", run.total.counts);
         assert_eq!(run.expectations.body_bytes, Some(12));
-        assert!(usage.cpu_s > 0.0 && usage.cpu_ns_per_request > 0.0 && usage.rss_bytes_peak > 0);
         assert!(startup.listening_ns > 0 && startup.listening_ns <= startup.first_answer_ns);
         let phases: BTreeSet<_> = trial.samples.iter().map(|sample| sample.phase).collect();
         assert_eq!(phases.len(), 5, "a sample at each phase's beginning: {phases:?}");
         assert!(trial.samples.is_sorted_by_key(|sample| sample.at_ns));
         assert!(trial.samples.is_sorted_by(|a, b| a.cpu_s <= b.cpu_s));
-        // What was sampled is the window, give or take how late a busy machine wakes the sampler.
-        assert!(usage.over_s > 0.0 && usage.over_s < run.window_s * 50.0, "{} s", usage.over_s);
+        // A machine too busy to wake the sampler in time leaves no figures of the server, and a note.
+        let noted = trial.verdicts.iter().any(|verdict| verdict.name == "window_not_sampled");
+        assert_ne!(trial.usage.is_some(), noted, "{:?}", trial.verdicts);
+        if let Some(usage) = &trial.usage {
+            assert!(usage.cpu_s > 0.0 && usage.cpu_ns_per_request > 0.0 && usage.rss_bytes_peak > 0);
+            assert!(usage.over_s > 0.0 && usage.over_s < run.window_s * 1.2, "{} s", usage.over_s);
+        }
         assert_eq!(
             trial.cores.len(),
             trial.cores.iter().map(|core| core.core).collect::<BTreeSet<_>>().len()

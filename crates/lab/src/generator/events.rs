@@ -1,0 +1,107 @@
+//! What a generator tells of its phases while it runs: lines of `--events`, read from the pipe it was given.
+//!
+//! `follow` asks, between its samples and once more when the generator has ended. Nothing here waits, and a generator that
+//! tells nothing is no error.
+
+use crate::system;
+use paceline_record::Phase;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// How much is read at once: some eighty lines.
+const CHUNK_BYTES: usize = 4096;
+
+/// The end of the pipe that is read.
+pub(super) struct Events {
+    pipe: Option<File>,
+    unread: Vec<u8>,
+}
+
+/// A line of `--events`: a phase that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+pub(super) struct Event {
+    /// The phase.
+    pub phase: Phase,
+    /// When it began, on the monotonic clock: the line may be read much later.
+    pub monotonic_ns: u64,
+}
+
+impl Events {
+    /// From a pipe whose other end a generator holds.
+    pub fn new(pipe: OwnedFd) -> Self {
+        Self { pipe: Some(pipe.into()), unread: Vec::new() }
+    }
+
+    /// What to wait for; negative, which poll(2) leaves out, once the pipe is at its end.
+    pub fn descriptor(&self) -> RawFd {
+        self.pipe.as_ref().map_or(-1, |pipe| pipe.as_raw_fd())
+    }
+
+    /// Whether somebody may still write to it.
+    pub fn is_open(&self) -> bool {
+        self.pipe.is_some()
+    }
+
+    /// What was told since, a chunk of it at most; what is left makes the descriptor readable again.
+    pub fn take(&mut self) -> Vec<Event> {
+        self.read();
+        let mut told = Vec::new();
+        while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.unread.drain(..=end).collect();
+            // Lines of another kind may come from a later version.
+            told.extend(serde_json::from_slice::<Event>(&line));
+        }
+        told
+    }
+
+    /// All that is left, of a generator that has ended.
+    pub fn take_rest(&mut self) -> Vec<Event> {
+        let mut told = Vec::new();
+        while self.is_readable() {
+            told.extend(self.take());
+        }
+        told
+    }
+
+    fn is_readable(&self) -> bool {
+        self.is_open()
+            && matches!(system::poll_readable([self.descriptor()], Some(Duration::ZERO)), Ok([true]))
+    }
+
+    fn read(&mut self) {
+        if !self.is_readable() {
+            return;
+        }
+        let mut chunk = [0; CHUNK_BYTES];
+        match self.pipe.as_mut().map(|pipe| pipe.read(&mut chunk)) {
+            Some(Ok(length)) if length > 0 => self.unread.extend_from_slice(&chunk[..length]),
+            _ => self.pipe = None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn what_was_told_before_the_end_is_read_after_it() {
+        let (reader, writer) = system::pipe().unwrap();
+        let mut events = Events::new(reader);
+        assert_eq!(events.take(), []);
+        let mut writer = File::from(writer);
+        let lines = "{\"phase\":\"window\",\"monotonic_ns\":7}\n{\"of\":\"another kind\"}\n";
+        // More than one chunk, so that one reading does not do.
+        writer.write_all(lines.repeat(100).as_bytes()).unwrap();
+        writer.write_all(b"{\"phase\":\"drain\",\"monotonic_ns\":9}\n{\"phase\":").unwrap();
+        drop(writer);
+        let told = events.take_rest();
+        assert_eq!(told.len(), 101);
+        assert_eq!(told[0], Event { phase: Phase::Window, monotonic_ns: 7 });
+        assert_eq!(told[100], Event { phase: Phase::Drain, monotonic_ns: 9 });
+        assert!(!events.is_open() && events.descriptor() < 0);
+    }
+}
