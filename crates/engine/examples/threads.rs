@@ -24,6 +24,10 @@ impl Conductor for Alone {
         Some(KernelClock.now())
     }
 
+    fn unreachable(&self) -> bool {
+        false
+    }
+
     fn stop_at(&self) -> Nanos {
         Nanos::NEVER
     }

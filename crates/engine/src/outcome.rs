@@ -1,4 +1,7 @@
 //! What a run comes to: tallies, intervals and the story of the connections, before anybody formats them.
+//!
+//! Each worker leaves a [`ThreadOutcome`]; `run.rs` puts them together, and the binary makes the record from that
+//! (`commands/run/outcome.rs`). Rates, utilization and verdicts are not part of it.
 
 use crate::tls::{TlsError, TlsFault, TlsOutcome};
 use crate::{KeptInterval, Nanos, Spans, Tally, WrongBody};
@@ -27,6 +30,8 @@ pub enum Failure {
     Unsolicited,
     /// A request timed out.
     TimedOut,
+    /// The server answered all requests, and read nothing more for longer than the timeout.
+    Unread,
 }
 
 impl Failure {
@@ -50,6 +55,7 @@ impl std::fmt::Display for Failure {
             Failure::Protocol => "the response is not HTTP",
             Failure::Unsolicited => "the server sent bytes that no request had asked for",
             Failure::TimedOut => "no complete response within the timeout",
+            Failure::Unread => "the server stopped reading, and no room to send came within the timeout",
         })
     }
 }
@@ -63,7 +69,7 @@ pub struct ConnectionCounts {
     pub made: u64,
     /// Closed by the server.
     pub closed_by_server: u64,
-    /// Closed by us before the end.
+    /// Closed by us: after a timeout, a broken rule, or in the middle of what the drain's end cut off.
     pub closed_by_us: u64,
     /// Closed after the last request they were to carry, by either side.
     pub closed_as_asked: u64,
@@ -75,7 +81,8 @@ pub struct ConnectionCounts {
     pub protocol_error: Option<String>,
     /// Requests of the window that each connection served.
     pub served: Vec<u64>,
-    /// The median service time of each connection of an open loop that answered often enough, within a ninth.
+    /// The median service time of each connection of an open loop that answered often enough; the true one is within a
+    /// ninth of what is told.
     pub medians: Vec<Nanos>,
 }
 

@@ -1,4 +1,8 @@
 //! A run on the kernel's clock and transport: one thread for each worker, one that coordinates.
+//!
+//! Called by `paceline run` and by the self-test. The threads are given one beginning when all are connected, and
+//! added up when all have ended; in between a worker looks at what they share only for the moment to stop. What a
+//! worker does is in `hot`; `sim/mod.rs` runs one without threads.
 
 use crate::arrivals::Stretches;
 use crate::hot::{Conductor, Recorder, Worker};
@@ -49,6 +53,10 @@ impl Stop {
 /// What the threads of a run share, before and after the measuring, never during.
 struct Gate<'a> {
     waiting: AtomicU32,
+    /// Connections of those that no longer wait.
+    had: AtomicU64,
+    /// Whether none of them had any.
+    unreachable: AtomicBool,
     epoch: AtomicU64,
     aborted: AtomicBool,
     finished: AtomicU32,
@@ -57,13 +65,18 @@ struct Gate<'a> {
 }
 
 impl Conductor for Gate<'_> {
-    fn connected(&self, _had: u64) {
+    fn connected(&self, had: u64) {
+        self.had.fetch_add(had, Ordering::Relaxed);
         self.waiting.fetch_sub(1, Ordering::Release);
         self.coordinator.unpark();
     }
 
     fn epoch(&self) -> Option<Nanos> {
         Some(Nanos(self.epoch.load(Ordering::Acquire))).filter(|epoch| *epoch != Nanos::NEVER)
+    }
+
+    fn unreachable(&self) -> bool {
+        self.unreachable.load(Ordering::Acquire)
     }
 
     fn stop_at(&self) -> Nanos {
@@ -84,6 +97,8 @@ pub fn run(settings: &Settings, stop: &Stop, observer: &dyn Observer) -> Result<
     settings.check()?;
     let gate = Gate {
         waiting: AtomicU32::new(settings.threads),
+        had: AtomicU64::new(0),
+        unreachable: AtomicBool::new(false),
         epoch: AtomicU64::new(Nanos::NEVER.0),
         aborted: AtomicBool::new(false),
         finished: AtomicU32::new(0),
@@ -114,6 +129,9 @@ pub fn run(settings: &Settings, stop: &Stop, observer: &dyn Observer) -> Result<
     if let Some(error) = errors.into_iter().filter_map(Result::err).next_back() {
         return Err(error);
     }
+    if gate.epoch().is_none() {
+        return Err(EngineError::StoppedEarly(KernelClock.now().since(start)));
+    }
     let workers = workers.into_iter().flatten().collect();
     let stopped = stop.at() != Nanos::NEVER;
     let outcome = gather(settings, workers, start, stopped)?;
@@ -138,12 +156,11 @@ fn work(
         own_descriptor_table()
             .map_err(|source| EngineError::Kernel { what: "have a descriptor table of its own", source })?;
     }
-    let slots = settings.connections_of(worker);
-    let transport = Epoll::new(settings, slots)?;
+    let transport = Epoll::new(settings, worker)?;
     let outcome = match &settings.tls {
         None => drive(Worker::new(settings, worker, KernelClock, transport, &mut recorder), gate, observer),
         Some(tls) => {
-            let transport = Tls::new(tls, slots, KernelClock, transport);
+            let transport = Tls::new(tls, settings.connections_of(worker), KernelClock, transport);
             drive(Worker::new(settings, worker, KernelClock, transport, &mut recorder), gate, observer)
         }
     }?;
@@ -181,13 +198,21 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// Sets the epoch when all workers are connected, and tells the observer of phases as they begin.
+/// Sets the epoch when all workers are connected, and tells the observer of phases as they begin. Where somebody has
+/// asked for the end by then, the run never begins: there is no epoch, and the workers that wait for it are let go.
 fn coordinate(settings: &Settings, gate: &Gate<'_>, observer: &dyn Observer) {
     let all_done = || gate.finished.load(Ordering::Acquire) == settings.threads || gate.aborted();
     while gate.waiting.load(Ordering::Acquire) > 0 && !all_done() {
         thread::park_timeout(Duration::from_millis(100));
     }
     let length = WindowLength::of(settings);
+    if gate.stop.at() != Nanos::NEVER {
+        gate.aborted.store(true, Ordering::Relaxed);
+        return;
+    }
+    if gate.had.load(Ordering::Relaxed) == 0 && !gate.aborted() {
+        return gate.unreachable.store(true, Ordering::Release);
+    }
     let epoch = KernelClock.now() + LEAD;
     gate.epoch.store(epoch.0, Ordering::Release);
     let timeline = length.timeline(settings, epoch);

@@ -1,4 +1,7 @@
-//! What a run is asked to do, checked once, before anything starts.
+//! What a run is asked to do, checked before anything starts.
+//!
+//! The binary fills it in from flags, the self-test by itself; whoever drives a run refuses what `check` finds wrong.
+//! No flag, file or machine is looked at: what is left out of a command line was decided before it came here.
 
 use crate::tls::TlsSettings;
 use crate::{Address, EngineError, Life, Nanos, Pace, Requests, Segment, Shape, Think};
@@ -135,6 +138,9 @@ impl Settings {
         let steady = matches!(shape, Shape::Steady(_));
         let length = shape.length();
         match shape {
+            _ if self.batch => {
+                Some("batches belong to a closed loop: an open one sends a request when it is due")
+            }
             _ if !steady && matches!(self.bound, Bound::Requests(_)) => {
                 Some("a rate that changes is bounded by a length of time, not by a number of requests")
             }
@@ -149,6 +155,9 @@ impl Settings {
             }
             Shape::Trace(times) if times.is_empty() => Some("a schedule without a send measures nothing"),
             Shape::Trace(times) if !times.is_sorted() => Some("the sends of a schedule go back in time"),
+            Shape::Trace(times) if times.last().is_some_and(|last| *last < self.warmup) => {
+                Some("the schedule is over before its warm-up is: shorten the warm-up")
+            }
             Shape::Trace(_) if *arrivals == Arrivals::Poisson => {
                 Some("a schedule of sends has no random arrivals")
             }

@@ -1,4 +1,8 @@
 //! The shape of an open loop: how the offered rate changes over the window, and the segments it is reported in.
+//!
+//! `hot/ticks.rs` takes its moments from it, `hot/blocks.rs` the ends of the segments; the binary asks what was offered
+//! for the record, and for each second. Whether a shape fits the run is looked at in `settings.rs`; the integral of a
+//! rate is `profile.rs`.
 
 use crate::profile::Profile;
 use crate::{Nanos, Rate};
@@ -6,6 +10,11 @@ use std::sync::Arc;
 
 /// Segments a ramp is reported in: enough to see where it breaks, long enough for percentiles of each.
 const RAMP_SEGMENTS: u64 = 10;
+/// Sends of a schedule within so little time are one burst: time enough for nearly every answer, and too little for a
+/// rate to mean much.
+const BURST: Nanos = Nanos::from_millis(100);
+/// Longest time that a window goes on for the answers to the burst it ends with. Who takes longer has not kept up.
+const ANSWERED_WITHIN: Nanos = Nanos::from_secs(1);
 
 /// How the offered rate changes. The warm-up is at the rate the window begins with.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,17 +60,13 @@ impl Segment {
 }
 
 impl Shape {
-    /// The length of a window that holds all of it; none where the shape has no length of its own.
+    /// The length of a window that holds all of it, the answers to its last sends too where a server keeps up; none
+    /// where the shape has no length of its own.
     pub fn length(&self) -> Option<Nanos> {
         match self {
             Shape::Steady(_) | Shape::Ramp { .. } => None,
             Shape::Steps { rates, each } => Some(Nanos(each.0.saturating_mul(rates.len() as u64))),
-            Shape::Trace(times) => {
-                let (first, last) = (times.first()?.0, times.last()?.0);
-                // The gap after the last send belongs to the window, as it does for even arrivals.
-                let gap = (last - first) / (times.len() as u64 - 1).max(1);
-                Some(Nanos(last.saturating_add(gap.max(1))))
-            }
+            Shape::Trace(times) => Some(*times.last()? + after_the_last(times)),
         }
     }
 
@@ -135,5 +140,71 @@ impl Shape {
         };
         stretches.insert(0, (warmup.0 as f64, first, first));
         Some(Profile::new(&stretches))
+    }
+}
+
+/// How long the window of a schedule goes on after its last send. After even arrivals that is their gap, so that the
+/// rate over the window is theirs. After a burst it is as long as a server that answers at the mean rate, one after the
+/// other, would be busy with it, up to [`ANSWERED_WITHIN`]: otherwise one that keeps up well would seem not to.
+fn after_the_last(times: &[Nanos]) -> Nanos {
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Nanos::ZERO };
+    let length = last.since(*first);
+    if length < BURST {
+        return ANSWERED_WITHIN;
+    }
+    let gaps = times.len() as u128 - 1;
+    let busy = |sends: u128| Nanos((u128::from(length.0) * sends / gaps) as u64);
+    let in_burst = times.iter().rev().map(|time| last.since(*time)).take_while(|before| *before < BURST);
+    let busy_after = in_burst.zip(1..).map(|(before, sends)| busy(sends).since(before));
+    let longest = busy_after.max().unwrap_or_default();
+    longest.min(ANSWERED_WITHIN).max(busy(1)).max(Nanos(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long the window goes on after the last of these sends.
+    fn after(times: impl IntoIterator<Item = u64>) -> Nanos {
+        let times: Arc<[Nanos]> = times.into_iter().map(Nanos).collect();
+        let last = *times.last().unwrap();
+        Shape::Trace(times).length().unwrap().since(last)
+    }
+
+    const MILLISECOND: u64 = 1_000_000;
+
+    #[test]
+    fn even_sends_keep_their_rate() {
+        for (gap, count) in [(MILLISECOND, 1_000), (1_000, 200_000), (3_000 * MILLISECOND, 2)] {
+            assert_eq!(after((0..count).map(|i| i * gap)), Nanos(gap));
+        }
+        // Where the clock of a log is coarse, several share a moment.
+        assert_eq!(after((0..5_000).map(|i| i / 5 * MILLISECOND)), Nanos(MILLISECOND * 999 * 5 / 4_999));
+    }
+
+    #[test]
+    fn a_burst_at_the_end_can_be_answered() {
+        // Nothing but a burst, and one send alone.
+        assert_eq!(after([MILLISECOND; 100]), ANSWERED_WITHIN);
+        assert_eq!(after((0..100).map(|i| i * 50_000)), ANSWERED_WITHIN);
+        assert_eq!(after([0]), ANSWERED_WITHIN);
+        // Five seconds of 100/s, then 20 at once, or nearly: a mean gap for each.
+        let even = || (0..500).map(|i| i * 10 * MILLISECOND);
+        let burst = |apart: u64| after(even().chain((0..20).map(|i| 5_000 * MILLISECOND + i * apart)));
+        assert_eq!(burst(0), Nanos(5_000 * MILLISECOND * 20 / 519));
+        assert!(burst(1_000) > Nanos::from_millis(190) && burst(1_000) < burst(0));
+        // A burst every 200 ms.
+        let periodic = after((0..1_000).map(|i| i / 100 * 200 * MILLISECOND));
+        assert!(periodic > Nanos::from_millis(170) && periodic <= Nanos::from_millis(200), "{periodic}");
+    }
+
+    #[test]
+    fn nobody_waits_long_after_the_last_send() {
+        // Ten minutes of silence, then a burst: half a second a send on average.
+        let silence = 600_000 * MILLISECOND;
+        assert_eq!(after((0..1_000).map(|i| i * MILLISECOND).chain([silence; 200])), ANSWERED_WITHIN);
+        // A rate that grows is no burst: the last tenth of a second has twice the mean.
+        let growing = after((1..=10_000_u32).map(|i| (f64::from(i).sqrt() * 1e8) as u64));
+        assert!(growing < Nanos::from_millis(150), "{growing}");
     }
 }

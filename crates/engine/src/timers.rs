@@ -1,5 +1,6 @@
-//! Timers of a worker: deadlines, limits of attempts to connect, and when to try again. Few and coarse: a timer that
-//! wakes a sleeping worker costs more CPU than a request.
+//! Timers of a worker: deadlines, limits of attempts to connect, when to try again, when a rest is over. A timer that
+//! wakes a sleeping worker costs more CPU than a request: so deadlines and limits ring on a coarse grid, one alarm for
+//! each slot. Pauses and rests are kept to the nanosecond and cost an alarm each.
 
 use crate::{Nanos, Slot};
 use std::cmp::Reverse;
@@ -28,6 +29,12 @@ impl Timers {
     /// Sets an alarm.
     pub fn set(&mut self, at: Nanos, slot: Slot, alarm: Alarm) {
         self.heap.push(Reverse((at, slot, alarm)));
+    }
+
+    /// How many alarms are set.
+    #[cfg(test)]
+    pub fn count(&self) -> usize {
+        self.heap.len()
     }
 
     /// When the next alarm is due; [`Nanos::NEVER`] without one.

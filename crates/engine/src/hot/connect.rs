@@ -1,5 +1,8 @@
 //! Have a connection: making, closing and remaking them, with a cap on handshakes under way and a growing pause after
 //! failures.
+//!
+//! The loop calls it for slots that want a connection, got one, or waited too long for it; whoever finds a connection
+//! broken or used up ends it by [`Worker::disconnect`]. The handshake itself, TLS included, is the transport's.
 
 use super::connection::State;
 use super::inspect::Body;
@@ -48,13 +51,18 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         connection.has_served = false;
         connection.free_at = now;
         match self.transport.connect(slot) {
-            Ok(Progress::Pending) => {
-                let limit = coarse(now + self.settings.connect_limit, CONNECT_GRID);
-                self.timers.set(limit, slot, Alarm::ConnectLimit);
-            }
+            Ok(Progress::Pending) => self.limit_attempt(slot, now),
             Ok(Progress::Done) => self.connected(slot),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.queue_outside(slot, now),
             Err(error) => self.attempt_failed(slot, Failure::of(&error), now),
+        }
+    }
+
+    /// Has the slot looked at when an attempt that began at `since` has taken too long; one alarm at a time suffices.
+    fn limit_attempt(&mut self, slot: Slot, since: Nanos) {
+        if !std::mem::replace(&mut self.connections[slot as usize].limit_set, true) {
+            let limit = coarse(since + self.settings.connect_limit, CONNECT_GRID);
+            self.timers.set(limit, slot, Alarm::ConnectLimit);
         }
     }
 
@@ -107,27 +115,33 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             self.schedule.take(1);
             self.recorder.never_sent(due, self.outgoing.skip(), Ending::ConnectFailed, now);
         }
-        self.pause(slot, now);
+        self.pause(slot, now, now);
     }
 
     /// The limit of an attempt to connect may be over.
     pub(super) fn check_connect_limit(&mut self, slot: Slot, now: Nanos) {
-        let connection = &self.connections[slot as usize];
-        let limit = self.settings.connect_limit;
-        if connection.state == State::Connecting && now.since(connection.free_at) >= limit {
+        let connection = &mut self.connections[slot as usize];
+        connection.limit_set = false;
+        if connection.state != State::Connecting {
+            return;
+        }
+        let began = connection.free_at;
+        if now.since(began) < self.settings.connect_limit {
+            self.limit_attempt(slot, began);
+        } else {
             let stands = self.transport.handshake_began(slot).is_some();
             let failure = if stands { Failure::Tls(TlsFault::TooSlow) } else { Failure::ConnectLimit };
             self.attempt_failed(slot, failure, now);
         }
     }
 
-    /// Closes the slot and tries again after a pause that grows with the failures in a row.
-    fn pause(&mut self, slot: Slot, now: Nanos) {
+    /// Closes the slot and tries again after a pause that grows with the failures in a row, `rested` at the earliest.
+    fn pause(&mut self, slot: Slot, rested: Nanos, now: Nanos) {
         let connection = &mut self.connections[slot as usize];
         connection.state = State::Closed;
         let pause = Nanos(PAUSE_LEAST.0 << connection.failed_attempts.min(10)).min(PAUSE_MOST);
         connection.failed_attempts = connection.failed_attempts.saturating_add(1);
-        self.timers.set(now + pause, slot, Alarm::Reconnect);
+        self.timers.set(rested.max(now + pause), slot, Alarm::Reconnect);
     }
 
     /// A pause is over.
@@ -138,7 +152,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     }
 
     /// Ends an open connection. Requests outstanding on it end as `io_failed`. It is remade at once if nothing went
-    /// wrong, after a pause otherwise.
+    /// wrong, after a pause otherwise; if it was at rest, not before that is over.
     pub(super) fn disconnect(&mut self, slot: Slot, by: ClosedBy, failure: Option<Failure>, now: Nanos) {
         self.transport.close(slot);
         self.last_progress = now;
@@ -150,6 +164,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         }
         self.fail_outstanding(slot, now);
         let connection = &mut self.connections[slot as usize];
+        let rested = if connection.state == State::Thinking { connection.free_at } else { now };
         connection.state = State::Closed;
         if std::mem::take(&mut connection.unsent_bytes) > 0 {
             self.outgoing.forget_tail(slot);
@@ -162,11 +177,11 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                 let refused = matches!(failure, Failure::Tls(_)) && !connection.has_served;
                 self.counts.failed_attempts += u64::from(refused && self.timeline.is_none());
                 self.note(failure);
-                self.pause(slot, now);
+                self.pause(slot, rested, now);
             }
-            None if by == ClosedBy::Plan && self.wants_connections() => self.renew(slot, now),
-            None if self.wants_connections() => self.to_connect.push_back(slot),
-            None => {}
+            None if !self.wants_connections() => {}
+            None if rested > now => self.timers.set(rested, slot, Alarm::Reconnect),
+            None => self.to_connect.push_back(slot),
         }
     }
 
@@ -190,5 +205,60 @@ impl Failure {
             (None, Some(number)) => Failure::Os(number),
             (None, None) => Failure::Closed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::hot::Recorder;
+    use crate::sim::{Act, Connect, Script, VirtualClock, drive, response};
+    use crate::{
+        BodyCheck, Bound, Check, Life, Load, Nanos, NoObserver, Pace, Requests, Settings, Slot, Think,
+    };
+    use paceline_http::Method;
+    use std::sync::Arc;
+
+    /// Accepts after a millisecond and answers at once.
+    struct Prompt;
+
+    impl Script for Prompt {
+        fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+            Connect::Accept(Nanos::from_millis(1))
+        }
+
+        fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+            acts.push((now, Act::Send(response("ok"))));
+        }
+    }
+
+    #[test]
+    fn attempts_share_an_alarm() {
+        let check = Check { status: None, body: BodyCheck::Any };
+        let settings = Settings {
+            address: std::net::SocketAddr::from(([127, 0, 0, 1], 9)).into(),
+            tls: None,
+            requests: Arc::new(Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, check)),
+            connections: 3,
+            depth: 1,
+            batch: false,
+            life: Life { keep_alive: false, requests_per_connection: None, think: Think::None },
+            threads: 1,
+            load: Load::Closed,
+            bound: Bound::Requests(3_000),
+            warmup: Nanos::ZERO,
+            drain: Nanos::from_secs(1),
+            timeout: Nanos::from_secs(10),
+            connect_limit: Nanos::from_secs(60),
+            pace: Pace::Sleep,
+            sources: Arc::from([]),
+            own_descriptors: false,
+            kernel_timestamps: false,
+            seed: 1,
+        };
+        let (clock, mut recorder) = (VirtualClock::new(Nanos::ZERO), Recorder::new());
+        let worker = drive(&settings, Prompt, &clock, Nanos::NEVER, &mut recorder, &NoObserver).unwrap();
+        assert_eq!(worker.counts.made, 3_000);
+        // For each connection: the limit of an attempt, and a deadline.
+        assert_eq!(worker.timers.count(), 6);
     }
 }

@@ -1,5 +1,8 @@
-//! One connection's state. There may be a hundred thousand of them: the struct is small and owns no buffer of its
-//! own (a test holds its size).
+//! What is known of one connection, and of a request on its way.
+//!
+//! Plain data: the worker owns it, the other files of `hot` change it. There may be a hundred thousand connections, so
+//! the struct is small (a test holds its size), and what is read from any of them goes through one buffer of the
+//! worker's. The worker also has the rings in which the requests on their way lie.
 
 use super::blocks::Block;
 use super::inspect::Body;
@@ -17,6 +20,8 @@ pub(super) enum State {
     Last,
     /// At rest before the next request.
     Thinking,
+    /// Its socket had no room for a request; it says when it has.
+    Full,
     /// Ready for requests.
     Open,
 }
@@ -51,6 +56,8 @@ pub(super) struct Connection {
     pub in_line: bool,
     /// Whether a deadline alarm is set; one at a time suffices, it is moved on when it rings early.
     pub deadline_set: bool,
+    /// Whether an alarm for the limit of an attempt to connect is set; likewise.
+    pub limit_set: bool,
     /// Whether a response has been completed on the connection: one that closes before that does not count as idle.
     pub has_served: bool,
     /// Status of the response being received, once its head is complete.
@@ -67,7 +74,7 @@ pub(super) struct Connection {
     pub unsent_bytes: u32,
     /// The body being received, as far as it has come.
     pub body: Body,
-    /// When it last became free for a request; while connecting, when that began.
+    /// When it last became free for a request; while connecting or full, when that began; at rest, when that is over.
     pub free_at: Nanos,
     /// When the first byte of the response being received came.
     pub first_byte: Nanos,
@@ -88,6 +95,7 @@ impl Connection {
             state: State::Closed,
             in_line: false,
             deadline_set: false,
+            limit_set: false,
             has_served: false,
             status: 0,
             keep_alive: true,

@@ -11,8 +11,8 @@ use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
 /// Of a body that has to be judged whole, no more is kept while it comes in pieces: enough for JSON that an API sends
-/// in one answer, and a bound to the memory of ten thousand connections. A longer body is hashed on the way, and is no
-/// reference.
+/// in one answer, and a bound to what each connection holds. Where a digest is expected, a longer body is hashed on the
+/// way; where JSON is, it is a wrong one. Neither becomes the reference.
 pub(super) const KEPT_MOST: usize = 1 << 20;
 /// Bytes of a wrong body that are shown.
 const SHOWN_MOST: usize = 96;

@@ -29,29 +29,41 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// An answer is complete: the connection rests, takes the next request, or is closed after its last.
     #[cold]
     pub(super) fn live_on(&mut self, slot: Slot, keep_alive: bool, ending: Ending, now: Nanos) {
-        let (life, closed) = (self.settings.life, self.settings.load == Load::Closed);
         let connection = &self.connections[slot as usize];
-        if !life.keep_alive && closed && ending == Ending::Ok {
+        if self.connects_for_each() && ending == Ending::Ok {
             // Without keep-alive nothing is pipelined: the request's place still tells its block.
             let block = self.in_flight[slot as usize].block;
             self.recorder.connected_and_served(block, now.since(connection.began));
         }
         let used_up = connection.state == State::Last && connection.outstanding == 0;
-        if used_up {
-            self.disconnect(slot, ClosedBy::Plan, None, now);
-        } else if !keep_alive {
-            self.disconnect(slot, ClosedBy::Server, None, now);
-        } else if connection.is_free(self.settings.free_below()) {
-            match life.think {
-                Think::None => self.stand_in_line(slot),
-                think => {
-                    let until = now + think.draw(&mut self.random);
-                    let connection = &mut self.connections[slot as usize];
-                    (connection.state, connection.free_at) = (State::Thinking, until);
-                    self.timers.set(until, slot, Alarm::Think);
-                }
+        let is_free = connection.is_free(self.settings.free_below());
+        if used_up || !keep_alive {
+            self.rest(slot, now);
+            let by = if used_up { ClosedBy::Plan } else { ClosedBy::Server };
+            self.disconnect(slot, by, None, now);
+        } else if is_free {
+            match self.rest(slot, now) {
+                Some(until) => self.timers.set(until, slot, Alarm::Think),
+                None => self.stand_in_line(slot),
             }
         }
+    }
+
+    /// Whether connecting is part of what every request takes: in a closed loop without keep-alive.
+    pub(super) fn connects_for_each(&self) -> bool {
+        !self.settings.life.keep_alive && self.settings.load == Load::Closed
+    }
+
+    /// Lays a connection at rest, if rests are asked for; until when.
+    fn rest(&mut self, slot: Slot, now: Nanos) -> Option<Nanos> {
+        let think = self.settings.life.think;
+        if think == Think::None {
+            return None;
+        }
+        let until = now + think.draw(&mut self.random);
+        let connection = &mut self.connections[slot as usize];
+        (connection.state, connection.free_at) = (State::Thinking, until);
+        Some(until)
     }
 
     /// Somebody has thought long enough; unless the connection was made anew and thinks again.
@@ -60,17 +72,6 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         if connection.state == State::Thinking && connection.free_at <= now {
             connection.state = State::Open;
             self.stand_in_line(slot);
-        }
-    }
-
-    /// A used-up connection is made anew, at once or after a rest.
-    pub(super) fn renew(&mut self, slot: Slot, now: Nanos) {
-        match self.settings.life.think {
-            Think::None => self.to_connect.push_back(slot),
-            think => {
-                let until = now + think.draw(&mut self.random);
-                self.timers.set(until, slot, Alarm::Reconnect);
-            }
         }
     }
 }

@@ -23,24 +23,26 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         boundaries.into_iter().find(|boundary| *boundary > now).unwrap_or(Nanos::NEVER)
     }
 
-    /// Whether the connect phase is over: all connections are made, or its limit has passed with some made.
-    pub(super) fn has_connections(&mut self) -> Result<bool, EngineError> {
+    /// Whether the connect phase is over: all connections are made, its limit has passed, or none can be made.
+    pub(super) fn has_connections(&self) -> bool {
         let all = self.open as usize == self.connections.len();
         let late = self.clock.now().since(self.spans.start) >= self.settings.connect_limit;
         let hopeless = self.counts.failed_attempts >= ATTEMPTS_LEAST.max(2 * self.connections.len() as u64);
-        if self.open == 0 && (late || hopeless) {
-            let failure =
-                self.counts.failures.last().map_or_else(|| self.slow_to_connect(), |(failure, _)| *failure);
-            let told = self.transport.tls_outcome().map(|tls| failure.told_by(tls));
-            return Err(EngineError::Unreachable {
-                address: self.settings.address.clone(),
-                attempts: self.counts.failed_attempts,
-                source: told.unwrap_or_else(|| failure.into()),
-            });
-        }
         let settled = !self.transport.refusal_may_follow()
             || self.clock.now().since(self.last_progress) >= REFUSAL_AWAITED;
-        Ok(all && settled || late)
+        all && settled || late || self.open == 0 && hopeless
+    }
+
+    /// Why not one connection was made.
+    pub(super) fn unreachable(&self) -> EngineError {
+        let failure =
+            self.counts.failures.last().map_or_else(|| self.slow_to_connect(), |(failure, _)| *failure);
+        let told = self.transport.tls_outcome().map(|tls| failure.told_by(tls));
+        EngineError::Unreachable {
+            address: self.settings.address.clone(),
+            attempts: self.counts.failed_attempts,
+            source: told.unwrap_or_else(|| failure.into()),
+        }
     }
 
     /// What took too long, where nothing failed.
@@ -83,7 +85,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             self.enter(Phase::Warmup, now, observer);
         }
         if self.phase == Phase::Warmup && now >= timeline.window_start.min(timeline.window_end) {
-            self.backlog = self.schedule.backlog(timeline.window_start);
+            self.backlog = self.schedule.backlog_about(timeline.window_start);
             self.enter(Phase::Window, now, observer);
         }
         if self.phase == Phase::Window && (now >= timeline.window_end || self.is_counted_out(now)) {
@@ -135,8 +137,8 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             if self.connections[slot as usize].outstanding == 0 {
                 continue;
             }
-            while let Some(sent) = self.take_oldest(slot) {
-                self.recorder.abandoned(&sent, Ending::TimedOut, now);
+            while self.connections[slot as usize].outstanding > 0 {
+                self.time_out(slot, now);
             }
             self.disconnect(slot, ClosedBy::Us, None, now);
         }

@@ -1,12 +1,17 @@
 //! Read a response: cut it out of the bytes, check its status and every byte of its body.
+//!
+//! The loop calls it for slots with something to read, and when a deadline rings. What equals the last good response
+//! is done by that comparison (`familiar.rs`); else framing is `paceline_http`'s, and bodies are for `inspect.rs` to
+//! judge. Which block an answer counts in was settled when its request was sent.
 
 use super::connect::ClosedBy;
-use super::connection::Sent;
+use super::connection::{Sent, State};
 use super::inspect::Body;
 use super::record::Answer;
-use super::send::ring_place;
+use super::send::{coarse, ring_place};
 use super::worker::Worker;
 use crate::outcome::Failure;
+use crate::timers::Alarm;
 use crate::{Clock, Ending, Nanos, Slot, Transport};
 use paceline_http::{ProtocolError, Step};
 use std::io;
@@ -42,6 +47,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             rounds += 1;
             match self.transport.receive(slot, &mut buffer) {
                 Ok(0) => {
+                    self.kernel_received = self.transport.received_at();
                     self.end_of_input(slot);
                     break;
                 }
@@ -304,24 +310,52 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         Some((first, taken))
     }
 
-    /// Looks whether the oldest request of a connection has timed out. Then the connection is of no more use: the
-    /// answer might still come and be taken for another's.
+    /// Has the slot looked at when `since` is a timeout ago; one alarm at a time suffices.
+    pub(super) fn set_deadline(&mut self, slot: Slot, since: Nanos) {
+        if !std::mem::replace(&mut self.connections[slot as usize].deadline_set, true) {
+            let at = coarse(since + self.settings.timeout, self.deadline_grid);
+            self.timers.set(at, slot, Alarm::Deadline);
+        }
+    }
+
+    /// Looks whether a connection has kept us waiting for longer than the timeout. Then it is of no more use: an answer
+    /// might still come and be taken for another's. With its oldest request all others end whose time is up.
     pub(super) fn check_deadline(&mut self, slot: Slot, now: Nanos) {
-        let connection = &mut self.connections[slot as usize];
-        connection.deadline_set = false;
-        if connection.outstanding == 0 {
-            return;
+        self.connections[slot as usize].deadline_set = false;
+        let Some(since) = self.waits_since(slot) else { return };
+        if since + self.settings.timeout > now {
+            return self.set_deadline(slot, since);
         }
-        let deadline = self.oldest(slot).actual + self.settings.timeout;
-        if deadline > now {
-            self.connections[slot as usize].deadline_set = true;
-            let at = super::send::coarse(deadline, self.deadline_grid);
-            return self.timers.set(at, slot, crate::timers::Alarm::Deadline);
+        let is_answered = self.connections[slot as usize].outstanding == 0;
+        let failure = if is_answered { Failure::Unread } else { Failure::TimedOut };
+        while self.connections[slot as usize].outstanding > 0
+            && self.oldest(slot).actual + self.settings.timeout <= now
+        {
+            self.time_out(slot, now);
         }
-        if let Some(sent) = self.take_oldest(slot) {
-            self.recorder.abandoned(&sent, Ending::TimedOut, now);
+        self.disconnect(slot, ClosedBy::Us, Some(failure), now);
+    }
+
+    /// Since when a connection has waited for its oldest request's answer; where all are answered, for the server to
+    /// read the rest of the newest one, or to make room for the next.
+    fn waits_since(&self, slot: Slot) -> Option<Nanos> {
+        let connection = &self.connections[slot as usize];
+        if connection.outstanding > 0 {
+            Some(self.oldest(slot).actual)
+        } else if connection.unsent_bytes > 0 {
+            Some(self.newest(slot).actual)
+        } else {
+            (connection.state == State::Full).then_some(connection.free_at)
         }
-        self.last_progress = now;
-        self.disconnect(slot, ClosedBy::Us, Some(Failure::TimedOut), now);
+    }
+
+    /// The time of a connection's oldest request is up: it counts with what was waited for it.
+    pub(super) fn time_out(&mut self, slot: Slot, now: Nanos) {
+        let Some(sent) = self.take_oldest(slot) else { return };
+        self.recorder.abandoned(&sent, Ending::TimedOut, now);
+        if self.connects_for_each() {
+            let began = self.connections[slot as usize].began;
+            self.recorder.connected_and_served(sent.block, now.since(began));
+        }
     }
 }

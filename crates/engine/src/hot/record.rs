@@ -292,7 +292,7 @@ impl Recorder {
         }
     }
 
-    /// A request was answered well on a connection that was made for it alone: the time of both.
+    /// A request ended, answered well or timed out, on a connection that was made for it alone: the time of both.
     pub(super) fn connected_and_served(&mut self, block: Block, took: Nanos) {
         self.tally(block).record(Measure::ConnectAndService, took, 1);
     }

@@ -1,10 +1,14 @@
-//! When is a request due? The schedule is a cursor: the backlog of a stalled server is the distance between the
-//! cursor and the clock, never a queue in memory.
+//! When is a request due?
+//!
+//! The schedule is a cursor: the backlog of a stalled server is the distance between the cursor and the clock, never a
+//! queue in memory. `send.rs` asks what is due and takes it off, the loop asks when to wake, `phases.rs` begins it and
+//! ends it. Where the ticks lie is for `ticks.rs` to say.
 
 use super::ticks::Ticks;
 use crate::{Bound, Nanos, Settings, Timeline};
 
-/// Ticks counted at most by [`Schedule::backlog_about`]: at most 50 microseconds' worth.
+/// Ticks counted at most by [`Schedule::backlog_about`]: some tens of microseconds' worth where they are even. Random
+/// ones cost a draw for each tick of every worker, so that many threads take milliseconds.
 const TICKS_COUNTED: u64 = 4_000;
 
 /// A cursor into the ticks of one worker. Worker k of N takes the ticks k, k + N, k + 2N, ...
@@ -80,8 +84,8 @@ impl Schedule {
         self.end = self.end.min(end);
     }
 
-    /// Like [`Schedule::backlog`] at a bounded cost: so many ticks are counted, what is beyond them is computed as if
-    /// they went on as they did so far.
+    /// How many requests were due before `now` and are still unsent, at a bounded cost: [`TICKS_COUNTED`] are counted,
+    /// what is beyond them is computed as if they went on as they did so far.
     pub(super) fn backlog_about(&self, now: Nanos) -> u64 {
         if !self.is_open() {
             return 0;
@@ -98,20 +102,5 @@ impl Schedule {
         let (counted, span) = (cursor.next(now).since(first).as_secs_f64(), self.end.min(now).since(first));
         let all = TICKS_COUNTED as f64 * span.as_secs_f64() / counted.max(f64::MIN_POSITIVE);
         (all as u64).min(self.remaining)
-    }
-
-    /// How many requests were due before `now` and are still unsent.
-    pub(super) fn backlog(&self, now: Nanos) -> u64 {
-        if !self.is_open() {
-            return 0;
-        }
-        let mut cursor = self.clone();
-        cursor.end_at(now);
-        let mut due = 0;
-        while cursor.due(now).is_some() {
-            cursor.take(1);
-            due += 1;
-        }
-        due
     }
 }

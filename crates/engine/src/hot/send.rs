@@ -1,8 +1,11 @@
 //! Hand a request to a connection, late perhaps, early never.
+//!
+//! `dispatch` runs at the start of each turn of the loop, after the events of a handshake, and in an open loop after
+//! each read. A socket without room is no failure: the request stays due. The bytes come from `outgoing.rs`; a
+//! connection found broken here is ended in `connect.rs`.
 
-use super::blocks::Block;
 use super::connect::ClosedBy;
-use super::connection::Sent;
+use super::connection::{Sent, State};
 use super::worker::Worker;
 use crate::outcome::Failure;
 use crate::timers::Alarm;
@@ -36,12 +39,20 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         };
         match self.transport.send(slot, self.outgoing.next(wanted)) {
             Ok(taken) => self.sent(slot, due, at, taken),
-            // The socket has no room: it says when it has, and the request stays due.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // The socket has no room, and the request stays due.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
             // Nothing of the request left: it stays due and goes out on another connection.
             Err(error) => self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), at),
         }
         at
+    }
+
+    /// A socket without room says when it has some; a server that reads nothing for a whole timeout is left.
+    #[cold]
+    fn await_room(&mut self, slot: Slot, at: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        (connection.state, connection.free_at) = (State::Full, at);
+        self.set_deadline(slot, at);
     }
 
     /// Notes the requests of which at least a byte was taken.
@@ -89,7 +100,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         let index = slot as usize;
         let unsent = self.connections[index].unsent_bytes as usize;
         if unsent > 0 {
-            let block = self.newest_block(slot);
+            let block = self.newest(slot).block;
             let kind = self.settings.requests.kind_of(block);
             match self.transport.send(slot, self.outgoing.tail(slot, kind, unsent)) {
                 Ok(taken) => {
@@ -106,20 +117,24 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                 }
             }
         }
-        if self.connections[index].is_free(self.settings.free_below()) && !self.connections[index].in_line {
+        let connection = &mut self.connections[index];
+        if connection.state == State::Full {
+            connection.state = State::Open;
+        }
+        if connection.is_free(self.settings.free_below()) && !connection.in_line {
             // It waited for room in the socket until now: the server's doing, not the generator's.
-            self.connections[index].free_at = self.clock.now();
+            connection.free_at = self.clock.now();
             self.stand_in_line(slot);
         }
     }
 
-    /// Where the newest request of the slot is counted. It may have been answered already, although it was not sent
-    /// whole: then its place in the ring is the one before the oldest.
-    fn newest_block(&self, slot: Slot) -> Block {
+    /// The newest request of the slot. It may have been answered already, although it was not sent whole: then its
+    /// place in the ring is the one before the oldest.
+    pub(super) fn newest(&self, slot: Slot) -> Sent {
         let connection = &self.connections[slot as usize];
         let depth = usize::from(self.settings.depth);
         let next = usize::from(connection.oldest) + usize::from(connection.outstanding);
-        self.in_flight[slot as usize * depth + (next + depth - 1) % depth].block
+        self.in_flight[slot as usize * depth + (next + depth - 1) % depth]
     }
 }
 

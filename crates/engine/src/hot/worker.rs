@@ -26,11 +26,13 @@ const NAP: Nanos = Nanos::from_millis(100);
 pub trait Conductor {
     /// The worker has the connections it will get.
     fn connected(&self, had: u64);
-    /// The warm-up's beginning, once every worker is connected.
+    /// The warm-up's beginning, once every worker is connected. There is none if the run is given up before.
     fn epoch(&self) -> Option<Nanos>;
+    /// Whether all have told what connections they have, and nobody has one.
+    fn unreachable(&self) -> bool;
     /// When to stop sending before the planned end; [`Nanos::NEVER`] as long as nobody asked.
     fn stop_at(&self) -> Nanos;
-    /// Whether another worker gave up.
+    /// Whether the run is given up: another worker cannot go on, or somebody asked for the end before it began.
     fn aborted(&self) -> bool;
 }
 
@@ -147,19 +149,23 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     /// Carries the run out, from the first handshake to the last outcome.
     ///
     /// # Errors
-    /// [`EngineError::Unreachable`] when not one connection could be made, [`EngineError::Kernel`] when waiting fails.
+    /// [`EngineError::Unreachable`] when no worker could make a connection, [`EngineError::Kernel`] when waiting fails.
     pub fn run(&mut self, conductor: &impl Conductor, observer: &dyn Observer) -> Result<(), EngineError> {
         observer.thread_phase(self.index, Phase::Connect);
         if observer.wants_seconds() {
             self.recorder.listen();
         }
-        while !self.has_connections()? && conductor.stop_at() == Nanos::NEVER && !conductor.aborted() {
+        while !self.has_connections() && conductor.stop_at() == Nanos::NEVER && !conductor.aborted() {
             self.turn(self.clock.now(), NAP)?;
         }
         self.counts.had = u64::from(self.open);
         conductor.connected(self.counts.had);
-        // Connections that close meanwhile are remade; the epoch comes as soon as the slowest worker is ready.
+        // Connections that close meanwhile are remade; the epoch comes as soon as the slowest worker is ready. A worker
+        // without a connection goes on trying as long as others have some.
         while self.timeline.is_none() && !conductor.aborted() {
+            if conductor.unreachable() {
+                return Err(self.unreachable());
+            }
             match conductor.epoch() {
                 Some(epoch) => self.begin(epoch),
                 None => self.turn(self.clock.now(), Nanos::from_millis(1))?,
@@ -220,8 +226,9 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     /// One turn of the loop: send what is due, ring what is due, wait, handle what happened.
     fn turn(&mut self, start: Nanos, nap: Nanos) -> Result<(), EngineError> {
         self.spun += start.since(self.idle_since);
+        // Before anything is sent: what is due as a second begins is counted in it.
+        self.recorder.roll(start);
         let now = self.dispatch(start);
-        self.recorder.roll(now);
         self.ring(now);
         self.keep_connecting(now);
         let patience = self.patience(now, nap);
@@ -254,7 +261,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
                 let now = self.clock.now();
                 self.dispatch(now);
             }
-            State::Open | State::Last | State::Thinking => {
+            State::Open | State::Full | State::Last | State::Thinking => {
                 if event.readable || event.hangup {
                     self.receive(event.slot, event.hangup);
                 }

@@ -1,5 +1,8 @@
 //! The transport on epoll: edge-triggered, every socket registered once for both directions, so that a request costs
 //! one send, one receive and its share of a wait, and no `epoll_ctl`.
+//!
+//! [`crate::run`] makes one in each thread, and the worker there drives it through [`Transport`]. No connection is made
+//! anew by itself: what the kernel refused is told to the worker.
 
 use super::address::RawAddress;
 use super::socket::{Socket, check};
@@ -24,11 +27,15 @@ pub struct Epoll {
     peer: RawAddress,
     sockets: Vec<Option<Socket>>,
     events: Vec<libc::epoll_event>,
-    /// Local addresses that slots are spread over.
+    /// Local addresses that the connections of all workers are spread over.
     sources: Arc<[IpAddr]>,
+    /// Whose sockets these are, from 0.
+    worker: usize,
+    /// How many workers there are.
+    workers: usize,
     /// Reads with timestamps, where asked for.
     stamps: Option<Stamps>,
-    /// Whether the kernel has `epoll_pwait2` (Linux 5.11); before it, waits are in whole milliseconds.
+    /// Whether `epoll_pwait2` (Linux 5.11) can be had; without it, waits are in whole milliseconds.
     has_nanoseconds: bool,
 }
 
@@ -37,7 +44,7 @@ impl Epoll {
     ///
     /// # Errors
     /// [`EngineError::Kernel`] when no epoll can be had: out of descriptors.
-    pub fn new(settings: &Settings, slots: u32) -> Result<Self, EngineError> {
+    pub fn new(settings: &Settings, worker: u32) -> Result<Self, EngineError> {
         // SAFETY: epoll_create1 takes a number only.
         let raw = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
             .map_err(|source| EngineError::Kernel { what: "make an epoll", source })?;
@@ -47,9 +54,11 @@ impl Epoll {
         Ok(Self {
             epoll,
             peer: RawAddress::of(&settings.address),
-            sockets: (0..slots).map(|_| None).collect(),
+            sockets: (0..settings.connections_of(worker)).map(|_| None).collect(),
             events,
             sources: Arc::clone(&settings.sources),
+            worker: worker as usize,
+            workers: settings.threads as usize,
             stamps: settings.kernel_timestamps.then(Stamps::default),
             has_nanoseconds: true,
         })
@@ -57,6 +66,13 @@ impl Epoll {
 
     fn socket(&self, slot: Slot) -> io::Result<&Socket> {
         self.sockets[slot as usize].as_ref().ok_or_else(not_connected)
+    }
+
+    /// The local address of a slot, if one was asked for: in turn over the connections of all workers, which were dealt
+    /// out to them one by one.
+    fn source(&self, slot: Slot) -> Option<IpAddr> {
+        let connection = slot as usize * self.workers + self.worker;
+        self.sources.get(connection % self.sources.len().max(1)).copied()
     }
 
     fn register(&self, slot: Slot, socket: &Socket) -> io::Result<()> {
@@ -71,7 +87,7 @@ impl Epoll {
     fn fetch(&mut self, patience: Patience) -> io::Result<usize> {
         if self.has_nanoseconds {
             match self.fetch_by_nanoseconds(patience) {
-                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => self.has_nanoseconds = false,
+                Err(error) if is_not_had(&error) => self.has_nanoseconds = false,
                 result => return result,
             }
         }
@@ -105,8 +121,8 @@ impl Epoll {
 impl Transport for Epoll {
     fn connect(&mut self, slot: Slot) -> io::Result<Progress> {
         let socket = Socket::open(&self.peer)?;
-        if !self.sources.is_empty() {
-            socket.bind(self.sources[slot as usize % self.sources.len()])?;
+        if let Some(source) = self.source(slot) {
+            socket.bind(source)?;
         }
         if self.stamps.is_some() {
             socket.ask_for_stamps()?;
@@ -168,6 +184,24 @@ impl Transport for Epoll {
     }
 }
 
+/// Whether a system call is not to be had: the kernel is older than the call, or the filter of a container is, which
+/// refuses what it does not know, often with EPERM.
+fn is_not_had(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
+}
+
 fn not_connected() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOTCONN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_done_without_where_it_is_refused() {
+        let refused = |number| is_not_had(&io::Error::from_raw_os_error(number));
+        assert_eq!([libc::ENOSYS, libc::EPERM].map(refused), [true; 2]);
+        assert_eq!([libc::EINTR, libc::EBADF, libc::EINVAL].map(refused), [false; 3]);
+    }
 }

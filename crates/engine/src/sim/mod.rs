@@ -16,6 +16,7 @@ pub use server::{Freezing, Unruly, response};
 
 use crate::hot::{Conductor, Recorder, Worker};
 use crate::{EngineError, Nanos, NoObserver, Observer, Settings, Tally, ThreadOutcome};
+use std::cell::Cell;
 
 /// Runs one worker against a scripted server in virtual time.
 ///
@@ -61,7 +62,8 @@ pub fn simulate_with<S: Script, R>(
     Ok(worker.settle(look))
 }
 
-fn drive<'a, S: Script>(
+/// Drives one worker, which still has everything that it came to.
+pub(crate) fn drive<'a, S: Script>(
     settings: &'a Settings,
     script: S,
     clock: &VirtualClock,
@@ -77,7 +79,7 @@ fn drive<'a, S: Script>(
         script,
     );
     let mut worker = Worker::new(settings, 0, clock.clone(), network, recorder);
-    worker.run(&Alone { clock: clock.clone(), stop_at }, observer)?;
+    worker.run(&Alone { clock: clock.clone(), stop_at, unreachable: Cell::new(false) }, observer)?;
     Ok(worker)
 }
 
@@ -85,10 +87,17 @@ fn drive<'a, S: Script>(
 struct Alone {
     clock: VirtualClock,
     stop_at: Nanos,
+    unreachable: Cell<bool>,
 }
 
 impl Conductor for Alone {
-    fn connected(&self, _had: u64) {}
+    fn connected(&self, had: u64) {
+        self.unreachable.set(had == 0 && self.stop_at == Nanos::NEVER);
+    }
+
+    fn unreachable(&self) -> bool {
+        self.unreachable.get()
+    }
 
     fn epoch(&self) -> Option<Nanos> {
         Some(crate::Clock::now(&self.clock))

@@ -1,4 +1,8 @@
 //! Whatever the server does, every request that fell due ends exactly once, in its cohort, with times that add up.
+//!
+//! Many simulated runs, settings and server drawn from a seed; `PACELINE_CASES` and `PACELINE_FIRST_CASE` say how many
+//! and from where. That a time is the right one is held by `freeze.rs`, `life.rs` and `timeouts.rs`, and what the
+//! kernel's sockets add by `kernel.rs` and `faults.rs`.
 
 use crate::support::{REQUEST, asking, closed_loop};
 use paceline_engine::hot::Recorder;
@@ -13,7 +17,7 @@ use std::sync::Arc;
 /// Simulated runs in the everyday test; `PACELINE_CASES=1000000` runs the million.
 const CASES: u64 = 50_000;
 
-/// A shape that is a function of the seed, and the window it needs, if it needs one.
+/// A shape that is a function of the seed, and the window it has, if it is not any.
 fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
     let rate = |random: &mut Random| Rate::per_second(1.0 + random.unit() * 5_000.0).unwrap();
     let shape = match random.below(6) {
@@ -30,7 +34,11 @@ fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
         }
         _ => Shape::Steady(rate(random)),
     };
-    let length = shape.length();
+    // Sends have a window that holds all of them: with the time for their answers it would be mostly that.
+    let length = match &shape {
+        Shape::Trace(times) => times.last().map(|last| *last + Nanos(1 + random.below(5_000_000))),
+        other => other.length(),
+    };
     (shape, length)
 }
 
@@ -86,13 +94,17 @@ fn settings(random: &mut Random) -> Settings {
     };
     let closed = random.below(3) == 0;
     let depth = 1 + random.below(3) as u16 * random.below(4) as u16;
-    let warmup =
-        if matches!(bound, Bound::Requests(_)) { 0 } else { random.below(3) * random.below(10_000_000) };
+    let warmup_most = match &shape {
+        _ if matches!(bound, Bound::Requests(_)) => 0,
+        Shape::Trace(times) => times.last().map_or(0, |last| last.0),
+        _ => u64::MAX,
+    };
+    let warmup = warmup_most.min(random.below(3) * random.below(10_000_000));
     Settings {
         connections: 1 + random.below(6) as u32,
         depth,
         life: life(random, closed, depth),
-        batch: random.below(4) == 0,
+        batch: random.below(4) == 0 && closed,
         load: if closed { Load::Closed } else { Load::Open { shape, arrivals } },
         bound,
         warmup: Nanos(warmup),
@@ -189,6 +201,8 @@ fn check_tally(tally: &Tally, settings: &Settings, context: &dyn Fn() -> String)
     assert_eq!(counts.censored.map_or(0, |(count, _)| count), timed_out + unsent, "{}", context());
     assert!(counts.completed_in_window <= ok, "{}", context());
     if settings.load == Load::Closed {
+        let made_for_each = if settings.life.keep_alive { 0 } else { ok + timed_out };
+        assert_eq!(count(Measure::ConnectAndService), made_for_each, "{}", context());
         return assert_eq!(unsent + count(Measure::Response), 0, "{}", context());
     }
     let never_sent = unsent + counts.ended(Ending::ConnectFailed);

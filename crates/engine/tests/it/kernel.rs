@@ -1,4 +1,7 @@
 //! The engine on the kernel's clock and sockets: every kind of load, against servers that behave.
+//!
+//! And against addresses where nobody answers at all. Counts, bytes and phases are exact; how long an answer took is
+//! not looked at here, but in virtual time (`freeze.rs`, `life.rs`). Servers that answer wrongly are in `faults.rs`.
 
 use crate::server::{answer, serve};
 use crate::support::{REQUEST, asking, closed_loop, open_loop};
@@ -7,7 +10,8 @@ use paceline_engine::{
     Settings, Stop, run,
 };
 use std::io::{Read as _, Write as _};
-use std::sync::Mutex;
+use std::net::{IpAddr, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -90,6 +94,21 @@ fn a_response_in_single_bytes_is_whole() {
 }
 
 #[test]
+fn a_response_that_ends_with_its_connection_has_no_receive_delay() {
+    // The kernel stamps bytes, and the end that tells of the last of them is none.
+    let late = |stream: &mut TcpStream, _| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nok");
+        std::thread::sleep(Duration::from_millis(20));
+        false
+    };
+    for (address, delays) in [(answer(OK), 12), (serve(late), 0)] {
+        let outcome = go(&Settings { kernel_timestamps: true, ..numbered(address, 3, 12) });
+        assert_eq!(outcome.total.counts.ended(Ending::Ok), 12);
+        assert_eq!(outcome.total.times(Measure::ReceiveDelay).count(), delays);
+    }
+}
+
+#[test]
 fn stopping_keeps_what_was_measured() {
     let settings = Settings { address: answer(OK), ..open_loop(500.0, 2, 3_600) };
     let stop = Stop::new();
@@ -112,6 +131,60 @@ impl Observer for StopAfter<'_> {
     }
 
     fn thread_phase(&self, _: u32, _: Phase) {}
+}
+
+/// A run that is stopped as the server accepts its first connection, with a backlog that holds few of all: they are
+/// still being made. Its error, and how many bytes came on the connection that was accepted.
+fn stopped_while_connecting(settings: Settings) -> (EngineError, usize) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // SAFETY: listen(2) on an open listener sets its backlog anew.
+    unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 1) };
+    let settings = Settings { address: listener.local_addr().unwrap().into(), ..settings };
+    let stop = Stop::new();
+    std::thread::scope(|scope| {
+        let accepted = scope.spawn(|| {
+            let stream = listener.accept().unwrap().0;
+            stop.request();
+            stream
+        });
+        let error = run(&settings, &stop, &NoObserver).unwrap_err();
+        let mut sent = Vec::new();
+        // It ends, or is reset: whatever was sent has been read before.
+        let _ = accepted.join().unwrap().read_to_end(&mut sent);
+        (error, sent.len())
+    })
+}
+
+#[test]
+fn nothing_is_sent_after_a_stop_while_connecting() {
+    for threads in [1, 4] {
+        let many = Settings { bound: Bound::Requests(1_000_000), ..closed_loop(40, 1) };
+        for settings in [closed_loop(40, 3_600), open_loop(500.0, 40, 3_600), many] {
+            let (error, sent) = stopped_while_connecting(Settings { threads, ..settings });
+            let EngineError::StoppedEarly(after) = error else { panic!("{error}") };
+            assert!(after > Nanos::ZERO);
+            assert_eq!(sent, 0, "{threads} threads");
+        }
+    }
+}
+
+#[test]
+fn sources_are_used_in_turn_by_any_number_of_threads() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&seen);
+    let address = serve(move |stream, _| {
+        told.lock().unwrap().push(stream.peer_addr().unwrap().ip());
+        stream.write_all(OK).is_ok()
+    });
+    let [first, second] = [2, 3].map(|host| IpAddr::from([127, 0, 0, host]));
+    for threads in 1..=4 {
+        let sources = Arc::from([first, second]);
+        // As many requests as connections: one on each.
+        go(&Settings { threads, sources, ..numbered(address.clone(), 4, 4) });
+        let mut used = std::mem::take(&mut *seen.lock().unwrap());
+        used.sort_unstable();
+        assert_eq!(used, [first, first, second, second], "{threads} threads");
+    }
 }
 
 #[test]
@@ -180,9 +253,29 @@ fn unix_sockets_that_cannot_be_used() {
 fn nobody_listens() {
     // A port that was free a moment ago.
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let error = run(&numbered(address.into(), 3, 10), &Stop::new(), &NoObserver).unwrap_err();
-    let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
-    assert_eq!(source.kind(), std::io::ErrorKind::ConnectionRefused);
+    for threads in [1, 3] {
+        let settings = Settings { threads, ..numbered(address.into(), 3, 10) };
+        let error = run(&settings, &Stop::new(), &NoObserver).unwrap_err();
+        let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
+        assert_eq!(source.kind(), std::io::ErrorKind::ConnectionRefused);
+    }
+}
+
+#[test]
+fn a_worker_without_a_connection_does_not_end_the_run() {
+    // Two connections find room in front of a server that never accepts them; nobody has room for the other two.
+    let (_folder, address) = unix_server(false);
+    let settings = Settings {
+        threads: 4,
+        connect_limit: Nanos::from_millis(200),
+        timeout: Nanos::from_millis(100),
+        ..numbered(address, 4, 4)
+    };
+    let outcome = go(&settings);
+    assert_eq!(outcome.connections.had, 2);
+    // Each worker had one request to send. The others were given up.
+    assert_eq!(outcome.total.counts.scheduled, 2);
+    assert_eq!(outcome.total.counts.ended(Ending::TimedOut), 2);
 }
 
 #[test]

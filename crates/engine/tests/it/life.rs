@@ -1,10 +1,13 @@
 //! The life of connections, exactly: used up after some requests, at rest between them, made for one alone.
+//!
+//! Simulated, mostly with a server that takes 2 ms to accept and 3 ms to answer. A stop that a coarse clock shows late
+//! is held here as well. The flags that ask for all this are held by the binary's `shapes.rs`.
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate, simulate_with};
 use paceline_engine::{
-    Bound, EngineError, Life, Measure, Nanos, Pace, Settings, Slot, Tally, Think, ThreadOutcome,
+    Bound, Ending, EngineError, Life, Measure, Nanos, Pace, Settings, Slot, Tally, Think, ThreadOutcome,
 };
 use std::rc::Rc;
 
@@ -118,6 +121,46 @@ fn thinking_goes_on_between_connections() {
     assert_eq!(outcome.total.counts.scheduled, 100);
 }
 
+/// Accepts at once, answers after 3 ms, and ends the connection: with the answer, or a little later.
+struct Parting {
+    ends: Act,
+    after: Nanos,
+    announces: bool,
+}
+
+impl Script for Parting {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        Connect::Accept(Nanos::ZERO)
+    }
+
+    fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        let head = if self.announces { "Connection: close\r\n" } else { "" };
+        let answer = format!("HTTP/1.1 200 OK\r\n{head}Content-Length: 0\r\n\r\n");
+        acts.push((now + SERVICE, Act::Send(Rc::from(answer.into_bytes()))));
+        acts.push((now + SERVICE + self.after, self.ends.clone()));
+    }
+}
+
+#[test]
+fn thinking_goes_on_when_the_server_ends_the_connection() {
+    let think = Think::Constant(Nanos::from_millis(7));
+    let settings = Settings { life: Life { think, ..Life::default() }, ..closed_loop(2, 1) };
+    let later = Nanos::from_millis(3);
+    for (ends, after, announces) in [
+        (Act::Close, Nanos::ZERO, true),
+        (Act::Close, later, true),
+        (Act::Close, later, false),
+        (Act::Reset, later, false),
+    ] {
+        let what = format!("{ends:?} after {after}, announced: {announces}");
+        let server = Parting { ends, after, announces };
+        let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
+        // Two connections, a request every 10 ms on each.
+        assert_eq!(outcome.total.counts.ended(Ending::Ok), 200, "{what}");
+        assert!(outcome.connections.closed_by_server >= 190, "{what}");
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     let think = Life { think: Think::Constant(Nanos(1)), ..Life::default() };
@@ -128,6 +171,7 @@ fn what_makes_no_sense_is_refused() {
         Settings { life: close, depth: 2, ..closed_loop(1, 1) },
         Settings { life: Life { requests_per_connection: Some(3), ..close }, ..closed_loop(1, 1) },
         Settings { life: life(0), ..closed_loop(1, 1) },
+        Settings { depth: 4, batch: true, ..open_loop(1.0, 1, 1) },
     ] {
         assert!(matches!(settings.check(), Err(EngineError::Settings(_))), "{settings:?}");
     }

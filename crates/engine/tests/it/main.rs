@@ -1,4 +1,7 @@
 //! The engine in simulation, and on the kernel against small servers of its own.
+//!
+//! Simulated are `conservation`, `early`, `freeze`, `life`, `seconds`, `shapes` and `timeouts`; sockets have `kernel`,
+//! `faults` and `tls`. What `paceline run` makes of an outcome is held by the tests of the binary.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -10,6 +13,8 @@ mod kernel;
 mod life;
 mod seconds;
 mod server;
+mod shapes;
 mod support;
+mod timeouts;
 mod tls;
 mod tls_server;

@@ -1,9 +1,13 @@
 //! What an observer is told of each second: every request once, in order, however long the run; and the backlog.
+//!
+//! Of one simulated worker. How the seconds of several are added up is held beside the code, in the binary's
+//! `follow/gather.rs`, and what is written of them in its `outputs/files.rs`.
 
 use crate::support::open_loop;
 use paceline_engine::sim::{Freezing, VirtualClock, response, simulate_observed};
 use paceline_engine::{
-    Arrivals, Load, Measure, Nanos, Observer, Phase, Rate, Second, Settings, Shape, Tally, ThreadOutcome,
+    Arrivals, Bound, Load, Measure, Nanos, Observer, Phase, Rate, Second, Settings, Shape, Tally,
+    ThreadOutcome,
 };
 use std::sync::Mutex;
 
@@ -64,4 +68,23 @@ fn the_backlog_is_told_while_the_server_is_frozen() {
         assert!(frozen.backlog.abs_diff(19_996) <= within, "{arrivals:?}: {}", frozen.backlog);
         assert_eq!(seconds.last().unwrap().backlog, 0);
     }
+}
+
+#[test]
+fn the_backlog_of_the_warm_up_is_recorded() {
+    let (outcome, _) = freezing(&Settings { warmup: Nanos::from_secs(1), ..open_loop(20_000.0, 4, 3) });
+    assert!(outcome.backlog.abs_diff(19_996) <= 1, "{}", outcome.backlog);
+}
+
+#[test]
+fn what_is_due_as_a_second_begins_is_counted_in_it() {
+    let (_, seconds) =
+        freezing(&Settings { bound: Bound::Duration(Nanos::from_secs(4)), ..open_loop(5.0, 20, 1) });
+    let sent = |second: &Second| -> u64 {
+        let window = second.cohorts.iter().filter(|kept| kept.cohort == Phase::Window);
+        window.map(|kept| kept.tally.counts.sent_in_window).sum()
+    };
+    // What is told first is the time in which connections were made.
+    let sent: Vec<_> = seconds.iter().skip(1).take(4).map(sent).collect();
+    assert_eq!(sent, [5; 4]);
 }

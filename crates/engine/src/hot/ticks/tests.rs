@@ -1,4 +1,7 @@
 //! Ticks of every shape: each in its place, the same for any number of threads.
+//!
+//! Schedules are walked to the end of the window, without a worker and without a clock. Random arrivals are held to
+//! their expected number, and to the test that a run's own sends are put to.
 
 use super::*;
 use crate::arrivals::{Notes, Stretches};
@@ -87,7 +90,7 @@ fn steps_change_at_their_edges() {
 fn threads_deal_the_same_ticks() {
     let steps = || Shape::Steps { rates: Arc::from([rate(700.0), rate(90.0)]), each: Nanos::from_secs(1) };
     let ramp = || Shape::Ramp { from: rate(3_000.0), to: rate(10.0) };
-    let trace = || Shape::Trace((0..999).map(|i| Nanos(i * i * 1_000)).collect());
+    let trace = || Shape::Trace((0..999).map(|i| Nanos(i * i * 2_000)).collect());
     for (shape, seconds) in
         [(ramp as fn() -> Shape, 3), (steps, 2), (trace, 1), (|| Shape::Steady(rate(1_234.5)), 2)]
     {

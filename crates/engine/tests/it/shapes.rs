@@ -1,0 +1,50 @@
+//! Schedules with bursts: the answers to the last of them are in the window too, of a server that keeps up.
+//!
+//! In virtual time, where the server takes exactly as long as it should. What the window of a schedule comes to is
+//! tested with [`Shape`] itself.
+//!
+//! Simulated, with a server that takes 2 ms for each answer. How many requests of any shape fall due is held by
+//! `conservation.rs`, and how a file of send times is read by the binary, beside its code.
+
+use crate::support::open_loop;
+use paceline_engine::sim::{Freezing, VirtualClock, response, simulate};
+use paceline_engine::{Arrivals, Bound, Ending, Load, Nanos, Settings, Shape};
+
+/// A server that answers one request after the other, each in 2 ms.
+fn server() -> Freezing {
+    let (service, answer) = (Nanos::from_millis(2), response("ok"));
+    Freezing { period: Nanos::from_secs(1), freeze: Nanos::ZERO, service, done_at: Nanos::ZERO, answer }
+}
+
+/// Sends at these milliseconds, in the window that a schedule has of itself.
+fn schedule(times: impl IntoIterator<Item = u64>) -> (Shape, Settings) {
+    let shape = Shape::Trace(times.into_iter().map(Nanos::from_millis).collect());
+    let bound = Bound::Duration(shape.length().unwrap());
+    let load = Load::Open { shape: shape.clone(), arrivals: Arrivals::Constant };
+    (shape, Settings { load, bound, ..open_loop(1.0, 10, 1) })
+}
+
+#[test]
+fn a_burst_at_the_end_is_answered_in_the_window() {
+    let after_others = (0..500).map(|i| i * 10).chain([5_000; 60]).collect();
+    for times in [vec![1_000; 100], after_others] {
+        let sends = times.len() as u64;
+        let (shape, settings) = schedule(times);
+        let outcome = simulate(&settings, server(), &VirtualClock::new(Nanos::ZERO)).unwrap();
+        let counts = &outcome.total.counts;
+        assert_eq!((counts.scheduled, counts.ended(Ending::Ok)), (sends, sends));
+        assert_eq!(counts.completed_in_window, sends);
+        // What was offered is said of the window there was.
+        let window = outcome.spans.drain.since(outcome.spans.window);
+        assert_eq!(shape.length(), Some(window));
+        assert_eq!(shape.offered_per_s(Nanos::ZERO, window), sends as f64 / window.as_secs_f64());
+    }
+}
+
+#[test]
+fn a_schedule_that_is_over_before_its_warm_up_is_refused() {
+    let (_, settings) = schedule([0, 500, 1_000]);
+    let checked = |millis| Settings { warmup: Nanos::from_millis(millis), ..settings.clone() }.check();
+    assert!(checked(1_000).is_ok());
+    assert!(checked(1_001).unwrap_err().to_string().contains("over before its warm-up"));
+}
