@@ -1,4 +1,7 @@
 //! Shapes of load from outside: what is asked for is what the record tells.
+//!
+//! And the lives of connections, and the combinations of flags that are refused, each with a way out. How many requests
+//! of a shape must fall due is worked out anew by the engine's `conservation.rs`.
 
 use crate::reference::{PACELINE, Server};
 use serde_json::Value;
@@ -53,8 +56,23 @@ fn a_schedule_is_sent_as_told() {
     assert_eq!(scheduled(&run["total"]), 4);
     assert_eq!(run["loop"]["shape"]["sends"], 4);
     let window = &run["phases"]["window"];
-    // Until a mean gap after the last send.
-    assert_eq!(window["end_ns"].as_u64().unwrap() - window["start_ns"].as_u64().unwrap(), 26_666_666);
+    // Until a second after the last send: all of it is one burst.
+    assert_eq!(window["end_ns"].as_u64().unwrap() - window["start_ns"].as_u64().unwrap(), 1_020_000_000);
+    assert_eq!(run["rate_per_s"]["offered"], 4.0 / 1.02);
+}
+
+#[test]
+fn a_schedule_is_an_open_loop_to_gates_too() {
+    let server = Server::start("immediate");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("times");
+    std::fs::write(&file, "0\n10ms\n20ms\n").unwrap();
+    let schedule = ["--schedule", file.to_str().unwrap(), "-c", "2"];
+    let run =
+        record(&server, &[&schedule[..], &["--slo", "response.p50<9s", "--slo", "achieved>=1%"]].concat());
+    // Whether they were kept is the machine's to say; that they were judged is not.
+    let judged: Vec<_> = run["gates"].as_array().unwrap().iter().map(|gate| &gate["gate"]).collect();
+    assert_eq!(judged, ["response.p50<9s", "achieved>=1%"]);
 }
 
 #[test]

@@ -1,11 +1,15 @@
 //! The generator's own health: what its threads and cores did between the beginning and the end of the window.
+//!
+//! The engine tells it of phases, by way of `follow`; in the self-test directly. `outcome.rs` puts the figures into the
+//! record, and the record crate says whether they spoil a run. Between the two edges of the window nothing is read.
 
 use super::events::Events;
+use super::left::Sockets;
 use paceline_engine::{Nanos, Observer, Phase};
 use paceline_lab::CoreTicks;
 use paceline_record::CoreTime;
 use std::fs;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 /// CPU time and scheduling of one thread, since its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -65,13 +69,15 @@ pub struct Health {
     threads: Mutex<Vec<[ThreadUse; 2]>>,
     /// Each core at the beginning and at the end of the window.
     cores: Mutex<[Option<CoreTicks>; 2]>,
+    /// The machine's sockets at the end of the window, ours among them.
+    sockets: OnceLock<Sockets>,
 }
 
 impl Health {
     /// Watches a run of so many threads, and tells `events` of its phases.
     pub fn new(threads: u32, events: Option<Events>) -> Self {
         let threads = Mutex::new(vec![Default::default(); threads as usize]);
-        Self { events, threads, cores: Mutex::default() }
+        Self { events, threads, cores: Mutex::default(), sockets: OnceLock::new() }
     }
 
     /// What each thread used over the window.
@@ -87,6 +93,11 @@ impl Health {
             [Some(start), Some(end)] => end.since(start),
             _ => Vec::new(),
         }
+    }
+
+    /// The machine's sockets when the window ended and our connections were open.
+    pub fn sockets(&self) -> Sockets {
+        self.sockets.get().copied().unwrap_or_default()
     }
 }
 
@@ -113,6 +124,11 @@ impl Observer for Health {
         if let (Some(edge), Ok(mut threads)) = (edge(phase), self.threads.lock()) {
             threads[worker as usize][edge] = ThreadUse::now();
         }
+        if phase == Phase::Drain {
+            // The first thread looks, and the others wait for it: here nobody has closed a connection yet. The
+            // coordinating thread may come too late, and does where a number of requests ends the window.
+            self.sockets.get_or_init(Sockets::now);
+        }
     }
 }
 
@@ -136,5 +152,22 @@ mod tests {
         let used = ThreadUse::now().since(&before);
         assert!(used.user_s + used.system_s > 0.0);
         assert!(rss_bytes_peak() > 100_000);
+    }
+
+    #[test]
+    fn sockets_are_those_of_the_end_of_the_first_thread_s_window() {
+        let health = Health::new(2, None);
+        health.thread_phase(0, Phase::Window);
+        assert_eq!(health.sockets(), Sockets::default());
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connections: Vec<_> = (0..20).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+        health.thread_phase(1, Phase::Drain);
+        let seen = health.sockets();
+        assert!(seen.in_use > 20, "{seen:?}");
+        drop((connections, listener));
+        health.thread_phase(0, Phase::Drain);
+        health.phase(Phase::Drain, Nanos(1));
+        assert_eq!(health.sockets(), seen);
     }
 }

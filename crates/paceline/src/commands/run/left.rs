@@ -1,22 +1,48 @@
 //! What is left to make connections with: sockets, ports, descriptors. Read once, when the window has ended, and cheap
-//! enough to disturb nothing: nobody walks a table of a hundred thousand sockets.
+//! enough to disturb nothing: nobody walks a table of a hundred thousand sockets. `health.rs` looks at the sockets
+//! while ours are open; what else there is to know does not change with the run, and `outcome.rs` asks for it
+//! afterwards.
 
 use super::settings::Job;
 use paceline_record::Left;
 use std::fs;
 
-/// What is left while `had` connections are open.
-pub fn left(job: &Job, had: u64) -> Left {
-    let tcp = fs::read_to_string("/proc/net/sockstat").unwrap_or_default();
-    let tcp6 = fs::read_to_string("/proc/net/sockstat6").unwrap_or_default();
-    let time_wait = number_after(&tcp, "TCP:", "tw");
+/// TCP sockets of the machine, as the kernel counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sockets {
+    /// Of both IP versions, those in TIME_WAIT not among them.
+    pub in_use: u64,
+    /// In TIME_WAIT.
+    pub time_wait: u64,
+}
+
+impl Sockets {
+    /// Those there are now.
+    pub fn now() -> Self {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        Self::of(&read("/proc/net/sockstat"), &read("/proc/net/sockstat6"))
+    }
+
+    /// Those that the two files tell of. TIME_WAIT of both IP versions is in the first.
+    fn of(sockstat: &str, sockstat6: &str) -> Self {
+        let in_use = |text, line| number_after(text, line, "inuse");
+        Self {
+            in_use: in_use(sockstat, "TCP:") + in_use(sockstat6, "TCP6:"),
+            time_wait: number_after(sockstat, "TCP:", "tw"),
+        }
+    }
+}
+
+/// What is left while `had` connections are open and these are the sockets.
+pub fn left(job: &Job, had: u64, sockets: Sockets) -> Left {
     let sources = job.settings.sources.len().max(1) as u64;
     // With a descriptor table of its own each thread has the whole limit to itself.
     let tables = if job.settings.own_descriptors { u64::from(job.settings.threads) } else { 1 };
     Left {
-        sockets_in_use: number_after(&tcp, "TCP:", "inuse") + number_after(&tcp6, "TCP6:", "inuse"),
-        sockets_time_wait: time_wait,
-        ports: (ports_of_an_address() * sources).saturating_sub(had + time_wait),
+        sockets_in_use: sockets.in_use,
+        sockets_time_wait: sockets.time_wait,
+        // A connection has its port while it is open, and for a minute after we closed it: never both.
+        ports: (ports_of_an_address() * sources).saturating_sub(had + sockets.time_wait),
         descriptors: (open_files_soft().saturating_mul(tables)).saturating_sub(had),
     }
 }
@@ -56,6 +82,7 @@ mod tests {
         assert_eq!(number_after(text, "TCP:", "tw"), 7);
         assert_eq!(number_after(text, "TCP6:", "inuse"), 0);
         assert_eq!(number_after(text, "UDP:", "tw"), 0);
+        assert_eq!(Sockets::of(text, "TCP6: inuse 5\nUDP6: inuse 3\n"), Sockets { in_use: 13, time_wait: 7 });
     }
 
     #[test]

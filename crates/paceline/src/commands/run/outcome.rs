@@ -1,4 +1,7 @@
 //! From the engine's outcome to the run's record: the same numbers under their published keys.
+//!
+//! Called by `paceline run` when the engine is done. Loop and segments are put together in `segments.rs`, requests and
+//! wrong bodies in `parts.rs`. Verdicts and gates are asked of the record crate, and judged by it alone.
 
 use super::flags::PaceFlag;
 use super::health::{Health, rss_bytes_peak};
@@ -196,7 +199,7 @@ fn generator(job: &Job, outcome: &RunOutcome, health: &Health, window_s: f64) ->
             })
             .collect(),
         by_core,
-        left: Some(left(job, outcome.connections.had)),
+        left: Some(left(job, outcome.connections.had, health.sockets())),
     }
 }
 

@@ -1,7 +1,12 @@
-//! Faults of the machine the run is on: no descriptors, no ports.
+//! Faults of the machine the run is on: no descriptors, no ports; and what a record says is left of them.
+//!
+//! Each in a shell of its own, so that a limit meets no other test. Those about ports need a network namespace, and
+//! where none can be made they are skipped, and say so.
 
 use super::PACELINE;
+use super::servers::{OK, always};
 use crate::noise::quiet_status_of;
+use serde_json::Value;
 use std::process::{Command, Output};
 
 /// Starts the reference server, has `$PORT` set to its port, runs the script, and ends the server with its input.
@@ -35,6 +40,45 @@ fn few_descriptors_are_sidestepped_and_said() {
     assert!(printed.contains("each may open 40 files"), "{printed}");
     assert!(printed.contains("1,000 requests, all ok"), "{printed}");
     assert_eq!(quiet_status_of(&output), 0, "{printed}");
+}
+
+/// Does something in a network of its own, with a hundred ports to connect from; none where there can be none.
+fn in_own_network<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Option<R> {
+    let apart = move || {
+        // SAFETY: unshare(2) takes a number. A network is the calling thread's alone, and this thread ends here.
+        if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+            return None;
+        }
+        assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
+        std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "20000 20099").unwrap();
+        Some(work())
+    };
+    std::thread::spawn(apart).join().unwrap()
+}
+
+/// What a run of 30 connections leaves, of a server that closes what is closed at once.
+fn left_after(load: &'static [&'static str]) -> Value {
+    let url = format!("http://{}/", always(OK));
+    let common = ["run", &url, "-c", "30", "-t", "3", "--format", "json"];
+    let output = Command::new(PACELINE).args(common).args(load).output().unwrap();
+    let run: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    run["generator"]["left"].clone()
+}
+
+#[test]
+fn what_is_left_is_counted_while_connections_are_open() {
+    let loads: [&'static [&'static str]; 3] =
+        [&["-n", "500"], &["-d", "200ms", "--warmup", "0"], &["-d", "200ms", "--warmup", "0", "-r", "500"]];
+    for load in loads {
+        let Some(left) = in_own_network(move || left_after(load)) else {
+            println!("skipped: no network namespace can be made here");
+            return;
+        };
+        // Both ends of each connection, and what listens.
+        assert_eq!(left["sockets_in_use"], 61, "{load:?}: {left}");
+        assert_eq!((&left["sockets_time_wait"], &left["ports"]), (&0.into(), &70.into()), "{load:?}: {left}");
+    }
 }
 
 #[test]
