@@ -1,6 +1,11 @@
 //! Exit codes and the one place that renders an error: the chain of causes, then a hint at the remedy.
+//!
+//! `main` ends with [`code_of`]. Commands attach a [`Complaint`] where they know whose fault an error is; it is never
+//! read off a text. Only those results leave through [`print()`] whose exit status must outlast their reader, a run's
+//! and the self-test's; other commands write theirs themselves.
 
 use std::fmt;
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 /// How a command ended, beside success.
@@ -74,27 +79,35 @@ impl fmt::Display for Complaint {
 
 impl std::error::Error for Complaint {}
 
-/// Renders an error on standard error and turns the outcome of a command into an exit code. A broken pipe is a
-/// success: whoever read our output had enough.
+/// Renders an error on standard error and turns the outcome of a command into an exit code.
 pub fn code_of(outcome: anyhow::Result<Status>) -> ExitCode {
-    let error = match outcome {
-        Ok(status) => return ExitCode::from(status.number()),
-        Err(error) => error,
-    };
+    let status = outcome.unwrap_or_else(|error| {
+        let status = status_of(&error);
+        if status != Status::Done {
+            render(&error);
+        }
+        status
+    });
+    ExitCode::from(status.number())
+}
+
+/// The status an error stands for. A broken pipe to which nobody has given one is a success: whoever read our output
+/// had enough. One with a status was met on the way to a server, say, and is the failure it is said to be.
+fn status_of(error: &anyhow::Error) -> Status {
     let broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+        cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == ErrorKind::BrokenPipe)
     };
-    if error.chain().any(broken_pipe) {
-        return ExitCode::SUCCESS;
+    match error.downcast_ref::<Complaint>() {
+        Some(complaint) => complaint.status,
+        None if error.chain().any(broken_pipe) => Status::Done,
+        None => Status::Environment,
     }
-    let complaint = error.downcast_ref::<Complaint>();
-    render(&error, complaint);
-    ExitCode::from(complaint.map_or(Status::Environment, |complaint| complaint.status).number())
 }
 
 #[expect(clippy::print_stderr, reason = "the one place that renders an error")]
-fn render(error: &anyhow::Error, complaint: Option<&Complaint>) {
+fn render(error: &anyhow::Error) {
     eprintln!("paceline: {}", told(error.as_ref()));
+    let complaint = error.downcast_ref::<Complaint>();
     if let Some(hint) = complaint.and_then(|complaint| complaint.hint.as_deref()) {
         eprintln!("  hint: {hint}");
     }
@@ -114,6 +127,19 @@ pub fn told(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
+/// Prints a result on standard output. A reader who has had enough is no error: the status is that of the work.
+pub fn print(text: &str) -> io::Result<()> {
+    hand_over(&mut io::stdout().lock(), text.as_bytes())
+}
+
+/// Writes all of a result to somebody who may have had enough of it before, which is no error.
+pub fn hand_over(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    match to.write_all(bytes).and_then(|()| to.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Tells a person something beside the result, on standard error.
 #[expect(clippy::print_stderr, reason = "the one place that speaks beside the result")]
 pub fn say(line: &str) {
@@ -128,5 +154,32 @@ mod tests {
     fn a_cause_that_was_said_is_not_said_again() {
         let cause = anyhow::anyhow!("code 11").context("malformed: code 11").context("it is damaged");
         assert_eq!(told(cause.as_ref()), "it is damaged: malformed: code 11");
+    }
+
+    #[test]
+    fn a_broken_pipe_is_a_success_unless_it_was_given_a_status() {
+        let broken = || anyhow::Error::new(io::Error::from(ErrorKind::BrokenPipe));
+        assert_eq!(status_of(&broken().context("cannot write x")), Status::Done);
+        assert_eq!(status_of(&broken().context(Complaint::usage("x")).context("y")), Status::Usage);
+        assert_eq!(status_of(&anyhow::anyhow!("x")), Status::Environment);
+    }
+
+    #[test]
+    fn a_reader_who_has_had_enough_is_no_error() {
+        /// Takes nothing.
+        struct Refusing(ErrorKind);
+
+        impl Write for Refusing {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(self.0.into())
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+
+        assert!(hand_over(&mut Refusing(ErrorKind::BrokenPipe), b"x").is_ok());
+        assert!(hand_over(&mut Refusing(ErrorKind::StorageFull), b"x").is_err());
     }
 }

@@ -1,5 +1,7 @@
-//! Reads the command line. A value below zero, which clap takes for a flag that does not exist and answers with a tip that
-//! does not help, is answered plainly.
+//! Reads the command line.
+//!
+//! Called by `main`. A value below zero, which clap takes for a flag that does not exist and answers with a tip that
+//! does not help, is answered plainly. Everything else that is wrong is clap's to say.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _, Parser as _};
@@ -7,7 +9,9 @@ use clap::{Command, CommandFactory as _, Parser as _};
 /// Reads the arguments of this process, or ends it with what is wrong with them.
 pub fn read() -> super::Arguments {
     super::Arguments::try_parse().unwrap_or_else(|error| {
-        let given: Vec<String> = std::env::args().collect();
+        // One that is not UTF-8 is among what may be wrong.
+        let lossy = |argument: std::ffi::OsString| argument.to_string_lossy().into_owned();
+        let given: Vec<String> = std::env::args_os().map(lossy).collect();
         match negative_value(&error, &given, &super::Arguments::command()) {
             Some(what) => {
                 crate::exit::say(&format!("paceline: {what}"));
@@ -79,6 +83,16 @@ mod tests {
             .map(|arg| arg.get_id().as_str())
             .collect();
         assert!(bare.is_empty(), "no heading: {bare:?}");
+    }
+
+    #[test]
+    fn no_heading_stands_over_a_single_flag() {
+        let command = crate::Arguments::command();
+        let run = command.find_subcommand("run").unwrap();
+        let headings: Vec<&str> = run.get_arguments().filter_map(clap::Arg::get_help_heading).collect();
+        let lonely: Vec<_> =
+            headings.iter().filter(|one| headings.iter().filter(|other| other == one).count() == 1).collect();
+        assert!(lonely.is_empty(), "{lonely:?}");
     }
 
     #[test]

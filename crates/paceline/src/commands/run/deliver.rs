@@ -4,10 +4,10 @@
 //! is the run's.
 
 use super::flags::{Arguments, OutputFormat};
-use crate::exit::Complaint;
+use crate::exit::{Complaint, print};
 use paceline_record::{LoopKind, Run};
 use paceline_report::{RunTextOptions, hgrm, run_text};
-use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 /// Writes everything that is made of a run's record. `failed` are the errors of what was written before.
@@ -20,7 +20,7 @@ pub fn deliver(run: &Run, arguments: &Arguments, mut failed: Vec<anyhow::Error>)
         OutputFormat::Text => run_text(run, text_options(arguments)),
     };
     match &arguments.output {
-        None => failed.extend(print(&text).err()),
+        None => failed.extend(print(&text).err().map(anyhow::Error::from)),
         Some(path) => failed.extend(write(path, &text).err()),
     }
     for path in arguments.telling.hgrms() {
@@ -40,16 +40,6 @@ fn text_options(arguments: &Arguments) -> RunTextOptions {
         colour: is_shown && crate::terminal::wants_colour(),
         width: crate::terminal::width_for_text(is_shown),
         percentiles: arguments.telling.percentiles,
-    }
-}
-
-/// To standard output. A reader who has had enough is no error.
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    match written {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
     }
 }
 

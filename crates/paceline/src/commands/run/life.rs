@@ -24,7 +24,7 @@ pub struct LifeFlags {
     pub think: Option<Think>,
 
     /// The version requests are sent as; 1.0 asks for keep-alive, as `ab -k` does, unless --no-keepalive
-    #[arg(long, value_name = "VERSION", value_parser = version, default_value = "1.1", help_heading = "Request")]
+    #[arg(long, value_name = "VERSION", value_parser = version, default_value = "1.1", help_heading = "Requests")]
     pub http: Version,
 }
 

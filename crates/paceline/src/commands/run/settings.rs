@@ -1,4 +1,8 @@
 //! From flags to a job: everything checked and looked up before anything starts.
+//!
+//! Called by `paceline run`. Requests are made in `asked`, the load in `shape.rs`, the target is found in `target`;
+//! here they meet what this process may use: its cores, descriptors and threads. The self-test asks for the cores as
+//! well.
 
 use super::asked::{Asked, Named};
 use super::flags::{Arguments, PaceFlag, TimestampsFlag};
@@ -10,8 +14,10 @@ use paceline_engine::{Nanos, Pace, SPIN_BEFORE, Settings};
 use paceline_http::Url;
 use paceline_record::gate::Gate;
 
-/// Descriptors a run needs beside its connections: standard streams, an epoll, files.
+/// Descriptors a run needs beside its connections and what each thread opens: standard streams, files.
 const DESCRIPTORS_BESIDE: u64 = 16;
+/// Descriptors each thread needs beside its connections: an epoll, and at the edges of the window its schedstat.
+const DESCRIPTORS_OF_THREAD: u64 = 2;
 /// Threads that may be started to hold more connections than one descriptor table does.
 const TABLES_MOST: u64 = 128;
 
@@ -45,11 +51,11 @@ impl Job {
     pub fn from_flags(arguments: &Arguments) -> anyhow::Result<Self> {
         let url = Url::parse(&arguments.url).map_err(|error| Complaint::usage(error.to_string()))?;
         let wanted = Asked::from_flags(&arguments.asked, &arguments.life, &url)?;
-        let gates = arguments.gates.all(arguments.rate.is_some())?;
+        let gates = arguments.gates.all(is_open(arguments))?;
         let cores = allowed_cores();
         let asked = asked_sources(arguments.source.as_deref())?;
         let destination = arguments.target.find(&url, &asked, arguments.connect_timeout)?;
-        let threads = threads_for(arguments, raise_descriptor_limit())?;
+        let threads = threads_for(arguments.connections, arguments.threads, raise_descriptor_limit())?;
         let Planned { load, bound, warmup } = super::shape::planned(arguments)?;
         let settings = Settings {
             address: destination.address.clone(),
@@ -89,16 +95,20 @@ impl Job {
     }
 }
 
+/// Whether requests are due at moments of their own, whatever the server does.
+fn is_open(arguments: &Arguments) -> bool {
+    arguments.rate.is_some() || arguments.schedule.is_some()
+}
+
 /// Spinning is fair only where it takes no core from the server: where this process has been confined to some cores
 /// of several, and has one for each thread.
 fn pace(arguments: &Arguments, threads: u32, cores: &[u32]) -> Pace {
     let online = std::thread::available_parallelism().map_or(1, usize::from).max(online_cores());
     let has_cores_to_itself = cores.len() < online && cores.len() >= threads as usize;
-    let is_open = arguments.rate.is_some() || arguments.schedule.is_some();
     match arguments.pace {
         PaceFlag::Spin => Pace::Spin,
         PaceFlag::Sleep => Pace::Sleep,
-        PaceFlag::Auto if is_open && has_cores_to_itself => Pace::Hybrid(SPIN_BEFORE),
+        PaceFlag::Auto if is_open(arguments) && has_cores_to_itself => Pace::Hybrid(SPIN_BEFORE),
         PaceFlag::Auto => Pace::Sleep,
     }
 }
@@ -118,29 +128,30 @@ fn raise_descriptor_limit() -> u64 {
 
 /// How many threads it takes to hold the connections where one descriptor table does not: each gets its own, and the
 /// limit counts by table. None where one suffices.
-fn threads_for(arguments: &Arguments, descriptor_limit: u64) -> anyhow::Result<Option<u32>> {
-    let room = descriptor_limit.saturating_sub(DESCRIPTORS_BESIDE);
-    let needed = u64::from(arguments.connections).div_ceil(room.max(1));
+fn threads_for(connections: u32, threads: u32, descriptor_limit: u64) -> anyhow::Result<Option<u32>> {
+    let of_threads = u64::from(threads) * DESCRIPTORS_OF_THREAD;
+    if u64::from(connections) + of_threads + DESCRIPTORS_BESIDE <= descriptor_limit {
+        return Ok(None);
+    }
+    let room = descriptor_limit.saturating_sub(DESCRIPTORS_BESIDE + DESCRIPTORS_OF_THREAD);
+    let needed = u64::from(connections).div_ceil(room.max(1));
     if room == 0 || needed > TABLES_MOST {
         let what = format!(
-            "{} connections: a thread may open {descriptor_limit} files, and {TABLES_MOST} threads hold at most {}",
-            arguments.connections,
+            "{connections} connections: a thread may open {descriptor_limit} files, \
+             and {TABLES_MOST} threads hold at most {}",
             room * TABLES_MOST
         );
         return Err(Complaint::environment(what)
             .hint("raise the hard limit (`ulimit -Hn`), or ask for fewer")
             .into());
     }
-    let threads = u32::try_from(needed).unwrap_or(u32::MAX);
-    if threads <= 1 || threads <= arguments.threads && arguments.connections / arguments.threads < room as u32
-    {
-        return Ok((threads > 1).then_some(arguments.threads));
+    let needed = u32::try_from(needed).unwrap_or(u32::MAX);
+    if needed > threads {
+        crate::exit::say(&format!(
+            "{needed} threads instead of {threads}: each may open {descriptor_limit} files"
+        ));
     }
-    crate::exit::say(&format!(
-        "{threads} threads instead of {}: each may open {descriptor_limit} files",
-        arguments.threads
-    ));
-    Ok(Some(threads))
+    Ok(Some(needed.max(threads)))
 }
 
 /// The cores this process may run on.
@@ -159,4 +170,21 @@ pub fn allowed_cores() -> Vec<u32> {
 fn online_cores() -> usize {
     // SAFETY: sysconf reads a number of the system.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_leave_room_for_what_they_open_themselves() {
+        let threads = |connections, threads| threads_for(connections, threads, 1_024).unwrap();
+        assert_eq!((threads(1_000, 4), threads(1_006, 1)), (None, None));
+        // Over the limit with the epolls of 32 threads, and far from it in a table for each.
+        assert_eq!((threads(1_000, 5), threads(1_000, 32)), (Some(5), Some(32)));
+        assert_eq!((threads(1_007, 1), threads(2_012, 1), threads(2_013, 2)), (Some(2), Some(2), Some(3)));
+        assert_eq!(threads(128 * 1_006, 1), Some(128));
+        assert!(threads_for(128 * 1_006 + 1, 1, 1_024).is_err());
+        assert!(threads_for(1, 1, 18).is_err());
+    }
 }

@@ -1,4 +1,7 @@
 //! Flags of what a run tells beside its result, and the files they name.
+//!
+//! `paceline run` has them checked before anything starts. No file is opened here: lines for seconds are written by
+//! `follow`, percentile distributions by `deliver.rs`.
 
 use crate::exit::Complaint;
 use std::path::{Path, PathBuf};
@@ -54,8 +57,8 @@ impl TellingFlags {
             [output, self.csv.as_deref(), self.ndjson.as_deref()].into_iter().flatten().collect();
         named.extend(self.hdr.iter().map(PathBuf::as_path));
         for (index, path) in named.iter().enumerate() {
-            // Two descriptors of a terminal or a pipe may be the same on purpose.
-            if named[..index].contains(path) && !path.starts_with("/dev") {
+            // A descriptor, a terminal or a pipe may be named twice on purpose.
+            if named[..index].contains(path) && !crate::file::is_in_place(path) {
                 let what = format!("{} is named for two outputs", path.display());
                 return Err(Complaint::usage(what).hint("give each a file of its own").into());
             }

@@ -5,6 +5,8 @@
 use crate::exit::Complaint;
 use anyhow::Context as _;
 use paceline_engine::{Nanos, Shape};
+use paceline_lab::RequestFile;
+use std::fs::File;
 use std::path::Path;
 
 /// The latest time, in seconds: a file of moments since 1970 is one whose first time was not subtracted.
@@ -12,7 +14,9 @@ const LATEST_S: f64 = 30.0 * 86_400.0;
 
 /// The schedule a file tells.
 pub fn trace(path: &Path) -> anyhow::Result<Shape> {
-    let text = std::fs::read_to_string(path)
+    let read = File::open(path).and_then(RequestFile::content).map_err(anyhow::Error::from);
+    let text = read
+        .and_then(|bytes| Ok(String::from_utf8(bytes)?))
         .with_context(|| Complaint::usage(format!("cannot read the schedule {}", path.display())))?;
     match times(&text) {
         Ok(times) => Ok(Shape::Trace(times.into())),
@@ -84,6 +88,17 @@ mod tests {
         let text = "# from the log of Monday\n0\n0.25\n\n300ms # a comment\r\n1e0\n1.5\n1.5\n2m\n";
         let expected = [0, 250, 300, 1_000, 1_500, 1_500, 120_000].map(Nanos::from_millis);
         assert_eq!(times(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_no_text_or_too_long_cannot_be_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let told = || format!("{:#}", trace(file.path()).unwrap_err());
+        std::fs::write(file.path(), b"0\n\xe9\n").unwrap();
+        assert!(told().contains("cannot read the schedule") && told().contains("utf-8"), "{}", told());
+        // A hole, which takes no room.
+        file.as_file().set_len(RequestFile::BYTES_MOST + 1).unwrap();
+        assert!(told().ends_with("it has more than 256 MiB"), "{}", told());
     }
 
     #[test]

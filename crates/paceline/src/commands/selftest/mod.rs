@@ -11,14 +11,14 @@ mod print;
 
 use crate::exit::Status;
 use crate::reference::Service;
-use std::io::Write as _;
+use std::time::Duration;
 
 /// Flags of `paceline selftest`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Measure each distribution for so long
-    #[arg(long, default_value = "4s", value_name = "T", value_parser = super::run::duration)]
-    duration: std::time::Duration,
+    #[arg(long, default_value = "4s", value_name = "T", value_parser = some_time)]
+    duration: Duration,
 }
 
 /// Flags of the hidden `paceline reference-server`.
@@ -38,11 +38,17 @@ pub struct ServerArguments {
     core: Option<u32>,
 }
 
+/// Reads a length of time in which something can be measured.
+fn some_time(text: &str) -> Result<Duration, String> {
+    let time = super::run::duration(text)?;
+    if time.is_zero() { Err("nothing is measured in no time; write 1s or more".to_owned()) } else { Ok(time) }
+}
+
 /// Carries the self-test out.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let instrument = experiment::carry_out(arguments.duration, &mut |line| crate::exit::say(line))?;
     let verdict = judge::judge(&instrument);
-    std::io::stdout().lock().write_all(print::text(&instrument, &verdict).as_bytes())?;
+    crate::exit::print(&print::text(&instrument, &verdict))?;
     Ok(if verdict.is_fatal() { Status::Failed } else { Status::Done })
 }
 
@@ -53,4 +59,21 @@ pub fn serve(arguments: ServerArguments) -> anyhow::Result<Status> {
     }
     crate::reference::serve(arguments.service, arguments.seed, arguments.spin)?;
     Ok(Status::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    #[test]
+    fn no_time_is_a_wrong_length_of_time() {
+        let error =
+            |time| crate::Arguments::try_parse_from(["paceline", "selftest", "--duration", time]).err();
+        for time in ["0", "0ms"] {
+            let error = error(time).unwrap();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains("nothing is measured in no time"), "{error}");
+        }
+        assert!(error("500ms").is_none());
+    }
 }

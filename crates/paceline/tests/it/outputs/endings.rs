@@ -1,4 +1,7 @@
 //! Runs that end early or have nowhere to write to: what was measured is told, files are whole, the status is right.
+//!
+//! Mostly a run of an hour that is stopped, killed or left by its readers once a second of its window has been told.
+//! What the files of a run that ends by itself hold is `files.rs`'s; how the live view goes away is `screen.rs`'s.
 
 use super::{PACELINE, Runs as _, Server, text};
 use serde_json::Value;
@@ -130,6 +133,40 @@ fn a_full_disk_loses_nothing() {
         assert!(text(&output.stdout).contains("100 requests, all ok"));
         assert!(text(&output.stderr).contains("cannot write /dev/full: No space left on device"));
     }
+}
+
+#[test]
+fn a_named_pipe_gets_the_result_and_ends_with_it() {
+    let server = Server::start("immediate");
+    for (flag, name, said) in [("-o", "pipe", "100 requests, all ok"), ("--hdr", "a.hgrm", "#[Mean")] {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join(name);
+        make_pipe(&pipe);
+        let path = pipe.to_str().unwrap().to_owned();
+        let reader = std::thread::spawn(move || fs::read_to_string(pipe).unwrap());
+        let output = Command::new("timeout")
+            .args(["-s", "KILL", "60", PACELINE, "run", &server.url(), "-c", "3", "-n", "100", flag, &path])
+            .output()
+            .unwrap();
+        // A run that waits for ever is killed.
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+        let read = reader.join().unwrap();
+        assert!(read.contains(said), "{read}");
+        assert_eq!(text(&output.stdout).is_empty(), flag == "-o");
+    }
+}
+
+#[test]
+fn a_reader_of_the_output_who_has_had_enough_changes_nothing() {
+    let server = Server::start("immediate");
+    // The reader of descriptor 3 is gone before the run begins.
+    let script = r#"exec 3> >(true); wait $!; "$0" run "$1" -c 3 -n 100 -o /dev/fd/3 "${@:2}""#;
+    let mut command = Command::new("bash");
+    command.args(["-c", script, PACELINE, &server.url(), "--slo", "service.p50<1ns"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
 }
 
 #[test]

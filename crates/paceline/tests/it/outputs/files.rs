@@ -1,4 +1,7 @@
 //! The files a run writes: each read by somebody else's reader, and all of them held against the record.
+//!
+//! HdrHistogram's log is read by the crate of that name. Which files cannot be, or do not go together, is told before
+//! the run. Files of runs that were cut short are in `endings.rs`.
 
 use super::{Runs as _, Server, text};
 use crate::noise::quiet_status;
@@ -156,6 +159,7 @@ fn files_that_make_no_sense_are_refused_before_the_run() {
     let server = Server::start("immediate");
     for (flags, code, said) in [
         (["--csv", path, "--ndjson", path], 2, "is named for two outputs"),
+        (["--csv", "/dev/no/such", "--ndjson", "/dev/no/such"], 2, "is named for two outputs"),
         (["--hdr", "x.txt", "-n", "1"], 2, "FILE.hlog"),
         (["--csv", "no/such/folder.csv", "-n", "1"], 3, "cannot write no/such/folder.csv"),
         (["--hdr", "no/such/folder.hgrm", "-n", "1"], 3, "cannot write no/such/folder.hgrm"),
@@ -180,4 +184,45 @@ fn a_run_that_never_begins_leaves_an_older_file_alone() {
     let output = std::process::Command::new(super::PACELINE).args(flags).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     assert_eq!(fs::read_to_string(&path).unwrap(), "what was here");
+}
+
+/// What a file holds after runs whose standard output is its end.
+fn appended(server: &Server, file: &Path, runs: &[&[&str]]) -> String {
+    for flags in runs {
+        let end = fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
+        let output = server.run(&[&["-n", "100"], *flags].concat()).stdout(end).output().unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{}", text(&output.stderr));
+    }
+    fs::read_to_string(file).unwrap()
+}
+
+#[test]
+fn standard_output_is_written_to_and_never_replaced() {
+    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();
+    let runs = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", link.to_str().unwrap()];
+    let flags = runs.map(|name| ["--format", "json", "-o", name]);
+    let file = folder.path().join("runs.ndjson");
+    fs::write(&file, "{}\n").unwrap();
+    let held = appended(&server, &file, &flags.each_ref().map(|flags| flags.as_slice()));
+    let records: Vec<Value> = held.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(records.len(), 1 + runs.len());
+    assert!(records[1..].iter().all(|record| record["total"]["counts"]["ok"] == 100));
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+}
+
+#[test]
+fn seconds_and_report_share_standard_output() {
+    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    let path = folder.path().join("all.txt");
+    // As `> all.txt` opens it: what is written stands where the one before has ended.
+    let file = fs::File::create(&path).unwrap();
+    let output = server.run(&["-n", "100", "--csv", "/dev/stdout"]).stdout(file).output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", text(&output.stderr));
+    let held = fs::read_to_string(&path).unwrap();
+    assert!(held.starts_with("at,start_s,length_s,phase,"), "{held}");
+    assert!(held.contains(",window,") && held.contains("100 requests, all ok"), "{held}");
+    let held = appended(&server, &path, &[&["--csv", "/dev/stdout"]]);
+    assert_eq!(held.matches("100 requests, all ok").count(), 2, "{held}");
 }

@@ -1,4 +1,7 @@
 //! What is sent and how answers are checked, through the whole binary, against a server that hears every byte.
+//!
+//! Mixes, placeholders, bodies and checks, and what docs/requests.md shows of them. How a request is put together and
+//! expanded, rule by rule, is held by the http crate; where it goes to is `target.rs`'s.
 
 mod server;
 
@@ -6,6 +9,7 @@ use serde_json::Value;
 use server::{Heard, Server};
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Command, Output, Stdio};
 
 const PACELINE: &str = env!("CARGO_BIN_EXE_paceline");
@@ -300,4 +304,14 @@ fn what_is_asked_wrongly_is_told_before_anything_is_sent() {
         let told = complaint(arguments);
         assert!(told.contains(said), "{arguments:?}: {told}");
     }
+}
+
+#[test]
+fn an_argument_that_is_not_utf_8_is_told() {
+    let field = std::ffi::OsStr::from_bytes(b"X: \xe9");
+    let output =
+        Command::new(PACELINE).args(["run", "http://127.0.0.1:9/", "-H"]).arg(field).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("invalid UTF-8"), "{told}");
 }

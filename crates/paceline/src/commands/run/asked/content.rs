@@ -1,13 +1,12 @@
 //! Bodies on the command line: the text itself, `@FILE`, or `@-` for standard input.
+//!
+//! Called by `mod.rs` for `--body` and `--expect-body`, and for the files of lines that placeholders name. What a
+//! request file says of its bodies is read by the lab, to the same limit of length.
 
 use crate::exit::Complaint;
+use paceline_lab::RequestFile;
 use std::fs::File;
-use std::io::Read;
 use std::path::Path;
-
-/// No body and no file of lines is longer: a request of which each thread has a copy. A device that never ends is
-/// refused with it.
-const BYTES_MOST: u64 = 256 << 20;
 
 /// What flags stand for. Standard input can be read for one of them.
 #[derive(Default)]
@@ -24,7 +23,8 @@ impl Contents {
             None => return Ok(Some(value.as_bytes().to_vec())),
             Some("") => Err("\"@\" names no file; write @FILE, or @- for standard input".to_owned()),
             Some("-") => match self.input.replace(flag) {
-                None => whole(std::io::stdin().lock()).map_err(|why| format!("standard input: {why}")),
+                None => RequestFile::content(std::io::stdin().lock())
+                    .map_err(|error| format!("standard input: {error}")),
                 Some(other) => {
                     Err(format!("{other} has read standard input already; give one of them a file"))
                 }
@@ -37,18 +37,8 @@ impl Contents {
 
 /// The content of a file, or why there is none.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let cannot = |why: String| format!("cannot read {}: {why}", path.display());
-    let file = File::open(path).map_err(|error| cannot(error.to_string()))?;
-    whole(file).map_err(cannot)
-}
-
-fn whole(from: impl Read) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    from.take(BYTES_MOST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > BYTES_MOST {
-        return Err(format!("it has more than {} MiB, and no request has that many", BYTES_MOST >> 20));
-    }
-    Ok(bytes)
+    let read = File::open(path).and_then(RequestFile::content);
+    read.map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ struct Followed {
     kind: Kind,
     /// None once it was given up.
     file: Option<File>,
+    /// Whether it is a regular file that was opened for this run alone, and holds nothing else.
+    is_own: bool,
     has_begun: bool,
     error: Option<std::io::Error>,
 }
@@ -97,15 +99,20 @@ fn hlog_lines(row: &record::Second, second: &Second, rows: &Rows) -> String {
 
 impl Followed {
     fn open(path: &Path, kind: Kind) -> anyhow::Result<Self> {
-        let opened = File::options().write(true).create(true).truncate(false).open(path);
-        let file =
+        let opened = crate::file::open_in_place(path).and_then(|found| match found {
+            Some(file) => Ok((file, false)),
+            None => {
+                File::options().write(true).create(true).truncate(false).open(path).map(|file| (file, true))
+            }
+        });
+        let (file, is_own) =
             opened.with_context(|| cannot(path)).context(Complaint::environment("nothing was measured"))?;
-        Ok(Self { path: path.to_owned(), kind, file: Some(file), has_begun: false, error: None })
+        Ok(Self { path: path.to_owned(), kind, file: Some(file), is_own, has_begun: false, error: None })
     }
 
-    /// Empties the file and writes what stands before the first line.
+    /// Empties the file, if it is the run's own, and writes what stands before the first line.
     fn begin(&mut self, rows: &Rows) {
-        if let Some(file) = self.file.as_mut().filter(|file| file.metadata().is_ok_and(|of| of.is_file())) {
+        if let Some(file) = self.file.as_mut().filter(|_| self.is_own) {
             self.error = file.set_len(0).err();
         }
         let started_at = rows.started_at();

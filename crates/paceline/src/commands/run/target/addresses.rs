@@ -1,4 +1,7 @@
 //! The addresses a URL's host stands for: literal, given by `--resolve`, or the resolver's, in its order (RFC 6724).
+//!
+//! Called by `mod.rs`, once before the run, and not for a unix socket. Nobody connects to an address here: which of
+//! several is used is found out in `race.rs`.
 
 use super::TargetFlags;
 use crate::exit::Complaint;
@@ -16,10 +19,10 @@ pub(super) fn candidates(
         Some(given) => given,
         None => look_up(url)?,
     };
-    let wanted = |address: &&SocketAddr| {
-        let family = (!flags.ipv4 || address.is_ipv4()) && (!flags.ipv6 || address.is_ipv6());
-        family && (sources.is_empty() || sources.iter().any(|source| source.is_ipv4() == address.is_ipv4()))
+    let of_source = |address: &SocketAddr| {
+        sources.is_empty() || sources.iter().any(|source| source.is_ipv4() == address.is_ipv4())
     };
+    let wanted = |address: &&SocketAddr| of_family(flags, address) && of_source(address);
     let mut fitting: Vec<SocketAddr> = Vec::new();
     for address in found.iter().filter(wanted) {
         if !fitting.contains(address) {
@@ -27,7 +30,7 @@ pub(super) fn candidates(
         }
     }
     if fitting.is_empty() {
-        return Err(none_fits(flags, url, &found).into());
+        return Err(none_fits(flags, url, sources, &found).into());
     }
     match fitting.iter().find(|address| lacks_zone(address)) {
         Some(address) => Err(no_zone(address).into()),
@@ -35,15 +38,30 @@ pub(super) fn candidates(
     }
 }
 
-fn none_fits(flags: &TargetFlags, url: &Url, found: &[SocketAddr]) -> Complaint {
-    let what = match (flags.ipv4, flags.ipv6) {
-        (true, _) => "IPv4 address",
-        (_, true) => "IPv6 address",
-        _ => "address of the family of --source",
+/// Whether an address is of the family that -4 or -6 asks for.
+fn of_family(flags: &TargetFlags, address: &SocketAddr) -> bool {
+    (!flags.ipv4 || address.is_ipv4()) && (!flags.ipv6 || address.is_ipv6())
+}
+
+/// What does not fit: the family asked for or, where there are addresses of it, that of the sources.
+fn none_fits(flags: &TargetFlags, url: &Url, sources: &[IpAddr], found: &[SocketAddr]) -> Complaint {
+    let listed = |addresses: &[&SocketAddr]| {
+        addresses.iter().map(|address| address.ip().to_string()).collect::<Vec<_>>().join(", ")
     };
-    let others: Vec<String> = found.iter().map(|address| address.ip().to_string()).collect();
-    Complaint::usage(format!("{:?} has no {what}, only {}", url.host, others.join(", ")))
-        .hint("leave the choice of the family out")
+    let family = |is_ipv4: bool| if is_ipv4 { "IPv4" } else { "IPv6" };
+    let left: Vec<&SocketAddr> = found.iter().filter(|address| of_family(flags, address)).collect();
+    match sources.first() {
+        Some(source) if !left.is_empty() => {
+            let (family, left) = (family(source.is_ipv4()), listed(&left));
+            Complaint::usage(format!("--source {source} is an {family} address: it does not reach {left}"))
+                .hint("give a --source of the target's family, or leave it out")
+        }
+        _ => {
+            let (family, all) = (family(flags.ipv4), listed(&found.iter().collect::<Vec<_>>()));
+            Complaint::usage(format!("{:?} has no {family} address, only {all}", url.host))
+                .hint("leave the choice of the family out")
+        }
+    }
 }
 
 /// A link-local address is on every link: without an interface the kernel does not know which.
@@ -119,6 +137,7 @@ fn zoned(text: &str, port: u16) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser as _;
 
     #[test]
     fn addresses_given_for_a_host() {
@@ -136,6 +155,33 @@ mod tests {
             ["", "a", "a:80", "a:x:127.0.0.1", "a:80:", "a:80:b", "a:80:127.0.0.1,", "a:80:::1%none-such"]
         {
             assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let told = |flags: &[&str], source: Option<&str>| {
+            let line = [&["paceline", "run", "http://a.test/"], flags].concat();
+            let crate::Command::Run(arguments) = crate::Arguments::try_parse_from(line).unwrap().command
+            else {
+                panic!("it is a run")
+            };
+            let sources: Vec<IpAddr> = source.iter().map(|source| source.parse().unwrap()).collect();
+            let url = Url::parse(&arguments.url).unwrap();
+            candidates(&arguments.target, &url, &sources).unwrap_err().to_string()
+        };
+        let one = ["--resolve", "a.test:80:127.0.0.1", "-4"];
+        let both = ["--resolve", "a.test:80:127.0.0.1,::1", "-6"];
+        let other = ["--resolve", "a.test:80:127.0.0.1", "-6"];
+        let no_address = "\"a.test\" has no IPv6 address, only 127.0.0.1";
+        for (flags, source, said) in [
+            (&other[..], None, no_address),
+            (&other, Some("::1"), no_address),
+            (&one[..2], Some("::1"), "--source ::1 is an IPv6 address: it does not reach 127.0.0.1"),
+            (&one, Some("::1"), "--source ::1 is an IPv6 address: it does not reach 127.0.0.1"),
+            (&both, Some("10.0.0.7"), "--source 10.0.0.7 is an IPv4 address: it does not reach ::1"),
+        ] {
+            assert_eq!(told(flags, source), said);
         }
     }
 }
