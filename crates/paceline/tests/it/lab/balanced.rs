@@ -100,7 +100,9 @@ fn one_instance_killed_in_mid_run_is_in_the_record() {
     let saw = fault.clients_saw(trial.run.as_ref().unwrap());
     let failed = trial.run.as_ref().unwrap().total.counts.not_ok();
     assert_eq!(saw.failures.iter().map(|(_, count)| count).sum::<u64>(), failed, "{saw:?}");
-    assert!(failed > 0, "its connections broke");
+    // On a machine that held the kill up until the window was nearly over there may be nothing left to break.
+    let in_time = fault.at_ns + 100_000_000 < window.end_ns;
+    assert!(failed > 0 || !in_time, "its connections broke: {fault:?} in {window:?}");
     assert!(ran.stdout.contains("instance 1 killed"), "{ran:?}");
 }
 
