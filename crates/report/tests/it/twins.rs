@@ -4,19 +4,9 @@
 //! the files of `formats`.
 
 use crate::built::{self, Seen};
+use crate::grouping::SEEN;
 use paceline_record::{Blame, Load, Severity, Trial, Variant, VariantKind};
 use paceline_report::{Format, Options, Report};
-
-const SEEN: Seen = Seen {
-    per_s: 1000.0,
-    server_cpu_us: 20.0,
-    p50_us: 100.0,
-    p99_us: 200.0,
-    p99_9_us: 300.0,
-    rss_mb: 10.0,
-    start_ms: 5.0,
-    generator: 0.1,
-};
 
 fn twin() -> Load {
     let variant = Some(Variant { of: built::closed().name, kind: VariantKind::Close });
