@@ -4,7 +4,7 @@
 //! keeps it, reports take from it what is usable. What instances and a balancer add is in `balancing.rs`; what to make
 //! of the figures is for `verdict` to say.
 
-use crate::{Balancing, Load, Phase, Run, Verdict};
+use crate::{Balancing, Blame, Load, Phase, Run, Severity, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -76,6 +76,13 @@ impl Trial {
     pub fn usable_run(&self) -> Option<&Run> {
         let run = self.run.as_ref().filter(|run| run.total.counts.ok > 0)?;
         self.error.is_none().then_some(run)
+    }
+
+    /// Whether a verdict says that the machine spoiled its numbers: another try may go better.
+    pub fn is_disturbed(&self) -> bool {
+        let of_run = self.run.iter().flat_map(|run| &run.verdicts);
+        let mut all = of_run.chain(&self.verdicts);
+        all.any(|verdict| (verdict.severity, verdict.blame) == (Severity::Invalid, Blame::Environment))
     }
 
     /// Whether it has a [usable run](Self::usable_run): what a round, a store's tally and a report count.

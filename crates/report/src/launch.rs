@@ -3,7 +3,7 @@
 //! Called for tables, pairings and balanced tables; start-ups are counted by launch in `start.rs`. Whether a trial was
 //! tried again was the lab's decision, and that the machine spoiled it is read off its verdicts.
 
-use paceline_record::{Blame, Fault, LoopKind, Run, Severity, Stage, Trial};
+use paceline_record::{Fault, LoopKind, Run, Stage, Trial};
 use std::collections::BTreeMap;
 
 /// A trial whose run can be used.
@@ -19,12 +19,6 @@ impl<'a> Launch<'a> {
     /// None where it is not usable.
     pub fn of(trial: &'a Trial) -> Option<Self> {
         Some(Self { trial, run: trial.usable_run()? })
-    }
-
-    /// Whether the machine spoiled it: that is why it was tried again, if it was.
-    pub fn is_disturbed(&self) -> bool {
-        let mut all = self.run.verdicts.iter().chain(&self.trial.verdicts);
-        all.any(|verdict| (verdict.severity, verdict.blame) == (Severity::Invalid, Blame::Environment))
     }
 }
 
@@ -49,7 +43,7 @@ impl<'a> Launches<'a> {
         for tries in repeats.values_mut() {
             tries.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
             let usable: Vec<Launch<'_>> = tries.iter().rev().filter_map(|trial| Launch::of(trial)).collect();
-            let sound = usable.iter().find(|launch| !launch.is_disturbed());
+            let sound = usable.iter().find(|launch| !launch.trial.is_disturbed());
             match sound.or(usable.first()).copied() {
                 Some(launch) => sorted.usable.push(launch),
                 None => sorted.failed.extend(tries.last().map(|trial| (*trial, fault_of(trial)))),

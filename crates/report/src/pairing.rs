@@ -150,9 +150,9 @@ fn pairs<'a>(base: &[&'a Trial], twin: &[&'a Trial]) -> Vec<(Launch<'a>, Launch<
         };
         let (bases, twins) = (tries(base), tries(twin));
         let shared = bases.iter().flat_map(|base| twins.iter().map(move |twin| (*base, *twin)));
-        shared
-            .filter(|(base, twin)| base.trial.launch == twin.trial.launch)
-            .max_by_key(|(base, twin)| (!base.is_disturbed() && !twin.is_disturbed(), &base.trial.started_at))
+        shared.filter(|(base, twin)| base.trial.launch == twin.trial.launch).max_by_key(|(base, twin)| {
+            (!base.trial.is_disturbed() && !twin.trial.is_disturbed(), &base.trial.started_at)
+        })
     };
     let (base, twin) = (Launches::of(base), Launches::of(twin));
     let pair = |base: &Launch<'a>| {

@@ -4,7 +4,7 @@
 //! Nothing is stored here: the binary's `round/keep.rs` does that. What makes a trial usable is the record's to say.
 
 use crate::{Cell, PlannedLaunch};
-use paceline_record::{Blame, Severity, Trial, Verdict};
+use paceline_record::Trial;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a trial could not be kept: the store's own error.
@@ -113,10 +113,7 @@ fn are_partners(a: &Cell, b: &Cell) -> bool {
 /// Whether the environment spoiled a trial, so that a second try may go well. Spoiled is not unusable: should the
 /// second try be disturbed too, its numbers stand, with the verdict beside them.
 fn is_spoiled(trial: &Trial) -> bool {
-    let of_run = trial.run.iter().flat_map(|run| &run.verdicts);
-    let invalid =
-        |verdict: &Verdict| verdict.severity == Severity::Invalid && verdict.blame == Blame::Environment;
-    trial.error.as_ref().is_some_and(|fault| fault.transient) || of_run.chain(&trial.verdicts).any(invalid)
+    trial.error.as_ref().is_some_and(|fault| fault.transient) || trial.is_disturbed()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::fixture::Tree;
 use crate::generator::tests::run_of;
 use crate::trial::{self, Place};
 use crate::{Plan, order};
-use paceline_record::{Fault, Pinning, Server, Stage};
+use paceline_record::{Blame, Fault, Pinning, Server, Severity, Stage, Verdict};
 
 /// The launches of a plan with one cell, measured once.
 fn launches() -> Vec<PlannedLaunch> {
