@@ -12,13 +12,15 @@ pub enum EngineError {
     /// The user's settings contradict each other.
     #[error("{0}")]
     Settings(&'static str),
-    /// Not one connection could be made.
-    #[error("cannot connect to {address} ({attempts} attempts)")]
+    /// Not one connection could be made, or none was kept until the run could begin.
+    #[error("cannot {} {address} ({attempts} attempts)", if *.made > 0 { "keep a connection to" } else { "connect to" })]
     Unreachable {
         /// Where to.
         address: Address,
         /// How often it was tried.
         attempts: u64,
+        /// Connections that were made, and lost before anything was asked of the server.
+        made: u64,
         /// The last attempt's reason.
         #[source]
         source: io::Error,

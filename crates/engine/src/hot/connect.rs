@@ -173,9 +173,8 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         connection.decoder.reset();
         match failure {
             Some(failure) => {
-                // A server that refuses us after its handshake has not let us in.
-                let refused = matches!(failure, Failure::Tls(_)) && !connection.has_served;
-                self.counts.failed_attempts += u64::from(refused && self.timeline.is_none());
+                // A server that breaks connections before anything is asked of it has not let us in.
+                self.counts.failed_attempts += u64::from(self.timeline.is_none());
                 self.note(failure);
                 self.pause(slot, rested, now);
             }

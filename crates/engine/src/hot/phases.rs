@@ -33,7 +33,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         all && settled || late || self.open == 0 && hopeless
     }
 
-    /// Why not one connection was made.
+    /// Why not one connection was had.
     pub(super) fn unreachable(&self) -> EngineError {
         let failure =
             self.counts.failures.last().map_or_else(|| self.slow_to_connect(), |(failure, _)| *failure);
@@ -41,6 +41,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         EngineError::Unreachable {
             address: self.settings.address.clone(),
             attempts: self.counts.failed_attempts,
+            made: self.counts.made,
             source: told.unwrap_or_else(|| failure.into()),
         }
     }

@@ -12,10 +12,12 @@ use std::io;
 use std::rc::Rc;
 
 /// What a script does with an attempt to connect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connect {
     /// Accepts it after a while.
     Accept(Nanos),
+    /// Accepts it after a while, and does something before it is asked anything.
+    Greet(Nanos, Act),
     /// Refuses it after a while.
     Refuse(Nanos),
     /// Says nothing, ever.
@@ -203,6 +205,10 @@ impl<S: Script> Transport for Network<S> {
                 return Ok(Progress::Done);
             }
             Connect::Accept(after) => self.schedule(now + after, slot, Event::Connected),
+            Connect::Greet(after, act) => {
+                self.schedule(now + after, slot, Event::Connected);
+                self.schedule(now + after, slot, Event::Act(act));
+            }
             Connect::Refuse(Nanos::ZERO) => return Err(io::Error::from_raw_os_error(libc::ECONNREFUSED)),
             Connect::Refuse(after) => self.schedule(now + after, slot, Event::Refused),
             Connect::Ignore => {}

@@ -104,10 +104,15 @@ impl Unruly {
 impl Script for Unruly {
     fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
         let after = self.delay();
-        match (self.misbehaves(), self.random.below(2)) {
-            (false, _) => Connect::Accept(after),
-            (true, 0) => Connect::Refuse(after),
-            (true, _) => Connect::Ignore,
+        if !self.misbehaves() {
+            return Connect::Accept(after);
+        }
+        match self.random.below(5) {
+            0 => Connect::Refuse(after),
+            1 => Connect::Ignore,
+            2 => Connect::Greet(after, Act::Send(self.answer(1))),
+            3 => Connect::Greet(after, Act::Close),
+            _ => Connect::Greet(after, Act::Reset),
         }
     }
 

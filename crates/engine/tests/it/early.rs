@@ -1,12 +1,13 @@
-//! Answers that come before their request has left whole: the rest of it leaves all the same.
+//! Servers too early: their answer comes before the request has left whole, whose rest leaves all the same; or they
+//! speak, close or reset before they are asked anything.
 //!
-//! Simulated, with a server that takes all but a byte. How bytes are handed out at all is held beside the code, in
+//! Simulated, with servers that take all but a byte, and that greet. How bytes are handed out at all is held beside the code, in
 //! `src/hot/outgoing/tests.rs`; requests too long for a socket's buffer are sent in `tls.rs`.
 
 use crate::support::{REQUEST, closed_loop};
 use paceline_engine::hot::Recorder;
-use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate_with};
-use paceline_engine::{Check, Nanos, RequestKind, Requests, Settings, Slot, Tally};
+use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate, simulate_with};
+use paceline_engine::{Check, Clock as _, EngineError, Nanos, RequestKind, Requests, Settings, Slot, Tally};
 use paceline_http::{LineFiles, Method, Request, RequestTemplate, Url};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -67,5 +68,34 @@ fn what_is_left_of_an_answered_request_is_its_own() {
     for request in heard {
         let text = String::from_utf8_lossy(&request);
         assert!(text.starts_with("GET /") && text.contains("\r\nHost: a\r\n"), "{text}");
+    }
+}
+
+/// Does the same on each fresh connection but that of the last slot, which is never made.
+struct Greeter(Act);
+
+impl Script for Greeter {
+    fn connect(&mut self, slot: Slot, _: Nanos) -> Connect {
+        if slot < 2 { Connect::Greet(Nanos::from_micros(50), self.0.clone()) } else { Connect::Ignore }
+    }
+
+    fn request(&mut self, _: Slot, _: Nanos, _: &mut Vec<(Nanos, Act)>) {}
+}
+
+#[test]
+fn connections_lost_before_they_are_used_are_given_up() {
+    let acts = [
+        (Act::Send(Rc::from(*b"SSH-2.0-\r\n")), "the server sent bytes that no request had asked for"),
+        (Act::Close, "the server closed a fresh connection before it was used"),
+        (Act::Reset, "Connection reset by peer"),
+    ];
+    for (act, why) in acts {
+        let settings = Settings { connect_limit: Nanos::from_secs(10), ..closed_loop(3, 1) };
+        let clock = VirtualClock::new(Nanos::ZERO);
+        let error = simulate(&settings, Greeter(act), &clock).unwrap_err();
+        let EngineError::Unreachable { attempts, made, source, .. } = error else { panic!("{error}") };
+        assert!(source.to_string().starts_with(why), "{source}");
+        assert_eq!((attempts, made), (6, 6));
+        assert!(clock.now() < Nanos::from_secs(1), "given up only after {}", clock.now());
     }
 }

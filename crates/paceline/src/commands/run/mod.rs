@@ -79,11 +79,15 @@ fn hold_awake(job: &mut settings::Job) -> Option<std::fs::File> {
 }
 
 /// What the user can do about a target that could not be connected to.
-fn way_there(error: &std::io::Error) -> &'static str {
+fn way_there(error: &std::io::Error, made: u64) -> &'static str {
     match TlsError::within(error) {
         Some(error) => target::remedy(error.fault),
         None if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {
             "no local address or port to connect from: check --source, or wait for ports to become free"
+        }
+        None if made > 0 => {
+            "something listens there, and breaks connections before it is asked anything: is it the right port? Its \
+             log should say why"
         }
         None => "is the server running, and listening on that address and port?",
     }
@@ -93,8 +97,8 @@ fn way_there(error: &std::io::Error) -> &'static str {
 fn explain(error: EngineError) -> anyhow::Error {
     let complaint = match &error {
         EngineError::Settings(_) => Complaint::usage("the run makes no sense as asked"),
-        EngineError::Unreachable { source, .. } => {
-            Complaint::environment("nothing was measured").hint(way_there(source))
+        EngineError::Unreachable { source, made, .. } => {
+            Complaint::environment("nothing was measured").hint(way_there(source, *made))
         }
         EngineError::Tls { .. } => {
             Complaint::usage("nothing was measured").hint("check --cacert, --cert and --key")

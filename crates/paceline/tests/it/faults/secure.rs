@@ -3,8 +3,8 @@
 //! `mod.rs` carries them out, `table.rs` puts them on the page. Here are those that a person meets; what TLS can do to
 //! a connection, version by version, is held by the engine's `tls.rs`.
 
-use super::Fault;
 use super::servers::{OK, each, reset};
+use super::{Fault, UNMEASURED};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::server::WebPkiClientVerifier;
@@ -27,24 +27,24 @@ pub const FAULTS: &[Fault] = &[
             })
         },
         flags: FLAGS,
-        outcomes: &[],
-        exit: Some(3),
+        outcomes: &[UNMEASURED],
+        exits: &[3],
         says: "the server does not speak TLS on this port",
     },
     Fault {
         name: "says nothing in the handshake",
         serve: || each(|mut stream| while let Ok(1..) = stream.read(&mut [0; 4096]) {}),
         flags: FLAGS,
-        outcomes: &[],
-        exit: Some(3),
+        outcomes: &[UNMEASURED],
+        exits: &[3],
         says: "no TLS handshake within the limit",
     },
     Fault {
         name: "closes in the handshake",
         serve: || each(|mut stream| drop(stream.read(&mut [0; 4096]))),
         flags: FLAGS,
-        outcomes: &[],
-        exit: Some(3),
+        outcomes: &[UNMEASURED],
+        exits: &[3],
         says: "the server closed the connection in the TLS handshake",
     },
     Fault {
@@ -56,32 +56,32 @@ pub const FAULTS: &[Fault] = &[
             })
         },
         flags: FLAGS,
-        outcomes: &[],
-        exit: Some(3),
+        outcomes: &[UNMEASURED],
+        exits: &[3],
         says: "the connection broke in the TLS handshake",
     },
     Fault {
         name: "has a certificate that has expired",
         serve: || served(|params| params.not_after = rcgen::date_time_ymd(2001, 1, 1), "127.0.0.1", false),
         flags: FLAGS,
-        outcomes: &[],
-        exit: Some(3),
+        outcomes: &[UNMEASURED],
+        exits: &[3],
         says: "the server's certificate has expired",
     },
     Fault {
         name: "has a certificate for another name",
         serve: || served(|_| {}, "elsewhere.test", false),
         flags: FLAGS,
-        outcomes: &[],
-        exit: Some(3),
+        outcomes: &[UNMEASURED],
+        exits: &[3],
         says: "asked for 127.0.0.1, it is for elsewhere.test",
     },
     Fault {
         name: "has a certificate of an unknown issuer",
         serve: || AUTHORITIES[1].serve(|_| {}, "127.0.0.1", false, After::Keep),
         flags: FLAGS,
-        outcomes: &[],
-        exit: Some(3),
+        outcomes: &[UNMEASURED],
+        exits: &[3],
         says: "give the issuer's certificate with --cacert",
     },
     Fault {
@@ -89,15 +89,15 @@ pub const FAULTS: &[Fault] = &[
         serve: || AUTHORITIES[1].serve(|_| {}, "127.0.0.1", false, After::Keep),
         flags: &["--expect-body", "ok", "--insecure"],
         outcomes: &["ok"],
-        exit: Some(0),
+        exits: &[0],
         says: "\"verified\":false",
     },
     Fault {
         name: "wants a client certificate",
         serve: || served(|_| {}, "127.0.0.1", true),
         flags: FLAGS,
-        outcomes: &[],
-        exit: Some(3),
+        outcomes: &[UNMEASURED],
+        exits: &[3],
         says: "give one with --cert and --key",
     },
     Fault {
@@ -105,7 +105,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || AUTHORITIES[0].serve(|_| {}, "127.0.0.1", false, After::Cut),
         flags: FLAGS,
         outcomes: &["io_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "the server closed the connection in the middle of a response",
     },
 ];

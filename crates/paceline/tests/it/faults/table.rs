@@ -3,10 +3,10 @@
 //! `mod.rs` carries them out and compares; the page docs/faults.md is made here, with the faults of `secure.rs`. Those
 //! of `world.rs` are only named on it: they take more than a server.
 
-use super::Fault;
 use super::servers::{
     self, OK, always, byte_by_byte, each, endless, half_closes, once, request_by_request, reset,
 };
+use super::{Fault, UNMEASURED};
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ pub const FAULTS: &[Fault] = &[
         name: "refuses connections",
         serve: servers::nobody,
         flags: EXPECT_OK,
-        outcomes: &[],
-        exit: Some(3),
+        outcomes: &[UNMEASURED],
+        exits: &[3],
         says: "is the server running, and listening on that address and port?",
     },
     Fault {
@@ -31,7 +31,7 @@ pub const FAULTS: &[Fault] = &[
         },
         flags: EXPECT_OK,
         outcomes: &["timed_out"],
-        exit: Some(1),
+        exits: &[1],
         says: "no answer came within the timeout",
     },
     Fault {
@@ -39,7 +39,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || byte_by_byte(OK, Duration::from_millis(50)),
         flags: EXPECT_OK,
         outcomes: &["timed_out"],
-        exit: Some(1),
+        exits: &[1],
         says: "no answer came within the timeout",
     },
     Fault {
@@ -53,7 +53,7 @@ pub const FAULTS: &[Fault] = &[
         },
         flags: EXPECT_OK,
         outcomes: &["io_failed", "connect_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "Connection reset by peer",
     },
     Fault {
@@ -66,7 +66,7 @@ pub const FAULTS: &[Fault] = &[
         },
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "the server broke every connection: its log should say why",
     },
     Fault {
@@ -81,7 +81,7 @@ pub const FAULTS: &[Fault] = &[
         },
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "Connection reset by peer",
     },
     Fault {
@@ -96,7 +96,7 @@ pub const FAULTS: &[Fault] = &[
         },
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
-        exit: Some(0),
+        exits: &[0],
         says: "the server closed after every response: this measures connecting",
     },
     Fault {
@@ -104,7 +104,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || request_by_request(|_, _| false),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "the server closed the connection without answering",
     },
     Fault {
@@ -112,7 +112,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || once(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok"),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "the server closed the connection in the middle of a response",
     },
     Fault {
@@ -120,7 +120,7 @@ pub const FAULTS: &[Fault] = &[
         serve: half_closes,
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
-        exit: Some(0),
+        exits: &[0],
         says: "the server closed after every response: this measures connecting",
     },
     Fault {
@@ -129,7 +129,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
         // A close that is read before the next request is sent costs nothing, one that crosses it costs the request.
-        exit: None,
+        exits: &[0, 1],
         says: "the server closed after every response: this measures connecting",
     },
     Fault {
@@ -137,7 +137,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || request_by_request(|stream, number| stream.write_all(OK).is_ok() && number % 3 != 1),
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
-        exit: None,
+        exits: &[0, 1],
         says: "",
     },
     Fault {
@@ -147,7 +147,7 @@ pub const FAULTS: &[Fault] = &[
         },
         flags: EXPECT_OK,
         outcomes: &["ok"],
-        exit: Some(0),
+        exits: &[0],
         says: "the server sent bytes that no request had asked for",
     },
     Fault {
@@ -159,16 +159,39 @@ pub const FAULTS: &[Fault] = &[
             })
         },
         flags: EXPECT_OK,
-        outcomes: &["ok", "timed_out", "io_failed"],
-        exit: None,
-        says: "its answers do not keep to HTTP/1.1",
+        // What has come before the request has left breaks the connection, if need be before the run; what comes
+        // after it is an answer.
+        outcomes: &[UNMEASURED, "ok", "timed_out", "io_failed"],
+        exits: &[0, 1, 3],
+        says: "",
+    },
+    Fault {
+        name: "greets, as a mail server does",
+        serve: || {
+            each(|mut stream| {
+                let _ = stream.write_all(b"220 mail.example.org ESMTP\r\n");
+                std::thread::sleep(Duration::from_secs(600));
+            })
+        },
+        flags: &[],
+        outcomes: &[UNMEASURED, "io_failed"],
+        exits: &[1, 3],
+        says: "is it the right port",
+    },
+    Fault {
+        name: "closes each connection at once",
+        serve: || each(drop),
+        flags: &[],
+        outcomes: &[UNMEASURED, "io_failed", "connect_failed"],
+        exits: &[1, 3],
+        says: "log should say why",
     },
     Fault {
         name: "speaks another protocol",
         serve: || always(b"SSH-2.0-OpenSSH_9.2\r\n"),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "what came is not HTTP/1.1: is it the right port, and http rather than https?",
     },
     Fault {
@@ -176,7 +199,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || always(&[0xff, 0, 0x80, 10, 13, 10, 1, 2, 3]),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "what came is not HTTP/1.1",
     },
     Fault {
@@ -186,7 +209,7 @@ pub const FAULTS: &[Fault] = &[
         },
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "the response's head does not end within 65536 bytes",
     },
     Fault {
@@ -194,7 +217,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || endless(b"HTTP/1.1 200 OK\r\nX: ", &[b'y'; 1024], 1 << 20),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "the response's head does not end within 65536 bytes",
     },
     Fault {
@@ -202,7 +225,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || always(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000000\r\nok"),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "a chunk size beyond 64 bits",
     },
     Fault {
@@ -210,7 +233,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "two different Content-Lengths, 2 and 3",
     },
     Fault {
@@ -218,7 +241,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"),
         flags: EXPECT_OK,
         outcomes: &["timed_out"],
-        exit: Some(1),
+        exits: &[1],
         says: "no answer came within the timeout",
     },
     Fault {
@@ -226,7 +249,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more"),
         flags: EXPECT_OK,
         outcomes: &["ok"],
-        exit: Some(0),
+        exits: &[0],
         says: "the server sent bytes that no request had asked for",
     },
     Fault {
@@ -234,7 +257,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || always(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
         flags: EXPECT_OK,
         outcomes: &["ok"],
-        exit: Some(0),
+        exits: &[0],
         says: "",
     },
     Fault {
@@ -244,7 +267,7 @@ pub const FAULTS: &[Fault] = &[
         },
         flags: EXPECT_OK,
         outcomes: &["ok"],
-        exit: Some(0),
+        exits: &[0],
         says: "",
     },
     Fault {
@@ -252,7 +275,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || always(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
-        exit: Some(1),
+        exits: &[1],
         says: "the server switched protocols (101) without being asked to",
     },
     Fault {
@@ -260,7 +283,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || always(OK),
         flags: &["--method", "HEAD"],
         outcomes: &["ok"],
-        exit: Some(0),
+        exits: &[0],
         says: "the server sent bytes that no request had asked for",
     },
     Fault {
@@ -268,7 +291,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || always(b"HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n"),
         flags: EXPECT_OK,
         outcomes: &["bad_body"],
-        exit: Some(1),
+        exits: &[1],
         says: "the server redirects: give the URL it points to",
     },
     Fault {
@@ -276,7 +299,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || always(b"HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\nok"),
         flags: EXPECT_OK,
         outcomes: &["bad_status"],
-        exit: Some(1),
+        exits: &[1],
         says: "every answer had a status that is not expected",
     },
     Fault {
@@ -284,7 +307,7 @@ pub const FAULTS: &[Fault] = &[
         serve: || always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno"),
         flags: EXPECT_OK,
         outcomes: &["bad_body"],
-        exit: Some(1),
+        exits: &[1],
         says: "the answers have another body than expected",
     },
 ];
@@ -307,9 +330,9 @@ const TOP: &str = "\
 # Faults
 
 What `paceline run` makes of servers that misbehave. Each row is a test with a scripted server: twelve requests over three
-connections, a timeout of 300 ms, the body `ok` expected. In each the outcomes add up to twelve, the run ends, its memory
-stays below 64 MB, and what is said stands in the report or the error. This page is written by the test
-(`crates/paceline/tests/it/faults`), which fails when it is no longer true.
+connections, a timeout of 300 ms, the body `ok` expected. In each the outcomes add up to twelve (to fewer where the run
+gives up and says so), the run ends, its memory stays below 64 MB, and what is said stands in the report or the error.
+This page is written by the test (`crates/paceline/tests/it/faults`), which fails when it is no longer true.
 
 | the server | requests end as | exit | what is said, among the rest |
 |---|---|---|---|
@@ -333,12 +356,12 @@ pub fn page() -> String {
 fn rows(faults: &[Fault]) -> String {
     let mut rows = String::new();
     for fault in faults {
-        let outcomes = match fault.outcomes {
-            [] => "nothing was measured".to_owned(),
-            some => some.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "),
-        };
-        let exit = fault.exit.map_or("0 or 1".to_owned(), |exit| exit.to_string());
-        rows += &format!("| {} | {outcomes} | {exit} | {} |\n", fault.name, fault.says);
+        let outcome =
+            |name: &&str| if *name == UNMEASURED { UNMEASURED.to_owned() } else { format!("`{name}`") };
+        let outcomes: Vec<_> = fault.outcomes.iter().map(outcome).collect();
+        let exits: Vec<_> = fault.exits.iter().map(ToString::to_string).collect();
+        let (outcomes, exits) = (outcomes.join(" or "), exits.join(" or "));
+        rows += &format!("| {} | {outcomes} | {exits} | {} |\n", fault.name, fault.says);
     }
     rows
 }
