@@ -7,6 +7,7 @@
 use crate::balancer::{Counted, Statistics};
 use crate::launch::Launch;
 use crate::shepherd::Ended;
+use crate::system;
 use crate::tree::TreeSample;
 use paceline_record::{BalancerReceipt, CpuSource, Route, Startup};
 use std::io;
@@ -47,6 +48,17 @@ pub(crate) struct FarmSample {
     pub server: TreeSample,
     /// Each instance, then the balancer; empty for one server alone.
     pub each: Vec<TreeSample>,
+}
+
+/// What all processes together have cost at one moment, since the launch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spent {
+    /// When, on the monotonic clock, in nanoseconds.
+    pub monotonic_ns: u64,
+    /// CPU time, in seconds.
+    pub cpu_s: f64,
+    /// CPU time that was wanted and not had, in seconds: runnable, and waiting for a core.
+    pub waited_s: f64,
 }
 
 impl Farm {
@@ -94,6 +106,26 @@ impl Farm {
     pub fn source(&self) -> CpuSource {
         let is_complete = |launch: &Launch| launch.tree.source() == CpuSource::Cgroup;
         if self.instances.iter().all(is_complete) { CpuSource::Cgroup } else { CpuSource::Proc }
+    }
+
+    /// What everything that runs has cost so far: all instances, and the balancer.
+    pub(crate) fn spent(&mut self) -> Spent {
+        let sample = self.sample();
+        let all = match sample.each.as_slice() {
+            [] => sample.server,
+            each => TreeSample::sum(each),
+        };
+        Spent { monotonic_ns: all.monotonic_ns, cpu_s: all.cpu_s, waited_s: all.run_delay_s }
+    }
+
+    /// How fine the account of CPU time is, in seconds, over all processes that are sampled apart.
+    pub(crate) fn cpu_resolution_s(&self) -> f64 {
+        match self.source() {
+            CpuSource::Cgroup => 0.0,
+            CpuSource::Proc => {
+                (self.instances.len() + usize::from(self.front.is_some())) as f64 / system::ticks_per_s()
+            }
+        }
     }
 
     /// What balances, if anything does.

@@ -28,6 +28,7 @@ mod port;
 mod probe;
 mod process;
 mod request_file;
+mod rest;
 mod round;
 pub mod shepherd;
 mod system;

@@ -1,13 +1,14 @@
 //! One launch's turn in a round: start, validate, each cell in turn, stop.
 //!
-//! A server that dies under one cell is started anew for the cells after it: they are not to pay for it. How one
-//! server, or several behind a balancer, are started is `raise`'s.
+//! A server that dies under one cell, or is still busy with it long after, is started anew for the cells after it: they
+//! are not to pay for it. How one server, or several behind a balancer, are started is `raise`'s.
 
 use super::{Carried, Event};
 use crate::farm::Farm;
 use crate::generator::Following;
 use crate::launch::Spoiled;
 use crate::pin::CoresWanted;
+use crate::rest::{FIRST_REST_MOST, REST_MOST, Rest, await_rest};
 use crate::trial::{self, Place};
 use crate::{Cell, LabError, PlannedLaunch, Traits, Validated, Workload, validate};
 use paceline_record::{Blame, Fault, Pinning, Route, Server, Severity, Stage, Trial, Verdict};
@@ -35,6 +36,20 @@ impl Answers {
     }
 }
 
+/// How far one start of the server got.
+struct Reached {
+    /// How many of the cells have been dealt with.
+    cells: usize,
+    /// What the server did in the face of the last load, where that was not all.
+    why: &'static str,
+}
+
+impl Reached {
+    fn all(turn: &Turn<'_>) -> Self {
+        Self { cells: turn.planned.cells.len(), why: "" }
+    }
+}
+
 impl Carried<'_> {
     /// Carries a launch out; every one of its cells ends as a kept trial.
     pub(super) fn launch(&mut self, mut planned: PlannedLaunch) -> Result<(), LabError> {
@@ -50,9 +65,10 @@ impl Carried<'_> {
             };
             let id = (self.bench.new_id)();
             let turn = Turn { planned: &planned, id, server: &server, pinning: &pinning };
-            let done = self.turn(&turn)?.min(planned.cells.len());
+            let Reached { cells, why } = self.turn(&turn)?;
+            let done = cells.min(planned.cells.len());
             if done < planned.cells.len() && planned.is_whole() {
-                return self.not_outlived(&turn, done);
+                return self.cut_short(&turn, done, why);
             }
             planned.cells.drain(..done);
         }
@@ -71,8 +87,8 @@ impl Carried<'_> {
     }
 
     /// What comes after a first run means nothing on another launch: it failed with this one.
-    fn not_outlived(&mut self, turn: &Turn<'_>, done: usize) -> Result<(), LabError> {
-        let message = "the server did not outlive the load before it on the same launch".to_owned();
+    fn cut_short(&mut self, turn: &Turn<'_>, done: usize, why: &str) -> Result<(), LabError> {
+        let message = format!("the server {why} the load before it on the same launch");
         let fault = Fault { stage: Stage::Load, message, transient: false };
         for cell in turn.planned.cells.iter().skip(done) {
             let trial = trial::failed(self.begin(turn, cell), fault.clone(), String::new());
@@ -81,8 +97,8 @@ impl Carried<'_> {
         Ok(())
     }
 
-    /// One start of the server. How many of the cells have been dealt with.
-    fn turn(&mut self, turn: &Turn<'_>) -> Result<usize, LabError> {
+    /// One start of the server.
+    fn turn(&mut self, turn: &Turn<'_>) -> Result<Reached, LabError> {
         let folder = self.bench.scratch.join(&turn.id);
         fs::create_dir_all(&folder).map_err(|source| LabError::File {
             action: "make",
@@ -95,7 +111,7 @@ impl Carried<'_> {
         done
     }
 
-    fn turn_in(&mut self, turn: &Turn<'_>, folder: &Path) -> Result<usize, LabError> {
+    fn turn_in(&mut self, turn: &Turn<'_>, folder: &Path) -> Result<Reached, LabError> {
         let farm = match self.start(turn, folder) {
             Ok(farm) => farm,
             Err(Spoiled::Interrupted) => return Err(LabError::Interrupted),
@@ -104,16 +120,18 @@ impl Carried<'_> {
                     let trial = trial::failed(self.begin(turn, cell), fault.clone(), log_tail.clone());
                     self.keep(&trial)?;
                 }
-                return Ok(turn.planned.cells.len());
+                return Ok(Reached::all(turn));
             }
         };
         self.cells(turn, farm, folder)
     }
 
-    /// Validates, then loads cell after cell. Stops at a server that has died.
-    fn cells(&mut self, turn: &Turn<'_>, mut farm: Farm, folder: &Path) -> Result<usize, LabError> {
+    /// Validates, then loads cell after cell. Stops at a server that has died, or does not come to rest.
+    fn cells(&mut self, turn: &Turn<'_>, mut farm: Farm, folder: &Path) -> Result<Reached, LabError> {
         let interrupt = self.bench.starter.interrupt;
         let answers = self.validated(turn, &farm)?;
+        // One that never rests, because it polls for work, is not waited for.
+        let rests = await_rest(&mut farm, FIRST_REST_MOST, interrupt)? == Rest::Reached;
         let starter = self.bench.starter;
         let following = Following {
             shepherd: &starter.shepherd,
@@ -134,15 +152,27 @@ impl Carried<'_> {
             let generator = self.bench.generator;
             let seed = self.sitting.seed;
             let validated = answers.by(route);
-            let trial = trial::measure(begun, cell, seed, &mut farm, validated, generator, &following)
+            let mut trial = trial::measure(begun, cell, seed, &mut farm, validated, generator, &following)
                 .map(|trial| trial::with_environment(trial, self.bench.environment))
                 .map(|trial| self.beside_another(trial))
                 .ok_or(LabError::Interrupted)?;
+            let is_last = index + 1 == turn.planned.cells.len();
+            // Ctrl-C meanwhile takes nothing from the trial before it.
+            let rest = if is_last || !rests {
+                Ok(Rest::Reached)
+            } else {
+                await_rest(&mut farm, REST_MOST, interrupt)
+            };
+            trial.verdicts.extend(rest.as_ref().ok().and_then(busy_after_load));
             self.keep(&trial)?;
+            if let Rest::Never { .. } = rest? {
+                let _ = farm.stop();
+                return Ok(Reached { cells: index + 1, why: "was still busy with" });
+            }
         }
         // Gone or not, the trials are kept; what cannot be killed is the next launch's to notice.
         let _ = farm.stop();
-        Ok(turn.planned.cells.len())
+        Ok(Reached::all(turn))
     }
 
     fn validated(&self, turn: &Turn<'_>, farm: &Farm) -> Result<Answers, LabError> {
@@ -176,9 +206,9 @@ impl Carried<'_> {
     }
 
     /// A server that died between two cells: under the one before, which has its record, or by itself, which has not.
-    fn died(&mut self, turn: &Turn<'_>, index: usize, farm: &mut Farm) -> Result<usize, LabError> {
+    fn died(&mut self, turn: &Turn<'_>, index: usize, farm: &mut Farm) -> Result<Reached, LabError> {
         if index > 0 {
-            return Ok(index);
+            return Ok(Reached { cells: index, why: "did not outlive" });
         }
         let message = "the server ended by itself after it had been validated".to_owned();
         let fault = Fault { stage: Stage::Validate, message, transient: false };
@@ -186,7 +216,7 @@ impl Carried<'_> {
             let trial = trial::failed(self.begin(turn, cell), fault.clone(), farm.log_tail());
             self.keep(&trial)?;
         }
-        Ok(turn.planned.cells.len())
+        Ok(Reached::all(turn))
     }
 
     fn workloads_of(&self, cells: &[Cell]) -> Vec<Arc<Workload>> {
@@ -224,4 +254,15 @@ impl Carried<'_> {
         }
         Ok(())
     }
+}
+
+/// What to say of a server that did not come to rest.
+fn busy_after_load(rest: &Rest) -> Option<Verdict> {
+    let Rest::Never { cores } = rest else { return None };
+    Some(
+        Verdict::new("busy_after_load", Blame::Server, Severity::Note)
+            .with("waited_s", REST_MOST.as_secs_f64().into())
+            .with("cores_used", (*cores).into())
+            .remedy("its clients had gone, and it was still at work: it was started anew for the next load"),
+    )
 }

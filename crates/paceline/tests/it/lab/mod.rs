@@ -8,6 +8,7 @@ mod broken;
 mod dummy;
 mod launches;
 mod reports;
+mod rest;
 mod rounds;
 mod survivors;
 mod tree;

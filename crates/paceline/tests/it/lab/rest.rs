@@ -1,0 +1,44 @@
+//! Servers that are still at work when their load has gone: the next load does not pay for it.
+//!
+//! With a server that begins to burn CPU under load and never stops. What counts as rest is held beside the code.
+
+use super::tree::{GOOD, Tree};
+use paceline_record::Severity;
+use std::fs;
+
+#[test]
+fn what_does_not_come_to_rest_is_started_anew_for_the_next_load() {
+    // It answers validation as any other, and with many connections begins a work without end.
+    let burning = "        import threading, sys
+        if threading.active_count() > 16 and not hasattr(sys, 'burns'):
+            sys.burns = threading.Thread(target=exec, args=('while True: pass',), daemon=True)
+            sys.burns.start()
+";
+    let busy = GOOD.replace("    def do_GET(self):\n", &format!("    def do_GET(self):\n{burning}"));
+    let tree = Tree::new().with_server("python-busy", &busy, 60).with_server("python-good", GOOD, 60);
+    fs::create_dir_all(tree.path("plans")).unwrap();
+    let load = |name: &str| {
+        format!("[[load]]\nname = \"{name}\"\nconnections = 32\nduration = \"300ms\"\nwarmup = \"50ms\"\n")
+    };
+    let plan = format!(
+        "name = \"rest\"\nrepeats = 1\nworkloads = [\"hello\"]\n{}{}",
+        load("one"),
+        load("other")
+    );
+    fs::write(tree.path("plans/rest.toml"), plan).unwrap();
+    let ran = tree.run(&["round", "rest"]);
+    assert!(ran.code.is_some_and(|code| code < 2), "{ran:?}");
+    let (_, trials) = tree.kept();
+    // What the machine spoiled is tried again at the end; these are the first tries, in order.
+    let of =
+        |server: &str| trials.iter().filter(|trial| trial.server.id == server).take(2).collect::<Vec<_>>();
+    let (busy, good) = (of("python-busy"), of("python-good"));
+    let said = busy[0].verdicts.iter().find(|verdict| verdict.name == "busy_after_load");
+    let said = said.unwrap_or_else(|| panic!("{:?} {ran:?}", busy[0].verdicts));
+    assert_eq!((said.severity, said.evidence["waited_s"].as_f64()), (Severity::Note, Some(10.0)));
+    assert_ne!(busy[0].launch, busy[1].launch, "the second load was put on what the first had left");
+    assert_eq!(good[0].launch, good[1].launch);
+    let all = busy[1..].iter().chain(&good).flat_map(|trial| &trial.verdicts);
+    assert!(all.filter(|verdict| verdict.name == "busy_after_load").count() == 0, "{trials:?}");
+    assert!(ran.stdout.contains("busy_after_load"), "{ran:?}");
+}
