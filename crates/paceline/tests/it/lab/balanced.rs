@@ -58,18 +58,25 @@ fn direct_and_balanced_share_a_launch_and_are_told_apart() {
     assert_eq!((route(direct), route(balanced)), (Some(Route::Direct), Some(Route::Balanced)));
     assert_eq!(balanced.load.variant.as_ref().map(|variant| variant.kind), Some(VariantKind::Balanced));
     let seen = balanced.balancing.as_ref().unwrap();
-    let roles: Vec<ProcessRole> = seen.processes.iter().map(|process| process.role).collect();
-    assert_eq!(roles, [ProcessRole::Instance, ProcessRole::Instance, ProcessRole::Balancer]);
-    assert!(
-        seen.processes.iter().all(|process| process.cpu_s > 0.0 && process.rss_bytes_peak > 0),
-        "{seen:?}"
-    );
     assert_eq!((seen.balancer.versions.as_str(), balanced.pinning.instances.len()), ("fake 1", 2));
     assert!(seen.balancer.configuration.starts_with("listen 127.0.0.1 "), "{seen:?}");
-    let idle = &direct.balancing.as_ref().unwrap().processes[1];
-    let (whole, one) = (balanced.usage.as_ref().unwrap(), direct.usage.as_ref().unwrap());
-    assert!(whole.rss_bytes_peak > one.rss_bytes_peak, "two instances against one");
-    assert!(idle.cpu_s < one.cpu_s, "the second instance is idle where requests go to the first");
+    // A machine too busy to wake the sampler in time leaves no figures of the processes, and a note.
+    let is_sampled =
+        |trial: &Trial| trial.verdicts.iter().all(|verdict| verdict.name != "window_not_sampled");
+    if is_sampled(balanced) {
+        let roles: Vec<ProcessRole> = seen.processes.iter().map(|process| process.role).collect();
+        assert_eq!(roles, [ProcessRole::Instance, ProcessRole::Instance, ProcessRole::Balancer]);
+        assert!(
+            seen.processes.iter().all(|process| process.cpu_s > 0.0 && process.rss_bytes_peak > 0),
+            "{seen:?}"
+        );
+    }
+    if is_sampled(balanced) && is_sampled(direct) {
+        let idle = &direct.balancing.as_ref().unwrap().processes[1];
+        let (whole, one) = (balanced.usage.as_ref().unwrap(), direct.usage.as_ref().unwrap());
+        assert!(whole.rss_bytes_peak > one.rss_bytes_peak, "two instances against one");
+        assert!(idle.cpu_s < one.cpu_s, "the second instance is idle where requests go to the first");
+    }
     assert_eq!(balanced.run.as_ref().unwrap().total.counts.not_ok(), 0);
 
     let folder = tree.path("history");
