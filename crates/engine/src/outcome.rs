@@ -24,6 +24,10 @@ pub enum Failure {
     ClosedUnanswered,
     /// The server closed in the middle of a response.
     Truncated,
+    /// The server announced with an answer that it closes, and more requests had been sent behind that one.
+    ClosedBehind,
+    /// The run was over before the answer came.
+    CutOff,
     /// What came is not HTTP.
     Protocol,
     /// Bytes came that no request had asked for.
@@ -52,6 +56,8 @@ impl std::fmt::Display for Failure {
             Failure::ClosedUnused => "the server closed a fresh connection before it was used",
             Failure::ClosedUnanswered => "the server closed the connection without answering",
             Failure::Truncated => "the server closed the connection in the middle of a response",
+            Failure::ClosedBehind => "the server closed with requests still sent ahead",
+            Failure::CutOff => "the run ended before the answer came",
             Failure::Protocol => "the response is not HTTP",
             Failure::Unsolicited => "the server sent bytes that no request had asked for",
             Failure::TimedOut => "no complete response within the timeout",

@@ -5,7 +5,7 @@
 //! worker does is in `hot`; `sim/mod.rs` runs one without threads.
 
 use crate::arrivals::Stretches;
-use crate::hot::{Conductor, Recorder, Worker};
+use crate::hot::{Conductor, Recorder, Worker, settling_nap};
 use crate::kernel::{Epoll, KernelClock, own_descriptor_table, sharpen_timers};
 use crate::outcome::ThreadOutcome;
 use crate::tls::Tls;
@@ -17,8 +17,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// From the last worker's being connected to the epoch: long enough for every worker to have heard of it.
-const LEAD: Nanos = Nanos::from_millis(5);
+/// From the last worker's being connected to the epoch, in longest sleeps of a worker that waits for it: long enough for
+/// every worker to have heard of it.
+const LEAD_NAPS: u64 = 5;
 /// From a request to stop to the stop: longer than any worker sleeps, so that all stop at the same moment.
 const STOP_LEAD: Nanos = Nanos::from_millis(150);
 
@@ -59,9 +60,20 @@ struct Gate<'a> {
     unreachable: AtomicBool,
     epoch: AtomicU64,
     aborted: AtomicBool,
+    /// When the window ended of those that have finished: the latest, on the monotonic clock.
+    drained: AtomicU64,
     finished: AtomicU32,
     stop: &'a Stop,
     coordinator: thread::Thread,
+}
+
+impl Gate<'_> {
+    /// When a phase that was planned for `at` began: then, or earlier if the run was stopped or all is done.
+    fn began(&self, at: Nanos) -> Nanos {
+        let (now, planned) = (KernelClock.now(), at.min(self.stop.at()));
+        let drained = Nanos(self.drained.load(Ordering::Relaxed));
+        if planned <= now || drained == Nanos::ZERO { planned.min(now) } else { drained }
+    }
 }
 
 impl Conductor for Gate<'_> {
@@ -101,6 +113,7 @@ pub fn run(settings: &Settings, stop: &Stop, observer: &dyn Observer) -> Result<
         unreachable: AtomicBool::new(false),
         epoch: AtomicU64::new(Nanos::NEVER.0),
         aborted: AtomicBool::new(false),
+        drained: AtomicU64::new(0),
         finished: AtomicU32::new(0),
         stop,
         coordinator: thread::current(),
@@ -164,6 +177,7 @@ fn work(
             drive(Worker::new(settings, worker, KernelClock, transport, &mut recorder), gate, observer)
         }
     }?;
+    gate.drained.fetch_max(outcome.spans.drain.0, Ordering::Relaxed);
     finish.well();
     Ok(outcome)
 }
@@ -213,7 +227,7 @@ fn coordinate(settings: &Settings, gate: &Gate<'_>, observer: &dyn Observer) {
     if gate.had.load(Ordering::Relaxed) == 0 && !gate.aborted() {
         return gate.unreachable.store(true, Ordering::Release);
     }
-    let epoch = KernelClock.now() + LEAD;
+    let epoch = KernelClock.now() + Nanos(LEAD_NAPS * settling_nap(settings.threads).0);
     gate.epoch.store(epoch.0, Ordering::Release);
     let timeline = length.timeline(settings, epoch);
     for (phase, at) in [
@@ -225,7 +239,7 @@ fn coordinate(settings: &Settings, gate: &Gate<'_>, observer: &dyn Observer) {
             let wait = at.min(gate.stop.at()).since(KernelClock.now());
             thread::park_timeout(Duration::from(wait.min(Nanos::from_millis(100))));
         }
-        observer.phase(phase, KernelClock.now());
+        observer.phase(phase, gate.began(at));
     }
 }
 

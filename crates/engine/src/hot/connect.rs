@@ -14,8 +14,8 @@ use crate::tls::{TlsError, TlsFault};
 use crate::{Clock, Ending, Nanos, Progress, Slot, Transport};
 use std::io;
 
-/// Handshakes under way at once, over all workers: below the listen backlog of every common server (128 is Linux's old
-/// default), so that connecting does not overrun it.
+/// Handshakes under way at once before the run, over all workers: below the listen backlog of every common server (128 is
+/// Linux's old default), so that connecting does not overrun it. In the run every connection is its own client.
 const HANDSHAKES_MOST: u32 = 64;
 /// Pause after the first failure in a row; it doubles up to [`PAUSE_MOST`].
 const PAUSE_LEAST: Nanos = Nanos::from_millis(1);
@@ -36,9 +36,10 @@ pub(super) enum ClosedBy {
 }
 
 impl<C: Clock, T: Transport> Worker<'_, C, T> {
-    /// Starts handshakes for slots that want one, as far as the cap allows.
+    /// Starts handshakes for slots that want one, before the run as far as the cap allows.
     pub(super) fn keep_connecting(&mut self, now: Nanos) {
-        while self.connecting < (HANDSHAKES_MOST / self.settings.threads).max(1) {
+        let share = (HANDSHAKES_MOST / self.settings.threads).max(1);
+        while self.connecting < share || self.timeline.is_some() {
             let Some(slot) = self.to_connect.pop_front() else { return };
             self.start_connecting(slot, now);
         }
@@ -113,7 +114,10 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         self.transport.close(slot);
         if let (Some(due), true) = (self.schedule.due(now), self.line_is_empty()) {
             self.schedule.take(1);
-            self.recorder.never_sent(due, self.outgoing.skip(), Ending::ConnectFailed, now);
+            // A closed loop's request has waited as long as the attempt that was made for it.
+            let began = self.connections[slot as usize].free_at;
+            let since = if self.schedule.is_open() { due } else { began };
+            self.recorder.never_sent(due, since, self.outgoing.skip(), Ending::ConnectFailed, now);
         }
         self.pause(slot, now, now);
     }
@@ -161,6 +165,10 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             ClosedBy::Server => self.counts.closed_by_server += 1,
             ClosedBy::Us => self.counts.closed_by_us += 1,
             ClosedBy::Plan => self.counts.closed_as_asked += 1,
+        }
+        if self.connections[slot as usize].outstanding > 0 && failure.is_none() && by == ClosedBy::Server {
+            // Its right, and no reason to wait before it is asked anew: they were sent ahead at our own risk.
+            self.note(Failure::ClosedBehind);
         }
         self.fail_outstanding(slot, now);
         let connection = &mut self.connections[slot as usize];

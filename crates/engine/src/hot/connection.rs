@@ -60,6 +60,10 @@ pub(super) struct Connection {
     pub limit_set: bool,
     /// Whether a response has been completed on the connection: one that closes before that does not count as idle.
     pub has_served: bool,
+    /// Whether it is to be read from again, since there was more than its share.
+    pub in_again: bool,
+    /// Whether the server had hung up by then.
+    pub hung_up: bool,
     /// Status of the response being received, once its head is complete.
     pub status: u16,
     /// Whether the server will keep the connection after the response being received.
@@ -97,6 +101,8 @@ impl Connection {
             deadline_set: false,
             limit_set: false,
             has_served: false,
+            in_again: false,
+            hung_up: false,
             status: 0,
             keep_alive: true,
             outstanding: 0,

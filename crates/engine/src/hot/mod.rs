@@ -28,4 +28,5 @@ mod worker;
 
 pub(crate) use intervals::join_intervals;
 pub use record::Recorder;
+pub(crate) use worker::settling_nap;
 pub use worker::{Conductor, Worker};

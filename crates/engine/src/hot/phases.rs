@@ -140,12 +140,13 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             }
             while self.connections[slot as usize].outstanding > 0 {
                 self.time_out(slot, now);
+                self.note(Failure::CutOff);
             }
             self.disconnect(slot, ClosedBy::Us, None, now);
         }
         while let (true, Some(due)) = (self.schedule.is_open(), self.schedule.due(now)) {
             self.schedule.take(1);
-            self.recorder.never_sent(due, self.outgoing.skip(), Ending::Unsent, now);
+            self.recorder.never_sent(due, due, self.outgoing.skip(), Ending::Unsent, now);
         }
     }
 }

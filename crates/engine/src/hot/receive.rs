@@ -35,13 +35,13 @@ struct Response {
 
 impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// Reads what has come for a slot. A read that did not fill the buffer has emptied the socket (epoll(7)), unless
-    /// the peer has hung up: then its end is still to be read.
+    /// the peer has hung up: then its end is still to be read, before anything is sent on it.
     pub(super) fn receive(&mut self, slot: Slot, hangup: bool) {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut rounds = 0;
         while self.connections[slot as usize].state.is_up() {
             if rounds == ROUNDS_MOST {
-                self.again.push_back((slot, hangup));
+                self.read_again(slot, hangup);
                 break;
             }
             rounds += 1;
@@ -57,7 +57,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
                     self.consume(slot, &buffer[..count], now);
                     // A closed loop reads all that has come before it sends: what was read later would seem slower, and a
                     // server that is sent many requests in a row is woken once for them.
-                    if self.schedule.is_open() {
+                    if self.schedule.is_open() && !hangup {
                         self.dispatch(now);
                     }
                     if count < buffer.len() && !hangup {
@@ -73,6 +73,32 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             }
         }
         self.buffer = buffer;
+        if hangup && self.schedule.is_open() {
+            self.dispatch(self.clock.now());
+        }
+    }
+
+    /// Has the rest of what has come for a slot read after others had their turn.
+    #[cold]
+    fn read_again(&mut self, slot: Slot, hangup: bool) {
+        let connection = &mut self.connections[slot as usize];
+        connection.hung_up |= hangup;
+        if !std::mem::replace(&mut connection.in_again, true) {
+            self.again.push_back(slot);
+            debug_assert!(self.again.len() <= self.connections.len());
+        }
+    }
+
+    /// Reads on where others had their turn: once for each slot.
+    #[cold]
+    pub(super) fn read_on(&mut self) {
+        for _ in 0..self.again.len() {
+            let Some(slot) = self.again.pop_front() else { return };
+            let connection = &mut self.connections[slot as usize];
+            connection.in_again = false;
+            let hangup = std::mem::take(&mut connection.hung_up);
+            self.receive(slot, hangup);
+        }
     }
 
     /// Cuts responses out of the bytes. One moment serves them all: they were read together.

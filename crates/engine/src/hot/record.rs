@@ -265,10 +265,11 @@ impl Recorder {
         }
     }
 
-    /// A request that was due was never sent: no connection could be made for it, or the drain is over.
-    pub(super) fn never_sent(&mut self, intended: Nanos, kind: u16, ending: Ending, at: Nanos) {
+    /// A request that was due was never sent: no connection could be made for it, or the drain is over. It had waited
+    /// since some moment.
+    pub(super) fn never_sent(&mut self, intended: Nanos, since: Nanos, kind: u16, ending: Ending, at: Nanos) {
         self.roll(at);
-        let waited = at.since(intended);
+        let waited = at.since(since);
         let block = self.block_of(intended, kind);
         let tally = self.tally(block);
         tally.counts.scheduled += 1;

@@ -22,6 +22,22 @@ const BUFFER: usize = 64 * 1024;
 /// Longest sleep: how soon a worker notices that it is to stop.
 const NAP: Nanos = Nanos::from_millis(100);
 
+/// What the seed of think times is drawn with, so that they are not those of anything else.
+const STREAM: u64 = 0x7468_696E_6B73;
+
+/// Longest sleep of a worker that waits for the others to be connected: a millisecond, and more where so many would wake
+/// so often that no core is left for those they wait for.
+pub(crate) fn settling_nap(threads: u32) -> Nanos {
+    Nanos::from_millis(1 + u64::from(threads / 16))
+}
+
+/// A worker's own sequence of think times: as far from the others' as chance has it, among 2^64 starting points.
+fn thinking(seed: u64, worker: u32) -> Random {
+    let mut seeds = Random::new(seed ^ STREAM);
+    (0..worker).for_each(|_| _ = seeds.next_u64());
+    Random::new(seeds.next_u64())
+}
+
 /// What a worker must know of the others. Asked between turns of the loop, never inside one.
 pub trait Conductor {
     /// The worker has the connections it will get.
@@ -54,7 +70,7 @@ pub struct Worker<'a, C, T> {
     /// Slots that want a handshake.
     pub(super) to_connect: VecDeque<Slot>,
     /// Slots with more to read than their turn allowed, and whether the peer had hung up.
-    pub(super) again: VecDeque<(Slot, bool)>,
+    pub(super) again: VecDeque<Slot>,
     pub(super) outgoing: Outgoing,
     pub(super) buffer: Vec<u8>,
     /// What is known of the responses to each kind of request.
@@ -130,8 +146,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             // A 64th of the timeout: an alarm rings at most so late, and wakes at most so often.
             deadline_grid: Nanos((settings.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
             plain_life: settings.life.is_plain(),
-            // Another sequence than that of the arrivals, and another in every worker.
-            random: Random::new(settings.seed ^ u64::from(index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)),
+            random: thinking(settings.seed, index),
             window_length: WindowLength::of(settings),
             last_progress: clock.now(),
             kernel_received: None,
@@ -168,7 +183,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             }
             match conductor.epoch() {
                 Some(epoch) => self.begin(epoch),
-                None => self.turn(self.clock.now(), Nanos::from_millis(1))?,
+                None => self.turn(self.clock.now(), settling_nap(self.settings.threads))?,
             }
         }
         while self.timeline.is_some() {
@@ -241,10 +256,8 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             self.handle(event);
         }
         self.ready = ready;
-        for _ in 0..self.again.len() {
-            if let Some((slot, hangup)) = self.again.pop_front() {
-                self.receive(slot, hangup);
-            }
+        if !self.again.is_empty() {
+            self.read_on();
         }
         waited.map_err(|source| EngineError::Kernel { what: "wait for network events", source })
     }
@@ -262,7 +275,11 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
                 self.dispatch(now);
             }
             State::Open | State::Full | State::Last | State::Thinking => {
-                if event.readable || event.hangup {
+                let connection = &mut self.connections[event.slot as usize];
+                if connection.in_again {
+                    // Its turn comes when the others have had theirs.
+                    connection.hung_up |= event.hangup;
+                } else if event.readable || event.hangup {
                     self.receive(event.slot, event.hangup);
                 }
                 let connection = &self.connections[event.slot as usize];
@@ -331,5 +348,24 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     /// Counts a failure for the report.
     pub(super) fn note(&mut self, failure: Failure) {
         self.counts.note(failure, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::thinking;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_worker_thinks_as_another_does() {
+        for seed in [0, 1, 42] {
+            let drawn: Vec<u64> = (0..8)
+                .flat_map(|worker| {
+                    let mut random = thinking(seed, worker);
+                    (0..200).map(move |_| random.next_u64())
+                })
+                .collect();
+            assert_eq!(drawn.iter().collect::<HashSet<_>>().len(), 8 * 200, "with seed {seed}");
+        }
     }
 }

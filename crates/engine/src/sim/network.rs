@@ -289,14 +289,26 @@ impl<S: Script> Transport for Network<S> {
                 break;
             }
             self.clock.move_to(next.at);
-            if let Some(Reverse(queued)) = self.queue.pop() {
-                ready.extend(self.deliver(queued));
+            if let Some(event) = self.queue.pop().and_then(|Reverse(queued)| self.deliver(queued)) {
+                announce(ready, event);
             }
         }
         if ready.is_empty() && limit != Nanos::NEVER {
             self.clock.move_to(limit);
         }
         Ok(())
+    }
+}
+
+/// Adds an event; of one slot there is one at a time, with all that it is ready for, as from a kernel.
+fn announce(ready: &mut Vec<Ready>, event: Ready) {
+    match ready.iter_mut().find(|known| known.slot == event.slot) {
+        Some(known) => {
+            known.readable |= event.readable;
+            known.writable |= event.writable;
+            known.hangup |= event.hangup;
+        }
+        None => ready.push(event),
     }
 }
 

@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod closing;
 mod conservation;
 mod early;
 mod faults;

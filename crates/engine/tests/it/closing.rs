@@ -1,0 +1,120 @@
+//! Servers that close: with the answer, behind it, or for every request anew. What was not theirs to fail does not fail.
+//!
+//! Simulated. What comes before anything was asked is in `early.rs`, what a kernel makes of a close in `faults.rs`.
+
+use crate::support::{closed_loop, open_loop};
+use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate};
+use paceline_engine::{Bound, Ending, Failure, Life, Measure, Nanos, Settings, Slot, Think};
+use std::rc::Rc;
+
+/// Accepts after a while, takes a millisecond for an answer, and does something with it in the same moment.
+struct Closing {
+    accepts_after: Nanos,
+    answer: Rc<[u8]>,
+    then: Option<Act>,
+}
+
+impl Script for Closing {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        Connect::Accept(self.accepts_after)
+    }
+
+    fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        let at = now + Nanos::from_millis(1);
+        acts.push((at, Act::Send(Rc::clone(&self.answer))));
+        acts.extend(self.then.clone().map(|act| (at, act)));
+    }
+}
+
+#[test]
+fn nothing_is_sent_on_a_connection_whose_end_is_known() {
+    // Far more is due than the server can carry, so that a connection that is free is sent something at once.
+    let server = Closing { accepts_after: Nanos::ZERO, answer: response("ok"), then: Some(Act::Close) };
+    let settings = Settings { bound: Bound::Duration(Nanos::from_secs(1)), ..open_loop(10_000.0, 4, 1) };
+    let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
+    let counts = &outcome.total.counts;
+    assert!(counts.ended(Ending::Ok) > 1_000, "{counts:?}");
+    assert_eq!(counts.ended(Ending::IoFailed), 0, "{counts:?}");
+}
+
+#[test]
+fn what_was_sent_ahead_of_a_close_that_was_announced_has_a_reason() {
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+    let server = Closing { accepts_after: Nanos::ZERO, answer: Rc::from(*answer), then: None };
+    let settings = Settings { depth: 4, bound: Bound::Requests(400), ..closed_loop(1, 1) };
+    let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
+    let (counts, failures) = (&outcome.total.counts, &outcome.connections.failures);
+    assert_eq!((counts.ended(Ending::Ok), counts.ended(Ending::IoFailed)), (100, 300), "{counts:?}");
+    assert_eq!(failures, &[(Failure::ClosedBehind, 100)]);
+}
+
+#[test]
+fn connections_of_the_run_are_made_without_waiting_for_each_other() {
+    // 200 clients whose handshake takes a second: 200 answers a second, were they not made to stand in line.
+    let server = Closing { accepts_after: Nanos::from_secs(1), answer: response("ok"), then: None };
+    let settings = Settings {
+        life: Life { keep_alive: false, requests_per_connection: None, think: Think::None },
+        bound: Bound::Duration(Nanos::from_secs(10)),
+        ..closed_loop(200, 1)
+    };
+    let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
+    assert!(outcome.total.counts.completed_in_window >= 1_800, "{:?}", outcome.total.counts);
+}
+
+/// A body without end for the first slot, answers at once for the others.
+struct Flood(Rc<[u8]>);
+
+impl Script for Flood {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        Connect::Accept(Nanos::ZERO)
+    }
+
+    fn request(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        if slot > 0 {
+            return acts.push((now + Nanos::from_micros(100), Act::Send(response("ok"))));
+        }
+        acts.push((now, Act::Send(Rc::from(*b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n"))));
+        // Many pieces at once: there is always more to read than one turn may.
+        acts.extend((0..40_000).map(|_| (now, Act::Send(Rc::clone(&self.0)))));
+    }
+}
+
+#[test]
+fn a_body_without_end_leaves_the_others_their_turn() {
+    let settings = Settings { bound: Bound::Duration(Nanos::from_millis(40)), ..closed_loop(2, 1) };
+    let clock = VirtualClock::new(Nanos(1_000));
+    let outcome = simulate(&settings, Flood(Rc::from(vec![b'x'; 64 << 10])), &clock).unwrap();
+    let ok = outcome.total.counts.ended(Ending::Ok);
+    // At 100 us apiece, and what the flood's share of a turn takes; a few dozen where each event of the flood had a turn.
+    assert!(ok > 200, "{ok} answers beside it");
+}
+
+/// Has no room for anybody once it has let the first three in.
+struct Full(u32);
+
+impl Script for Full {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        self.0 += 1;
+        if self.0 <= 3 { Connect::Accept(Nanos::ZERO) } else { Connect::Ignore }
+    }
+
+    fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        acts.push((now + Nanos::from_millis(1), Act::Close));
+    }
+}
+
+#[test]
+fn a_request_without_a_connection_has_waited_as_long_as_the_attempt() {
+    let settings = Settings {
+        bound: Bound::Requests(6),
+        connect_limit: Nanos::from_millis(500),
+        timeout: Nanos::from_secs(2),
+        ..closed_loop(3, 1)
+    };
+    let outcome = simulate(&settings, Full(0), &VirtualClock::new(Nanos::ZERO)).unwrap();
+    let counts = &outcome.total.counts;
+    assert_eq!((counts.ended(Ending::IoFailed), counts.ended(Ending::ConnectFailed)), (3, 3), "{counts:?}");
+    // Three were cut off after a millisecond, three given up after half a second.
+    let waited = outcome.total.times(Measure::Failed);
+    assert_eq!(waited.count_at_or_below(490_000_000), 3, "{waited:?}");
+}
