@@ -277,7 +277,7 @@ fn gather(
         outcome.intervals.extend(worker.intervals);
         outcome.connections.absorb(worker.connections);
         outcome.spun.push(worker.spun);
-        outcome.backlog += worker.backlog;
+        outcome.backlog = outcome.backlog.saturating_add(worker.backlog);
         outcome.spans.warmup = outcome.spans.warmup.min(worker.spans.warmup);
         outcome.spans.window = outcome.spans.window.min(worker.spans.window);
         outcome.spans.drain = outcome.spans.drain.max(worker.spans.drain);

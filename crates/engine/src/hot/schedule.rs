@@ -84,12 +84,24 @@ impl Schedule {
         self.end = self.end.min(end);
     }
 
-    /// How many requests were due before `now` and are still unsent, at a bounded cost: [`TICKS_COUNTED`] are counted,
-    /// what is beyond them is computed as if they went on as they did so far.
+    /// How many requests were due before `now` and are still unsent, at a bounded cost. Those of a trace are exact. Of
+    /// others [`TICKS_COUNTED`] are counted, what is beyond them is computed as if they went on as they did so far.
     pub(super) fn backlog_about(&self, now: Nanos) -> u64 {
-        if !self.is_open() {
-            return 0;
+        match &self.ticks {
+            Ticks::WhenFree => 0,
+            Ticks::Trace { index, stride, times, .. } => {
+                let end = self.end.min(now);
+                let due = times.partition_point(|time| self.start + *time < end);
+                (due.saturating_sub(*index).div_ceil(*stride) as u64).min(self.remaining)
+            }
+            Ticks::Constant { .. } | Ticks::Poisson { .. } | Ticks::Shaped { .. } => {
+                self.extrapolated_backlog(now)
+            }
         }
+    }
+
+    /// What [`TICKS_COUNTED`] ticks tell of the backlog.
+    fn extrapolated_backlog(&self, now: Nanos) -> u64 {
         let mut cursor = self.clone();
         cursor.end_at(now);
         let Some(first) = cursor.due(now) else { return 0 };
@@ -99,8 +111,82 @@ impl Schedule {
                 return counted;
             }
         }
-        let (counted, span) = (cursor.next(now).since(first).as_secs_f64(), self.end.min(now).since(first));
-        let all = TICKS_COUNTED as f64 * span.as_secs_f64() / counted.max(f64::MIN_POSITIVE);
+        let (counted, span) = (cursor.next(now).since(first), self.end.min(now).since(first));
+        if counted == Nanos::ZERO {
+            // Ticks that share a moment do not tell how they go on.
+            return TICKS_COUNTED;
+        }
+        let all = TICKS_COUNTED as f64 * span.as_secs_f64() / counted.as_secs_f64();
         (all as u64).min(self.remaining)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    const START: Nanos = Nanos::from_secs(77);
+
+    fn schedule(ticks: Ticks) -> Schedule {
+        Schedule { ticks, start: START, end: Nanos::NEVER, remaining: u64::MAX }
+    }
+
+    /// One worker's part of a trace.
+    fn traced(times: &Arc<[Nanos]>, worker: usize, stride: usize) -> Schedule {
+        let next = times.get(worker).map_or(Nanos::NEVER, |time| START + *time);
+        schedule(Ticks::Trace { next, index: worker, stride, times: Arc::clone(times) })
+    }
+
+    /// The backlog, one after the other.
+    fn walked(schedule: &Schedule, now: Nanos) -> u64 {
+        let mut cursor = schedule.clone();
+        cursor.end_at(now);
+        let mut count = 0;
+        while cursor.due(now).is_some() {
+            cursor.take(1);
+            count += 1;
+        }
+        count
+    }
+
+    #[test]
+    fn the_backlog_of_a_burst_is_counted() {
+        let times: Arc<[Nanos]> = vec![Nanos::from_millis(500); 10_000].into();
+        let now = START + Nanos::from_secs(1);
+        assert_eq!(traced(&times, 0, 1).backlog_about(now), 10_000);
+        let shares = [0, 1, 2].map(|worker| traced(&times, worker, 3).backlog_about(now));
+        assert_eq!(shares, [3_334, 3_333, 3_333]);
+        // What falls due now is not late yet.
+        assert_eq!(traced(&times, 0, 1).backlog_about(START + Nanos::from_millis(500)), 0);
+    }
+
+    #[test]
+    fn the_backlog_of_a_trace_is_exact() {
+        // Long silences between bursts: nothing of it goes on as it began.
+        let times: Arc<[Nanos]> = (0..20_000).map(|i: u64| Nanos(i / 7_000 * 1_000_000 + i / 500)).collect();
+        for (worker, stride) in [(0, 1), (0, 4), (3, 4), (5, 7)] {
+            for taken in [0, 1, 900] {
+                let mut schedule = traced(&times, worker, stride);
+                schedule.take(taken);
+                for after in [0, 1, 13, 14, 999_999, 1_000_020, 2_000_030, 9_000_000] {
+                    let now = START + Nanos(after);
+                    assert_eq!(schedule.backlog_about(now), walked(&schedule, now), "{stride} {after}");
+                }
+                schedule.remaining = 17;
+                assert!(schedule.backlog_about(Nanos::NEVER) <= 17);
+                schedule.end_at(START);
+                assert_eq!(schedule.backlog_about(Nanos::NEVER), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn the_backlog_of_even_ticks_goes_on_beyond_those_counted() {
+        let even = |gap_ns| schedule(Ticks::Constant { next: START, index: 0, stride: 1, gap_ns });
+        assert_eq!(even(1_000.0).backlog_about(START + Nanos(1_000_000)), 1_000);
+        assert_eq!(even(1_000.0).backlog_about(START + Nanos(1_000_000_000)), 1_000_000);
+        // Nothing tells how those go on that share a moment.
+        assert_eq!(even(0.0).backlog_about(START + Nanos(1)), TICKS_COUNTED);
     }
 }

@@ -56,7 +56,7 @@ impl Gather {
 fn add(sum: &mut Second, other: Second) {
     sum.start = sum.start.min(other.start);
     sum.end = sum.end.max(other.end);
-    sum.backlog += other.backlog;
+    sum.backlog = sum.backlog.saturating_add(other.backlog);
     for KeptInterval { cohort, start, tally } in other.cohorts {
         match sum.cohorts.iter_mut().find(|ours| ours.cohort == cohort) {
             Some(ours) => ours.tally.merge(&tally),
@@ -91,5 +91,13 @@ mod tests {
         gather.add(second(0, 20, 24));
         assert_eq!(told(gather.whole()), []);
         assert_eq!(told(gather.rest()), [(20, 30, 2)]);
+    }
+
+    #[test]
+    fn no_backlog_is_too_much_to_add() {
+        let mut gather = Gather::new(2);
+        gather.add(second(0, 3, 10));
+        gather.add(Second { backlog: u64::MAX, ..second(1, 3, 10) });
+        assert_eq!(told(gather.whole()), [(3, 10, u64::MAX)]);
     }
 }
