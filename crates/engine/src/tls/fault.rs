@@ -63,6 +63,8 @@ pub(super) enum ClientCertificate {
     NotAsked,
     /// It asked, and there was none to give.
     Lacking,
+    /// It asked, there was none to give, and it has answered nevertheless: what it does later is not for want of one.
+    Waived,
     /// It asked, and was given one.
     Given,
 }
@@ -218,10 +220,12 @@ mod tests {
 
     #[test]
     fn alerts_mean_what_was_asked() {
-        use ClientCertificate::{Given, Lacking, NotAsked};
+        use ClientCertificate::{Given, Lacking, NotAsked, Waived};
         for (alert, certificate, fault) in [
             (Alert::HandshakeFailure, NotAsked, TlsFault::NothingInCommon),
             (Alert::HandshakeFailure, Lacking, TlsFault::CertificateRequired),
+            (Alert::HandshakeFailure, Waived, TlsFault::Alert(40)),
+            (Alert::CertificateRequired, Waived, TlsFault::CertificateRequired),
             (Alert::HandshakeFailure, Given, TlsFault::CertificateRefused),
             (Alert::UnknownCA, Given, TlsFault::CertificateRefused),
             (Alert::UnknownCA, NotAsked, TlsFault::Alert(48)),

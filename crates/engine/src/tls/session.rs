@@ -150,7 +150,8 @@ impl Session {
     }
 
     /// What it means that the connection ended, by an error or without one. A server that asked for a certificate, got
-    /// none and goes has said what it wants, even if its alert was lost with the connection.
+    /// none and goes has said what it wants, even if its alert was lost with the connection; unless it has answered on
+    /// this one, or on another before.
     pub(super) fn gone(&self, error: Option<&io::Error>, certificate: ClientCertificate) -> Option<TlsError> {
         let fault = match (certificate, error) {
             (ClientCertificate::Lacking, _) if !self.answered => TlsFault::CertificateRequired,

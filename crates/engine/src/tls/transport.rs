@@ -1,8 +1,9 @@
 //! TLS as a transport around another one: handshakes as part of connecting, records instead of bytes.
 //!
 //! The rule of [`Transport::receive`] that a read which does not fill the buffer has emptied the socket is kept: reads
-//! from the wire go on until one is short. What cannot be told with such a read, an end or an error behind good bytes,
-//! is told by an event of its own.
+//! from the wire go on until one is short and something plain has come, or until the socket is empty. Who is told that
+//! nothing has come may rely on it that no end has come either. What cannot be told with a read that gave something,
+//! an end or an error behind good bytes, is told by an event of its own.
 
 use super::certificate::WhenAsked;
 use super::fault::{ClientCertificate, TlsError};
@@ -27,6 +28,8 @@ pub struct Tls<T: Transport, C> {
     name: ServerName<'static>,
     when_asked: Arc<WhenAsked>,
     sessions: Vec<Option<Box<Session>>>,
+    /// Whether the server has answered anything on any connection.
+    answered: bool,
     /// What was just read from the wire.
     wire: Box<[u8]>,
     /// Slots with an end or an error still to be told.
@@ -45,16 +48,25 @@ impl<T: Transport, C: Clock> Tls<T, C> {
             name: settings.name.clone(),
             when_asked,
             sessions: (0..slots).map(|_| None).collect(),
+            answered: false,
             wire: vec![0; WIRE].into_boxed_slice(),
             owing: Vec::new(),
             outcome: TlsOutcome::default(),
         }
     }
 
+    /// How it stands with the client's certificate.
+    fn certificate(&self) -> ClientCertificate {
+        match self.when_asked.state() {
+            ClientCertificate::Lacking if self.answered => ClientCertificate::Waived,
+            state => state,
+        }
+    }
+
     /// The connection stands: begins the handshake.
     fn begin(&mut self, slot: Slot) -> io::Result<Progress> {
         let tls = ClientConnection::new(Arc::clone(&self.config), self.name.clone())
-            .map_err(|error| self.noted(TlsError::of(&error, self.when_asked.state())))?;
+            .map_err(|error| self.noted(TlsError::of(&error, self.certificate())))?;
         self.sessions[slot as usize] = Some(Box::new(Session::new(tls, self.clock.now())));
         self.shake_hands(slot)
     }
@@ -62,8 +74,8 @@ impl<T: Transport, C: Clock> Tls<T, C> {
     /// Goes on with the handshake as far as there is something to read and room to write.
     fn shake_hands(&mut self, slot: Slot) -> io::Result<Progress> {
         loop {
+            let certificate = self.certificate();
             let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
-            let certificate = self.when_asked.state();
             let flushed = match session.flush(slot, &mut self.inner) {
                 Ok(flushed) => flushed,
                 // What made the server go may still be there to read.
@@ -96,7 +108,7 @@ impl<T: Transport, C: Clock> Tls<T, C> {
 
     /// Reads from the wire until it is empty or the buffer full. Returns how much the buffer got.
     fn fill(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
-        let certificate = self.when_asked.state();
+        let certificate = self.certificate();
         let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
         let mut filled = session.drain(buffer);
         while session.end == End::Open && session.failed.is_none() {
@@ -126,7 +138,8 @@ impl<T: Transport, C: Clock> Tls<T, C> {
                     if let Err(error) = session.flush(slot, &mut self.inner) {
                         session.failed.get_or_insert(error);
                     }
-                    if count < room {
+                    // Behind half a record or a ticket may be an end, of which no further event will tell.
+                    if count < room && filled > 0 {
                         break;
                     }
                 }
@@ -136,6 +149,7 @@ impl<T: Transport, C: Clock> Tls<T, C> {
                 }
             }
         }
+        self.answered |= filled > 0;
         Ok(filled)
     }
 
@@ -175,11 +189,10 @@ impl<T: Transport, C: Clock> Transport for Tls<T, C> {
     }
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
+        let certificate = self.certificate();
         let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
         match session.send(slot, &mut self.inner, bytes) {
-            Err(error) if is_gone(&error) => {
-                Err(lost(&mut self.outcome, session, Some(error), self.when_asked.state()))
-            }
+            Err(error) if is_gone(&error) => Err(lost(&mut self.outcome, session, Some(error), certificate)),
             sent => sent,
         }
     }
