@@ -26,7 +26,9 @@ pub(super) fn outage(run: &Run) -> Option<Verdict> {
     }
     let lively = run.intervals.iter().filter(|interval| interval.block.counts.ok > 0);
     let silent = &seconds - &lively.map(|interval| interval.start_ns).collect();
-    let usual_ns = run.total.service_time_ns.as_ref().map_or(0, |times| times.p50);
+    // Where each request has a connection made for it, that is part of what it takes.
+    let usual = run.total.connect_and_service_time_ns.as_ref().or(run.total.service_time_ns.as_ref());
+    let usual_ns = usual.map_or(0, |times| times.p50);
     (longest_stretch_ns(&silent) > usual_ns).then(|| {
         Verdict::new("outage", Blame::Server, Severity::Caution)
             .with("silent_s", json!(silent.len()))

@@ -18,6 +18,10 @@ pub const GENERATOR_BUSY_MOST: f64 = 0.9;
 const LAG_SHARE_MOST: f64 = 0.1;
 /// Generator lag below this, in nanoseconds, is what a sleeping generator has everywhere: a timer wakes late.
 const LAG_UNAVOIDABLE_NS: u64 = 200_000;
+/// A lag from which the generator stood still, in nanoseconds,
+const STALL_LEAST_NS: u64 = 10_000_000;
+/// and its share of the window: from there on it is in the 99th percentile.
+const STALL_SHARE_LEAST: f64 = 0.01;
 /// Above this share of failed requests, the times and rates are those of the exceptions.
 const FAILED_MOST: f64 = 0.5;
 /// Closes for each answer from which keep-alive counts as refused: a tenth may be connections that broke otherwise.
@@ -141,10 +145,7 @@ fn way_out(run: &Run) -> &'static str {
             counts.bad_body - redirected.min(counts.bad_body),
             "the answers have another body than expected: compare --expect-body with the page, asked for once by hand",
         ),
-        (
-            counts.timed_out,
-            "no answer came within the timeout: ask for the page once by hand; if it is only slow, raise --timeout",
-        ),
+        (counts.timed_out, no_answer(run)),
         (broken.min(told), "what came is not HTTP/1.1: is it the right port, and http rather than https?"),
         (
             broken - broken.min(told),
@@ -157,6 +158,16 @@ fn way_out(run: &Run) -> &'static str {
     ];
     // Of equals the first: the more telling ones stand first.
     ways.into_iter().rev().max_by_key(|(count, _)| *count).map_or("", |(_, way)| way)
+}
+
+/// What to do where no answer came: the timeout ended the wait, or the end of the run did.
+fn no_answer(run: &Run) -> &'static str {
+    let waited_ns = run.total.censored.map_or(run.timeout_ns, |censored| censored.lowest_ns);
+    if waited_ns < run.timeout_ns {
+        return "no answer came before the run was over: ask for the page once by hand; if it is only slow, measure for \
+                longer, or give it longer at the end (--drain)";
+    }
+    "no answer came within the timeout: ask for the page once by hand; if it is only slow, raise --timeout"
 }
 
 /// The generator ran out of CPU. A closed loop's rate is then a lower bound of the server's; an open loop that did
@@ -173,16 +184,20 @@ fn generator_bound(run: &Run) -> Option<Verdict> {
     })
 }
 
-/// The generator sent late by a share of what it measured.
+/// The generator sent late by a share of what it measured, or stood still for a share of the window: what fell due
+/// meanwhile waited for it, with the connections, and was late by no fault of the server.
 fn generator_lag(run: &Run) -> Option<Verdict> {
     let lag = run.total.generator_lag_ns.as_ref()?;
     let response = run.total.response_time_ns.as_ref()?;
     let late = lag.p99 > LAG_UNAVOIDABLE_NS && lag.p99 as f64 > LAG_SHARE_MOST * response.p99 as f64;
     let spoils = lag.p50 as f64 > OWN_SHARE_MOST * response.p50 as f64 && lag.p50 > LAG_UNAVOIDABLE_NS;
     let severity = if spoils { Severity::Invalid } else { Severity::Caution };
-    (late || spoils).then(|| {
+    let stall_ns = STALL_LEAST_NS.max((STALL_SHARE_LEAST * run.window_s * 1e9) as u64);
+    let stood = lag.max >= stall_ns && lag.max as f64 > OWN_SHARE_MOST * response.p99 as f64;
+    (late || spoils || stood).then(|| {
         Verdict::new("generator_lag", Blame::Generator, severity)
             .with("generator_lag_ns_p99", json!(lag.p99))
+            .with("generator_lag_ns_max", json!(lag.max))
             .with("response_time_ns_p99", json!(response.p99))
             .remedy("part of the response time is ours; read the service time, or give the generator a core of its own")
     })

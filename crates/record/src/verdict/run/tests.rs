@@ -1,7 +1,7 @@
 //! Every verdict on a run: brought on by just enough, and not by less.
 //!
 //! Two sound runs, of an open and of a closed loop, have none; a test moves one figure to either side of its bound.
-//! Names and severities are compared, the words of a remedy are not.
+//! Names and severities are compared, words of a remedy hardly ever.
 
 use super::*;
 use crate::made_up;
@@ -67,6 +67,18 @@ fn a_run_that_measured_nothing_is_invalid() {
         |counts: &mut Counts| (counts.io_failed, counts.unsent) = (1, 9_999),
     ] {
         assert_eq!(verdicts(closed(), all(change)), invalid("no_valid_response"));
+    }
+}
+
+#[test]
+fn a_wait_that_the_end_of_the_run_cut_short_is_no_timeout() {
+    for (waited_ns, way) in [(100_000_000, "--drain"), (10_000_000_000, "--timeout")] {
+        let mut run = closed();
+        run.timeout_ns = 10_000_000_000;
+        (run.total.counts.ok, run.total.counts.timed_out, run.total.completed_in_window) = (0, 10_000, 0);
+        run.total.censored = Some(Censored { count: 10_000, lowest_ns: waited_ns });
+        let said = of_run(&run).into_iter().find(|verdict| verdict.name == "no_valid_response").unwrap();
+        assert!(said.remedy.contains(way), "{}", said.remedy);
     }
 }
 
@@ -174,6 +186,15 @@ fn lag_colours_what_it_is_a_tenth_of_and_spoils_what_it_is_half_of() {
         lag(150_000, 200_000)(run);
     };
     assert_eq!(verdicts(sound(), fast), [], "below what a sleeper has everywhere");
+    // It stood still for more than a hundredth of the window, and longer than half of what was measured.
+    let stood = |max: u64| {
+        move |run: &mut Run| {
+            run.window_s = 2.0;
+            run.total.generator_lag_ns.as_mut().unwrap().max = max;
+        }
+    };
+    assert_eq!(verdicts(sound(), stood(19_000_000)), []);
+    assert_eq!(verdicts(sound(), stood(20_000_000)), caution("generator_lag"));
 }
 
 #[test]
