@@ -1,7 +1,7 @@
 //! Why results could not be kept or found, and the one place that reads SQLite's result codes.
 //!
 //! For everything that [`crate::Store`] does; most variants say whose doing it is. The binary's `kept.rs` adds a hint
-//! and the exit status. Nothing is tried again: SQLite's own waiting for a lock is over by then.
+//! and the exit status. Nothing is tried again: all waiting for a lock is over by then.
 
 use paceline_record::RecordError;
 use std::path::{Path, PathBuf};
@@ -152,6 +152,10 @@ pub enum StoreError {
 /// load may take seconds.
 pub(crate) const BUSY_TIMEOUT_S: u64 = 30;
 
+/// SQLITE_BUSY and SQLITE_LOCKED.
+const BUSY: i32 = 5;
+const LOCKED: i32 = 6;
+
 impl StoreError {
     /// What a database error means for the store at `path`, by SQLite's result code (its low byte is the primary
     /// code, <https://www.sqlite.org/rescode.html>).
@@ -159,7 +163,7 @@ impl StoreError {
         let (path, code) = (path.to_owned(), primary_code(&error));
         let source = Box::new(error);
         match code {
-            Some(5 | 6) => Self::Busy { path, waited_s: BUSY_TIMEOUT_S, source },
+            Some(BUSY | LOCKED) => Self::Busy { path, waited_s: BUSY_TIMEOUT_S, source },
             Some(3 | 8 | 14 | 23) => Self::Unwritable { path, source },
             Some(11) => Self::Damaged { path, source },
             Some(13) => Self::Full { path, source },
@@ -167,6 +171,11 @@ impl StoreError {
             _ => Self::Database { path, source },
         }
     }
+}
+
+/// Whether another connection's lock is all that is in the way.
+pub(crate) fn is_locked(error: &sqlx::Error) -> bool {
+    matches!(primary_code(error), Some(BUSY | LOCKED))
 }
 
 fn primary_code(error: &sqlx::Error) -> Option<i32> {

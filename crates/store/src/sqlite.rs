@@ -2,12 +2,15 @@
 //!
 //! Called by [`crate::Store`] when it opens. Everything after that is the shared dialect.
 
-use crate::error::BUSY_TIMEOUT_S;
+use crate::error::{BUSY_TIMEOUT_S, is_locked};
 use crate::{StoreError, migrations};
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, Connection as _, Executor as _};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Between two tries to get what SQLite does not wait for: another's write takes milliseconds.
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// Opens the file at `path` (absolute, its folder exists), creating it where there is none, and brings it to the
 /// newest version.
@@ -63,10 +66,24 @@ async fn refuse_foreign(connection: &mut AnyConnection, path: &Path) -> Result<(
 /// write lock, so that of two processes one builds and the other finds it built.
 async fn prepare(connection: &mut AnyConnection, path: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::of(path, error);
-    connection.execute("PRAGMA journal_mode = WAL").await.map_err(failed)?;
+    use_write_ahead_log(connection).await.map_err(failed)?;
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
     migrations::apply(&mut transaction, path).await?;
     transaction.commit().await.map_err(failed)
+}
+
+/// The switch reads the file and then wants it alone. A reader that wants more is refused at once where another is about
+/// to write, whatever the busy timeout (<https://www.sqlite.org/c3ref/busy_handler.html>): it is waited for here.
+async fn use_write_ahead_log(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+    let begun = Instant::now();
+    loop {
+        match connection.execute("PRAGMA journal_mode = WAL").await {
+            Err(error) if is_locked(&error) && begun.elapsed().as_secs() < BUSY_TIMEOUT_S => {
+                tokio::time::sleep(BETWEEN_TRIES).await;
+            }
+            switched => return switched.map(drop),
+        }
+    }
 }
 
 /// The URL of a file: every byte that could mean something in a URL is escaped.

@@ -7,16 +7,25 @@ use crate::any_trial::{round, some_trial};
 use paceline_store::{Store, StoreError};
 use sqlx::Connection as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-/// Runs statements on a file, as another program would.
-fn with_sqlite(path: &Path, statements: &'static str) {
+/// Does something with a file, as another program would.
+fn on_connection(path: &Path, work: impl AsyncFnOnce(&mut sqlx::AnyConnection)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     sqlx::any::install_default_drivers();
     runtime.block_on(async {
         let url = format!("sqlite://{}?mode=rwc", path.display());
         let mut connection = sqlx::AnyConnection::connect(&url).await.unwrap();
-        sqlx::raw_sql(statements).execute(&mut connection).await.unwrap();
+        work(&mut connection).await;
         connection.close().await.unwrap();
+    });
+}
+
+/// Runs statements on a file.
+fn with_sqlite(path: &Path, statements: &'static str) {
+    on_connection(path, async |connection| {
+        sqlx::raw_sql(statements).execute(connection).await.unwrap();
     });
 }
 
@@ -28,6 +37,30 @@ fn folders_are_made_and_a_strange_name_is_no_matter() {
     store.put_round(&round("r", "2026-11-21T01:00:00.000Z")).unwrap();
     assert!(path.is_file());
     assert_eq!(store.path(), path.canonicalize().unwrap());
+}
+
+#[test]
+fn a_store_that_another_is_about_to_write_to_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.sqlite");
+    let (tell, told) = std::sync::mpsc::channel();
+    let is_free = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            on_connection(&path, async |connection| {
+                sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut *connection).await.unwrap();
+                tell.send(()).unwrap();
+                // Long enough for the other to meet the lock.
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                is_free.store(true, Ordering::SeqCst);
+                sqlx::raw_sql("ROLLBACK").execute(connection).await.unwrap();
+            });
+        });
+        told.recv().unwrap();
+        let store = Store::open(&path).unwrap();
+        assert!(is_free.load(Ordering::SeqCst), "opened under the other's lock");
+        store.put_round(&round("r", "2026-11-21T01:00:00.000Z")).unwrap();
+    });
 }
 
 #[test]
