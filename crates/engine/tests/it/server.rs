@@ -5,7 +5,8 @@
 
 use paceline_engine::Address;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::FromRawFd as _;
 use std::sync::Arc;
 use std::thread;
 
@@ -24,6 +25,27 @@ pub fn serve(handler: impl Fn(&mut TcpStream, usize) -> bool + Send + Sync + 'st
         }
     });
     address
+}
+
+/// Where nobody listens: every local address refuses this port, which is bound, so that nobody else is given it.
+pub fn nobody() -> SocketAddr {
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: 0,
+        sin_addr: libc::in_addr { s_addr: libc::INADDR_ANY },
+        sin_zero: [0; 8],
+    };
+    // SAFETY: the pointer is to a live address of the size given, and the descriptor is new and ours.
+    let bound = unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        let length = size_of_val(&address) as libc::socklen_t;
+        assert_eq!(libc::bind(socket, (&raw const address).cast(), length), 0);
+        TcpListener::from_raw_fd(socket)
+    };
+    let port = bound.local_addr().unwrap().port();
+    // Kept until the tests end.
+    std::mem::forget(bound);
+    SocketAddr::from(([127, 0, 0, 1], port))
 }
 
 /// Starts a server that answers every request with these bytes.

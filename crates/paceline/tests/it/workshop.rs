@@ -69,7 +69,8 @@ fn a_server_is_listed_through_its_life() {
     let (stdout, _, code) = tree.run(&["setup", "--all"]);
     let begins = "sh-one, about 1 MB: true\nto download: about 1 MB\nsh-one: set up in ";
     assert!(stdout.starts_with(begins) && code == 0, "{stdout}");
-    assert!(stdout.contains(" on disk\n\n1 set up, 0 failed; 0.0 min; on disk "), "{stdout}");
+    let sums = stdout.split_once(" on disk\n\n1 set up, 0 failed; ").map(|(_, sums)| sums);
+    assert!(sums.is_some_and(|sums| sums.contains(" min; on disk ")), "{stdout}");
     let (stdout, _, code) = tree.run(&["setup", "--all"]);
     assert!(
         stdout.starts_with("nothing to install or fetch\nsh-one: set up\n\n1 set up, 0 failed; "),
@@ -212,4 +213,68 @@ fn wait_for(path: &Path) -> String {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Standard error and exit status of a command whose standard output nobody reads.
+fn unread(tree: &Tree, arguments: &[&str]) -> (String, i32) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = tree.paceline(arguments).stdout(writer).output().unwrap();
+    (String::from_utf8(output.stderr).unwrap(), output.status.code().unwrap())
+}
+
+#[test]
+fn a_reader_who_leaves_ends_no_setup_and_no_build() {
+    let tree = Tree::new("[setup]\ncommand = 'false'");
+    beside(&tree, "sh-two", "needs = ['sh']\nsetup.command = 'touch $PACELINE_BUILD/fetched'");
+    let (stderr, code) = unread(&tree, &["setup", "--all"]);
+    assert_eq!(code, 3, "one of them failed: {stderr}");
+    assert!(tree.path(".paceline/build/sh-two/fetched").exists(), "the other was to be set up: {stderr}");
+
+    let tree = Tree::new(BUILD);
+    beside(&tree, "sh-two", "needs = ['sh']\nbuild.command = 'false'");
+    let manifest = tree.path("servers/sh-two/server.toml");
+    let text = std::fs::read_to_string(&manifest).unwrap().replace(BUILD, "");
+    std::fs::write(&manifest, text).unwrap();
+    let (stderr, code) = unread(&tree, &["build", "--all"]);
+    assert_eq!(code, 3, "one of them failed: {stderr}");
+    assert!(stderr.contains("sh-two: build ended with exit status 1"), "{stderr}");
+}
+
+#[test]
+fn a_setup_again_takes_the_build_back() {
+    let setup = "[setup]\ncommand = 'rm -f $PACELINE_BUILD/made'\n";
+    let tree = Tree::new(&format!("{setup}{BUILD}"));
+    assert_eq!(tree.run(&["setup", "--all"]).2, 0);
+    assert_eq!(tree.run(&["build", "--all"]).2, 0);
+    assert_eq!(tree.run(&["setup", "--all", "--again"]).2, 0);
+    let (stdout, _, code) = tree.run(&["build", "--all"]);
+    assert!(stdout.starts_with("sh-one: built in ") && code == 0, "{stdout}");
+    assert!(tree.path(".paceline/build/sh-one/made").exists());
+}
+
+#[test]
+fn a_tool_that_tells_no_version_hides_no_other_server() {
+    let tree = Tree::new(BUILD);
+    // The file need not be started to be found; that it cannot be, is what is told.
+    tree.write("bin/fickle-tool", "#!/no/such/interpreter\n");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(tree.path("bin/fickle-tool"), executable).unwrap();
+    beside(&tree, "sh-two", "needs = ['sh', 'fickle-tool']");
+    let path = format!("{}:{}", tree.path("bin").display(), std::env::var("PATH").unwrap());
+    let run = |arguments: &[&str]| {
+        let output = tree.paceline(arguments).env("PATH", &path).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr), output.status.code())
+    };
+    let told = format!("cannot learn the version by `{}", tree.path("bin/fickle-tool").display());
+    let (stdout, stderr, code) = run(&["list"]);
+    assert!(
+        stdout.contains("\nsh-one  ") && stdout.contains(&format!("unknown: {told}")),
+        "{stdout}{stderr}"
+    );
+    assert_eq!(code, Some(0));
+    let (stdout, stderr, code) = run(&["build", "--all"]);
+    assert!(stdout.starts_with("sh-one: built in ") && stderr.contains(&told), "{stdout}{stderr}");
+    assert_eq!(code, Some(3));
 }

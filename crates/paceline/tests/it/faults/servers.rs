@@ -5,7 +5,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::time::Duration;
 
 /// An answer that is right.
@@ -103,7 +103,23 @@ pub fn half_closes() -> SocketAddr {
     })
 }
 
-/// A port where nobody listens: it was free a moment ago.
+/// Where nobody listens: every local address refuses this port, which is bound, so that nobody else is given it.
 pub fn nobody() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: 0,
+        sin_addr: libc::in_addr { s_addr: libc::INADDR_ANY },
+        sin_zero: [0; 8],
+    };
+    // SAFETY: the pointer is to a live address of the size given, and the descriptor is new and ours.
+    let bound = unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        let length = size_of_val(&address) as libc::socklen_t;
+        assert_eq!(libc::bind(socket, (&raw const address).cast(), length), 0);
+        TcpListener::from_raw_fd(socket)
+    };
+    let port = bound.local_addr().unwrap().port();
+    // Kept until the tests end.
+    std::mem::forget(bound);
+    SocketAddr::from(([127, 0, 0, 1], port))
 }

@@ -124,7 +124,7 @@ fn powers_are_computed_by_the_lab_and_compared() {
 #[test]
 fn a_wrong_body_is_shown_byte_for_byte() {
     let wrong = GOOD.replace("Hello World", "Hello world");
-    let tree = Tree::new().with_server("python-wrong", &wrong, 2);
+    let tree = Tree::new().with_server("python-wrong", &wrong, 8);
     let ran = tree.run(&["lab", "check", "python-wrong"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains(r#"a body with "world\n" instead of "World\n" at byte 6"#), "{ran:?}");
@@ -169,10 +169,10 @@ fn a_server_that_ends_at_once_shows_its_status_and_log() {
 
 #[test]
 fn a_server_that_never_listens_is_given_up() {
-    let tree = Tree::new().with_server("python-silent", "import time\ntime.sleep(100)\n", 1);
+    let tree = Tree::new().with_server("python-silent", "import time\ntime.sleep(100)\n", 3);
     let ran = tree.run(&["lab", "check", "python-silent"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stdout.contains("no correct answer to GET /hello within 1 s: cannot connect"), "{ran:?}");
+    assert!(ran.stdout.contains("no correct answer to GET /hello within 3 s: cannot connect"), "{ran:?}");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn what_is_not_http_is_told() {
     let other = "import os, socket\n\
                  s = socket.create_server((os.environ['PACELINE_HOST'], int(os.environ['PACELINE_PORT'])))\n\
                  while True:\n    c, _ = s.accept()\n    c.recv(1000)\n    c.sendall(b'SSH-2.0-x\\r\\n\\r\\n')\n    c.close()\n";
-    let tree = Tree::new().with_server("python-other", other, 2);
+    let tree = Tree::new().with_server("python-other", other, 8);
     let ran = tree.run(&["lab", "check", "python-other"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains(r#"not an HTTP/1.1 answer: it begins with "SSH-2.0-x""#), "{ran:?}");
@@ -254,4 +254,65 @@ fn a_core_or_port_that_cannot_be_is_a_mistake() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("no core 99999; there are "), "{ran:?}");
     assert_eq!(tree.run(&["lab", "serve", "python-good", "--port", "0"]).code, Some(2));
+}
+
+/// A pipe that nobody reads.
+fn unread() -> std::io::PipeWriter {
+    std::io::pipe().unwrap().1
+}
+
+#[test]
+fn a_reader_who_leaves_takes_no_failure_back() {
+    let tree = Tree::new().with_server("python-dying", "import sys\nsys.exit(3)\n", 60);
+    let mut check = tree.paceline(&["lab", "check", "--all"]);
+    assert_eq!(check.stdout(unread()).output().unwrap().status.code(), Some(1));
+    let round = ["round", "--servers", "python-dying", "--duration", "100ms", "--repeats", "1"];
+    let ran = Ran::of(tree.paceline(&round).stdout(unread()).output().unwrap());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("planned cells have no usable trial:\n"), "{ran:?}");
+}
+
+#[test]
+fn a_server_whose_shepherd_is_killed_serves_no_more() {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let mut command = tree.paceline(&["lab", "serve", "python-good"]);
+    let mut lab = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(lab.stdout.take().unwrap());
+    stdout.read_line(&mut String::new()).unwrap();
+    let shepherd = child_of(lab.id());
+    // SAFETY: takes integers; the shepherd's parent has not waited for it, so that the number is still its own.
+    assert_eq!(unsafe { libc::kill(shepherd, libc::SIGKILL) }, 0);
+    let ran = Ran::of(lab.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("python-good ended with no exit status (its shepherd was lost)"), "{ran:?}");
+}
+
+/// The one child of a process.
+fn child_of(parent: u32) -> i32 {
+    let parent_of = |pid: i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit(") ").next()?.split(' ').nth(1)?.parse::<u32>().ok()
+    };
+    let processes =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let mut children = processes.filter(|pid| parent_of(*pid) == Some(parent));
+    children.next().expect("it has started a shepherd")
+}
+
+#[test]
+fn a_server_that_is_not_asked_the_rest_does_not_pass() {
+    let tree = Tree::new();
+    let page =
+        "about = 'A page.'\n[[case]]\npath = '/hello'\n[case.expect]\nstatus = 200\nbody_file = 'page'\n";
+    fs::write(tree.path("workloads/hello.toml"), page).unwrap();
+    fs::write(tree.path("workloads/page"), "x".repeat(64 * 1024 + 1)).unwrap();
+    tree.write_server("python-page", &GOOD.replace("b\"Hello World\\n\"", "b\"x\" * 65537"), 60);
+    let ran = tree.run(&["lab", "check", "--all", "--idle", "10ms"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout.contains("\npython-page  warn") && ran.stdout.contains("  warn  not examined: "),
+        "{ran:?}"
+    );
 }

@@ -4,6 +4,7 @@
 //! the run. Files of runs that were cut short are in `endings.rs`.
 
 use super::{Runs as _, Server, text};
+use crate::faults::nobody;
 use crate::noise::quiet_status;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -58,6 +59,11 @@ fn seconds_add_up_to_what_was_achieved() {
     assert_eq!(ok, rows.iter().map(|row| row["ok"].parse::<u64>().unwrap()).sum::<u64>());
     for row in rows.iter().filter(|row| row["phase"] == "window") {
         assert_eq!((row["offered_per_s"].as_str(), row["length_s"].as_str()), ("500.0", "1.0"));
+    }
+    // On a busy machine nothing may be answered within a second.
+    let answered: Vec<_> = rows.iter().filter(|row| row["phase"] == "window" && row["ok"] != "0").collect();
+    assert!(!answered.is_empty());
+    for row in answered {
         let p50: f64 = row["response_time_ns_p50"].parse().unwrap();
         assert!(p50 > 0.0 && p50 <= row["response_time_ns_max"].parse().unwrap());
     }
@@ -177,9 +183,7 @@ fn a_run_that_never_begins_leaves_an_older_file_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("older.csv");
     fs::write(&path, "what was here").unwrap();
-    // A port that was free a moment ago.
-    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("http://{address}/");
+    let url = format!("http://{}/", nobody());
     let flags = ["run", &url, "--csv", path.to_str().unwrap(), "--connect-timeout", "1s"];
     let output = std::process::Command::new(super::PACELINE).args(flags).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));

@@ -61,10 +61,18 @@ impl Terminal {
 
     /// Reads until the screen is as wanted.
     pub fn wait_until(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.wait_for(wanted).unwrap();
+    }
+
+    /// The same of what a busy machine may have no time to draw: an error where the run is over before.
+    pub fn wait_for(&mut self, wanted: impl Fn(&str) -> bool) -> Result<(), String> {
         let begun = Instant::now();
         while !wanted(&self.shown()) {
-            assert!(self.read(begun), "the run is over, and the screen is:\n{}", self.shown());
+            if !self.read(begun) {
+                return Err(format!("the run is over, and the screen is:\n{}", self.shown()));
+            }
         }
+        Ok(())
     }
 
     /// Reads until the end of the run.
