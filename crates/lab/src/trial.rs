@@ -159,7 +159,7 @@ fn seed_of(seed: u64, cell: &str, repeat: u32) -> u64 {
 }
 
 fn complete(mut trial: Trial, followed: Followed, source: CpuSource) -> Trial {
-    trial.usage = usage(&followed, trial.pinning.server.len(), source);
+    trial.usage = usage(&followed, trial.server_cores().len(), source);
     let unsampled = unsampled(&followed);
     trial.generator_argv = followed.argv;
     trial.samples = followed.samples;
@@ -283,87 +283,5 @@ fn judged(mut trial: Trial) -> Trial {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::CoreTicks;
-    use crate::generator::tests::run_of;
-    use crate::generator::{Measured, WindowTold};
-    use crate::tree::TreeSample;
-
-    #[test]
-    fn a_body_is_written_once_and_whole() {
-        use std::os::unix::fs::MetadataExt as _;
-        let folder = tempfile::tempdir().unwrap();
-        let file = |path: &Path| fs::metadata(path).map(|about| (about.ino(), about.mtime_nsec())).unwrap();
-        let path = keep_body(folder.path(), b"Hello World\n", "first").unwrap();
-        let first = file(&path);
-        assert_eq!(keep_body(folder.path(), b"Hello World\n", "second").as_ref(), Ok(&path));
-        assert_eq!(file(&path), first, "it was written again");
-        // What a crash left half is put right, by another file: whoever reads the old one is not disturbed.
-        fs::write(&path, b"Hello").unwrap();
-        let mut reader = fs::File::open(&path).unwrap();
-        keep_body(folder.path(), b"Hello World\n", "third").unwrap();
-        let mut half = String::new();
-        std::io::Read::read_to_string(&mut reader, &mut half).unwrap();
-        assert_eq!(
-            (half.as_str(), fs::read(&path).unwrap().as_slice()),
-            ("Hello", b"Hello World\n".as_slice())
-        );
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
-
-    /// A run of a second with a hundred answers, sampled between two moments in seconds, with so much CPU time.
-    fn followed(window: WindowTold, from_s: f64, to_s: f64, cpu_s: f64) -> Followed {
-        let at = |at_s: f64, cpu_s| TreeSample {
-            monotonic_ns: (at_s * 1e9) as u64,
-            cpu_s,
-            ..TreeSample::default()
-        };
-        Followed {
-            argv: Vec::new(),
-            measured: Measured { run: run_of(100), verdicts: Vec::new() },
-            samples: Vec::new(),
-            over: (at(from_s, 1.0), at(to_s, 1.0 + cpu_s)),
-            window,
-            cores: (CoreTicks::now(), CoreTicks::now()),
-            rss_bytes_after: 0,
-            pss_bytes: None,
-            each: Vec::new(),
-            counted: None,
-            fault: None,
-        }
-    }
-
-    #[test]
-    fn cpu_per_request_is_of_the_stretch_whose_responses_are_counted() {
-        let told = WindowTold::From(5_000_000_000);
-        let per_request_us = |window, from_s, to_s, cpu_s| {
-            let usage = usage(&followed(window, from_s, to_s, cpu_s), 1, CpuSource::Cgroup)?;
-            Some((usage.cpu_ns_per_request / 1e3).round())
-        };
-        assert_eq!(per_request_us(told, 5.0, 6.0, 0.5), Some(5_000.0));
-        // Read late: less of the window was sampled, or some of what came after it.
-        assert_eq!(per_request_us(told, 5.2, 6.0, 0.4), Some(5_000.0));
-        assert_eq!(per_request_us(told, 5.0, 6.05, 0.5), Some(5_000.0));
-        assert_eq!(per_request_us(WindowTold::Nothing, 4.96, 6.02, 0.5), Some(5_000.0));
-        // Both ends read when all was over, or the end never told.
-        assert_eq!(per_request_us(told, 6.001, 6.002, 0.0), None);
-        assert_eq!(per_request_us(WindowTold::BeginningAlone, 5.0, 6.0, 0.5), None);
-    }
-
-    #[test]
-    fn a_window_that_was_not_sampled_is_noted() {
-        let name = |window| unsampled(&followed(window, 5.0, 6.0, 0.5)).map(|verdict| verdict.name);
-        assert_eq!(name(WindowTold::From(5_000_000_000)), None);
-        assert_eq!(name(WindowTold::BeginningAlone).as_deref(), Some("window_not_sampled"));
-    }
-
-    #[test]
-    fn each_trial_draws_its_own_seed_again() {
-        let seed = seed_of(7, "go-nethttp single hello closed-64", 0);
-        assert_eq!(seed, seed_of(7, "go-nethttp single hello closed-64", 0));
-        assert!(seed <= crate::SEED_MAX);
-        assert_ne!(seed, seed_of(7, "go-nethttp single hello closed-64", 1));
-        assert_ne!(seed, seed_of(8, "go-nethttp single hello closed-64", 0));
-    }
-}
+#[path = "trial/tests.rs"]
+mod tests;

@@ -154,8 +154,8 @@ pub struct ClientsSaw {
     /// Length of an interval, in seconds: how finely that is known.
     pub resolution_s: f64,
     /// Highest time of an interval from the fault on, in nanoseconds: response times of an open loop, else service
-    /// times.
-    pub time_ns_max: u64,
+    /// times. None where no interval has any: nothing was answered, or a smaller record left them out.
+    pub time_ns_max: Option<u64>,
 }
 
 impl FaultSeen {
@@ -207,7 +207,8 @@ impl ClientsSaw {
             LoopKind::Open => interval.block.response_time_ns.as_ref(),
             LoopKind::Closed => interval.block.service_time_ns.as_ref(),
         };
-        self.time_ns_max = self.time_ns_max.max(times.map_or(0, |times| times.max));
+        let measured = times.filter(|times| times.count > 0);
+        self.time_ns_max = self.time_ns_max.max(measured.map(|times| times.max));
     }
 }
 

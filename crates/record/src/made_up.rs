@@ -1,7 +1,7 @@
-//! A run that never was, for the tests of verdicts and gates.
+//! A run that never was, for the tests of verdicts, gates and slim trials.
 //!
-//! `gate/tests.rs` and `verdict/run/tests.rs` start from it and spoil it as they need. It is compiled for tests
-//! alone; a trial for the judges of trials is made up beside them (`verdict/trial.rs`).
+//! They start from it and spoil it as they need. It is compiled for tests alone; a trial for the judges of trials is
+//! made up beside them (`verdict/trial/tests.rs`).
 
 use crate::{Block, Connections, Counts, Environment, Generator, Interval, Phase, Phases, Run, Span, Times};
 use paceline_stats::Histogram;

@@ -86,13 +86,16 @@ fn judged_times(block: Block) -> Block {
 }
 
 /// Takes the machine's own folders out of a trial: a word of a command line that is a path keeps its file's name, and
-/// in texts each of `folders` becomes `...`.
+/// in texts and within other words each of `folders` becomes `...`. An address is left as it is: what it has in common
+/// with a folder is no folder.
 pub fn forget_places(trial: &mut Trial, folders: &[String]) {
     let run_argv = trial.run.iter_mut().flat_map(|run| &mut run.argv);
     for word in trial.generator_argv.iter_mut().chain(run_argv) {
         let mark = if word.starts_with('@') { "@" } else { "" };
         if word.starts_with('/') || word.starts_with("@/") {
             *word = format!("{mark}{}", word.rsplit('/').next().unwrap_or_default());
+        } else if !word.contains("://") {
+            forget_folders(word, folders);
         }
     }
     let configuration = trial.balancing.iter_mut().map(|balancing| &mut balancing.balancer.configuration);
@@ -132,6 +135,7 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Run;
     use crate::verdict::trial_for_tests;
 
     #[test]
@@ -160,6 +164,39 @@ mod tests {
         forget_places(&mut trial, &["/srv/state".to_owned(), "/".to_owned()]);
         assert_eq!(trial.generator_argv.join(" "), "paceline run http://127.0.0.1:1/ --expect-body @17");
         assert_eq!(trial.log_tail, "cannot read .../x");
+    }
+
+    #[test]
+    fn folders_within_words_are_forgotten_too() {
+        let mut trial = trial_for_tests();
+        trial.generator_argv =
+            ["wrk", "-s/srv/me/x.lua", "--expect-body=@/srv/me/state/17", "http://127.0.0.1:1/srv/me/page"]
+                .map(str::to_owned)
+                .into();
+        trial.run = Some(Run { argv: trial.generator_argv.clone(), ..crate::made_up::run(0) });
+        forget_places(&mut trial, &["/srv/me/state".to_owned(), "/srv/me".to_owned()]);
+        let expected = "wrk -s.../x.lua --expect-body=@.../17 http://127.0.0.1:1/srv/me/page";
+        assert_eq!(trial.generator_argv.join(" "), expected);
+        assert_eq!(trial.run.map(|run| run.argv.join(" ")).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn the_longest_time_after_a_fault_goes_with_the_times_of_intervals() {
+        let fault = crate::FaultSeen {
+            kind: crate::FaultKind::KillOne,
+            instance: 0,
+            at_ns: 5_000_000_000,
+            balancer_tells: false,
+            taken_out_after_s: None,
+        };
+        let mut run = crate::made_up::run(0);
+        let times = run.total.response_time_ns.clone();
+        run.intervals.iter_mut().for_each(|interval| interval.block.response_time_ns = times.clone());
+        let mut trial = Trial { run: Some(run), ..trial_for_tests() };
+        let longest = |trial: &Trial| fault.clients_saw(trial.run.as_ref().unwrap()).time_ns_max;
+        assert_eq!(longest(&trial), times.map(|times| times.max));
+        LeftOut::AllIntervalTimes.of(&mut trial);
+        assert_eq!(longest(&trial), None);
     }
 
     #[test]

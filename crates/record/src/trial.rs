@@ -4,7 +4,7 @@
 //! keeps it, reports take from it what is usable. What instances and a balancer add is in `balancing.rs`; what to make
 //! of the figures is for `verdict` to say.
 
-use crate::{Balancing, Blame, Load, Phase, Run, Severity, Verdict};
+use crate::{Balancing, Blame, Load, Phase, Route, Run, Severity, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -83,6 +83,13 @@ impl Trial {
         let of_run = self.run.iter().flat_map(|run| &run.verdicts);
         let mut all = of_run.chain(&self.verdicts);
         all.any(|verdict| (verdict.severity, verdict.blame) == (Severity::Invalid, Blame::Environment))
+    }
+
+    /// The cores of what its load led to: where a launch has several instances, those of the first for a load that went
+    /// past the balancer, since it alone had work. What the server cost is shared among these.
+    pub fn server_cores(&self) -> &[u32] {
+        let all = self.load.balanced.as_ref().is_some_and(|balanced| balanced.route == Route::Balanced);
+        self.pinning.instances.first().filter(|_| !all).unwrap_or(&self.pinning.server)
     }
 
     /// Whether it has a [usable run](Self::usable_run): what a round, a store's tally and a report count.

@@ -86,8 +86,9 @@ pub struct FaultTold {
     pub achieved_per_s_before: f64,
     /// Valid responses per second after it.
     pub achieved_per_s_after: f64,
-    /// The longest time after it, in nanoseconds.
-    pub time_ns_max: u64,
+    /// The longest time after it, in nanoseconds; none where the record has no times of intervals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_ns_max: Option<u64>,
 }
 
 type Key = (usize, String, String, String);

@@ -149,14 +149,14 @@ fn kept_alive(run: &Run) -> Option<f64> {
 }
 
 fn cores(launches: &[&Launch<'_>]) -> Option<u32> {
-    let mut counts = launches.iter().map(|launch| launch.trial.pinning.server.len() as u32);
+    let mut counts = launches.iter().map(|launch| launch.trial.server_cores().len() as u32);
     let first = counts.next()?;
     counts.all(|count| count == first).then_some(first)
 }
 
 /// Requests per second for each core the server was given; where the record names none, nothing is known.
 fn per_core(launch: &Launch<'_>) -> Option<f64> {
-    let cores = launch.trial.pinning.server.len();
+    let cores = launch.trial.server_cores().len();
     (cores > 0).then(|| launch.run.rate_per_s.achieved / cores as f64)
 }
 

@@ -1,9 +1,10 @@
 //! What stands below a table: the verdicts of its rows with their remedies, and what failed.
 //!
 //! `table.rs` collects the notes, `row.rs` asks for names and failures. Verdicts come with the records and are only
-//! counted here; the sentences around them are `format/words.rs`'s.
+//! counted here, but for those on a row, which `paceline_record` judges when asked; the sentences around them are `format/words.rs`'s.
 
 use crate::launch::{Launch, Launches};
+use paceline_record::verdict::of_row;
 use paceline_record::{Blame, Severity, Stage, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -43,10 +44,12 @@ pub fn verdicts<'a>(launch: &Launch<'a>) -> impl Iterator<Item = &'a Verdict> {
     launch.run.verdicts.iter().chain(&launch.trial.verdicts)
 }
 
-/// The names of the verdicts that some launches carry, the most severe first, each once.
+/// The names of the verdicts that some launches carry or that are on all of them together, the most severe first, each
+/// once.
 pub fn names(launches: &[&Launch<'_>]) -> Vec<String> {
+    let together = of_row(launches.iter().map(|launch| launch.run));
     let mut found: Vec<(Severity, &str)> = Vec::new();
-    for verdict in launches.iter().flat_map(|launch| verdicts(launch)) {
+    for verdict in launches.iter().flat_map(|launch| verdicts(launch)).chain(&together) {
         match found.iter_mut().find(|(_, name)| *name == verdict.name) {
             Some((severity, _)) => *severity = verdict.severity.max(*severity),
             None => found.push((verdict.severity, &verdict.name)),
@@ -56,11 +59,13 @@ pub fn names(launches: &[&Launch<'_>]) -> Vec<String> {
     found.into_iter().map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Adds a row's verdicts to the notes of its table. A launch counts once for a name, however often it carries it.
+/// Adds a row's verdicts to the notes of its table. A launch counts once for a name, however often it carries it; what
+/// is on all of them together counts for each.
 pub fn collect(notes: &mut BTreeMap<String, Note>, server: &str, launches: &Launches<'_>) {
+    let together = of_row(launches.usable.iter().map(|launch| launch.run));
     for launch in &launches.usable {
         let mut counted: Vec<&str> = Vec::new();
-        for verdict in verdicts(launch) {
+        for verdict in verdicts(launch).chain(&together) {
             let note = notes.entry(verdict.name.clone()).or_insert_with(|| Note {
                 name: verdict.name.clone(),
                 blame: verdict.blame,

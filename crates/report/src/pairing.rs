@@ -2,7 +2,8 @@
 //!
 //! Both were measured in the same block, most on the same launch, so that they are compared repeat by repeat, and try by
 //! try where one was spoiled: the ratio and the added time are figures of their own, and a machine that drifts between
-//! blocks does not move them.
+//! blocks does not move them. Pairs of two launches, as a server leaves that was started anew within its block, are
+//! counted; a first run has no such pair.
 
 use crate::figure::{Figure, times_of};
 use crate::launch::{Launch, Launches};
@@ -47,6 +48,9 @@ pub struct PairRow {
     pub is_generator_bound: bool,
     /// Whether it was under the twin: the ratio is then at least what it seems to be.
     pub twin_is_generator_bound: bool,
+    /// How many of the pairs compared are of two launches: what two starts differ by is in their ratio, too.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pairs_of_two_launches: u32,
     /// The twin's responses per second as a share of the load's, repeat by repeat; closed loop.
     pub achieved_ratio: Option<Figure>,
     /// The twin's median time less the load's, repeat by repeat, in nanoseconds; open loop: both were offered the same.
@@ -57,6 +61,10 @@ pub struct PairRow {
     pub server_cpu_us_per_request: Option<Figure>,
     /// The same under its twin.
     pub twin_server_cpu_us_per_request: Option<Figure>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 type Key = (usize, String, String, String, VariantKind);
@@ -89,7 +97,7 @@ fn pairing(machines: &Machines, trials: &[&Trial], key: &Key, twins: &[&Trial]) 
         };
         let base: Vec<&Trial> = trials.iter().filter(is_base).copied().collect();
         let twin: Vec<&Trial> = twins.iter().filter(|trial| trial.server.id == server).copied().collect();
-        row(server, first.load.kind, &base, &twin)
+        row(server, *kind, first.load.kind, &base, &twin)
     });
     Some(Pairing {
         machine: machines.list.get(*place).map(|machine| machine.label.clone()).unwrap_or_default(),
@@ -104,8 +112,14 @@ fn pairing(machines: &Machines, trials: &[&Trial], key: &Key, twins: &[&Trial]) 
 }
 
 /// None where one of the two was never measured: the table and its failures say so.
-fn row(server: &str, kind: LoopKind, base: &[&Trial], twin: &[&Trial]) -> Option<PairRow> {
-    let pairs = pairs(base, twin);
+fn row(
+    server: &str,
+    variant: VariantKind,
+    kind: LoopKind,
+    base: &[&Trial],
+    twin: &[&Trial],
+) -> Option<PairRow> {
+    let pairs = pairs(variant, base, twin);
     let (base, twin) = (Launches::of(base), Launches::of(twin));
     if base.usable.is_empty() || twin.usable.is_empty() {
         return None;
@@ -130,6 +144,7 @@ fn row(server: &str, kind: LoopKind, base: &[&Trial], twin: &[&Trial]) -> Option
         twin_achieved_per_s: achieved(&twin),
         is_generator_bound: base.usable.iter().any(is_bound),
         twin_is_generator_bound: twin.usable.iter().any(is_bound),
+        pairs_of_two_launches: pairs.iter().filter(|pair| !is_of_one_launch(pair)).count() as u32,
         achieved_ratio: Figure::of(
             ratios.map(|(base, twin)| twin.run.rate_per_s.achieved / base.run.rate_per_s.achieved),
         ),
@@ -140,9 +155,15 @@ fn row(server: &str, kind: LoopKind, base: &[&Trial], twin: &[&Trial]) -> Option
     })
 }
 
+/// Whether a load and its twin met the same start of the server.
+fn is_of_one_launch((base, twin): &(Launch<'_>, Launch<'_>)) -> bool {
+    base.trial.launch == twin.trial.launch
+}
+
 /// The tries that are compared, one pair of each repeat: of one launch, the last that both have, wherever a launch has
-/// both. What was tried again alone ran on another launch, perhaps an hour later.
-fn pairs<'a>(base: &[&'a Trial], twin: &[&'a Trial]) -> Vec<(Launch<'a>, Launch<'a>)> {
+/// both. What was tried again alone ran on another launch, perhaps an hour later. What comes after a first run means
+/// nothing on another launch, and is not compared with it there.
+fn pairs<'a>(variant: VariantKind, base: &[&'a Trial], twin: &[&'a Trial]) -> Vec<(Launch<'a>, Launch<'a>)> {
     let together = |repeat: u32| {
         let tries = |trials: &[&'a Trial]| -> Vec<Launch<'a>> {
             let of_repeat = trials.iter().filter(|trial| trial.repeat == repeat);
@@ -150,7 +171,7 @@ fn pairs<'a>(base: &[&'a Trial], twin: &[&'a Trial]) -> Vec<(Launch<'a>, Launch<
         };
         let (bases, twins) = (tries(base), tries(twin));
         let shared = bases.iter().flat_map(|base| twins.iter().map(move |twin| (*base, *twin)));
-        shared.filter(|(base, twin)| base.trial.launch == twin.trial.launch).max_by_key(|(base, twin)| {
+        shared.filter(is_of_one_launch).max_by_key(|(base, twin)| {
             (!base.trial.is_disturbed() && !twin.trial.is_disturbed(), &base.trial.started_at)
         })
     };
@@ -158,7 +179,7 @@ fn pairs<'a>(base: &[&'a Trial], twin: &[&'a Trial]) -> Vec<(Launch<'a>, Launch<
     let pair = |base: &Launch<'a>| {
         let repeat = base.trial.repeat;
         let apart = || Some((*base, *twin.usable.iter().find(|twin| twin.trial.repeat == repeat)?));
-        together(repeat).or_else(apart)
+        together(repeat).or_else(|| apart().filter(|_| variant != VariantKind::FirstRun))
     };
     base.usable.iter().filter_map(pair).collect()
 }

@@ -68,6 +68,11 @@ fn key(row: &Row, kind: LoopKind) -> Option<(Figure, bool)> {
     }
 }
 
+/// How many launches have the figure that a row is ranked by; none for a row without a rank.
+pub fn launches_behind(row: &Row, kind: LoopKind) -> Option<usize> {
+    row.rank.and_then(|_| key(row, kind)).map(|(figure, _)| figure.launches)
+}
+
 fn by_key(a: &Row, b: &Row, kind: LoopKind) -> Ordering {
     match (key(a, kind), key(b, kind)) {
         // A row without the CPU figure falls behind those that have it, whatever its own figure is.

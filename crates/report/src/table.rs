@@ -35,7 +35,8 @@ pub struct Table {
     pub form: String,
     /// The load.
     pub load: Load,
-    /// Where server and generator ran; several where it was not the same for all.
+    /// Where server and generator ran; several where it was not the same for all. Of several instances the first alone
+    /// is the server where the load led to it alone.
     pub pinnings: Vec<Pinning>,
     /// What the rows are ordered by.
     pub ranked_by: RankedBy,
@@ -98,8 +99,9 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
     let mut pinnings: Vec<Pinning> = Vec::new();
     for trial in trials {
         servers.entry(&trial.server.id).or_default().push(trial);
-        if trial.run.is_some() && !pinnings.contains(&trial.pinning) {
-            pinnings.push(trial.pinning.clone());
+        let pinning = Pinning { server: trial.server_cores().to_vec(), ..trial.pinning.clone() };
+        if trial.run.is_some() && !pinnings.contains(&pinning) {
+            pinnings.push(pinning);
         }
     }
     let mut notes = BTreeMap::new();

@@ -6,11 +6,12 @@
 use crate::exit::Complaint;
 use crate::file;
 use anyhow::Context as _;
-use flate2::read::GzDecoder;
+use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
 use paceline_record::slim::{LeftOut, forget_folders, forget_places};
 use paceline_record::{Round, Trial, read_round, read_trial};
 use paceline_report::{Format, Options, Report};
+use std::collections::HashMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -30,10 +31,11 @@ pub fn write(folder: &Path, round: &Round, trials: &[Trial], state_dir: &Path) -
     let report = report.render(Format::Markdown, Options { width: WIDTH, colour: false });
     let (packed, left_out) = packed(trials.clone())?;
     let size = packed.len();
-    file::write_whole(&folder.join(ROUND), (serde_json::to_string_pretty(round)? + "\n").as_bytes())?;
     file::write_whole(&folder.join(TRIALS), &packed)?;
     file::write_whole(&folder.join("report.md"), report.as_bytes())?;
     file::write_whole(&folder.join("README.md"), readme(round, trials.len(), &left_out).as_bytes())?;
+    // Last: as long as it is not there, or is another round's, nobody takes the folder for this round.
+    file::write_whole(&folder.join(ROUND), (serde_json::to_string_pretty(round)? + "\n").as_bytes())?;
     let left_out: Vec<&str> = left_out.iter().map(|what| what.told()).collect();
     let large = if size > LARGEST_BYTES { ", which is much for a repository" } else { "" };
     Ok(format!(
@@ -46,7 +48,7 @@ pub fn write(folder: &Path, round: &Round, trials: &[Trial], state_dir: &Path) -
     ))
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what [`write`] wrote. Files of two exports, as one that was cut short leaves them, are no round.
 pub fn read(folder: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
     let path = folder.join(ROUND);
     if !path.exists() {
@@ -58,12 +60,34 @@ pub fn read(folder: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
     let path = folder.join(TRIALS);
     let mut lines = String::new();
     fs::File::open(&path)
-        .and_then(|file| GzDecoder::new(file).read_to_string(&mut lines))
+        .and_then(|file| MultiGzDecoder::new(file).read_to_string(&mut lines))
         .with_context(|| format!("cannot read {}", path.display()))?;
-    let trials = lines.lines().enumerate().map(|(place, line)| {
-        read_trial(line).with_context(|| format!("{}, line {}", path.display(), place + 1))
-    });
-    Ok((round, trials.collect::<anyhow::Result<_>>()?))
+    let mut trials = Vec::new();
+    let mut lines_by_id = HashMap::new();
+    for (line, text) in (1..).zip(lines.lines()) {
+        let at = format!("{}, line {line}", path.display());
+        let trial = read_trial(text).with_context(|| at.clone())?;
+        let first = *lines_by_id.entry(trial.id.clone()).or_insert(line);
+        if let Some(complaint) = misplaced(&trial, &round, &at, (first < line).then_some(first)) {
+            return Err(complaint.into());
+        }
+        trials.push(trial);
+    }
+    Ok((round, trials))
+}
+
+/// What is wrong with finding a trial there: it is of another round, or was on an earlier line already.
+fn misplaced(trial: &Trial, round: &Round, at: &str, earlier: Option<usize>) -> Option<Complaint> {
+    let what = if trial.round != round.id {
+        format!(
+            "{at}: trial {} is of round {}, and {ROUND} beside it of round {}",
+            trial.id, trial.round, round.id
+        )
+    } else {
+        format!("{at}: trial {} is on line {} already", trial.id, earlier?)
+    };
+    let anew = format!("`paceline report {} --export DIR` writes the folder anew", round.id);
+    Some(Complaint::usage(what).hint(format!("two exports are mixed here, or one was cut short: {anew}")))
 }
 
 /// The same without the folders of this machine, in the report as in what it is made of.
@@ -121,4 +145,64 @@ fn readme(round: &Round, trials: usize, left_out: &[LeftOut]) -> String {
     left_out.iter().for_each(|what| text.push_str(&format!("- {}\n", what.told())));
     text.push_str("- the folders of the machine, in command lines, logs and configurations\n");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The report crate's stored round with its trials, as one of this name.
+    fn stored(id: &str) -> (Round, Vec<Trial>) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/fixtures");
+        let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        let mut round = read_round(&text("quick.round.json")).unwrap();
+        round.id = id.to_owned();
+        let lines = text("quick.trials.jsonl");
+        let trial = |line| Trial { round: id.to_owned(), ..read_trial(line).unwrap() };
+        (round, lines.lines().map(trial).collect())
+    }
+
+    /// A folder with an export of round `one`, whose trials are then these, each list compressed by itself.
+    fn with_trials(lists: &[&[Trial]]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let (round, trials) = stored("one");
+        write(folder.path(), &round, &trials, Path::new("/nowhere/state")).unwrap();
+        let members: Vec<Vec<u8>> = lists.iter().map(|trials| compressed(trials).unwrap()).collect();
+        fs::write(folder.path().join(TRIALS), members.concat()).unwrap();
+        folder
+    }
+
+    /// What is said against such a folder, with the hint.
+    fn refused(lists: &[&[Trial]]) -> String {
+        let error = read(with_trials(lists).path()).unwrap_err();
+        let complaint = error.downcast_ref::<Complaint>().unwrap();
+        format!("{complaint} ({})", complaint.hint.as_deref().unwrap_or_default())
+    }
+
+    #[test]
+    fn trials_of_another_round_or_twice_the_same_are_refused() {
+        let (one, two) = (stored("one").1, stored("two").1);
+        let mixed = refused(&[&one[..2], &two[2..3]]);
+        assert!(mixed.contains(&format!("{TRIALS}, line 3: trial {} is of round two", two[2].id)), "{mixed}");
+        assert!(mixed.contains("`paceline report one --export DIR`"), "{mixed}");
+        let twice = refused(&[&[one[0].clone(), one[1].clone(), one[0].clone()]]);
+        assert!(twice.contains(&format!("line 3: trial {} is on line 1 already", one[0].id)), "{twice}");
+    }
+
+    #[test]
+    fn no_part_of_the_trials_is_dropped() {
+        let trials = stored("one").1;
+        let folder = with_trials(&[&trials[..2], &trials[2..]]);
+        assert_eq!(read(folder.path()).unwrap().1.len(), trials.len());
+    }
+
+    #[test]
+    fn an_export_that_did_not_end_is_no_round() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("README.md")).unwrap();
+        let (round, trials) = stored("one");
+        assert!(write(folder.path(), &round, &trials, Path::new("/nowhere/state")).is_err());
+        let error = read(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("holds no exported round"), "{error}");
+    }
 }

@@ -1,12 +1,13 @@
 //! Verdicts: named reasons why a number may not mean what it seems to.
 //!
-//! The binary asks for those on a run, the lab for those on a trial, and they are kept in the record, each explained in
-//! `docs/reading-a-verdict.md`. A verdict corrects nothing and drops nothing: the number stands beside it. Whether a
+//! The binary asks for those on a run, the lab for those on a trial, and they are kept in the record; reports ask for
+//! those on a row. Each is explained in `docs/reading-a-verdict.md`. A verdict corrects nothing and drops nothing: the number stands beside it. Whether a
 //! trial is tried once more because of one is decided in the lab.
 
 mod balancing;
 mod disturbance;
 mod outage;
+mod row;
 mod run;
 mod saturation;
 mod segments;
@@ -14,6 +15,7 @@ mod trial;
 
 pub use balancing::{RAN_OUT_LEAST, RanOut, name as process_name, ran_out};
 pub use disturbance::DISTURBANCE_MOST;
+pub use row::of_row;
 pub use run::{GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, of_run};
 pub(crate) use saturation::achieved_share;
 pub use saturation::{ACHIEVED_LEAST, LAG_GROWTH_MOST, fell_short};

@@ -6,7 +6,8 @@
 use super::balancing;
 use super::disturbance::disturbance;
 use super::{Blame, Severity, Verdict};
-use crate::{CheckOutcome, CpuSource, Stage, Trial};
+use crate::{CheckOutcome, CpuSource, Pinning, Stage, Trial};
+use std::collections::BTreeSet;
 
 /// Everything to be known about a trial's numbers, beside its run's own verdicts.
 pub fn of_trial(trial: &Trial) -> Vec<Verdict> {
@@ -54,7 +55,9 @@ fn server_died(trial: &Trial) -> Option<Verdict> {
 }
 
 fn stolen_time(trial: &Trial) -> Option<Verdict> {
-    let worst = trial.cores.iter().max_by(|a, b| a.steal_share_least().total_cmp(&b.steal_share_least()))?;
+    let used = used_cores(&trial.pinning);
+    let judged = trial.cores.iter().filter(|core| used.is_empty() || used.contains(&core.core));
+    let worst = judged.max_by(|a, b| a.steal_share_least().total_cmp(&b.steal_share_least()))?;
     disturbance(worst.steal_share_least()).map(|severity| {
         Verdict::new("stolen_time", Blame::Environment, severity)
             .with("core", worst.core.into())
@@ -62,6 +65,13 @@ fn stolen_time(trial: &Trial) -> Option<Verdict> {
             .with("over_s", worst.over_s.into())
             .remedy("the hypervisor gave the core to somebody else; measure again when the host is quieter, or on a machine of your own")
     })
+}
+
+/// The cores that somebody in the trial ran on; none where nobody was kept to any. What is taken from the others is
+/// taken from nobody.
+fn used_cores(pinning: &Pinning) -> BTreeSet<u32> {
+    let one_by_one = [&pinning.server, &pinning.balancer, &pinning.generator];
+    one_by_one.into_iter().chain(&pinning.instances).flatten().copied().collect()
 }
 
 fn warned(trial: &Trial) -> Option<Verdict> {
@@ -79,108 +89,5 @@ fn warned(trial: &Trial) -> Option<Verdict> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::{Check, CoreTime, Fault, Load, LoopKind, Pinning, SCHEMA, Server, Usage, Validation};
-
-    /// A sound trial without a run.
-    pub fn trial() -> Trial {
-        Trial {
-            schema: SCHEMA,
-            id: "t".into(),
-            round: "r".into(),
-            sitting: "s".into(),
-            launch: "l".into(),
-            block: 0,
-            order: 0,
-            repeat: 0,
-            started_at: "2026-11-21T00:00:00.000Z".into(),
-            server: Server::default(),
-            form: "single".into(),
-            workload: "hello".into(),
-            load: Load {
-                name: "closed-64".into(),
-                kind: LoopKind::Closed,
-                connections: 64,
-                depth: 1,
-                duration_s: Some(1.0),
-                warmup_s: 1.0,
-                ..Load::default()
-            },
-            pinning: Pinning { server: vec![0], generator: vec![1], disjoint: true, ..Pinning::default() },
-            generator_argv: Vec::new(),
-            run: None,
-            startup: None,
-            usage: None,
-            samples: Vec::new(),
-            cores: Vec::new(),
-            balancing: None,
-            validation: None,
-            log_tail: String::new(),
-            error: None,
-            verdicts: Vec::new(),
-        }
-    }
-
-    fn usage(source: CpuSource) -> Usage {
-        Usage {
-            over_s: 1.0,
-            cpu_s: 0.5,
-            cpu_ns_per_request: 1.0,
-            utilization: 0.5,
-            source,
-            rss_bytes_peak: 0,
-            pss_bytes: None,
-            rss_bytes_after: None,
-            threads_peak: 1,
-            voluntary_switches: 0,
-            involuntary_switches: 0,
-            run_delay_s: 0.0,
-        }
-    }
-
-    fn names(trial: &Trial) -> Vec<String> {
-        of_trial(trial).into_iter().map(|verdict| verdict.name).collect()
-    }
-
-    #[test]
-    fn a_sound_trial_has_none() {
-        let core = CoreTime { core: 0, over_s: 10.0, busy_s: 10.0, interrupt_s: 0.0, steal_s: 0.1 };
-        let usage = Some(usage(CpuSource::Cgroup));
-        assert_eq!(names(&Trial { usage, cores: vec![core], ..trial() }), [] as [&str; 0]);
-    }
-
-    #[test]
-    fn much_stolen_time_spoils_a_trial() {
-        let severity = |steal_s| {
-            let core = CoreTime { core: 0, over_s: 10.0, busy_s: 10.0, interrupt_s: 0.0, steal_s };
-            of_trial(&Trial { cores: vec![core], ..trial() }).first().map(|verdict| verdict.severity)
-        };
-        assert_eq!(severity(0.11), None);
-        assert_eq!((severity(0.12), severity(1.0)), (Some(Severity::Caution), Some(Severity::Caution)));
-        assert_eq!(severity(1.1), Some(Severity::Invalid));
-    }
-
-    #[test]
-    fn one_tick_of_a_short_window_is_no_evidence() {
-        let core = |steal_s| CoreTime { core: 0, over_s: 0.025, busy_s: 0.02, interrupt_s: 0.0, steal_s };
-        let names = |steal_s| names(&Trial { cores: vec![core(steal_s)], ..trial() });
-        assert_eq!(names(0.01), [] as [&str; 0]);
-        assert_eq!(names(0.02), ["stolen_time"]);
-    }
-
-    #[test]
-    fn each_reason_is_named() {
-        let shared = Pinning { server: vec![0], generator: vec![0], disjoint: false, ..Pinning::default() };
-        assert_eq!(names(&Trial { pinning: shared, ..trial() }), ["shared_cores"]);
-        let usage = Some(usage(CpuSource::Proc));
-        assert_eq!(names(&Trial { usage, ..trial() }), ["cpu_lower_bound"]);
-        let fault = Fault { stage: Stage::Load, message: "signal 11".into(), transient: false };
-        assert_eq!(names(&Trial { error: Some(fault), ..trial() }), ["server_died"]);
-        let core = CoreTime { core: 1, over_s: 10.0, busy_s: 9.0, interrupt_s: 0.0, steal_s: 0.3 };
-        assert_eq!(names(&Trial { cores: vec![core], ..trial() }), ["stolen_time"]);
-        let check = Check { name: "pipelining".into(), outcome: CheckOutcome::Warn, detail: "no".into() };
-        let validation = Some(Validation { checks: vec![check] });
-        assert_eq!(names(&Trial { validation, ..trial() }), ["claim_does_not_hold"]);
-    }
-}
+#[path = "trial/tests.rs"]
+pub(crate) mod tests;

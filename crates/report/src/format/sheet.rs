@@ -65,7 +65,7 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
         }
         VariantKind::Balanced => (
             "direct and balanced",
-            "To one instance, and through the balancer to all of them, on the same launch; paired block by block.",
+            "To one instance, and through the balancer to all of them, on the same launch unless said below; paired block by block.",
         ),
     };
     let [one, other] = sides(pairing.kind);
@@ -85,8 +85,23 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
         heads,
         words: 1,
         rows: pairing.rows.iter().map(|row| pair_row(row, pairing.loop_kind)).collect(),
-        lines: bound.then(|| note.to_owned()).into_iter().collect(),
+        lines: bound
+            .then(|| note.to_owned())
+            .into_iter()
+            .chain(pairing.rows.iter().filter_map(apart))
+            .collect(),
     }
+}
+
+/// Which of a server's pairs are not of one launch, and so hold more than the twin's difference.
+fn apart(row: &PairRow) -> Option<String> {
+    let pairs = words::count(u64::from(row.pairs_of_two_launches), "repeat", "repeats");
+    (row.pairs_of_two_launches > 0).then(|| {
+        let server = &row.server;
+        format!(
+            "{server}: in {pairs} the two ran on different launches; what two starts differ by is in it, too"
+        )
+    })
 }
 
 /// What a load and its twin are called in a head.
@@ -257,13 +272,15 @@ fn fault_line(told: &FaultTold) -> String {
         (true, None) => "the balancer did not take it out".to_owned(),
         (false, None) => "the balancer does not tell whether it took it out".to_owned(),
     };
+    let longest = told
+        .time_ns_max
+        .map_or("not known".to_owned(), |ns| format!("{} ms", number::whole(ns as f64 / 1e6)));
     format!(
-        "instance {} killed (repeat {}): {failures}; {}/s before, {}/s after, longest time {} ms; {out}",
+        "instance {} killed (repeat {}): {failures}; {}/s before, {}/s after, longest time {longest}; {out}",
         fault.instance,
         told.repeat + 1,
         number::whole(told.achieved_per_s_before),
         number::whole(told.achieved_per_s_after),
-        number::whole(told.time_ns_max as f64 / 1e6),
     )
 }
 

@@ -4,7 +4,7 @@
 //! is `markdown.rs`'s. CSV and JSON have the record's own names instead.
 
 use super::number;
-use crate::rank::LAUNCHES_LEAST;
+use crate::rank::{LAUNCHES_LEAST, launches_behind};
 use crate::row::{Row, Standing};
 use crate::{About, Machine, Note, Table};
 use paceline_record::{
@@ -262,6 +262,11 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<Entry> {
     let rows = || tables.iter().flat_map(|table| &table.rows);
     let any = |standing| rows().any(|row| row.standing == standing);
     let single = tables.iter().any(Table::is_single);
+    let ranked = |table: &Table| table.rows.iter().filter(|row| row.rank.is_some()).count();
+    let on_fewest = |table: &Table| {
+        let behind = |row: &Row| launches_behind(row, table.load.kind);
+        ranked(table) > 1 && table.rows.iter().filter_map(behind).any(|n| n == LAUNCHES_LEAST as usize)
+    };
     vec![
         (
             !single,
@@ -272,6 +277,11 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<Entry> {
             rows().any(|row| row.tied),
             "2=",
             "a shared rank: the launches' ranges overlap, so few cannot tell them apart",
+        ),
+        (
+            tables.iter().any(on_fewest),
+            "rank",
+            "where it rests on two launches: equal servers with two each get different ones by chance in 1 of 3 cases (with three each, in 1 of 10)",
         ),
         (
             rows().any(|row| row.rank.is_none() && row.is_sound()),

@@ -4,7 +4,7 @@
 //! words in question: the whole of it is `formats.rs`'s. In which order rows stand is held by `src/rank/tests.rs`.
 
 use crate::built::{self, Seen};
-use paceline_record::{Blame, Severity, Stage};
+use paceline_record::{Blame, Load, Severity, Stage, Tool};
 use paceline_report::{Format, Options, Report, Standing};
 
 /// What a server does in a trial of which nothing else is said.
@@ -21,6 +21,11 @@ pub const SEEN: Seen = Seen {
 
 fn text(report: &Report) -> String {
     report.render(Format::Text, Options { width: 80, colour: false })
+}
+
+/// A text with no breaks of lines.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -167,7 +172,7 @@ fn a_run_without_a_good_answer_is_a_failure_that_says_so() {
     let run = trial.run.as_mut().unwrap();
     (run.total.counts.bad_body, run.total.counts.scheduled) = (0, 0);
     let report = text(&Report::new(&built::round(), &[trial]));
-    let told = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = words(&report);
     assert!(
         told.contains("no request began in the window: every connection still waited for an answer"),
         "{report}"
@@ -228,6 +233,64 @@ fn several_cores_are_told_apart_from_one() {
         Report::new(&built::round(), trials).render(Format::Text, wide).contains("per core")
     };
     assert_eq!((has_column(&one), has_column(&two)), (false, true));
+}
+
+#[test]
+fn launches_of_two_builds_of_the_generator_are_told() {
+    let by = |commits: [&str; 2]| {
+        let trials: Vec<_> = (0..2)
+            .zip(commits)
+            .map(|(repeat, commit)| {
+                let mut trial = built::trial("go-nethttp", &built::closed(), repeat, SEEN);
+                let tool = &mut trial.run.as_mut().unwrap().tool;
+                *tool = Tool { commit: Some(commit.to_owned()), ..tool.clone() };
+                trial
+            })
+            .collect();
+        Report::new(&built::round(), &trials)
+    };
+    assert_eq!(by(["1fa9ae1", "1fa9ae1"]).tables[0].rows[0].verdicts, [] as [&str; 0]);
+    let mixed = by(["1fa9ae1", "adbce85"]);
+    assert_eq!(mixed.tables[0].rows[0].verdicts, ["generator_changed"]);
+    let note = &mixed.tables[0].notes[0];
+    assert_eq!((note.severity, note.launches_by_server["go-nethttp"]), (Severity::Caution, 2));
+    assert!(text(&mixed).contains("generator_changed"), "{}", text(&mixed));
+}
+
+#[test]
+fn ranks_of_two_launches_say_how_often_chance_gives_them() {
+    let told = |repeats: u32| {
+        let of = |server, per_s: f64| {
+            let seen = move |repeat| Seen { per_s: per_s + f64::from(repeat), ..SEEN };
+            (0..repeats).map(move |repeat| built::trial(server, &built::closed(), repeat, seen(repeat)))
+        };
+        let trials: Vec<_> = of("go-nethttp", 1000.0).chain(of("node-http", 1100.0)).collect();
+        words(&text(&Report::new(&built::round(), &trials))).contains("by chance in 1 of 3")
+    };
+    assert_eq!((told(1), told(2), told(3)), (false, true, false));
+}
+
+#[test]
+fn a_server_started_anew_within_a_block_is_noted_and_keeps_its_row() {
+    let launch = |repeat: u32, load: &Load, launch: &str| {
+        let mut trial = built::trial("go-nethttp", load, repeat, Seen { per_s: 2000.0, ..SEEN });
+        trial.launch = launch.to_owned();
+        trial
+    };
+    let mut busy = launch(0, &built::closed(), "first");
+    let remedy = "its clients had gone, and it was still at work: it was started anew for the next load";
+    busy.verdicts.push(built::verdict("busy_after_load", Blame::Server, Severity::Note, remedy));
+    let after = launch(0, &built::open(), "anew");
+    let others = [launch(1, &built::closed(), "second"), launch(1, &built::open(), "second")];
+    let report = Report::new(&built::round(), &[vec![busy, after], others.into()].concat());
+    for table in &report.tables {
+        let row = &table.rows[0];
+        assert_eq!((row.standing, row.launches_usable, row.launches_planned), (Standing::Ranked, 2, 2));
+    }
+    assert_eq!(report.tables[0].rows[0].verdicts, ["busy_after_load"]);
+    let told = words(&text(&report));
+    assert!(told.contains("busy_after_load go-nethttp (1 launch) (note, the server's doing)"), "{told}");
+    assert!(told.contains(remedy), "{told}");
 }
 
 #[test]

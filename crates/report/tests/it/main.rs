@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod balanced;
 mod built;
 mod formats;
 mod grouping;

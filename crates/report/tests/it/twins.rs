@@ -53,6 +53,30 @@ fn launches_that_never_met_are_compared_by_repeat() {
 }
 
 #[test]
+fn a_pair_of_two_launches_is_told() {
+    let told = |twin_launch: &str| {
+        let trials = [trial(&built::closed(), "1", 1000.0, 0.1), trial(&twin(), twin_launch, 500.0, 0.1)];
+        let report = report(&trials);
+        let text = report.render(Format::Text, Options { width: 160, colour: false });
+        let line = "go-nethttp: in 1 repeat the two ran on different launches";
+        (report.pairings[0].rows[0].pairs_of_two_launches, text.contains(line))
+    };
+    assert_eq!((told("1"), told("2")), ((0, false), (1, true)));
+}
+
+#[test]
+fn a_first_run_is_not_compared_with_another_launch() {
+    let first =
+        Load { variant: Some(Variant { of: built::closed().name, kind: VariantKind::FirstRun }), ..twin() };
+    let ratio = |launch: &str| {
+        let trials = [trial(&first, "1", 500.0, 0.1), trial(&built::closed(), launch, 1000.0, 0.1)];
+        let row = report(&trials).pairings[0].rows[0].clone();
+        (row.achieved_ratio.map(|ratio| ratio.median), row.pairs_of_two_launches)
+    };
+    assert_eq!((ratio("1"), ratio("2")), ((Some(0.5), 0), (None, 0)));
+}
+
+#[test]
 fn a_lower_bound_under_the_load_makes_the_ratio_an_upper_one() {
     let shown = |load: f64, twin_: f64| {
         let trials = [trial(&built::closed(), "1", 1000.0, load), trial(&twin(), "1", 500.0, twin_)];

@@ -1,0 +1,84 @@
+//! Instances behind a balancer: whose cores a load is shared among, and what is said of a fault.
+//!
+//! A trial or two, built by hand as one of four instances with a core each. How a load compares with its twin past the
+//! balancer is held by `twins.rs`.
+
+use crate::built::{self, Seen};
+use crate::grouping::SEEN;
+use paceline_record::{
+    BalancedLoad, BalancerReceipt, Balancing, Block, Counts, FaultKind, FaultSeen, Interval, Load, Phase,
+    Route, Span, Times, Trial,
+};
+use paceline_report::{Format, Options, Report};
+
+/// A trial of four instances on a core each, a balancer and a generator on one of their own.
+fn trial(route: Route) -> Trial {
+    let (balancer, policy) = ("haproxy".to_owned(), "roundrobin".to_owned());
+    let balanced = Some(BalancedLoad { balancer, policy, instances: 4, route, fault: None });
+    let load = Load { balanced, ..built::closed() };
+    let mut trial = built::trial("go-nethttp", &load, 0, Seen { per_s: 1000.0, ..SEEN });
+    trial.pinning.server = vec![0, 1, 2, 3];
+    trial.pinning.instances = vec![vec![0], vec![1], vec![2], vec![3]];
+    (trial.pinning.balancer, trial.pinning.generator) = (vec![4], vec![5]);
+    trial
+}
+
+fn text(report: &Report) -> String {
+    report.render(Format::Text, Options { width: 160, colour: false })
+}
+
+#[test]
+fn a_load_past_the_balancer_has_the_cores_of_the_instance_it_led_to() {
+    let by = |route| {
+        let report = Report::new(&built::round(), &[trial(route)]);
+        let figures = &report.tables[0].rows[0].figures;
+        let per_core = figures.achieved_per_s_per_core.unwrap().median;
+        (figures.server_cores, per_core, text(&report))
+    };
+    let (cores, per_core, text) = by(Route::Direct);
+    assert_eq!((cores, per_core), (Some(1), 1000.0));
+    assert!(text.contains("server on core 0, generator on core 5, balancer on core 4"), "{text}");
+    assert!(!text.contains("per core"), "{text}");
+    let (cores, per_core, text) = by(Route::Balanced);
+    assert_eq!((cores, per_core), (Some(4), 250.0));
+    assert!(text.contains("server on cores 0 to 3") && text.contains("per core"), "{text}");
+}
+
+/// A trial of two seconds in the first of which an instance was killed, with these times in its intervals.
+fn killed(times: Option<&Times>) -> Trial {
+    let mut trial = trial(Route::Balanced);
+    let fault = FaultSeen {
+        kind: FaultKind::KillOne,
+        instance: 3,
+        at_ns: 500_000_000,
+        balancer_tells: false,
+        taken_out_after_s: None,
+    };
+    let balancer = BalancerReceipt::default();
+    trial.balancing = Some(Balancing { balancer, processes: Vec::new(), told: None, fault: Some(fault) });
+    let block = Block {
+        counts: Counts { scheduled: 1000, ok: 1000, ..Counts::default() },
+        service_time_ns: times.cloned(),
+        ..Block::default()
+    };
+    let run = trial.run.as_mut().unwrap();
+    run.phases.window = Span { start_ns: 0, end_ns: 2_000_000_000 };
+    run.intervals = [0, 1_000_000_000]
+        .map(|start_ns| Interval { phase: Phase::Window, start_ns, block: block.clone() })
+        .into();
+    trial
+}
+
+#[test]
+fn the_longest_time_after_a_fault_is_told_only_where_it_is_known() {
+    let times = built::trial("go-nethttp", &built::closed(), 0, SEEN).run.unwrap().total.service_time_ns;
+    let times = times.map(|times| Times { max: 7_000_000, ..times });
+    let told = |times| {
+        let report = Report::new(&built::round(), &[killed(times)]);
+        (report.balanced[0].rows[0].faults[0].time_ns_max, text(&report))
+    };
+    let (longest, text) = told(times.as_ref());
+    assert!(longest == Some(7_000_000) && text.contains("longest time 7 ms"), "{longest:?} in {text}");
+    let (longest, text) = told(None);
+    assert!(longest.is_none() && text.contains("longest time not known"), "{longest:?} in {text}");
+}
