@@ -265,8 +265,7 @@ impl Recorder {
         }
     }
 
-    /// A request that was due was never sent: no connection could be made for it, or the drain is over. It had waited
-    /// since some moment.
+    /// A request that was due was never sent: it had no connection since some moment, or the drain is over.
     pub(super) fn never_sent(&mut self, intended: Nanos, since: Nanos, kind: u16, ending: Ending, at: Nanos) {
         self.roll(at);
         let waited = at.since(since);
