@@ -156,6 +156,9 @@ impl Request {
 
     pub(crate) fn check_headers(&self) -> Result<(), RequestError> {
         check_value("Host", &self.host)?;
+        for (_, value) in self.given("Host") {
+            check_host(value)?;
+        }
         for (name, value) in &self.headers {
             match wrong(name, is_token) {
                 None if !name.is_empty() => check_value(name, value)?,
@@ -192,6 +195,14 @@ fn check_value(name: &str, value: &str) -> Result<(), RequestError> {
     match wrong(value, is_value_byte) {
         None => Ok(()),
         Some(at) => Err(RequestError::HeaderValue { name: name.into(), value: value.into(), at }),
+    }
+}
+
+/// A host and port have no blank in them (RFC 9112 §3.2); what a placeholder stands for, or is called, may.
+fn check_host(value: &str) -> Result<(), RequestError> {
+    match wrong(value, |byte| !matches!(byte, b' ' | b'\t')) {
+        Some(at) if !value.contains('{') => Err(RequestError::HostValue { value: value.into(), at }),
+        _ => Ok(()),
     }
 }
 

@@ -54,6 +54,14 @@ pub enum RequestError {
         /// The first wrong character, counted from 1.
         at: usize,
     },
+    /// A `Host` with a blank in it.
+    #[error("header Host: {value:?}: {}", wrong_character(*at, "a host and its port have no blank"))]
+    HostValue {
+        /// Its value as given.
+        value: String,
+        /// The first wrong character, counted from 1.
+        at: usize,
+    },
     /// A field given twice that a request may have once.
     #[error("header {name} is given twice; a request may have one")]
     HeaderTwice {

@@ -1,9 +1,10 @@
 //! Exit codes and the one place that renders an error: the chain of causes, then a hint at the remedy.
 //!
 //! `main` ends with [`code_of`]. Commands attach a [`Complaint`] where they know whose fault an error is; it is never
-//! read off a text. Only those results leave through [`print()`] whose exit status must outlast their reader, a run's
-//! and the self-test's; other commands write theirs themselves.
+//! read off a text. Through [`print()`] leave the results whose exit status must outlast their reader: a run's, a
+//! round's, the self-test's, and what servers are set up, built and checked with. Other commands write theirs themselves.
 
+use anyhow::Context as _;
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -128,8 +129,19 @@ pub fn told(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// Prints a result on standard output. A reader who has had enough is no error: the status is that of the work.
-pub fn print(text: &str) -> io::Result<()> {
-    hand_over(&mut io::stdout().lock(), text.as_bytes())
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let written = standard_output().and_then(|mut stdout| hand_over(&mut stdout, text.as_bytes()));
+    written.context("cannot write standard output")
+}
+
+/// Sees whether a result can be printed, before the work whose result it is.
+pub fn check_printable() -> anyhow::Result<()> {
+    standard_output().map(drop).context("cannot write standard output")
+}
+
+/// Standard output, past the library's, which takes what cannot be written for written where there is no such stream.
+fn standard_output() -> io::Result<std::fs::File> {
+    crate::descriptors::duplicate(libc::STDOUT_FILENO)
 }
 
 /// Writes all of a result to somebody who may have had enough of it before, which is no error.

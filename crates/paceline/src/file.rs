@@ -2,25 +2,43 @@
 //!
 //! Everything that flags name as an output comes through here, so that a path means the same for each of them.
 
+use crate::descriptors::{descriptor, duplicate};
 use crate::exit::hand_over;
 use anyhow::Context as _;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{FromRawFd as _, RawFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Names of the standard streams, which most systems have as links that lead to whatever is behind a stream.
-const STREAMS: [(&str, RawFd); 3] = [("/dev/stdin", 0), ("/dev/stdout", 1), ("/dev/stderr", 2)];
-/// Folders in which every open descriptor has its number for a name (proc(5)).
-const DESCRIPTORS: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
 /// Links followed at most, as many as the kernel does (path_resolution(7)).
-const LINKS_MOST: usize = 40;
+pub const LINKS_MOST: usize = 40;
 
 /// What was opened to see whether it can be written to, until it is. The reader of a named pipe would take its being
 /// closed for the end, and to open it again would be to wait for another reader. Descriptors are the process's, and
 /// so is this.
 static HELD: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
+
+/// Which file a path leads to: two names of one file have the same.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// One that is there, by its device and its number on it.
+    Inode(u64, u64),
+    /// One that is still to be made, by its name in its folder.
+    Place(PathBuf),
+}
+
+impl Identity {
+    /// Of a file that is there.
+    pub fn of_file(metadata: &fs::Metadata) -> Self {
+        Self::Inode(metadata.dev(), metadata.ino())
+    }
+
+    /// Of whatever a path leads to, links followed.
+    pub fn of_path(path: &Path) -> Self {
+        fs::metadata(path).map_or_else(|_| Self::Place(place(&target(path))), |found| Self::of_file(&found))
+    }
+}
 
 /// Writes a file beside its place and moves it there: a full disk or a killed process leaves what was there before.
 /// What is not a regular file (a pipe, `/dev/stdout`) is written to directly; a reader who has had enough of it is no
@@ -42,8 +60,9 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
         HELD.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), file));
         return Ok(());
     }
-    let beside = beside(&target(path));
-    File::create(&beside).and_then(|_| fs::remove_file(&beside)).with_context(cannot)
+    let path = &target(path);
+    let made = create_beside(path).and_then(|(beside, _)| fs::remove_file(beside));
+    made.with_context(cannot)
 }
 
 /// Whether a path stands for what others hold too: an open descriptor, a pipe, a device.
@@ -71,11 +90,8 @@ fn release(path: &Path) -> Option<File> {
 /// Puts a file with these bytes in the place of the one that is there, if any, in one step.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = &target(path);
-    let beside = beside(path);
-    let written = File::create(&beside).and_then(|mut file| {
-        io::Write::write_all(&mut file, bytes)?;
-        file.sync_all()
-    });
+    let (beside, mut file) = create_beside(path)?;
+    let written = io::Write::write_all(&mut file, bytes).and_then(|()| file.sync_all());
     let moved = written.and_then(|()| fs::rename(&beside, path));
     if moved.is_err() {
         // Best effort: the error that is reported is the one that led here.
@@ -84,51 +100,52 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     moved
 }
 
-/// The file itself: a link keeps pointing where it did; what it points to is replaced.
+/// The file itself: a link keeps pointing where it did; what it points to is replaced, or made.
 fn target(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MOST {
+        let Ok(link) = fs::read_link(&path) else { break };
+        path = path.with_file_name("").join(link);
+    }
+    path
+}
+
+/// A path by the true name of its folder; as it is written where there is no such folder.
+fn place(path: &Path) -> PathBuf {
+    match (fs::canonicalize(folder(path)), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+/// The folder a file is in, or would be.
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes the file that is to take the place of the one at `path`, if this user may write to that one: who may write to
+/// a folder can replace any file in it, those that others keep from being changed too.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    match File::options().write(true).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let beside = beside(path);
+    let no_room = |error: io::Error| match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            let folder = folder(path).display();
+            io::Error::new(error.kind(), format!("its folder, {folder}, takes no new file: {error}"))
+        }
+        _ => error,
+    };
+    let file = File::create(&beside).map_err(no_room)?;
+    Ok((beside, file))
 }
 
 /// Where a file is written before it takes its place: in the same folder, so that moving it is one step.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}", std::process::id()))
-}
-
-/// The number of the open descriptor that a path is a name of, or a link to such a name. What it leads to is not to be
-/// opened by name: that would be another place in the file, at its beginning.
-fn descriptor(path: &Path) -> Option<RawFd> {
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_MOST {
-        if let Some((_, number)) = STREAMS.iter().find(|(name, _)| path == Path::new(name)) {
-            return Some(*number);
-        }
-        if let Some(number) = DESCRIPTORS.iter().find_map(|folder| path.strip_prefix(folder).ok()) {
-            return number.to_str()?.parse().ok();
-        }
-        let link = fs::read_link(&path).ok()?;
-        path = path.parent()?.join(link);
-    }
-    None
-}
-
-/// Another descriptor of the same open file, if that can be written to.
-fn duplicate(number: RawFd) -> io::Result<File> {
-    // SAFETY: F_GETFL reads flags of whatever the number stands for, or fails.
-    let flags = unsafe { libc::fcntl(number, libc::F_GETFL) };
-    if flags < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    if flags & libc::O_ACCMODE == libc::O_RDONLY {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is open for reading only"));
-    }
-    // SAFETY: F_DUPFD_CLOEXEC takes numbers only.
-    let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
-    if copy < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was made just now, and nobody else knows of it.
-    Ok(unsafe { File::from_raw_fd(copy) })
 }
 
 #[cfg(test)]
@@ -147,22 +164,51 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_have_many_names() {
+    fn a_link_to_nothing_is_written_through() {
         let folder = tempfile::tempdir().unwrap();
-        let link = folder.path().join("link");
-        std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();
-        for (name, number) in [
-            ("/dev/stdout", Some(1)),
-            ("/dev/stderr", Some(2)),
-            ("/dev//fd/63", Some(63)),
-            ("/proc/self/fd/0", Some(0)),
-            (link.to_str().unwrap(), Some(1)),
-            ("/dev/fd/x", None),
-            ("/dev/null", None),
-            ("run.json", None),
-        ] {
-            assert_eq!(descriptor(Path::new(name)), number, "{name}");
-        }
+        let (link, file) = (folder.path().join("link"), folder.path().join("file"));
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        assert_eq!(Identity::of_path(&link), Identity::of_path(&file));
+        check_writable(&link).unwrap();
+        write_whole(&link, b"x").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"x");
+    }
+
+    /// Has a thread of its own carry something out with the rights of nobody, where this one has every right.
+    fn as_nobody(task: impl FnOnce() + Send) {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                // SAFETY: setfsuid takes a number, and is of the calling thread alone (setfsuid(2)).
+                unsafe { libc::setfsuid(65_534) };
+                task();
+            });
+            thread.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn what_this_user_may_not_write_is_left_as_it_is() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let allow = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let path = folder.path().join("run.json");
+        fs::write(&path, "first").unwrap();
+        let refused = |part: &str| {
+            as_nobody(|| {
+                for error in [check_writable(&path).unwrap_err(), write_whole(&path, b"x").unwrap_err()] {
+                    let told = format!("{error:#}");
+                    assert!(told.contains("Permission denied") && told.contains(part), "{told}");
+                }
+            });
+            assert_eq!(fs::read(&path).unwrap(), b"first");
+        };
+        allow(folder.path(), 0o777);
+        allow(&path, 0o444);
+        refused("run.json: ");
+        allow(folder.path(), 0o555);
+        allow(&path, 0o666);
+        refused("its folder, ");
     }
 
     #[test]

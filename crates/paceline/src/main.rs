@@ -4,6 +4,7 @@
 //! for this program itself: the self-test starts the reference server, the lab its shepherds.
 
 mod commands;
+mod descriptors;
 mod environment;
 mod exit;
 mod file;

@@ -5,14 +5,20 @@
 
 use std::io::IsTerminal as _;
 
-/// Whether standard output is a terminal that takes colours: `NO_COLOR` (<https://no-color.org>) says it does not.
+/// Whether standard output is a terminal that takes colours: `NO_COLOR` (<https://no-color.org>) and a `TERM` without
+/// the means say it does not.
 pub fn wants_colour() -> bool {
     std::io::stdout().is_terminal() && takes_colour()
 }
 
 /// Whether a terminal, where there is one, takes colours.
 pub fn takes_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    !is_dumb() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Whether nothing but text can be sent to a terminal: `TERM` says so, or does not say what it is (terminfo(5)).
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
 /// Columns of the terminal on standard output or standard error; 100 where there is none.

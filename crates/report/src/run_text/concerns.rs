@@ -4,7 +4,7 @@
 //! is found in the evidence and put into words. How a verdict's evidence reads is decided by its key, in `quantity.rs`.
 
 use super::lines::{Style, columns, wrap};
-use super::quantity::{self, count, nanos, percent};
+use super::quantity::{self, count, counted, nanos, percent};
 use paceline_record::{GateOutcome, GateReason, Run, Severity, Verdict};
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
     let of = |key: &str| gate.evidence.get(key).and_then(Value::as_f64).unwrap_or(0.0);
     Some(match reason {
         GateReason::BeyondLimit => return None,
-        GateReason::Failures => format!("{} requests failed, each is a miss", count(of("misses"))),
+        GateReason::Failures => format!("{} failed, each is a miss", counted(of("misses"), "request")),
         GateReason::LowerBound => "a lower bound: answers never came".to_owned(),
         GateReason::TooFewSamples => {
             format!("{} are too few, it takes {}", count(of("samples")), count(of("samples_needed")))

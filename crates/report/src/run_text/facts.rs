@@ -4,7 +4,7 @@
 //! told further up, by `concerns.rs`.
 
 use super::lines::{Style, facts};
-use super::quantity::{bytes, count, nanos};
+use super::quantity::{bytes, count, counted, nanos, plural};
 use paceline_record::{LoopKind, Run};
 
 /// A line for each.
@@ -33,7 +33,7 @@ fn tls(run: &Run) -> String {
     let Some(tls) = &run.target.tls else { return String::new() };
     let mut parts: Vec<String> = tls.version.clone().into_iter().collect();
     parts.extend([&tls.cipher, &tls.alpn].into_iter().flatten().cloned());
-    parts.push(format!("{} full handshakes", count(tls.full as f64)));
+    parts.push(counted(tls.full as f64, "full handshake"));
     if tls.resumed > 0 {
         parts.push(format!("{} resumed", count(tls.resumed as f64)));
     }
@@ -54,7 +54,10 @@ fn connections(run: &Run) -> String {
         (connections.closed_by_server, "closed by the server"),
         (connections.closed_by_us, "closed by us"),
         (connections.closed_as_asked, "closed as asked"),
-        (connections.failed_attempts, "attempts failed"),
+        (
+            connections.failed_attempts,
+            &*format!("attempt{} failed", plural(connections.failed_attempts as f64)),
+        ),
     ] {
         if number > 0 {
             parts.push(format!("{} {what}", count(number as f64)));
@@ -73,6 +76,9 @@ fn fairness(run: &Run) -> String {
             nanos(p50.max as f64),
             nanos(p50.median as f64)
         ),
+        (LoopKind::Closed, Some(served), _) if (served.min, served.max) == (1, 1) => {
+            "1 request a connection".to_owned()
+        }
         (LoopKind::Closed, Some(served), _) if served.max > 0 => {
             let [min, median, max] = [served.min, served.median, served.max].map(|n| count(n as f64));
             format!("{min} to {max} requests a connection, {median} in the middle")
@@ -83,8 +89,7 @@ fn fairness(run: &Run) -> String {
 
 fn generator(run: &Run) -> String {
     let generator = &run.generator;
-    let threads =
-        if generator.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", generator.threads) };
+    let threads = counted(f64::from(generator.threads), "thread");
     let spun = if generator.spin_s > 0.0 {
         format!(", spun {:.0}%", 100.0 * generator.spin_s / run.window_s / f64::from(generator.threads))
     } else {

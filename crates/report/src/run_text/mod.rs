@@ -17,7 +17,7 @@ pub(crate) use lines::{Style, columns};
 pub(crate) use spectrum::STEPS_PER_HALF;
 
 use paceline_record::{Counts, Distribution, Loop, LoopKind, Run, Shape};
-use quantity::{count, seconds};
+use quantity::{count, counted, seconds};
 
 /// How a run is told.
 #[derive(Clone, Copy, Debug)]
@@ -75,16 +75,16 @@ fn load(run: &Run) -> String {
         String::new()
     };
     let stopped = if run.stopped { ", interrupted" } else { "" };
-    let connections = count(f64::from(run.loop_.connections));
+    let connections = counted(f64::from(run.loop_.connections), "connection");
     let window = seconds(run.window_s);
-    format!("{kind}{offered}, {connections} connections{depth}{life}, window {window}{after}{stopped}")
+    format!("{kind}{offered}, {connections}{depth}{life}, window {window}{after}{stopped}")
 }
 
 /// `, each request on a connection of its own, 100 ms of thought between them`.
 fn life_words(load: &Loop) -> String {
     let carried = match (load.without_keep_alive, load.requests_per_connection) {
         (true, _) => ", without keep-alive".to_owned(),
-        (false, Some(requests)) => format!(", {} requests on each", count(f64::from(requests))),
+        (false, Some(requests)) => format!(", {} on each", counted(f64::from(requests), "request")),
         (false, None) => String::new(),
     };
     let thought = load.think.map_or(String::new(), |think| {
@@ -107,7 +107,7 @@ fn shape_words(shape: &Shape) -> String {
             let rates: Vec<_> = rates_per_s.iter().map(|rate| count(*rate)).collect();
             format!("steps of {}/s, {} each", rates.join(", "), seconds(*step_s))
         }
-        Shape::Trace { sends } => format!("a schedule of {} sends", count(*sends as f64)),
+        Shape::Trace { sends } => format!("a schedule of {}", counted(*sends as f64, "send")),
     }
 }
 
@@ -136,12 +136,12 @@ fn outcomes(counts: &Counts, style: Style) -> String {
         ("timed out", counts.timed_out),
         ("unsent", counts.unsent),
     ];
-    let scheduled = count(counts.scheduled as f64);
+    let scheduled = counted(counts.scheduled as f64, "request");
     if counts.not_ok() == 0 {
-        return style.lines(&format!("{scheduled} requests, all ok"), 2, Style::plain);
+        return style.lines(&format!("{scheduled}, all ok"), 2, Style::plain);
     }
     let bad = kinds.iter().filter(|(_, number)| *number > 0);
     let bad: Vec<String> = bad.map(|(name, number)| format!("{} {name}", count(*number as f64))).collect();
     let ok = count(counts.ok as f64);
-    style.lines(&format!("{scheduled} requests: {ok} ok, {}", bad.join(", ")), 2, Style::warn)
+    style.lines(&format!("{scheduled}: {ok} ok, {}", bad.join(", ")), 2, Style::warn)
 }

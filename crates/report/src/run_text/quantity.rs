@@ -24,8 +24,11 @@ pub(crate) fn seconds(value: f64) -> String {
     }
 }
 
-/// A count or a rate, thousands apart; below 100 with a decimal if it has one.
+/// A count or a rate, thousands apart; below 100 with a decimal if it has one, below 1 with up to four.
 pub(crate) fn count(value: f64) -> String {
+    if value > 0.0 && value < 1.0 {
+        return format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
     if value < 100.0 && (value - value.round()).abs() > 0.05 {
         return format!("{value:.1}");
     }
@@ -38,6 +41,16 @@ pub(crate) fn count(value: f64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// So many of something, whose name ends in an s where there is not one of it.
+pub(crate) fn counted(value: f64, name: &str) -> String {
+    format!("{} {name}{}", count(value), plural(value))
+}
+
+/// What the name of something ends in where there are so many of it.
+pub(crate) fn plural(value: f64) -> &'static str {
+    if value == 1.0 { "" } else { "s" }
 }
 
 /// A share with as many digits as tell it from nothing and from all.

@@ -4,7 +4,7 @@
 //! is shown on one line, cut to the width, with nothing in it that steers a terminal.
 
 use super::lines::{Style, columns, table};
-use super::quantity::count;
+use super::quantity::{count, counted};
 use super::times::{bounded, first_of};
 use paceline_record::{BadBody, Counts, RequestPart, Run};
 
@@ -63,9 +63,9 @@ fn body_lines(bad: &BadBody, style: Style) -> String {
     let of = bad.request.as_deref().map_or(String::new(), |name| format!(" of {name}"));
     let differs = bad.differs_at.map_or(String::new(), |at| format!("; the first other byte is at {at}"));
     let told = format!(
-        "the first bad body{of}: status {}, {} bytes: {}{differs}",
+        "the first bad body{of}: status {}, {}: {}{differs}",
         bad.status,
-        count(bad.body_bytes as f64),
+        counted(bad.body_bytes as f64, "byte"),
         bad.fault
     );
     let mut text = style.lines(&told, 2, Style::warn);

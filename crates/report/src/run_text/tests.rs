@@ -3,7 +3,7 @@
 //! Held are single quantities and figures of evidence, with their units. Whole texts of stored runs are held against
 //! golden files by `tests/it/run_text.rs`.
 
-use super::quantity::{bytes, count, evidence, nanos, seconds};
+use super::quantity::{bytes, count, counted, evidence, nanos, seconds};
 use serde_json::json;
 
 #[test]
@@ -24,10 +24,19 @@ fn quantities() {
         (seconds(10.0), seconds(0.5), seconds(2.5)),
         ("10\u{a0}s".into(), "500\u{a0}ms".into(), "2.50\u{a0}s".into())
     );
-    for (value, text) in
-        [(0.0, "0"), (0.5, "0.5"), (999.0, "999"), (1_000.0, "1,000"), (1_234_567.8, "1,234,568")]
-    {
+    for (value, text) in [
+        (0.0, "0"),
+        (0.01, "0.01"),
+        (0.5, "0.5"),
+        (0.9999, "0.9999"),
+        (999.0, "999"),
+        (1_000.0, "1,000"),
+        (1_234_567.8, "1,234,568"),
+    ] {
         assert_eq!(count(value), text);
+    }
+    for (value, text) in [(0.0, "0 sends"), (1.0, "1 send"), (2_000.0, "2,000 sends")] {
+        assert_eq!(counted(value, "send"), text);
     }
     assert_eq!((bytes(12_600_000), bytes(999)), ("12.6\u{a0}MB".into(), "1.00\u{a0}kB".into()));
 }

@@ -19,8 +19,8 @@ pub fn deliver(run: &Run, arguments: &Arguments, mut failed: Vec<anyhow::Error>)
         OutputFormat::Json => format!("{}\n", serde_json::to_string(run)?),
         OutputFormat::Text => run_text(run, text_options(arguments)),
     };
-    match &arguments.output {
-        None => failed.extend(print(&text).err().map(anyhow::Error::from)),
+    match arguments.output_file() {
+        None => failed.extend(print(&text).err()),
         Some(path) => failed.extend(write(path, &text).err()),
     }
     for path in arguments.telling.hgrms() {
@@ -35,7 +35,7 @@ pub fn deliver(run: &Run, arguments: &Arguments, mut failed: Vec<anyhow::Error>)
 }
 
 fn text_options(arguments: &Arguments) -> RunTextOptions {
-    let is_shown = arguments.output.is_none();
+    let is_shown = arguments.output_file().is_none();
     RunTextOptions {
         colour: is_shown && crate::terminal::wants_colour(),
         width: crate::terminal::width_for_text(is_shown),

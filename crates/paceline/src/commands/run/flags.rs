@@ -10,7 +10,7 @@ use super::life::LifeFlags;
 use super::target::TargetFlags;
 use super::telling::TellingFlags;
 use paceline_engine::{Rate, Shape};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Put load on one URL and report what came back.
@@ -103,9 +103,9 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, help_heading = "Output")]
     pub format: OutputFormat,
 
-    /// Write the result to a file instead
+    /// Write the result to a file instead; - is standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub output: Option<PathBuf>,
+    output: Option<PathBuf>,
 
     #[command(flatten)]
     pub telling: TellingFlags,
@@ -133,6 +133,13 @@ pub struct Arguments {
     /// Where every random choice comes from [default: drawn anew, and recorded]
     #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = "Generator")]
     pub seed: Option<u64>,
+}
+
+impl Arguments {
+    /// The file the result is written to; none where it is printed.
+    pub fn output_file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|output| *output != Path::new("-"))
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -204,15 +211,26 @@ pub enum OutputFormat {
 
 /// Reads a length of time: `500ms`, `10s`, `2m`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    paceline_lab::parse_duration(text).map_err(|error| error.to_string())
+    paceline_lab::parse_duration(text).map_err(|error| {
+        // The same with every digit a zero is a length of time if this would be one, were it not so long.
+        let zeroes: String =
+            text.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
+        match paceline_lab::parse_duration(&zeroes) {
+            Ok(_) => "it is too long: at most 10000h".to_owned(),
+            Err(_) => error.to_string(),
+        }
+    })
 }
 
 /// Reads a whole number: `64`, `100_000`.
 fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
-    let number: Option<u64> = text.replace('_', "").parse().ok();
-    let number =
-        number.ok_or_else(|| "a whole number is needed, 0 or more, such as 64 or 100_000".to_owned())?;
-    N::try_from(number).map_err(|_| "the number is too large".to_owned())
+    let digits = text.replace('_', "");
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("a whole number is needed, 0 or more, such as 64 or 100_000".to_owned());
+    }
+    let number = digits.parse().ok().and_then(|number: u64| N::try_from(number).ok());
+    let most = u64::MAX >> (u64::BITS as usize - 8 * size_of::<N>());
+    number.ok_or_else(|| format!("the number is too large: at most {most}"))
 }
 
 /// Reads a rate: `20000`, `20_000`, `20k`, `1.5M`.
@@ -235,10 +253,26 @@ mod tests {
     #[test]
     fn whole_numbers() {
         assert_eq!((whole::<u32>("64"), whole::<u64>("100_000")), (Ok(64), Ok(100_000)));
-        for text in ["", "-5", "1.5", "1e5", "x", "18446744073709551616"] {
+        for text in ["", "-5", "1.5", "1e5", "x"] {
             assert!(whole::<u64>(text).unwrap_err().starts_with("a whole number is needed"), "{text}");
         }
-        assert_eq!(whole::<u16>("65536"), Err("the number is too large".to_owned()));
+        let too_large = |most: &str| format!("the number is too large: at most {most}");
+        assert_eq!(whole::<u16>("65536"), Err(too_large("65535")));
+        assert_eq!(whole::<u32>("4294967296"), Err(too_large("4294967295")));
+        assert_eq!(whole::<u64>("18446744073709551616"), Err(too_large("18446744073709551615")));
+    }
+
+    #[test]
+    fn too_long_is_told_from_no_length_of_time() {
+        for text in ["1000000h", "10001h", "99999999999999999999s"] {
+            assert_eq!(duration(text), Err("it is too long: at most 10000h".to_owned()), "{text}");
+        }
+        assert!(
+            ["soon", "1.2.3s", "1000000"]
+                .map(duration)
+                .iter()
+                .all(|read| { read.as_ref().is_err_and(|told| !told.contains("too long")) })
+        );
     }
 
     #[test]

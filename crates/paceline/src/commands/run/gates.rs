@@ -18,7 +18,7 @@ const STATISTICS: [&str; 9] = ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.
 pub struct GateFlags {
     /// A limit the run must keep to, or it exits 1; may be given again
     ///
-    /// A time is one of response, service, connect, handshake, first_byte and lag, with a percentile (p50 to p99.99), max
+    /// A time is one of response, service, connect, handshake, first_byte and lag, with a percentile (p50 to p99.999), max
     /// or mean: 'response.p99<10ms'. A rate is a share of what was offered or a number per second: 'achieved>=99%',
     /// 'achieved>=20k'. A gate fails too when the run does not show that the limit was kept: the load was not delivered,
     /// the run is invalid or was interrupted, answers are missing at that percentile, or there were too few requests (10
@@ -32,14 +32,26 @@ pub struct GateFlags {
 }
 
 impl GateFlags {
-    /// Every gate that was asked for, those a closed loop cannot answer refused.
-    pub fn all(&self, is_open: bool) -> anyhow::Result<Vec<Gate>> {
+    /// Every gate that was asked for, those refused that a closed loop, or one without TLS, cannot answer.
+    pub fn all(&self, is_open: bool, is_tls: bool) -> anyhow::Result<Vec<Gate>> {
         let gates: Vec<Gate> = self.slos.iter().chain(&self.max_errors).cloned().collect();
-        match gates.iter().find_map(|gate| refusal(gate).filter(|_| !is_open)) {
+        let refused = |gate: &Gate| {
+            refusal(gate).filter(|_| !is_open).or_else(|| without_tls(gate).filter(|_| !is_tls))
+        };
+        match gates.iter().find_map(refused) {
             Some(refusal) => Err(refusal.into()),
             None => Ok(gates),
         }
     }
+}
+
+/// Why a target that is spoken to in plain text has no answer to a gate.
+fn without_tls(gate: &Gate) -> Option<Complaint> {
+    let expression = &gate.expression;
+    matches!(gate.demand, Demand::Time { of: TimeOf::Handshake, .. }).then(|| {
+        Complaint::usage(format!("--slo {expression:?}: over http there are no handshakes of TLS"))
+            .hint("write https://, or judge how long connecting takes: connect.p99")
+    })
 }
 
 /// Why a closed loop has no answer to a gate, and the way out.
@@ -136,20 +148,26 @@ fn statistic(figure: &str) -> Result<Statistic, String> {
         "mean" => return Ok(Statistic::Mean),
         _ => {}
     }
-    let percentile = figure.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
-    if let Some(percentile) = percentile
-        && percentile > 0.0
-        && percentile <= 99.999
-    {
+    if let Some(percentile) = figure.strip_prefix('p').and_then(percentile) {
         return Ok(Statistic::Percentile(percentile));
     }
     // p999 is how p99.9 is often written.
     let dotted =
         figure.strip_prefix("p99").filter(|nines| !nines.is_empty()).map(|nines| format!("p99.{nines}"));
     let meant = dotted.filter(|dotted| STATISTICS.contains(&dotted.as_str()));
-    let meant = meant.as_deref().or_else(|| nearest(figure, STATISTICS));
+    let all = (figure == "p100").then_some("max");
+    let meant = all.or(meant.as_deref()).or_else(|| nearest(figure, STATISTICS));
     let meant = meant.map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
     Err(format!("{figure:?} is no figure of a distribution{meant} There are p50 to p99.999, max and mean"))
+}
+
+/// A percentile from 50 to 99.999, written with digits alone: two, and others behind a point.
+fn percentile(text: &str) -> Option<f64> {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = whole.len() == 2 && are_digits(whole) && are_digits(rest);
+    let number: f64 = text.parse().ok().filter(|_| is_plain)?;
+    (50.0..=99.999).contains(&number).then_some(number)
 }
 
 /// Reads the value of `--max-errors`.
@@ -206,7 +224,13 @@ mod tests {
             ("response<10ms", "Write response.p99"),
             ("response.p999<10ms", "did you mean \"p99.9\"?"),
             ("response.maximum<10ms", "There are p50"),
-            ("response.p100<10ms", "There are p50"),
+            ("response.p100<10ms", "did you mean \"max\"?"),
+            ("response.p49<10ms", "There are p50"),
+            ("response.p5e1<10ms", "There are p50"),
+            ("response.p050<10ms", "There are p50"),
+            ("response.p0.001<10ms", "There are p50"),
+            ("response.p99.9999<10ms", "There are p50"),
+            ("response.p99.<10ms", "There are p50"),
             ("response.p99<10", "write 10ms, 10us or 10s"),
             ("response.p99<10 parsecs", "is no length of time"),
             ("response.p99<0s", "above 0"),
@@ -234,10 +258,13 @@ mod tests {
             ("lag.p99<1s", "no schedule"),
             ("achieved>=99%", "no rate"),
         ] {
-            let error = flags(text).all(false).unwrap_err();
+            let error = flags(text).all(false, false).unwrap_err();
             assert!(error.to_string().contains(part), "{error}");
-            assert_eq!(flags(text).all(true).unwrap().len(), 1);
+            assert_eq!(flags(text).all(true, false).unwrap().len(), 1);
         }
-        assert_eq!(flags("service.p99<1s").all(false).unwrap().len(), 1);
+        assert_eq!(flags("service.p99<1s").all(false, false).unwrap().len(), 1);
+        let handshake = flags("handshake.p50<1s");
+        assert!(handshake.all(true, false).unwrap_err().to_string().contains("no handshakes"));
+        assert_eq!(handshake.all(false, true).unwrap().len(), 1);
     }
 }

@@ -9,6 +9,7 @@ mod flags;
 mod follow;
 mod gates;
 pub mod health;
+mod inputs;
 mod left;
 mod life;
 mod memory;
@@ -28,18 +29,27 @@ pub use flags::{Arguments, duration};
 
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
-use paceline_engine::EngineError;
 use paceline_engine::tls::TlsError;
+use paceline_engine::{Address, EngineError, Nanos};
 use paceline_record::Severity;
+use std::path::PathBuf;
 
 /// Carries the command out.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     memory::large_blocks_from_kernel();
     // First of all, while the number can stand for nothing that was opened here.
     let events = arguments.events.map(events::Events::open).transpose()?;
-    arguments.telling.check(arguments.output.as_deref())?;
-    let mut job = settings::Job::from_flags(&arguments)?;
-    for path in arguments.output.iter().chain(arguments.telling.hgrms()) {
+    let output = arguments.output_file();
+    if output.is_none() {
+        crate::exit::check_printable().context(
+            Complaint::environment("nothing was measured").hint("-o FILE writes the result to a file"),
+        )?;
+    }
+    arguments.telling.check(output)?;
+    let mut inputs = inputs::Inputs::default();
+    let mut job = settings::Job::from_flags(&arguments, &mut inputs)?;
+    inputs.keep_from(&arguments.telling.outputs(output))?;
+    for path in output.into_iter().chain(arguments.telling.hgrms().map(PathBuf::as_path)) {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
     }
     let _held_awake = arguments.quiet_cpu.then(|| hold_awake(&mut job));
@@ -78,17 +88,21 @@ fn hold_awake(job: &mut settings::Job) -> Option<std::fs::File> {
     }
 }
 
-/// What the user can do about a target that could not be connected to.
-fn way_there(error: &std::io::Error, made: u64) -> &'static str {
+/// What the user can do about a target that could not be connected to in so many attempts.
+fn way_there(error: &std::io::Error, address: &Address, attempts: u64, made: u64) -> &'static str {
     match TlsError::within(error) {
         Some(error) => target::remedy(error.fault),
         None if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {
             "no local address or port to connect from: check --source, or wait for ports to become free"
         }
+        None if attempts == 0 => {
+            "the time to connect was over before an attempt had ended: give it longer (--connect-timeout)"
+        }
         None if made > 0 => {
             "something listens there, and breaks connections before it is asked anything: is it the right port? Its \
              log should say why"
         }
+        None if matches!(address, Address::Unix(_)) => "is the server running, and listening on that socket?",
         None => "is the server running, and listening on that address and port?",
     }
 }
@@ -97,15 +111,14 @@ fn way_there(error: &std::io::Error, made: u64) -> &'static str {
 fn explain(error: EngineError) -> anyhow::Error {
     let complaint = match &error {
         EngineError::Settings(_) => Complaint::usage("the run makes no sense as asked"),
-        EngineError::Unreachable { source, made, .. } => {
-            Complaint::environment("nothing was measured").hint(way_there(source, *made))
+        EngineError::Unreachable { source, address, attempts, made } => {
+            Complaint::environment("nothing was measured").hint(way_there(source, address, *attempts, *made))
         }
         EngineError::Tls { .. } => {
             Complaint::usage("nothing was measured").hint("check --cacert, --cert and --key")
         }
-        EngineError::TooManyThreads { .. } => {
-            Complaint::environment("nothing was measured").hint("ask for fewer threads (-t)")
-        }
+        EngineError::TooManyThreads { .. } => Complaint::environment("nothing was measured")
+            .hint("ask for fewer threads (-t), or raise the limit of processes (`ulimit -u`)"),
         EngineError::Kernel { .. } => Complaint::environment("nothing was measured")
             .hint("fewer connections, or a higher limit of open files (`ulimit -n`), may help"),
         EngineError::StoppedEarly(_) => Complaint::interrupted("interrupted"),
@@ -114,5 +127,12 @@ fn explain(error: EngineError) -> anyhow::Error {
                 .hint("please report it, with the command line")
         }
     };
-    anyhow::Error::new(error).context(complaint)
+    let told = match error {
+        // Nobody means the moment to the nanosecond.
+        EngineError::StoppedEarly(Nanos(at)) => {
+            EngineError::StoppedEarly(Nanos(at.next_multiple_of(1_000_000)))
+        }
+        other => other,
+    };
+    anyhow::Error::new(told).context(complaint)
 }

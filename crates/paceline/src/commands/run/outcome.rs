@@ -129,8 +129,10 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
         failed_attempts: counts.failed_attempts,
         failed_here: sum_of(counts, Failure::is_ours),
         broke_rules: sum_of(counts, |failure| matches!(failure, Failure::Protocol | Failure::Unsolicited)),
-        commonest_failure: commonest
-            .map(|(failure, count)| format!("{}, {count} times", in_full(*failure, counts, tls))),
+        commonest_failure: commonest.map(|(failure, count)| {
+            let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+            format!("{}, {times}", in_full(*failure, counts, tls))
+        }),
         served: spread(counts.served.clone()),
         service_time_ns_p50: spread(counts.medians.iter().map(|median| median.0).collect()),
     }

@@ -6,12 +6,13 @@
 
 use super::asked::{Asked, Named};
 use super::flags::{Arguments, PaceFlag, TimestampsFlag};
+use super::inputs::Inputs;
 use super::shape::Planned;
 use super::sources::{asked_sources, sources};
 use super::target::Destination;
 use crate::exit::Complaint;
 use paceline_engine::{Nanos, Pace, SPIN_BEFORE, Settings};
-use paceline_http::Url;
+use paceline_http::{Scheme, Url};
 use paceline_record::gate::Gate;
 
 /// Descriptors a run needs beside its connections and what each thread opens: standard streams, files.
@@ -48,15 +49,15 @@ pub struct Job {
 
 impl Job {
     /// Checks and looks up what the flags ask for.
-    pub fn from_flags(arguments: &Arguments) -> anyhow::Result<Self> {
-        let url = Url::parse(&arguments.url).map_err(|error| Complaint::usage(error.to_string()))?;
-        let wanted = Asked::from_flags(&arguments.asked, &arguments.life, &url)?;
-        let gates = arguments.gates.all(is_open(arguments))?;
+    pub fn from_flags(arguments: &Arguments, inputs: &mut Inputs) -> anyhow::Result<Self> {
+        let url = url(&arguments.url)?;
+        let wanted = Asked::from_flags(&arguments.asked, &arguments.life, &url, inputs)?;
+        let gates = arguments.gates.all(is_open(arguments), url.scheme == Scheme::Https)?;
         let cores = allowed_cores();
         let asked = asked_sources(arguments.source.as_deref())?;
-        let destination = arguments.target.find(&url, &asked, arguments.connect_timeout)?;
+        let destination = arguments.target.find(&url, &asked, arguments.connect_timeout, inputs)?;
         let threads = threads_for(arguments.connections, arguments.threads, raise_descriptor_limit())?;
-        let Planned { load, bound, warmup } = super::shape::planned(arguments)?;
+        let Planned { load, bound, warmup } = super::shape::planned(arguments, inputs)?;
         let settings = Settings {
             address: destination.address.clone(),
             tls: destination.tls.clone(),
@@ -79,7 +80,6 @@ impl Job {
             seed: arguments.seed.unwrap_or_else(paceline_lab::fresh_seed),
         };
         settings.check().map_err(|error| Complaint::usage(error.to_string()))?;
-        let argv = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
         Ok(Self {
             settings,
             url,
@@ -87,12 +87,42 @@ impl Job {
             named: wanted.named,
             pace_asked: arguments.pace,
             cores,
-            argv,
+            argv: argv(&arguments.asked.headers),
             held: Vec::new(),
             protocol: arguments.life.protocol(),
             gates,
         })
     }
+}
+
+/// The target's URL.
+fn url(text: &str) -> Result<Url, Complaint> {
+    if let Some(path) = text.strip_prefix("unix:").or_else(|| text.strip_prefix("http+unix:")) {
+        let path = path.trim_start_matches("//");
+        return Err(Complaint::usage(format!("URL {text:?} is of a unix socket, not of a host"))
+            .hint(format!("a socket has a flag of its own: http://localhost/ --unix-socket {path}")));
+    }
+    Url::parse(text).map_err(|error| Complaint::usage(error.to_string()))
+}
+
+/// Fields whose value lets whoever reads it in as another.
+const SECRET: [&str; 3] = ["Authorization", "Proxy-Authorization", "Cookie"];
+
+/// The command line, with stars for the values of fields that are secrets: a record is there to be shown to others.
+fn argv(headers: &[String]) -> Vec<String> {
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    arguments.map(|argument| without_secret(argument, headers)).collect()
+}
+
+/// An argument that is, or ends with, a field that was given (`-H FIELD`, `-HFIELD`, `--header=FIELD`).
+fn without_secret(argument: String, headers: &[String]) -> String {
+    let starred = headers.iter().find_map(|field| {
+        let name = field.split(':').next()?;
+        let is_secret = SECRET.iter().any(|secret| secret.eq_ignore_ascii_case(name.trim()));
+        let before = argument.strip_suffix(field.as_str()).filter(|_| is_secret)?;
+        Some(format!("{before}{name}: ***"))
+    });
+    starred.unwrap_or(argument)
 }
 
 /// Whether requests are due at moments of their own, whatever the server does.
@@ -175,6 +205,22 @@ fn online_cores() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_are_not_in_the_command_line() {
+        let field = "authorization: Bearer x".to_owned();
+        let headers = [field.clone(), "X-Shown: yes".to_owned()];
+        for (argument, told) in [
+            ("authorization: Bearer x", "authorization: ***"),
+            ("-Hauthorization: Bearer x", "-Hauthorization: ***"),
+            ("--header=authorization: Bearer x", "--header=authorization: ***"),
+            ("X-Shown: yes", "X-Shown: yes"),
+            ("http://a/", "http://a/"),
+        ] {
+            assert_eq!(without_secret(argument.to_owned(), &headers), told);
+        }
+        assert_eq!(without_secret(field.clone(), &[]), field, "what is no header is none of ours");
+    }
 
     #[test]
     fn threads_leave_room_for_what_they_open_themselves() {

@@ -3,6 +3,7 @@
 //! Called for the flags. What a shape means is the engine's; what its numbers come to in a record is in `outcome.rs`.
 
 use super::flags::{Arguments, ArrivalsFlag, rate};
+use super::inputs::Inputs;
 use super::trace::trace;
 use crate::exit::Complaint;
 use paceline_engine::{Arrivals, Bound, Load, Nanos, Shape};
@@ -24,13 +25,13 @@ pub struct Planned {
 }
 
 /// Brings the flags of load and phases together.
-pub fn planned(arguments: &Arguments) -> anyhow::Result<Planned> {
+pub fn planned(arguments: &Arguments, inputs: &mut Inputs) -> anyhow::Result<Planned> {
     let arrivals = match arguments.arrivals {
         ArrivalsFlag::Constant => Arrivals::Constant,
         ArrivalsFlag::Poisson => Arrivals::Poisson,
     };
     let shape = match &arguments.schedule {
-        Some(path) => Some(trace(path)?),
+        Some(path) => Some(trace(path, inputs)?),
         None => arguments.rate.clone(),
     };
     let short = arguments.requests.is_some() || arguments.schedule.is_some();
@@ -86,7 +87,10 @@ pub fn rates(text: &str) -> Result<Shape, String> {
         return Ok(Shape::Steps { rates: rates.into(), each });
     }
     if text.contains(',') {
-        return Err(format!("say how long each step lasts: {text}@10s"));
+        let parts: Vec<&str> = text.split(',').collect();
+        let are_thousands = parts[1..].iter().all(|part| part.len() == 3);
+        let one = if are_thousands { format!("; one rate is {}", parts.concat()) } else { String::new() };
+        return Err(format!("say how long each step lasts: {text}@10s{one}"));
     }
     match text.split_once(':') {
         Some((from, to)) => Ok(Shape::Ramp { from: rate(from)?, to: rate(to)? }),
@@ -109,6 +113,7 @@ mod tests {
         assert_eq!(rates("1000,2000@10s"), Ok(Shape::Steps { rates: steps.into(), each }));
         for (text, said) in [
             ("1000,2000", "say how long each step lasts: 1000,2000@10s"),
+            ("1,000", "1,000@10s; one rate is 1000"),
             ("1000:", "a rate is a number"),
             ("1:2:3", "a rate is a number"),
             ("0:10", "above 0"),

@@ -4,7 +4,18 @@
 //! `follow`, percentile distributions by `deliver.rs`.
 
 use crate::exit::Complaint;
+use crate::file::Identity;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use std::path::{Path, PathBuf};
+
+/// A file that is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Output<'a> {
+    /// The flag that names it.
+    pub flag: &'static str,
+    /// Where it is.
+    pub path: &'a Path,
+}
 
 /// What is told of a run, and how.
 #[derive(clap::Args, Debug)]
@@ -19,12 +30,12 @@ pub struct TellingFlags {
     #[arg(long, help_heading = "Output")]
     pub no_live: bool,
 
-    /// Write a line for each second, as it is over, as CSV with a header
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    /// Write a line for each second, as it is over, as CSV with a header; - is standard output
+    #[arg(long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
     pub csv: Option<PathBuf>,
 
-    /// Write a line for each second, as it is over, as JSON: for a dashboard to follow
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    /// Write a line for each second, as it is over, as JSON: for a dashboard to follow; - is standard output
+    #[arg(long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
     pub ndjson: Option<PathBuf>,
 
     /// Write times for HdrHistogram's tools: FILE.hlog, a log of seconds, or FILE.hgrm, the percentile distribution
@@ -43,6 +54,14 @@ impl TellingFlags {
         self.hdr.iter().filter(|path| has_ending(path, "hgrm"))
     }
 
+    /// Every file that is named to be written to, the result's first.
+    pub fn outputs<'a>(&'a self, output: Option<&'a Path>) -> Vec<Output<'a>> {
+        let flagged =
+            [("--output", output), ("--csv", self.csv.as_deref()), ("--ndjson", self.ndjson.as_deref())];
+        let ours = flagged.into_iter().filter_map(|(flag, path)| Some(Output { flag, path: path? }));
+        ours.chain(self.hdr.iter().map(|path| Output { flag: "--hdr", path })).collect()
+    }
+
     /// Whether the files named make sense together and beside the result's.
     pub fn check(&self, output: Option<&Path>) -> anyhow::Result<()> {
         if let Some(path) =
@@ -53,18 +72,26 @@ impl TellingFlags {
                 .hint("name it FILE.hlog for a log of seconds, FILE.hgrm for the percentile distribution")
                 .into());
         }
-        let mut named: Vec<&Path> =
-            [output, self.csv.as_deref(), self.ndjson.as_deref()].into_iter().flatten().collect();
-        named.extend(self.hdr.iter().map(PathBuf::as_path));
-        for (index, path) in named.iter().enumerate() {
+        let mut seen: Vec<(Identity, &'static str)> = Vec::new();
+        for Output { flag, path } in self.outputs(output) {
+            let identity = Identity::of_path(path);
             // A descriptor, a terminal or a pipe may be named twice on purpose.
-            if named[..index].contains(path) && !crate::file::is_in_place(path) {
-                let what = format!("{} is named for two outputs", path.display());
+            if let Some((_, other)) = seen.iter().find(|(seen, _)| *seen == identity)
+                && !crate::file::is_in_place(path)
+            {
+                let what = format!("{} is named for two outputs, {other} and {flag}", path.display());
                 return Err(Complaint::usage(what).hint("give each a file of its own").into());
             }
+            seen.push((identity, flag));
         }
         Ok(())
     }
+}
+
+/// Takes a path, and `-` for standard output.
+fn output() -> impl TypedValueParser<Value = PathBuf> {
+    let meant = |path: PathBuf| if path == Path::new("-") { "/dev/stdout".into() } else { path };
+    PathBufValueParser::new().map(meant)
 }
 
 fn has_ending(path: &Path, ending: &str) -> bool {

@@ -2,19 +2,18 @@
 //!
 //! The engine gets the times as data. What is wrong is said with the number of its line.
 
+use super::inputs::Inputs;
 use crate::exit::Complaint;
 use anyhow::Context as _;
 use paceline_engine::{Nanos, Shape};
-use paceline_lab::RequestFile;
-use std::fs::File;
 use std::path::Path;
 
 /// The latest time, in seconds: a file of moments since 1970 is one whose first time was not subtracted.
 const LATEST_S: f64 = 30.0 * 86_400.0;
 
 /// The schedule a file tells.
-pub fn trace(path: &Path) -> anyhow::Result<Shape> {
-    let read = File::open(path).and_then(RequestFile::content).map_err(anyhow::Error::from);
+pub fn trace(path: &Path, inputs: &mut Inputs) -> anyhow::Result<Shape> {
+    let read = inputs.read("--schedule", path).map_err(anyhow::Error::from);
     let text = read
         .and_then(|bytes| Ok(String::from_utf8(bytes)?))
         .with_context(|| Complaint::usage(format!("cannot read the schedule {}", path.display())))?;
@@ -82,6 +81,7 @@ fn time(text: &str) -> Result<Nanos, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_lab::RequestFile;
 
     #[test]
     fn seconds_and_units() {
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn what_is_no_text_or_too_long_cannot_be_read() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let told = || format!("{:#}", trace(file.path()).unwrap_err());
+        let told = || format!("{:#}", trace(file.path(), &mut Inputs::default()).unwrap_err());
         std::fs::write(file.path(), b"0\n\xe9\n").unwrap();
         assert!(told().contains("cannot read the schedule") && told().contains("utf-8"), "{}", told());
         // A hole, which takes no room.

@@ -13,6 +13,9 @@ use crate::exit::Status;
 use crate::reference::Service;
 use std::time::Duration;
 
+/// Enough for a hundred requests, the fewest of which there is a p99.
+const LEAST: Duration = Duration::from_millis(100);
+
 /// Flags of `paceline selftest`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
@@ -41,11 +44,15 @@ pub struct ServerArguments {
 /// Reads a length of time in which something can be measured.
 fn some_time(text: &str) -> Result<Duration, String> {
     let time = super::run::duration(text)?;
-    if time.is_zero() { Err("nothing is measured in no time; write 1s or more".to_owned()) } else { Ok(time) }
+    if time < LEAST {
+        return Err("too little is measured in that time; write 100ms or more".to_owned());
+    }
+    Ok(time)
 }
 
 /// Carries the self-test out.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    crate::exit::check_printable()?;
     let instrument = experiment::carry_out(arguments.duration, &mut |line| crate::exit::say(line))?;
     let verdict = judge::judge(&instrument);
     crate::exit::print(&print::text(&instrument, &verdict))?;
@@ -66,13 +73,13 @@ mod tests {
     use clap::Parser as _;
 
     #[test]
-    fn no_time_is_a_wrong_length_of_time() {
+    fn too_little_time_is_a_wrong_length_of_time() {
         let error =
             |time| crate::Arguments::try_parse_from(["paceline", "selftest", "--duration", time]).err();
-        for time in ["0", "0ms"] {
+        for time in ["0", "0ms", "1ns", "99ms"] {
             let error = error(time).unwrap();
             assert_eq!(error.exit_code(), 2);
-            assert!(error.to_string().contains("nothing is measured in no time"), "{error}");
+            assert!(error.to_string().contains("too little is measured"), "{error}");
         }
         assert!(error("500ms").is_none());
     }

@@ -7,6 +7,7 @@
 mod endings;
 mod files;
 mod gates;
+mod named;
 mod schema;
 mod screen;
 mod terminal;

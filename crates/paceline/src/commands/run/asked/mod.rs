@@ -7,6 +7,7 @@ mod flags;
 
 pub use flags::AskedFlags;
 
+use super::inputs::Inputs;
 use super::life::LifeFlags;
 use crate::exit::Complaint;
 use crate::places::complain;
@@ -15,7 +16,7 @@ use content::Contents;
 use paceline_engine::{BodyCheck, Check, JsonCheck, RequestKind, Requests};
 use paceline_http::{LineFiles, Request, RequestError, RequestTemplate, Url};
 use paceline_lab::{FileBody, FileRequest, RequestFile};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What is asked.
@@ -40,18 +41,44 @@ pub struct Named {
 
 impl Asked {
     /// What the flags ask for.
-    pub fn from_flags(flags: &AskedFlags, life: &LifeFlags, url: &Url) -> anyhow::Result<Self> {
+    pub fn from_flags(
+        flags: &AskedFlags,
+        life: &LifeFlags,
+        url: &Url,
+        inputs: &mut Inputs,
+    ) -> anyhow::Result<Self> {
         match &flags.mix {
-            Some(path) => of_file(&RequestFile::read(path).map_err(complain)?, flags, life, url),
-            None => of_flags(flags, life, url),
+            Some(path) => of_file(&request_file(path, inputs)?, flags, life, url, inputs),
+            None => of_flags(flags, life, url, inputs),
         }
     }
 }
 
-fn of_flags(flags: &AskedFlags, life: &LifeFlags, url: &Url) -> anyhow::Result<Asked> {
+/// The request file, with the bodies it names.
+fn request_file(path: &Path, inputs: &mut Inputs) -> anyhow::Result<RequestFile> {
+    let read = inputs.read("--mix", path).map_err(anyhow::Error::from);
+    let text = read
+        .and_then(|bytes| Ok(String::from_utf8(bytes)?))
+        .with_context(|| Complaint::usage(format!("--mix: cannot read {}", path.display())))?;
+    let file = RequestFile::of(path, &text, &mut |body| inputs.read("--mix", body)).map_err(complain)?;
+    match file.requests.iter().find(|entry| !is_name(&entry.name)) {
+        Some(entry) => {
+            let shown = FileRequest { name: entry.name.escape_debug().to_string(), ..entry.clone() };
+            Err(complain(file.complain(&shown, "a name has something to see, and no control character")))
+        }
+        None => Ok(file),
+    }
+}
+
+/// Whether there is something to see of a name, and nothing in it that steers a terminal.
+fn is_name(name: &str) -> bool {
+    !name.trim().is_empty() && !name.chars().any(char::is_control)
+}
+
+fn of_flags(flags: &AskedFlags, life: &LifeFlags, url: &Url, inputs: &mut Inputs) -> anyhow::Result<Asked> {
     let mut contents = Contents::default();
-    let body = contents.of("--body", flags.body.as_deref())?.unwrap_or_default();
-    let expected = contents.of("--expect-body", flags.expect_body.as_deref())?;
+    let body = contents.of("--body", flags.body.as_deref(), inputs)?.unwrap_or_default();
+    let expected = contents.of("--expect-body", flags.expect_body.as_deref(), inputs)?;
     let check = match (expected, flags.expect_sha256, flags.expect_json.as_slice()) {
         (Some(body), ..) => BodyCheck::Exact(Arc::from(body)),
         (None, Some(digest), _) => BodyCheck::Sha256(digest),
@@ -62,18 +89,23 @@ fn of_flags(flags: &AskedFlags, life: &LifeFlags, url: &Url) -> anyhow::Result<A
     let mut request = Request { method: flags.method.clone(), headers, body, ..Request::get(url) };
     life.dress(&mut request);
     let mut files = LineFiles::default();
-    let template = template(&request, flags.literal, &mut files, &|name| PathBuf::from(name)).map_err(
-        |told| match told {
-            Told::Request(error) => wrong(&error),
-            Told::File(complaint) => complaint.into(),
-        },
-    )?;
+    let template = template(&request, flags.literal, &mut files, inputs, &|name| PathBuf::from(name));
+    let template = template.map_err(|told| match told {
+        Told::Request(error) => wrong(&error),
+        Told::File(complaint) => complaint.into(),
+    })?;
     let check = Check { status: flags.expect_status, body: check };
     let kind = RequestKind { weight: 1, template, method: request.method_kind(), check };
     Ok(Asked { requests: Arc::new(Requests::of(vec![kind], files.count())), named: Vec::new() })
 }
 
-fn of_file(file: &RequestFile, flags: &AskedFlags, life: &LifeFlags, url: &Url) -> anyhow::Result<Asked> {
+fn of_file(
+    file: &RequestFile,
+    flags: &AskedFlags,
+    life: &LifeFlags,
+    url: &Url,
+    inputs: &mut Inputs,
+) -> anyhow::Result<Asked> {
     let common = headers(&flags.headers)?;
     let mut files = LineFiles::default();
     let mut asked = Vec::new();
@@ -82,7 +114,7 @@ fn of_file(file: &RequestFile, flags: &AskedFlags, life: &LifeFlags, url: &Url) 
         let at_fault = |problem: String| complain(file.complain(entry, problem));
         let mut request = request_of(entry, &common, url);
         life.dress(&mut request);
-        let template = template(&request, entry.literal, &mut files, &|name| file.beside(name));
+        let template = template(&request, entry.literal, &mut files, inputs, &|name| file.beside(name));
         let template = template.map_err(|told| match told {
             Told::Request(error) => at_fault(error.to_string()),
             Told::File(complaint) => at_fault(complaint.what),
@@ -141,6 +173,7 @@ fn template(
     request: &Request,
     literal: bool,
     files: &mut LineFiles,
+    inputs: &mut Inputs,
     place: &dyn Fn(&str) -> PathBuf,
 ) -> Result<RequestTemplate, Told> {
     if literal {
@@ -148,8 +181,9 @@ fn template(
     }
     for name in request.line_files()? {
         if !files.has(&name) {
-            let lines = content::read(&place(&name))
-                .map_err(|why| Told::File(Complaint::usage(format!("{{line:{name}}}: {why}"))))?;
+            let named_by = format!("{{line:{name}}}");
+            let lines = content::read(&named_by, &place(&name), inputs)
+                .map_err(|why| Told::File(Complaint::usage(format!("{named_by}: {why}"))))?;
             files.add(name, lines);
         }
     }
@@ -174,7 +208,9 @@ fn headers(fields: &[String]) -> anyhow::Result<Vec<(String, String)>> {
             Complaint::usage(format!("--header {field:?} is not a header field"))
                 .hint("write it as \"Name: value\"")
         })?;
-        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        // A blank before the colon is left where it is: no name has one, and a server could take it for another field
+        // (RFC 9112 §5.1).
+        headers.push((name.trim_start().to_owned(), value.trim().to_owned()));
     }
     Ok(headers)
 }

@@ -14,6 +14,8 @@ pub use row::Plan;
 pub use screen::clear_on_exit;
 
 use super::health::Health;
+use crate::exit::Complaint;
+use anyhow::Context as _;
 use gather::Gather;
 use paceline_engine::{Nanos, Observer, Phase, Second, Stop};
 use row::Rows;
@@ -54,7 +56,10 @@ impl Follower {
         }
         let (news, heard) = mpsc::channel();
         let follow = move || Following { rows: Rows::new(plan, stop), files, screen }.until_the_end(&heard);
-        let thread = thread::Builder::new().name("follow".to_owned()).spawn(follow)?;
+        let thread = thread::Builder::new().name("follow".to_owned()).spawn(follow).with_context(|| {
+            Complaint::environment("no thread can be started to follow the run")
+                .hint("raise the limit of processes (`ulimit -u`)")
+        })?;
         Ok(Self { health, news: Some(news), thread: Some(thread) })
     }
 

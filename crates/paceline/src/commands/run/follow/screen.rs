@@ -48,8 +48,7 @@ pub(super) struct Screen {
 impl Screen {
     /// Standard error, if it is a terminal that can be drawn on.
     pub(super) fn of_stderr() -> Option<Self> {
-        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-        let can_draw = std::io::stderr().is_terminal() && !is_dumb;
+        let can_draw = std::io::stderr().is_terminal() && !crate::terminal::is_dumb();
         can_draw.then(|| Self { colour: crate::terminal::takes_colour(), drawn: Instant::now() })
     }
 

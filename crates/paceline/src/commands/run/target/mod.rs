@@ -9,6 +9,7 @@ mod tls;
 
 pub use tls::remedy;
 
+use super::inputs::Inputs;
 use crate::exit::Complaint;
 use paceline_engine::Address;
 use paceline_engine::tls::TlsSettings;
@@ -95,11 +96,17 @@ pub struct Destination {
 impl TargetFlags {
     /// Looks up where a URL leads to. `sources` are the local addresses asked for, `limit` the time an address has to
     /// accept a connection.
-    pub fn find(&self, url: &Url, sources: &[IpAddr], limit: Duration) -> anyhow::Result<Destination> {
+    pub fn find(
+        &self,
+        url: &Url,
+        sources: &[IpAddr],
+        limit: Duration,
+        inputs: &mut Inputs,
+    ) -> anyhow::Result<Destination> {
         self.check(url)?;
         let tls = match url.scheme {
             Scheme::Http => None,
-            Scheme::Https => Some(Arc::new(tls::settings(self, url)?)),
+            Scheme::Https => Some(Arc::new(tls::settings(self, url, inputs)?)),
         };
         let tls_name = tls.as_ref().map_or_else(String::new, |_| tls::name_of(self, url).to_owned());
         let (address, tried) = match &self.unix_socket {

@@ -4,6 +4,7 @@
 //! engine's, and so is telling one fault from another.
 
 use super::{TargetFlags, VersionFlag};
+use crate::commands::run::inputs::Inputs;
 use crate::exit::Complaint;
 use anyhow::Context as _;
 use paceline_engine::tls::{Identity, TlsAsked, TlsFault, TlsSettings, TlsVersion, Trust};
@@ -18,13 +19,16 @@ pub(super) fn name_of<'a>(flags: &'a TargetFlags, url: &'a Url) -> &'a str {
 }
 
 /// TLS, ready to be spoken.
-pub(super) fn settings(flags: &TargetFlags, url: &Url) -> anyhow::Result<TlsSettings> {
+pub(super) fn settings(flags: &TargetFlags, url: &Url, inputs: &mut Inputs) -> anyhow::Result<TlsSettings> {
     let name = name_of(flags, url);
     let asked = TlsAsked {
         name: ServerName::try_from(name.to_owned())
             .map_err(|_| Complaint::usage(format!("{name:?} is no name a certificate can be for")))?,
-        trust: trust(flags)?,
-        identity: flags.cert.as_deref().map(|cert| identity(cert, flags.key.as_deref())).transpose()?,
+        trust: trust(flags, inputs)?,
+        identity: match &flags.cert {
+            Some(cert) => Some(identity(cert, flags.key.as_deref(), inputs)?),
+            None => None,
+        },
         version: flags.tls_version.map(|version| match version {
             VersionFlag::Tls12 => TlsVersion::Tls12,
             VersionFlag::Tls13 => TlsVersion::Tls13,
@@ -35,12 +39,12 @@ pub(super) fn settings(flags: &TargetFlags, url: &Url) -> anyhow::Result<TlsSett
     TlsSettings::new(asked).with_context(|| Complaint::usage("TLS cannot be spoken as asked").hint(hint))
 }
 
-fn trust(flags: &TargetFlags) -> anyhow::Result<Trust> {
+fn trust(flags: &TargetFlags, inputs: &mut Inputs) -> anyhow::Result<Trust> {
     if flags.insecure {
         return Ok(Trust::Anyone);
     }
     if let Some(file) = &flags.cacert {
-        return Ok(Trust::Roots { roots: certificates("--cacert", file)?, also_themselves: true });
+        return Ok(Trust::Roots { roots: certificates("--cacert", file, inputs)?, also_themselves: true });
     }
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
@@ -53,9 +57,13 @@ fn trust(flags: &TargetFlags) -> anyhow::Result<Trust> {
     Ok(Trust::Roots { roots: found.certs, also_themselves: false })
 }
 
-fn certificates(flag: &str, file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+fn certificates(
+    flag: &str,
+    file: &Path,
+    inputs: &mut Inputs,
+) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     let told = || Complaint::usage(format!("{flag} {}", file.display()));
-    let bytes = std::fs::read(file).with_context(told)?;
+    let bytes = inputs.read(flag, file).with_context(told)?;
     let found: Vec<CertificateDer<'static>> =
         CertificateDer::pem_slice_iter(&bytes).collect::<Result<_, _>>().with_context(told)?;
     if found.is_empty() {
@@ -67,11 +75,11 @@ fn certificates(flag: &str, file: &Path) -> anyhow::Result<Vec<CertificateDer<'s
     Ok(found)
 }
 
-fn identity(cert: &Path, key: Option<&Path>) -> anyhow::Result<Identity> {
-    let chain = certificates("--cert", cert)?;
+fn identity(cert: &Path, key: Option<&Path>, inputs: &mut Inputs) -> anyhow::Result<Identity> {
+    let chain = certificates("--cert", cert, inputs)?;
     let (flag, file) = key.map_or(("--cert", cert), |key| ("--key", key));
     let bytes =
-        std::fs::read(file).with_context(|| Complaint::usage(format!("{flag} {}", file.display())))?;
+        inputs.read(flag, file).with_context(|| Complaint::usage(format!("{flag} {}", file.display())))?;
     let key = PrivateKeyDer::from_pem_slice(&bytes).map_err(|_| {
         Complaint::usage(format!("{flag} {}: holds no private key in PEM", file.display()))
             .hint("an encrypted one must be decrypted first: openssl pkey -in FILE -out PLAIN")

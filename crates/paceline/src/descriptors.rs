@@ -1,0 +1,102 @@
+//! Open descriptors: which a path is a name of, and what this process was given as its standard streams.
+//!
+//! `file` asks for what is written to as it stands, `exit` for standard output. Nothing is opened here by its name.
+
+use crate::file::LINKS_MOST;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{FromRawFd as _, RawFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Names of the standard streams, which most systems have as links that lead to whatever is behind a stream.
+const STREAMS: [(&str, RawFd); 3] = [("/dev/stdin", 0), ("/dev/stdout", 1), ("/dev/stderr", 2)];
+/// Folders in which every open descriptor has its number for a name (proc(5)).
+const DESCRIPTORS: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
+
+/// Which of the standard streams this process was started without. Before `main` the runtime opens `/dev/null` in their
+/// place, so that no file gets their number; what is written there would be lost without an error.
+static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
+
+/// Called by the dynamic linker, or the C library, before the runtime begins (ELF, "Initialization and Termination
+/// Functions").
+#[used]
+// SAFETY: what is called there needs nothing that is not set up yet: one system call, and stores to static memory.
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = look;
+
+extern "C" fn look() {
+    for (number, closed) in (0..).zip(&CLOSED) {
+        // SAFETY: F_GETFD reads a flag of whatever the number stands for, or fails.
+        closed.store(unsafe { libc::fcntl(number, libc::F_GETFD) } < 0, Ordering::Relaxed);
+    }
+}
+
+/// Whether a number is a standard stream that this process was started without.
+fn is_closed(number: RawFd) -> bool {
+    let stream = usize::try_from(number).ok().and_then(|number| CLOSED.get(number));
+    stream.is_some_and(|closed| closed.load(Ordering::Relaxed))
+}
+
+/// The number of the open descriptor that a path is a name of, or a link to such a name. What it leads to is not to be
+/// opened by name: that would be another place in the file, at its beginning.
+pub fn descriptor(path: &Path) -> Option<RawFd> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MOST {
+        if let Some((_, number)) = STREAMS.iter().find(|(name, _)| path == Path::new(name)) {
+            return Some(*number);
+        }
+        if let Some(number) = DESCRIPTORS.iter().find_map(|folder| path.strip_prefix(folder).ok()) {
+            return number.to_str()?.parse().ok();
+        }
+        let link = fs::read_link(&path).ok()?;
+        path = path.parent()?.join(link);
+    }
+    None
+}
+
+/// Another descriptor of the same open file, if that can be written to.
+pub fn duplicate(number: RawFd) -> io::Result<File> {
+    if is_closed(number) {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "it was closed before this program began"));
+    }
+    // SAFETY: F_GETFL reads flags of whatever the number stands for, or fails.
+    let flags = unsafe { libc::fcntl(number, libc::F_GETFL) };
+    if flags < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if flags & libc::O_ACCMODE == libc::O_RDONLY {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is open for reading only"));
+    }
+    // SAFETY: F_DUPFD_CLOEXEC takes numbers only.
+    let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    if copy < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was made just now, and nobody else knows of it.
+    Ok(unsafe { File::from_raw_fd(copy) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_have_many_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();
+        for (name, number) in [
+            ("/dev/stdout", Some(1)),
+            ("/dev/stderr", Some(2)),
+            ("/dev//fd/63", Some(63)),
+            ("/proc/self/fd/0", Some(0)),
+            (link.to_str().unwrap(), Some(1)),
+            ("/dev/fd/x", None),
+            ("/dev/null", None),
+            ("run.json", None),
+        ] {
+            assert_eq!(descriptor(Path::new(name)), number, "{name}");
+        }
+    }
+}

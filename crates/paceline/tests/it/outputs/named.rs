@@ -1,0 +1,104 @@
+//! Files that are named twice, and results that have nowhere to go: told before anything is sent or written.
+//!
+//! What a run writes where all is well is `files.rs`'s; what may not be written to, for want of rights, is held beside
+//! `file.rs`, by rights that are taken away.
+
+use super::terminal::Terminal;
+use super::{PACELINE, Runs as _, Server, text};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// One request, started in a folder.
+fn in_folder(folder: &Path, server: &Server, flags: &[&str]) -> Output {
+    server.run(&["-n", "1"]).args(flags).current_dir(folder).output().unwrap()
+}
+
+#[test]
+fn no_output_takes_the_place_of_an_input() {
+    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    let path = |name: &str| folder.path().join(name);
+    let held = "[[request]]\nbody_file = 'body'\npath = '/{line:lines}'\n";
+    for (name, content) in
+        [("in.toml", held), ("body", "x"), ("lines", "a\n"), ("times", "0\n"), ("key", "k")]
+    {
+        fs::write(path(name), content).unwrap();
+    }
+    fs::create_dir(path("sub")).unwrap();
+    symlink("in.toml", path("link")).unwrap();
+    fs::hard_link(path("in.toml"), path("other")).unwrap();
+    for (flags, input, output) in [
+        (&["--mix", "in.toml", "--csv", "in.toml"][..], "--mix", "--csv"),
+        (&["--mix", "in.toml", "-o", "sub/../link"], "--mix", "--output"),
+        (&["--mix", "link", "--ndjson", "other"], "--mix", "--ndjson"),
+        (&["--mix", "in.toml", "-o", "body"], "--mix", "--output"),
+        (&["--mix", "in.toml", "-o", "lines"], "{line:lines}", "--output"),
+        (&["--body", "@body", "-o", "body"], "--body", "--output"),
+        (&["--expect-body", "@body", "--csv", "./body"], "--expect-body", "--csv"),
+        (&["--body", "{line:lines}", "--csv", "lines"], "{line:lines}", "--csv"),
+    ] {
+        let output_of = in_folder(folder.path(), &server, flags);
+        let told = text(&output_of.stderr);
+        assert_eq!(output_of.status.code(), Some(2), "{flags:?}: {told}");
+        let said = format!("is named for an input, {input}, and for an output, {output}");
+        assert!(told.contains(&said), "{flags:?}: {told}");
+    }
+    let schedule = server.run(&["--schedule", "times", "--csv", "times"]).current_dir(folder.path()).output();
+    assert!(text(&schedule.unwrap().stderr).contains("an input, --schedule, and for an output, --csv"));
+    assert_eq!(fs::read_to_string(path("in.toml")).unwrap(), held);
+    assert_eq!(fs::read_to_string(path("body")).unwrap(), "x");
+}
+
+#[test]
+fn one_file_by_two_names_is_one() {
+    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    fs::create_dir(folder.path().join("out")).unwrap();
+    symlink("same", folder.path().join("out/link")).unwrap();
+    for other in ["./out/../out/same", "out/link"] {
+        let output = in_folder(folder.path(), &server, &["--csv", "out/same", "--ndjson", other]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains("is named for two outputs, --csv and --ndjson"), "{told}");
+    }
+    assert!(!folder.path().join("out/same").exists());
+}
+
+#[test]
+fn a_result_that_nobody_can_get_is_no_success() {
+    let server = Server::start("immediate");
+    for (end, said) in [(">&-", "it was closed before"), ("1</dev/null", "it is open for reading only")] {
+        for flags in ["", "-o -", "-o /dev/stdout"] {
+            let line = format!("exec {PACELINE} run {} -n 1 -c 1 {flags} {end}", server.url());
+            let output = Command::new("sh").args(["-c", &line]).stdin(Stdio::null()).output().unwrap();
+            let told = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(3), "{line}: {told}");
+            assert!(told.contains(said), "{line}: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_dash_is_standard_output() {
+    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    let output = in_folder(folder.path(), &server, &["-o", "-", "--csv", "-"]);
+    let told = text(&output.stdout);
+    assert!(told.starts_with("at,start_s,") && told.contains("1 request, all ok"), "{told}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_terminal_that_takes_text_alone_gets_no_colours() {
+    let server = Server::start("immediate");
+    for (change, is_coloured) in
+        [(["-u", "TERM"], false), (["--", "TERM=dumb"], false), (["--", "TERM=xterm"], true)]
+    {
+        let mut command = Command::new("env");
+        command.args(change).args([PACELINE, "run", &server.url(), "-n", "1", "-c", "1", "--no-live"]);
+        command.env_remove("NO_COLOR");
+        let mut terminal = Terminal::run(command, 60, 80);
+        terminal.wait_end();
+        assert!(terminal.shown().contains("all ok"), "{}", terminal.shown());
+        assert_eq!(terminal.bytes.contains(&0x1b), is_coloured, "{change:?}");
+    }
+}

@@ -1,0 +1,73 @@
+//! Requests, limits and targets that are asked for wrongly: each is answered with what would be right.
+//!
+//! Flags whose value clap reads alone are held beside their readers; here is what only the whole binary shows.
+
+use super::{complaint, paceline};
+
+#[test]
+fn files_that_never_end_are_given_up() {
+    for (flags, said) in [
+        (
+            &["http://127.0.0.1:9/", "--mix", "/dev/zero"][..],
+            "--mix: cannot read /dev/zero: it has more than 256 MiB",
+        ),
+        (&["https://127.0.0.1:9/", "--cacert", "/dev/zero"], "--cacert /dev/zero: it has more than 256 MiB"),
+        (&["https://127.0.0.1:9/", "--cert", "/dev/zero"], "--cert /dev/zero: it has more than 256 MiB"),
+    ] {
+        let output = paceline(flags);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(said), "{told}");
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_told_with_what_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let empty = file("empty.toml", "[[request]]\nname = ' '\n");
+    let steering = file("steering.toml", "[[request]]\nname = \"a\\u001b[2Jb\"\n");
+    for (flags, said) in [
+        (&["--mix", "nope"][..], "--mix: cannot read nope: No such file"),
+        (&["--mix", &empty], "empty.toml:1: request ` `: a name has something to see"),
+        (
+            &["--mix", &steering],
+            "request `a\\u{1b}[2Jb`: a name has something to see, and no control character",
+        ),
+        (&["-H", "X : a"], "header \"X \": wrong at character 2; a name has no blank"),
+        (
+            &["-H", "Host: a b"],
+            "header Host: \"a b\": wrong at character 2; a host and its port have no blank",
+        ),
+        (&["--slo", "handshake.p50<1s"], "over http there are no handshakes"),
+        (&["-r", "1,000"], "one rate is 1000"),
+        (&["-d", "1000000h"], "it is too long: at most 10000h"),
+        (&["-c", "4294967296"], "the number is too large: at most 4294967295"),
+    ] {
+        let told = complaint(flags);
+        assert!(told.contains(said), "{flags:?}: {told}");
+    }
+}
+
+#[test]
+fn a_socket_is_hinted_at_its_flag() {
+    let told = |flags: &[&str]| String::from_utf8(paceline(flags).stderr).unwrap();
+    let as_url = told(&["unix:/run/a.sock"]);
+    assert!(as_url.contains("http://localhost/ --unix-socket /run/a.sock"), "{as_url}");
+    let missing = told(&["http://localhost/", "--unix-socket", "/no/such.sock"]);
+    assert!(missing.contains("listening on that socket?"), "{missing}");
+}
+
+#[test]
+fn too_little_time_to_connect_is_not_the_servers_doing() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let output = paceline(&[&url, "-c", "1", "--connect-timeout", "1ns"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("give it longer (--connect-timeout)"), "{told}");
+}
