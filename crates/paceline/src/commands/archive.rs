@@ -18,6 +18,8 @@ use std::path::Path;
 
 const ROUND: &str = "round.json";
 const TRIALS: &str = "trials.ndjson.gz";
+const REPORT: &str = "report.md";
+const README: &str = "README.md";
 /// A committed round is to stay below this: a repository carries it for ever.
 const LARGEST_BYTES: usize = 2_000_000;
 /// Wide enough for every column.
@@ -26,14 +28,15 @@ const WIDTH: usize = 180;
 /// Writes a round with its trials into `folder`, which is made. What it wrote, for people.
 pub fn write(folder: &Path, round: &Round, trials: &[Trial], state_dir: &Path) -> anyhow::Result<String> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    spare_others(folder)?;
     let (round, trials) = without_places(round, trials, &places(state_dir));
     let (round, report) = (&round, Report::new(&round, &trials));
     let report = report.render(Format::Markdown, Options { width: WIDTH, colour: false });
     let (packed, left_out) = packed(trials.clone())?;
     let size = packed.len();
     file::write_whole(&folder.join(TRIALS), &packed)?;
-    file::write_whole(&folder.join("report.md"), report.as_bytes())?;
-    file::write_whole(&folder.join("README.md"), readme(round, trials.len(), &left_out).as_bytes())?;
+    file::write_whole(&folder.join(REPORT), report.as_bytes())?;
+    file::write_whole(&folder.join(README), readme(round, trials.len(), &left_out).as_bytes())?;
     // Last: as long as it is not there, or is another round's, nobody takes the folder for this round.
     file::write_whole(&folder.join(ROUND), (serde_json::to_string_pretty(round)? + "\n").as_bytes())?;
     let left_out: Vec<&str> = left_out.iter().map(|what| what.told()).collect();
@@ -46,6 +49,19 @@ pub fn write(folder: &Path, round: &Round, trials: &[Trial], state_dir: &Path) -
         size as f64 / 1e6,
         left_out.join("; ")
     ))
+}
+
+/// Refuses a folder whose files of the same names are somebody else's: one that holds no part of a round.
+fn spare_others(folder: &Path) -> anyhow::Result<()> {
+    let is_there = |name: &&str| folder.join(name).symlink_metadata().is_ok();
+    let is_ours = [ROUND, TRIALS].iter().any(is_there);
+    match [REPORT, README].iter().find(|name| is_there(name)) {
+        Some(theirs) if !is_ours => {
+            let what = format!("{} is there already, and of no exported round", folder.join(theirs).display());
+            Err(Complaint::usage(what).hint("give --export a folder of its own: it is made").into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Reads what [`write`] wrote. Files of two exports, as one that was cut short leaves them, are no round.
@@ -204,5 +220,23 @@ mod tests {
         assert!(write(folder.path(), &round, &trials, Path::new("/nowhere/state")).is_err());
         let error = read(folder.path()).unwrap_err();
         assert!(error.to_string().contains("holds no exported round"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_of_somebody_elses_is_left_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (round, trials) = stored("r1");
+        let export = || write(folder.path(), &round, &trials, Path::new("/nowhere/state"));
+        fs::write(folder.path().join(README), "mine").unwrap();
+        let error = export().unwrap_err().to_string();
+        assert!(error.ends_with("README.md is there already, and of no exported round"), "{error}");
+        assert_eq!(fs::read_to_string(folder.path().join(README)).unwrap(), "mine");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        // What an export left, whole or not, is written anew.
+        fs::remove_file(folder.path().join(README)).unwrap();
+        export().unwrap();
+        fs::remove_file(folder.path().join(ROUND)).unwrap();
+        export().unwrap();
+        assert_eq!(read(folder.path()).unwrap().0.id, "r1");
     }
 }
