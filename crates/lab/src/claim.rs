@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 const MACHINE_LOCKS: &str = "/run/lock";
 /// The file that stands for the machine.
 const MACHINE: &str = "paceline-machine.lock";
+/// A holder whose name is not known.
+const UNNAMED: &str = "another process";
 /// No file of a claim is longer: a process and a few words.
 const LONGEST_BYTES: u64 = 200;
 
@@ -47,7 +49,7 @@ impl Claim {
             // Who it is, is a courtesy: that it is taken is known.
             let _ = file.take(LONGEST_BYTES).read_to_string(&mut holder);
             let holder = holder.trim();
-            return Ok(Claimed::By(if holder.is_empty() { "another process" } else { holder }.to_owned()));
+            return Ok(Claimed::By(if holder.is_empty() { UNNAMED } else { holder }.to_owned()));
         }
         // The lock is what counts; a file of somebody else's may be locked and not written.
         let _ = name(&mut file, purpose);
@@ -56,12 +58,18 @@ impl Claim {
 
     /// Claims the machine. Best effort: where no file can be locked there is nobody to be told of.
     pub fn of_machine(purpose: &str) -> Option<Claimed> {
-        let claimed = Self::of(&machine_file(), purpose).ok()?;
-        if let Claimed::Ours(claim) = &claimed {
-            // From now on others may share it, and none can have it alone before the last is gone.
-            try_lock(&claim.file, libc::LOCK_SH).ok()?;
+        match Self::of(&machine_file(), purpose).ok()? {
+            Claimed::Ours(claim) => claim.shared().ok(),
+            taken => Some(taken),
         }
-        Some(claimed)
+    }
+
+    /// From now on others may share it, and none can have it alone before the last is gone. One kind of lock is not made
+    /// another at one stroke, it is let go first (flock(2)): who came in between has it, and its name need not be
+    /// written yet.
+    fn shared(self) -> io::Result<Claimed> {
+        let is_ours = try_lock(&self.file, libc::LOCK_SH)?;
+        Ok(if is_ours { Claimed::Ours(self) } else { Claimed::By(UNNAMED.to_owned()) })
     }
 
     /// Holds the machine beside whoever does: it is free once both are gone. Best effort.
@@ -99,6 +107,20 @@ fn name(file: &mut File, purpose: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, Instant};
+
+    /// Claims what nobody holds any more. A child that another test is starting holds a copy of the lock until it
+    /// becomes its program.
+    fn claim_again(path: &Path, purpose: &str) -> Claim {
+        let begun = Instant::now();
+        loop {
+            match Claim::of(path, purpose).unwrap() {
+                Claimed::Ours(claim) => return claim,
+                Claimed::By(holder) => assert!(begun.elapsed() < Duration::from_secs(5), "{holder} has it"),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 
     #[test]
     fn a_claim_is_one_holder_s_until_it_is_dropped() {
@@ -108,7 +130,22 @@ mod tests {
         let Claimed::By(holder) = Claim::of(&path, "round 8").unwrap() else { panic!("it is taken") };
         assert_eq!(holder, format!("process {} (round 7)", std::process::id()));
         drop(first);
-        assert!(matches!(Claim::of(&path, "round 8").unwrap(), Claimed::Ours(_)));
+        let _second = claim_again(&path, "round 8");
         assert!(std::fs::read_to_string(&path).unwrap().ends_with(" (round 8)\n"));
+    }
+
+    #[test]
+    fn a_claim_that_another_took_while_it_was_shared_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("machine.lock");
+        // What is left of ours while the kernel makes it another kind: an open file without a lock.
+        let between = Claim { file: open(&path).unwrap() };
+        let Claimed::Ours(other) = Claim::of(&path, "round 8").unwrap() else { panic!("it is free") };
+        assert!(matches!(between.shared().unwrap(), Claimed::By(holder) if holder == UNNAMED));
+        drop(other);
+        let Claimed::Ours(_first) = claim_again(&path, "round 9").shared().unwrap() else { panic!("free") };
+        let Claimed::Ours(_second) = (Claim { file: open(&path).unwrap() }).shared().unwrap() else {
+            panic!("it is shared")
+        };
     }
 }

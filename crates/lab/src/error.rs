@@ -84,6 +84,14 @@ pub enum LabError {
         /// What was run.
         command: String,
     },
+    /// A tool that did not come to tell its version: it could not be started, took too long or was ended.
+    #[error("cannot learn the version by `{command}`: {problem}")]
+    ToolVersion {
+        /// What was run.
+        command: String,
+        /// What became of it.
+        problem: String,
+    },
     /// A generator's command that is not understood, or tells no version.
     #[error("generator: {problem}")]
     Generator {
@@ -146,6 +154,7 @@ impl LabError {
             | LabError::Keep { .. }
             | LabError::NotSetUp { .. }
             | LabError::PackagesMissing { .. }
+            | LabError::ToolVersion { .. }
             | LabError::Spawn { .. } => Blame::Environment,
         }
     }

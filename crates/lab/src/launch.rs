@@ -124,7 +124,7 @@ impl Starter {
         let order = self.order(of, &variables, log.as_deref(), group.as_ref())?;
         let shepherd = Shepherd::start(&self.shepherd, &order)
             .map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), false))?;
-        let tree = Tree::new(&shepherd, group);
+        let tree = Tree::new(&shepherd, group.filter(|_| shepherd.is_grouped()));
         let startup = Startup { guarantee: shepherd.guarantee().to_owned(), ..Startup::default() };
         let mut launch = Launch { shepherd, log, tree, address: SocketAddr::new(host, port), startup };
         match launch.wait_ready(of, self.interrupt) {
@@ -226,7 +226,7 @@ impl Launch {
             if let Some(ended) = self.shepherd.ended() {
                 let after = seconds(self.since_start_ns());
                 let message = format!("it ended with {ended} after {after} s, before it answered");
-                return Err(Spoiled::fault(Stage::Start, message, false));
+                return Err(Spoiled::fault(Stage::Start, message, ended.is_unseen()));
             }
             match patience.check() {
                 Ok(()) => {}

@@ -5,7 +5,7 @@
 
 use super::events::{Event, Events};
 use super::seen::{Fault, Made, Moment, Seen, Stretch, WindowTold, fault_after};
-use super::{Generator, Job, Measured, paceline};
+use super::{Generator, Job, Measured, outlived, paceline};
 use crate::balancer::Counted;
 use crate::cores::CoreTicks;
 use crate::farm::Farm;
@@ -118,8 +118,14 @@ pub fn follow(
         cpu_s: gone.cpu_s,
         elapsed_s: watch.start.elapsed().as_secs_f64(),
     };
+    let measured = generator.read(&job, &finished);
+    outlived::check_after(measured.as_ref(), launch)?;
     let measured =
-        generator.read(&job, &finished).map_err(|message| Spoiled::fault(Stage::Generate, message, false))?;
+        measured.map_err(|message| Spoiled::fault(Stage::Generate, message, finished.ended.is_unseen()))?;
+    if let Some(why) = watch.fault.missed(measured.run.window_s) {
+        let message = format!("the fault was never made: {why}");
+        return Err(Spoiled::fault(Stage::Generate, message, true));
+    }
     let (from, to, window) = watch.measured_stretch();
     Ok(Followed {
         argv,
@@ -219,9 +225,7 @@ impl Watch {
         rest.into_iter().for_each(|event| self.enter(event, launch));
         let last = Moment::now(launch).counted(launch);
         self.keep(last);
-        if let Some((who, ended)) = launch.ended() {
-            return Err(server_ended(&who, ended));
-        }
+        outlived::check(launch)?;
         let gone =
             generator.stop().map_err(|error| Spoiled::fault(Stage::Generate, error.to_string(), false))?;
         Ok((self, gone, ended))
@@ -244,9 +248,7 @@ impl Watch {
         if self.interrupt.asked() {
             return Err(Spoiled::Interrupted);
         }
-        if let Some((who, ended)) = launch.ended() {
-            return Err(server_ended(&who, ended));
-        }
+        outlived::check(launch)?;
         if self.start.elapsed() > self.limit {
             let message =
                 format!("the generator did not end within {} s and was ended", self.limit.as_secs());
@@ -371,14 +373,6 @@ fn instant_of(monotonic_ns: u64) -> Instant {
     let ago = Duration::from_nanos(system::monotonic_ns().saturating_sub(monotonic_ns));
     let now = Instant::now();
     now.checked_sub(ago).unwrap_or(now)
-}
-
-fn server_ended(who: &str, ended: Ended) -> Spoiled {
-    let message = format!("{who} ended with {ended} under load");
-    Spoiled::Fault {
-        fault: paceline_record::Fault { stage: Stage::Load, message, transient: false },
-        log_tail: String::new(),
-    }
 }
 
 fn tail(path: &Path) -> String {

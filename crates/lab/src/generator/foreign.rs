@@ -7,8 +7,8 @@
 use super::{Finished, Generator, Job, Measured, oha, template, version, wrk};
 use crate::LabError;
 use paceline_record::{
-    Blame, Block, Bytes, Connections, Counts, Environment, Expectations, Load, Loop, LoopKind, Pace,
-    PaceAsked, PaceKind, Phases, Rates, Run, SCHEMA, Severity, Span, Target, Tool, Verdict,
+    BalancedLoad, Blame, Block, Bytes, Connections, Counts, Environment, Expectations, Load, Loop, LoopKind,
+    Pace, PaceAsked, PaceKind, Phases, Rates, Run, SCHEMA, Severity, Span, Target, Tool, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -163,6 +163,9 @@ impl Generator for Foreign {
             Load { requests: Some(_), .. } => "is bounded by time alone, not by a number of requests",
             Load { depth: 2.., .. } => "does not send requests ahead",
             Load { http: Some(_), .. } => "speaks HTTP/1.1 alone",
+            Load { balanced: Some(BalancedLoad { fault: Some(_), .. }), .. } => {
+                "tells no window, in which an instance is to be killed"
+            }
             Load { no_keep_alive: true, .. } | Load { requests_per_connection: Some(_), .. } => {
                 "keeps its connections open"
             }
@@ -249,6 +252,26 @@ mod tests {
             run.argv.join(" "),
             "--no-tui --output-format json -z 3s -c 64 http://127.0.0.1:20000/hello"
         );
+    }
+
+    #[test]
+    fn a_load_with_a_fault_is_refused() {
+        use crate::generator::tests::job;
+        use paceline_record::{FaultKind, Route};
+        let balanced = |fault| BalancedLoad {
+            balancer: "haproxy".into(),
+            policy: "roundrobin".into(),
+            instances: 2,
+            route: Route::Balanced,
+            fault,
+        };
+        let refused = |fault| {
+            let load = Load { balanced: Some(balanced(fault)), ..job().load };
+            Foreign::unasked(&wrk::WRK).refuses(&load, "GET")
+        };
+        assert_eq!(refused(None), None);
+        let told = refused(Some(FaultKind::KillOne)).unwrap();
+        assert!(told.starts_with("wrk tells no window"), "{told}");
     }
 
     #[test]

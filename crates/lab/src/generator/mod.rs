@@ -8,6 +8,7 @@ mod events;
 mod follow;
 mod foreign;
 mod oha;
+mod outlived;
 mod paceline;
 mod seen;
 mod template;

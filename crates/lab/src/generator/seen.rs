@@ -120,6 +120,17 @@ impl Fault {
     pub fn due(&self) -> Option<Instant> {
         Some(self.window_began? + self.after.filter(|_| self.made_at.is_none())?)
     }
+
+    /// Why a run that was to have a fault in its window, of so many seconds, had none.
+    pub fn missed(&self, window_s: f64) -> Option<&'static str> {
+        self.after?;
+        match self.made {
+            Some(made) if made.after_window_start.as_secs_f64() <= window_s => None,
+            Some(_) => Some("the window was over when it came"),
+            None if self.window_began.is_none() => Some("the generator told no window"),
+            None => Some("the run ended before it was due"),
+        }
+    }
 }
 
 /// A fault is made in the middle of the window.
@@ -137,6 +148,20 @@ mod tests {
         let told = WindowTold::From(1_000_000_000);
         let sampled_s = told.sampled_s(from_ms * 1_000_000, to_ms * 1_000_000, 0.2)?;
         Some((sampled_s * 1e3).round() as u64)
+    }
+
+    #[test]
+    fn a_fault_is_made_in_the_window_or_the_run_had_none() {
+        let made = |ms| {
+            Some(Made { instance: 1, after_window_start: Duration::from_millis(ms), taken_out_after: None })
+        };
+        let asked = Fault { after: Some(Duration::from_millis(100)), ..Fault::default() };
+        let began = Fault { window_began: Some(Instant::now()), ..asked };
+        assert_eq!(Fault::default().missed(0.2), None, "none was asked for");
+        assert_eq!(asked.missed(0.2), Some("the generator told no window"));
+        assert_eq!(began.missed(0.2), Some("the run ended before it was due"));
+        assert_eq!(Fault { made: made(110), ..began }.missed(0.2), None);
+        assert_eq!(Fault { made: made(210), ..began }.missed(0.2), Some("the window was over when it came"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::system::Pid;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 /// How long a shepherd may take beyond the limit it was given: to kill what is left and to write the log.
@@ -40,12 +40,22 @@ pub struct Gone {
     pub forced: bool,
 }
 
+impl Ended {
+    /// As it stands when its shepherd is gone without a report of it: killed, as a rule, and the command with it.
+    const UNSEEN: Self = Self { code: None, signal: None, asked: false };
+
+    /// Whether nobody saw how it ended, which says nothing of the command itself.
+    pub fn is_unseen(&self) -> bool {
+        self.code.is_none() && self.signal.is_none()
+    }
+}
+
 impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.code, self.signal) {
             (Some(code), _) => write!(f, "exit status {code}"),
             (None, Some(signal)) => write!(f, "signal {signal}"),
-            (None, None) => f.write_str("no exit status"),
+            (None, None) => f.write_str("no exit status (its shepherd was lost)"),
         }
     }
 }
@@ -61,6 +71,7 @@ pub struct Shepherd {
     started_monotonic_ns: u64,
     own: Vec<Pid>,
     guarantee: String,
+    is_grouped: bool,
     ended: Option<Ended>,
     gone: Option<Gone>,
 }
@@ -71,14 +82,17 @@ impl Shepherd {
     /// # Errors
     /// When the shepherd or the command cannot be started; the text says which and why.
     pub fn start(program: &[String], order: &Order) -> io::Result<Shepherd> {
-        match Self::start_once(program, order)? {
-            Ok(shepherd) => Ok(shepherd),
-            // A namespace that could be entered but not used, as some hardened kernels have it.
-            Err((_, true)) if order.guard == Guard::Namespace => {
-                let order = Order { guard: Guard::Subreaper, ..order.clone() };
-                Self::start_once(program, &order)?.map_err(|(message, _)| io::Error::other(message))
+        let mut order = order.clone();
+        loop {
+            match Self::start_once(program, &order)? {
+                Ok(shepherd) => return Ok(shepherd),
+                // A namespace that could be entered but not used, as some hardened kernels have it.
+                Err((_, true)) if order.guard == Guard::Namespace => order.guard = Guard::Subreaper,
+                // A group that could be made but not joined, as some containers have it. Should it not be to blame, the
+                // next try fails as this one did.
+                Err(_) if !order.groups.is_empty() => order.groups.clear(),
+                Err((message, _)) => return Err(io::Error::other(message)),
             }
-            Err((message, _)) => Err(io::Error::other(message)),
         }
     }
 
@@ -103,6 +117,7 @@ impl Shepherd {
             started_monotonic_ns: 0,
             own: Vec::new(),
             guarantee: String::new(),
+            is_grouped: !order.groups.is_empty(),
             ended: None,
             gone: None,
         };
@@ -144,12 +159,20 @@ impl Shepherd {
         &self.guarantee
     }
 
+    /// Whether the command is in the order's control groups. Where they cannot be joined it is started without.
+    pub fn is_grouped(&self) -> bool {
+        self.is_grouped
+    }
+
     /// How the command's own process ended, as far as is known now. Does not wait.
     pub fn ended(&mut self) -> Option<Ended> {
-        while let Ok(report) = self.reports.try_recv() {
-            self.take(report);
+        loop {
+            match self.reports.try_recv() {
+                Ok(report) => self.take(report),
+                Err(TryRecvError::Empty) => return self.ended,
+                Err(TryRecvError::Disconnected) => return Some(self.ended_unheard()),
+            }
         }
-        self.ended
     }
 
     /// Waits until the command has ended by itself, at most `limit`.
@@ -157,10 +180,16 @@ impl Shepherd {
         while self.ended.is_none() && self.gone.is_none() {
             match self.reports.recv_timeout(limit) {
                 Ok(report) => self.take(report),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return Some(self.ended_unheard()),
             }
         }
         self.ended
+    }
+
+    /// How it ended, when no report will come any more.
+    fn ended_unheard(&mut self) -> Ended {
+        *self.ended.get_or_insert(Ended::UNSEEN)
     }
 
     /// Once the command's own process has ended: waits until nothing is left of it and its log is complete.

@@ -52,7 +52,10 @@ pub fn watch() -> io::Result<()> {
         Ok(watch) => watch.run(),
         Err(failed) => {
             report(&failed);
-            remove_groups(&order);
+            // Where the fence is to blame the lab starts it once more, in the same groups.
+            if !matches!(failed, Report::Failed { fence: true, .. }) {
+                remove_groups(&order);
+            }
             Ok(())
         }
     }

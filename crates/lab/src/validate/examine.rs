@@ -4,7 +4,7 @@
 //! The connection left alone waits beside all else, so that its time is spent once.
 
 use super::ability::{self, Attempt};
-use super::asker::{Asker, same};
+use super::asker::{Asker, check, same};
 use super::idle::{self, Idle};
 use super::{answers, powers, protocol};
 use crate::probe::{Manner, Trouble};
@@ -21,6 +21,9 @@ const PIPELINE_DEPTH: usize = 16;
 const DATE_AGAIN: Duration = Duration::from_secs(5);
 /// A case with a longer body is asked once and no more.
 const SMALL_BYTES: u64 = 64 * 1024;
+
+/// Why a server that answers right is not asked the rest.
+const NOTHING_SMALL: &str = "traits, the protocol's corners and an idle connection: for want of a GET whose answer has 64 KiB at most";
 
 /// How a server is examined.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +70,10 @@ fn examined(
     let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address) && is_small(case);
     let small: Vec<&WorkloadCase> = workloads.iter().flat_map(|one| &one.cases).filter(right).collect();
     let Some(case) = small.first().copied() else {
-        // Nothing is answered right: every other question would only say so again.
+        // Where nothing is answered right, every other question would only say so again.
+        if !found.bodies.is_empty() {
+            checks.push(check("not examined", CheckOutcome::Warn, NOTHING_SMALL));
+        }
         return Ok(Examined { checks, idle: String::new() });
     };
     let attempt = Attempt { case, other: small.get(1).copied().unwrap_or(case), depth: PIPELINE_DEPTH };

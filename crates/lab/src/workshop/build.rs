@@ -25,8 +25,7 @@ impl Workshop {
         let mut took = self.renew_setup(server, &wanted.setup)?;
         if let Some(command) = &server.build {
             let current = self.stamp(server, "build").as_deref() == Some(wanted.build.as_str());
-            // What was made before an older set-up was renewed may refer to what that replaced.
-            if again || !current || took.is_some() {
+            if again || !current {
                 let elapsed = self.make(server, "build", command, &wanted.build)?;
                 took = Some(took.unwrap_or_default() + elapsed);
             }
@@ -43,7 +42,8 @@ impl Workshop {
         }
     }
 
-    /// Runs one command that makes something, and stamps it once it succeeded. The caller holds the lock.
+    /// Runs one command that makes something, and stamps it once it succeeded. The caller holds the lock. Where that is
+    /// the set-up, the build is taken back: what was made may refer to what is replaced.
     pub(super) fn make(
         &self,
         server: &Manifest,
@@ -51,7 +51,14 @@ impl Workshop {
         command: &str,
         fingerprint: &str,
     ) -> Result<Duration, LabError> {
+        // Nothing is taken back for a step that would be ended at once.
+        if self.interrupt.asked() {
+            return Err(LabError::Interrupted);
+        }
         let keep = self.keep_dir(server);
+        if name == "setup" {
+            stamp::remove(&keep, "build")?;
+        }
         stamp::remove(&keep, name)?;
         stamp::remove(&keep, LAUNCHED)?;
         let elapsed = self.run(&self.step(server, name, command, MAKE_LIMIT)?, server)?;
@@ -68,4 +75,29 @@ impl Workshop {
 
 fn not_set_up(server: &Manifest, missing: String) -> LabError {
     LabError::NotSetUp { server: server.id.clone(), missing }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Interrupt;
+    use crate::fixture::{MANIFEST, Tree};
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn an_interrupted_set_up_leaves_the_one_before_as_it_was() {
+        let tree = Tree::new();
+        let setup = "[setup]\ncommand = \"rm -rf fetched\"\ndownload_mb = 1\n[run]";
+        tree.write("servers/go-server/server.toml", &MANIFEST.replacen("[run]", setup, 1));
+        let server = Manifest::read(&tree.path("servers/go-server")).unwrap();
+        let (interrupt, asked) = Interrupt::by_hand();
+        let workshop = Workshop::new(&tree.catalogue().places, vec!["no-such-shepherd".into()], interrupt);
+        let keep = workshop.keep_dir(&server);
+        std::fs::create_dir_all(&keep).unwrap();
+        stamp::write(&keep, "setup", "made before").unwrap();
+        asked.store(true, Ordering::Relaxed);
+        let ended = workshop.make(&server, "setup", "rm -rf fetched", "made now");
+        assert!(matches!(ended, Err(LabError::Interrupted)), "{ended:?}");
+        assert_eq!(workshop.stamp(&server, "setup").as_deref(), Some("made before"));
+    }
 }

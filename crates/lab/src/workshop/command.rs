@@ -55,11 +55,13 @@ pub(super) fn run(step: &Step<'_>, shepherd: &[String], interrupt: Interrupt) ->
     running.stop().map_err(error)?;
     match end {
         End::ByItself(Ended { code: Some(0), .. }) => Ok(elapsed),
+        End::ByItself(ended) if ended.is_unseen() => {
+            Err(failure(step, "was lost: its shepherd was killed".into()))
+        }
         End::ByItself(ended) => Err(failure(step, format!("ended with {ended}"))),
         End::Late => {
             Err(failure(step, format!("was not done within {}, and was ended", seconds(step.limit))))
         }
-        End::Lost => Err(failure(step, "was lost: its shepherd was killed".into())),
         End::Interrupted => Err(LabError::Interrupted),
     }
 }
@@ -77,7 +79,6 @@ pub(super) fn printed(path: &Path) -> Result<String, LabError> {
 enum End {
     ByItself(Ended),
     Late,
-    Lost,
     Interrupted,
 }
 
@@ -105,13 +106,8 @@ fn order(step: &Step<'_>) -> Order {
 
 fn wait(step: &Step<'_>, running: &mut Shepherd, begun: Instant, interrupt: Interrupt) -> End {
     loop {
-        let asked = Instant::now();
         if let Some(ended) = running.wait_ended(TICK) {
             return End::ByItself(ended);
-        }
-        // No report, and no wait for one: nobody is left to report.
-        if asked.elapsed() < TICK / 2 {
-            return End::Lost;
         }
         if interrupt.asked() {
             return End::Interrupted;

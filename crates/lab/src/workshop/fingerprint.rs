@@ -1,6 +1,7 @@
 //! What a set-up or a build was made from, as a SHA-256: the folder's files, the command and the tools' versions.
 //!
-//! Of `server.toml` only the commands count: a new tag or a corrected name makes nothing anew.
+//! Of `server.toml` only the commands count: a new tag or a corrected name makes nothing anew. Nor does what the README
+//! says.
 
 use super::Workshop;
 use crate::manifest::MANIFEST_FILE;
@@ -11,6 +12,9 @@ use std::path::Path;
 
 /// Folders that tools leave behind in a source folder; nothing is made from them.
 const LEFT_BEHIND: [&str; 4] = [".git", "__pycache__", "node_modules", "target"];
+
+/// Files at the top of a server's folder of which nothing is made, but for the commands, which are added by themselves.
+const NOT_MADE_OF: [&str; 2] = [MANIFEST_FILE, "README.md"];
 
 /// What a server's set-up and build would be made from now.
 pub(super) struct Fingerprints {
@@ -24,7 +28,7 @@ impl Workshop {
         add_folder(&mut inputs, &server.folder, &server.folder)?;
         for need in &server.needs {
             add(&mut inputs, need.as_bytes());
-            add(&mut inputs, self.toolbox.version(need).as_bytes());
+            add(&mut inputs, self.toolbox.version(need)?.as_bytes());
         }
         let setup_command = server.setup.as_ref().map_or("", |setup| &setup.command);
         let with = |command: &str| {
@@ -56,7 +60,7 @@ fn add_folder(digest: &mut Sha256, root: &Path, folder: &Path) -> Result<(), Lab
             if !LEFT_BEHIND.iter().any(|left| name == *left) {
                 add_folder(digest, root, &path)?;
             }
-        } else if path != root.join(MANIFEST_FILE) {
+        } else if !NOT_MADE_OF.iter().any(|name| path == root.join(name)) {
             add(digest, path.strip_prefix(root).unwrap_or(&path).as_os_str().as_bytes());
             add_file(digest, &path, kind.is_symlink())?;
         }

@@ -3,7 +3,7 @@
 //! Only `paceline lab setup` comes here, since this is what downloads and installs: a round or a build that finds a
 //! server never set up says so and leaves it.
 
-use super::{Made, State, Workshop, disk, packages};
+use super::{Made, Workshop, disk, packages};
 use crate::{LabError, Manifest};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,16 +63,20 @@ impl Workshop {
             short_of: BTreeMap::new(),
         };
         for server in servers {
-            let state = self.state(server)?;
             let short_of = packages::short_of(server);
             if !short_of.is_empty() {
                 plan.packages.extend(short_of.iter().cloned());
                 plan.short_of.insert(server.id.clone(), short_of);
             }
-            let current =
-                || Ok::<_, LabError>(self.stamp(server, "setup") == Some(self.fingerprints(server)?.setup));
+            let lacks = || !self.toolbox.missing(&server.needs).is_empty();
+            let current = || match self.fingerprints(server) {
+                Ok(wanted) => Ok(self.stamp(server, "setup") == Some(wanted.setup)),
+                // One tool keeps no other server from its set-up: this one's will say so.
+                Err(LabError::ToolVersion { .. }) => Ok(false),
+                Err(error) => Err(error),
+            };
             if let Some(setup) = &server.setup
-                && (again || matches!(state, State::Lacking(_)) || !current()?)
+                && (again || lacks() || !current()?)
             {
                 let (id, command) = (server.id.clone(), setup.command.clone());
                 plan.servers.push(ServerSetup { id, command, download_mb: setup.download_mb });

@@ -3,11 +3,14 @@
 //! A need is a program on the PATH, or, where it holds a `/`, a pattern of files of which one must exist: headers and
 //! modules come in packages that bring no program.
 
+use crate::{LabError, system};
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,9 +33,18 @@ impl Toolbox {
     }
 
     /// What `need` says of its version; where it does not say, which file it is.
-    pub(super) fn version(&self, need: &str) -> String {
+    ///
+    /// # Errors
+    /// [`LabError::ToolVersion`] when it did not come to say anything. That is no other version: what was made with the
+    /// tool is as it was.
+    pub(super) fn version(&self, need: &str) -> Result<String, LabError> {
         let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        versions.entry(need.to_owned()).or_insert_with(|| version_of(need)).clone()
+        if let Some(known) = versions.get(need) {
+            return Ok(known.clone());
+        }
+        let version = version_of(need)?;
+        versions.insert(need.to_owned(), version.clone());
+        Ok(version)
     }
 
     /// Forgets what it knows, after something was installed.
@@ -62,10 +74,15 @@ fn is_program(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
 }
 
-fn version_of(need: &str) -> String {
-    let Some(file) = find(need) else { return String::new() };
-    let told = if need.contains('/') { None } else { VERSION_FLAGS.iter().find_map(|flag| ask(&file, flag)) };
-    told.unwrap_or_else(|| identity(&file))
+fn version_of(need: &str) -> Result<String, LabError> {
+    let Some(file) = find(need) else { return Ok(String::new()) };
+    let flags = if need.contains('/') { [].as_slice() } else { &VERSION_FLAGS };
+    for flag in flags {
+        if let Some(told) = ask(&[file.as_os_str(), OsStr::new(flag)])? {
+            return Ok(told);
+        }
+    }
+    Ok(identity(&file))
 }
 
 /// Path, size and time of change: not a version, but another one whenever the file is.
@@ -77,33 +94,51 @@ fn identity(file: &Path) -> String {
     }
 }
 
-/// What `program flag` prints, if it succeeds and prints something.
-fn ask(program: &Path, flag: &str) -> Option<String> {
+/// What the command prints, if it succeeds and prints something.
+///
+/// # Errors
+/// [`LabError::ToolVersion`] when it did not end by itself: that is no answer, and nothing may be concluded from it.
+fn ask(words: &[&OsStr]) -> Result<Option<String>, LabError> {
+    let output = output_of(words, VERSION_LIMIT).map_err(|error| {
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        LabError::ToolVersion { command: words.join(" "), problem: error.to_string() }
+    })?;
+    let text = [output.stdout, output.stderr].concat();
+    Ok((output.status.success() && !text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// The output of a command that ended by itself.
+fn output_of(words: &[&OsStr], limit: Duration) -> io::Result<Output> {
+    let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let child = Command::new(program)
-        .arg(OsStr::new(flag))
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .current_dir("/")
-        .spawn()
-        .ok()?;
-    let output = wait(child)?;
-    let text = [output.stdout, output.stderr].concat();
-    (output.status.success() && !text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned())
+        // Ctrl-C in a terminal goes to its foreground group: it is the lab's, not this program's.
+        .process_group(0)
+        .spawn()?;
+    let output = wait(child, limit)?;
+    match output.status.signal() {
+        Some(signal) => Err(io::Error::other(format!("it was ended by signal {signal}"))),
+        None => Ok(output),
+    }
 }
 
-/// The output of a program that tells a few lines, which fit into its pipes; nothing from one that takes too long.
-fn wait(mut child: Child) -> Option<std::process::Output> {
+/// The output of a program that tells a few lines, which fit into its pipes.
+fn wait(mut child: Child, limit: Duration) -> io::Result<Output> {
     let begun = Instant::now();
-    while child.try_wait().ok()?.is_none() {
-        if begun.elapsed() > VERSION_LIMIT {
-            child.kill().ok()?;
-            child.wait().ok()?;
-            return None;
+    while child.try_wait()?.is_none() {
+        if begun.elapsed() > limit {
+            system::kill_group(child.id().cast_signed(), libc::SIGKILL)?;
+            child.wait()?;
+            let late = format!("it did not end within {} s", limit.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, late));
         }
         std::thread::sleep(Duration::from_millis(2));
     }
-    child.wait_with_output().ok()
+    child.wait_with_output()
 }
 
 #[cfg(test)]
@@ -118,7 +153,7 @@ mod tests {
         let absent = format!("{}/*.hpp", folder.path().display());
         let needs = ["sh".to_owned(), pattern.clone(), absent.clone(), "no-such-program-here".into()];
         assert_eq!(Toolbox::default().missing(&needs), [absent, "no-such-program-here".into()]);
-        assert!(Toolbox::default().version(&pattern).contains("uv.h"));
+        assert!(Toolbox::default().version(&pattern).unwrap().contains("uv.h"));
     }
 
     #[test]
@@ -136,13 +171,38 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tool = folder.path().join("tool");
         let write = |says: &str| {
-            std::fs::write(&tool, format!("#!/bin/sh\n[ \"$1\" = version ] && echo {says}\n")).unwrap();
-            std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+            std::fs::write(&tool, format!("[ \"$1\" = version ] && echo {says}\n")).unwrap();
         };
+        // Started by `sh`: a file just written may still be open for writing in a child of another test.
+        let told = |flag: &str| ask(&["sh".as_ref(), tool.as_os_str(), flag.as_ref()]).unwrap();
         write("one");
-        assert_eq!(ask(&tool, "--version"), None);
-        assert_eq!(ask(&tool, "version").as_deref(), Some("one\n"));
+        assert_eq!(told("--version"), None);
+        assert_eq!(told("version").as_deref(), Some("one\n"));
         write("two");
-        assert_eq!(ask(&tool, "version").as_deref(), Some("two\n"));
+        assert_eq!(told("version").as_deref(), Some("two\n"));
+    }
+
+    fn sh(script: &str) -> [&OsStr; 3] {
+        ["sh".as_ref(), "-c".as_ref(), script.as_ref()]
+    }
+
+    #[test]
+    fn a_tool_that_does_not_come_to_an_answer_has_no_other_version() {
+        let told = ask(&sh("kill -INT $$")).unwrap_err();
+        assert_eq!(
+            told.to_string(),
+            "cannot learn the version by `sh -c kill -INT $$`: it was ended by signal 2"
+        );
+        assert!(matches!(ask(&["/nowhere/tool".as_ref()]), Err(LabError::ToolVersion { .. })));
+        let late = output_of(&sh("sleep 100"), Duration::ZERO).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(ask(&sh("exit 2")).unwrap(), None, "it does not know the flag");
+    }
+
+    #[test]
+    fn ctrl_c_in_a_terminal_does_not_reach_a_tool() {
+        let told = ask(&sh("echo $$; cut -d ' ' -f 5 /proc/$$/stat")).unwrap().unwrap();
+        let (process, group) = told.trim().split_once('\n').unwrap();
+        assert_eq!(process, group, "it leads a process group of its own");
     }
 }

@@ -6,5 +6,6 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test, in a test's own functions too")]
 
 mod repository;
+mod shepherd;
 mod shepherd_door;
 mod workshop;

@@ -6,7 +6,7 @@
 use super::{warn, workshop};
 use crate::exit::Status;
 use crate::places::complain;
-use paceline_lab::{Catalogue, Manifest, Workshop};
+use paceline_lab::{Catalogue, LabError, Manifest, Workshop};
 use std::io::Write as _;
 
 /// Flags of `paceline lab list`.
@@ -52,7 +52,6 @@ fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String>
 }
 
 fn row(server: &Manifest, workshop: &Workshop) -> anyhow::Result<[String; COLUMNS.len()]> {
-    let state = workshop.state(server).map_err(complain)?;
     let forms: Vec<&str> = server.forms.keys().rev().map(String::as_str).collect();
     Ok([
         server.id.clone(),
@@ -61,8 +60,17 @@ fn row(server: &Manifest, workshop: &Workshop) -> anyhow::Result<[String; COLUMN
         server.workloads.join(" "),
         forms.join(" "),
         limits(server),
-        state.to_string(),
+        state(server, workshop)?,
     ])
+}
+
+/// How far it is. A tool that tells no version hides no other server: the list is the place to find it.
+fn state(server: &Manifest, workshop: &Workshop) -> anyhow::Result<String> {
+    match workshop.state(server) {
+        Ok(state) => Ok(state.to_string()),
+        Err(error @ LabError::ToolVersion { .. }) => Ok(format!("unknown: {error}")),
+        Err(error) => Err(complain(error)),
+    }
 }
 
 /// The traits its manifest says it lacks: `no pipelining`.
@@ -98,7 +106,7 @@ fn as_json(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String>
             "workloads": server.workloads,
             "forms": server.forms.keys().collect::<Vec<_>>(),
             "traits": server.traits.by_name(),
-            "state": workshop.state(server).map_err(complain)?.to_string(),
+            "state": state(server, workshop)?,
         }));
     }
     let broken = |broken: &paceline_lab::Broken| serde_json::json!({ "name": broken.id, "error": broken.error.to_string() });

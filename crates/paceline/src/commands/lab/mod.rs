@@ -10,7 +10,7 @@ mod list;
 mod serve;
 mod setup;
 
-use crate::exit::{Complaint, Status, told};
+use crate::exit::{Complaint, Status, print, told};
 use crate::places::{PlaceArguments, complain, shepherd_command};
 use anyhow::Context as _;
 use clap::Subcommand;
@@ -155,7 +155,7 @@ fn for_each(
     let mut failed = 0;
     for server in servers {
         match step(server) {
-            Ok(done) => writeln!(std::io::stdout(), "{}: {done}", server.id)?,
+            Ok(done) => print(&format!("{}: {done}\n", server.id))?,
             Err(LabError::Interrupted) => return Err(complain(LabError::Interrupted)),
             Err(error) => {
                 failed += 1;

@@ -3,11 +3,10 @@
 //! One server's failure keeps no other from its set-up. What has been done before is not done again.
 
 use super::{Chosen, warn, workshop};
-use crate::exit::{Status, told};
+use crate::exit::{Status, print, told};
 use crate::places::complain;
 use paceline_lab::{Catalogue, LabError, Made, Manifest, SetupPlan, Workshop};
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -41,7 +40,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let workshop = workshop(catalogue)?;
     let (begun, packages_before) = (Instant::now(), workshop.packages_bytes());
     let plan = plan(&workshop, &servers, arguments)?;
-    write!(std::io::stdout(), "{}", described(&plan))?;
+    print(&described(&plan))?;
     if arguments.dry_run {
         return Ok(Status::Done);
     }
@@ -50,11 +49,11 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     for server in &servers {
         let shown = set_up(&workshop, server, arguments.again, &mut failures)?;
         made_bytes += workshop.made_bytes(server);
-        writeln!(std::io::stdout(), "{}: {shown}", server.id)?;
+        print(&format!("{}: {shown}\n", server.id))?;
     }
     let grown = workshop.packages_bytes().zip(packages_before).map(|(now, then)| now.saturating_sub(then));
     let sum = Sum { servers: servers.len(), seconds: begun.elapsed().as_secs_f64(), made_bytes, grown };
-    write!(std::io::stdout(), "{}", sum.told(&failures))?;
+    print(&sum.told(&failures))?;
     Ok(if failures.is_empty() && broken == 0 { Status::Done } else { Status::Environment })
 }
 
@@ -64,7 +63,7 @@ fn plan(workshop: &Workshop, servers: &[Arc<Manifest>], arguments: &Arguments) -
     if arguments.dry_run || plan.packages.is_empty() || plan.package_bytes.is_some() {
         return Ok(plan);
     }
-    writeln!(std::io::stdout(), "apt-get update: what the packages download is not known yet")?;
+    print("apt-get update: what the packages download is not known yet\n")?;
     match workshop.update_packages() {
         Ok(_) => workshop.setup_plan(servers, arguments.again).map_err(complain),
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
@@ -79,7 +78,7 @@ fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
     match workshop.install_packages(plan) {
         Ok(Made::Already) => Ok(Failures::new()),
         Ok(Made::Now(took)) => {
-            writeln!(std::io::stdout(), "packages: installed in {:.1} s", took.as_secs_f64())?;
+            print(&format!("packages: installed in {:.1} s\n", took.as_secs_f64()))?;
             Ok(Failures::new())
         }
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
@@ -100,7 +99,7 @@ fn one_by_one(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures>
     let mut failures = Failures::new();
     for (id, packages) in &plan.short_of {
         match workshop.install_some(packages) {
-            Ok(_) => writeln!(std::io::stdout(), "{id}: packages installed")?,
+            Ok(_) => print(&format!("{id}: packages installed\n"))?,
             Err(LabError::Interrupted) => return Err(complain(LabError::Interrupted)),
             Err(error) => {
                 failures.insert(id.clone(), format!("packages {}: {}", packages.join(" "), told(&error)));

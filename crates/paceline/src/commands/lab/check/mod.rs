@@ -6,13 +6,12 @@ mod one;
 mod table;
 
 use super::{Chosen, check_form, check_workloads, workshop};
-use crate::exit::{Complaint, Status};
+use crate::exit::{Complaint, Status, print};
 use crate::places::{complain, shepherd_command};
 use anyhow::Context as _;
 use one::{Checker, Found};
 use paceline_lab::shepherd::Guard;
 use paceline_lab::{Catalogue, Examination, Interrupt, Manifest, Starter, fresh_seed, parse_duration};
-use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use table::Table;
@@ -60,20 +59,18 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     };
     let mut table = Table::new(servers.iter().map(|server| server.id.as_str()), arguments.verbose);
     let outcome = each(&servers, &checker, &mut table);
-    write!(std::io::stdout(), "{}", table.below(seed))?;
+    print(&table.below(seed))?;
     outcome?;
     status(&table, broken, &arguments.chosen)
 }
 
 /// Checks each server and shows its row; an interruption ends it all.
 fn each(servers: &[Arc<Manifest>], checker: &Checker<'_>, table: &mut Table) -> anyhow::Result<()> {
-    let mut stdout = std::io::stdout();
-    write!(stdout, "{}", table.head())?;
+    print(&table.head())?;
     for server in servers {
         let begun = Instant::now();
         let found = checker.check(server).map_err(complain)?;
-        write!(stdout, "{}", table.row(&server.id, found, begun.elapsed()))?;
-        stdout.flush()?;
+        print(&table.row(&server.id, found, begun.elapsed()))?;
     }
     Ok(())
 }

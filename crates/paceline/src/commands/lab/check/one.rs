@@ -49,13 +49,17 @@ pub struct Checker<'a> {
 impl Checker<'_> {
     /// What there is to say of a server. Only an interruption is an error.
     pub fn check(&self, server: &Manifest) -> Result<Found, LabError> {
-        match self.workshop.state(server)? {
-            State::Lacking(missing) => {
+        match self.workshop.state(server) {
+            Ok(State::Lacking(missing)) => {
                 let why = format!("lacks {}; paceline lab setup {}", missing.join(", "), server.id);
                 return Ok(Found::NotSetUp(why));
             }
-            State::NotSetUp => return Ok(Found::NotSetUp(format!("paceline lab setup {}", server.id))),
-            _ => {}
+            Ok(State::NotSetUp) => {
+                return Ok(Found::NotSetUp(format!("paceline lab setup {}", server.id)));
+            }
+            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+            Err(error) => return Ok(Found::Failed(told(&error))),
+            Ok(_) => {}
         }
         if server.form(self.form).is_none() {
             return Ok(Found::NoForm(server.forms.keys().cloned().collect::<Vec<_>>().join(", ")));

@@ -1,0 +1,82 @@
+//! Whether the server outlived a run: one that died is told from one that is slow or breaks connections.
+//!
+//! For `follow`, while a run lasts and once its generator has ended. Who looks how a server's processes are doing is the
+//! farm; what the generator counted is only a reason to look longer.
+
+use super::Measured;
+use crate::farm::Farm;
+use crate::launch::Spoiled;
+use crate::shepherd::Ended;
+use paceline_record::Stage;
+use std::time::{Duration, Instant};
+
+/// How long the report of a server's end may come after what its clients saw of it: its shepherd has to reap it first.
+const REPORT_LIMIT: Duration = Duration::from_millis(200);
+/// How often the report is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A fault where a process of the server has ended, as far as is known now.
+pub(super) fn check(launch: &mut Farm) -> Result<(), Spoiled> {
+    check_within(Duration::ZERO, || launch.ended())
+}
+
+/// The same once the generator has ended, with some patience where what it measured looks like a server's end.
+pub(super) fn check_after(measured: Result<&Measured, &String>, launch: &mut Farm) -> Result<(), Spoiled> {
+    let limit = if looks_like_an_end(measured) { REPORT_LIMIT } else { Duration::ZERO };
+    check_within(limit, || launch.ended())
+}
+
+fn check_within(limit: Duration, mut look: impl FnMut() -> Option<(String, Ended)>) -> Result<(), Spoiled> {
+    let begun = Instant::now();
+    loop {
+        if let Some((who, ended)) = look() {
+            let message = format!("{who} ended with {ended} under load");
+            return Err(Spoiled::fault(Stage::Load, message, ended.is_unseen()));
+        }
+        if begun.elapsed() >= limit {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Connections broke or were closed, or there is nothing to read.
+fn looks_like_an_end(measured: Result<&Measured, &String>) -> bool {
+    let Ok(Measured { run, .. }) = measured else { return true };
+    let (counts, connections) = (&run.total.counts, &run.connections);
+    let broken =
+        [counts.io_failed, counts.connect_failed, connections.closed_by_server, connections.failed_attempts];
+    broken.iter().any(|count| *count > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generator::tests::run_of;
+
+    #[test]
+    fn an_end_that_is_reported_a_little_later_is_the_server_s() {
+        let mut looks = 0;
+        let mut end = |ended: Ended| {
+            looks = 0;
+            check_within(Duration::from_secs(60), || {
+                looks += 1;
+                (looks > 3).then(|| ("the server".to_owned(), ended))
+            })
+        };
+        let died = Ended { code: Some(9), signal: None, asked: false };
+        let expected = "the server ended with exit status 9 under load";
+        assert_eq!(end(died), Err(Spoiled::fault(Stage::Load, expected, false)));
+        let Err(Spoiled::Fault { fault, .. }) = end(Ended { code: None, ..died }) else { panic!("it ended") };
+        assert!(fault.transient, "nobody saw what the server did: {fault:?}");
+        assert_eq!(check_within(Duration::ZERO, || None), Ok(()));
+    }
+
+    #[test]
+    fn what_broke_or_was_not_measured_looks_like_an_end() {
+        let measured = |ok| Measured { run: run_of(ok), verdicts: Vec::new() };
+        assert!(!looks_like_an_end(Ok(&measured(68))));
+        assert!(looks_like_an_end(Ok(&measured(0))), "its one request broke");
+        assert!(looks_like_an_end(Err(&"it failed".to_owned())));
+    }
+}

@@ -1,0 +1,87 @@
+//! A shepherd as the lab holds it: one that is killed is noticed, and a group that cannot be joined stops no start.
+//!
+//! Through the crate's interface, with commands of shell. That nothing survives a shepherd and its lab is held by the
+//! binary's `lab/survivors.rs`.
+
+use crate::shepherd_door;
+use paceline_lab::shepherd::{Guard, Order, Output, Shepherd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Long enough for a machine that does ten other things; what waits here ends by itself much earlier.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A command that runs until it is stopped.
+fn endless(groups: Vec<PathBuf>) -> Order {
+    Order {
+        command: ["sleep", "1000"].map(str::to_owned).into(),
+        folder: "/".into(),
+        env: Default::default(),
+        cores: Vec::new(),
+        output: Output::Inherit,
+        groups,
+        guard: Guard::Subreaper,
+        stop_limit_ms: 2_000,
+        inherit: None,
+        restore: Vec::new(),
+        restore_note: None,
+    }
+}
+
+fn start(groups: Vec<PathBuf>) -> Shepherd {
+    Shepherd::start(&shepherd_door::command(), &endless(groups)).unwrap()
+}
+
+fn kill(shepherd: &Shepherd) {
+    // SAFETY: takes integers; the shepherd has not been waited for, so that the number is still its own.
+    assert_eq!(unsafe { libc::kill(shepherd.process(), libc::SIGKILL) }, 0);
+}
+
+#[test]
+fn a_shepherd_that_is_killed_is_noticed_by_who_waits() {
+    let mut shepherd = start(Vec::new());
+    assert_eq!(shepherd.ended(), None);
+    kill(&shepherd);
+    let ended = shepherd.wait_ended(LIMIT).expect("no report will come any more");
+    assert!(ended.is_unseen() && !ended.asked, "{ended:?}");
+    assert_eq!(ended.to_string(), "no exit status (its shepherd was lost)");
+    assert_eq!(shepherd.ended(), Some(ended));
+    assert_eq!(shepherd.stop().unwrap().ended, Some(ended));
+}
+
+#[test]
+fn a_shepherd_that_is_killed_is_noticed_by_who_only_looks() {
+    let mut shepherd = start(Vec::new());
+    kill(&shepherd);
+    let begun = std::time::Instant::now();
+    let ended = loop {
+        if let Some(ended) = shepherd.ended() {
+            break ended;
+        }
+        assert!(begun.elapsed() < LIMIT, "nobody is left to report");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert!(ended.is_unseen(), "{ended:?}");
+}
+
+#[test]
+fn a_group_that_cannot_be_joined_stops_no_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = folder.path().join("full");
+    std::fs::create_dir(&full).unwrap();
+    // It can be opened, and every write to it fails.
+    std::os::unix::fs::symlink("/dev/full", full.join("cgroup.procs")).unwrap();
+    for group in [full, folder.path().join("no-such-group")] {
+        let mut shepherd = start(vec![group]);
+        assert!(!shepherd.is_grouped());
+        assert_eq!(shepherd.ended(), None);
+        assert!(shepherd.stop().unwrap().ended.unwrap().asked);
+    }
+}
+
+#[test]
+fn what_cannot_be_started_at_all_is_told() {
+    let order = Order { command: vec!["no-such-program".into()], ..endless(vec!["/no-such-group".into()]) };
+    let Err(error) = Shepherd::start(&shepherd_door::command(), &order) else { panic!("it is not there") };
+    assert!(error.to_string().contains("cannot start no-such-program in /"), "{error}");
+}
