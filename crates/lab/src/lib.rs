@@ -62,7 +62,7 @@ pub use plan::{
     SEED_MAX, Scale, Select, Sized,
 };
 pub use request_file::{FileBody, FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
-pub use round::{Bench, Event, KeepError, Keeper, Outlook, Sitting, Summary, carry_out};
+pub use round::{Bench, Event, KeepError, Keeper, Neighbours, Outlook, Sitting, Summary, carry_out};
 pub use tune::{Tuning, mend_tuning};
 pub use validate::{Examination, Examined, Validated, examine, validate};
 pub use variables::{VARIABLE_NAMES, Variables};

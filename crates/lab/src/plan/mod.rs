@@ -4,10 +4,12 @@
 //! that. What it comes to on a given tree of servers is [`resolve`]'s work, in which order is `order`'s.
 
 mod adhoc;
+mod again;
 mod balance;
 mod check;
 mod expand;
 mod load;
+mod narrow;
 mod resolve;
 mod scale;
 mod select;
@@ -16,6 +18,7 @@ mod size;
 pub use adhoc::AdHoc;
 pub use balance::{Balance, DEFAULT_POLICY, Pin, PinBalancer, PinInstances};
 pub use load::PlanLoad;
+pub(crate) use resolve::key_of;
 pub use resolve::{Cell, Resolution};
 pub use scale::Scale;
 pub use select::Select;
@@ -80,6 +83,10 @@ pub struct Plan {
     /// Where instances and balancer run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pin: Option<Pin>,
+    /// The keys of the cells it came to when a round began with it: what is left of them is carried on. Only a round's own
+    /// plan has them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub cells: Vec<String>,
     /// Which servers.
     #[serde(default)]
     pub select: Select,

@@ -6,7 +6,7 @@
 
 use super::{Plan, PlanLoad};
 use crate::{Balancer, Catalogue, LabError, Manifest, Workload, WorkloadCase, nearest};
-use paceline_record::VariantKind;
+use paceline_record::{Trial, VariantKind};
 use std::sync::Arc;
 
 /// One combination that is measured: a server in a form, under a load of a workload's case.
@@ -50,6 +50,11 @@ impl Cell {
     }
 }
 
+/// The key of the cell that a trial is of.
+pub(crate) fn key_of(trial: &Trial) -> String {
+    format!("{} {} {} {}", trial.server.id, trial.form, trial.workload, trial.load.name)
+}
+
 /// What a plan comes to.
 #[derive(Clone, Debug)]
 pub struct Resolution {
@@ -70,6 +75,9 @@ impl Plan {
     /// [`LabError::Plan`] when it names a workload, case, tag or server that does not exist, or comes to nothing; a
     /// broken manifest or workload it names outright is that document's own error.
     pub fn resolve(&self, catalogue: &Catalogue) -> Result<Resolution, LabError> {
+        if self.load.is_empty() {
+            return Err(self.wrong("nothing to measure: only a round with --full has its loads".into()));
+        }
         let cases = self.cases(&self.workloads, catalogue)?;
         let loads = self.meant_loads(&cases, catalogue)?;
         let mut notes = Vec::new();
@@ -115,7 +123,7 @@ impl Plan {
         Ok(needed)
     }
 
-    fn wrong(&self, problem: String) -> LabError {
+    pub(super) fn wrong(&self, problem: String) -> LabError {
         LabError::Plan { plan: self.name.clone(), problem }
     }
 
@@ -145,7 +153,11 @@ impl Plan {
     }
 
     /// The cases that `names` mean, in their order, each once.
-    fn cases(&self, names: &[String], catalogue: &Catalogue) -> Result<Vec<Arc<WorkloadCase>>, LabError> {
+    pub(super) fn cases(
+        &self,
+        names: &[String],
+        catalogue: &Catalogue,
+    ) -> Result<Vec<Arc<WorkloadCase>>, LabError> {
         let mut cases: Vec<Arc<WorkloadCase>> = Vec::new();
         for name in names {
             for case in self.cases_named(name, catalogue)? {

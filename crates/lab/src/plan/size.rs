@@ -4,7 +4,6 @@
 
 use super::{Plan, Scale};
 use crate::{LabError, Outlook, PlannedLaunch, format_duration};
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// What a machine has room for.
@@ -64,10 +63,7 @@ impl Plan {
         let names: Vec<String> =
             self.load.iter().filter(|load| load.full).map(|load| format!("`{}`", load.name)).collect();
         self.load.retain(|load| !load.full);
-        let left: BTreeSet<String> = self.expanded().into_iter().map(|load| load.name).collect();
-        let observed = self.observed.len();
-        self.observed.retain(|seen| seen.load.as_ref().is_none_or(|load| left.contains(load)));
-        let unseen = match observed - self.observed.len() {
+        let unseen = match self.forget_unseen() {
             0 => "",
             _ => ", and what a source observed under them",
         };

@@ -372,3 +372,15 @@ proptest! {
         prop_assert_eq!(Plan::parse("p", &plan.to_toml().unwrap()).unwrap(), plan);
     }
 }
+
+#[test]
+fn a_plan_of_full_loads_alone_says_what_has_them() {
+    let plan = "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n\
+                [[load]]\nname = \"c\"\nconnections = 1\nduration = \"1s\"\nfull = true\n";
+    let room = Room { cores: 1, open_files: 1024 };
+    let catalogue = Tree::with(&["a-one"]).catalogue();
+    let cells = |is_full| Plan::parse("p.toml", plan).unwrap().sized(is_full, room).plan.resolve(&catalogue);
+    assert_eq!(cells(true).unwrap().cells.len(), 1);
+    let error = cells(false).unwrap_err().to_string();
+    assert!(error.ends_with("nothing to measure: only a round with --full has its loads"), "{error}");
+}

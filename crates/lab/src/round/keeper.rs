@@ -3,6 +3,7 @@
 //! `carry_out` counts by it, at the beginning from what is kept and then trial by trial; `outlook` has what is left.
 //! Nothing is stored here: the binary's `round/keep.rs` does that. What makes a trial usable is the record's to say.
 
+use crate::plan::key_of;
 use crate::{Cell, PlannedLaunch};
 use paceline_record::Trial;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,10 +42,25 @@ pub struct Tally {
     usable: BTreeSet<String>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Tries {
     count: u32,
     spoiled: bool,
+    /// Each launch it was tried on, and whether that was spoiled.
+    launches: BTreeMap<String, bool>,
+}
+
+impl Tries {
+    /// Whether the only launch that it shares with a partner was spoiled for one of the two. One is then to be tried
+    /// again, or was and the round was interrupted before the other's turn. Where each had its turn and the server did
+    /// not outlive the first, they are tried no more than once again.
+    fn is_parted_from(&self, partner: &Self) -> bool {
+        let shared = self.launches.iter().filter_map(|(launch, is_spoiled)| {
+            let is_spoiled_there = *partner.launches.get(launch)?;
+            Some(*is_spoiled || is_spoiled_there)
+        });
+        self.count.min(partner.count) <= 2 && shared.collect::<Vec<_>>() == [true]
+    }
 }
 
 impl Tally {
@@ -60,7 +76,7 @@ impl Tally {
 
     /// One more trial.
     pub fn count(&mut self, trial: &Trial) {
-        let cell = format!("{} {} {} {}", trial.server.id, trial.form, trial.workload, trial.load.name);
+        let cell = key_of(trial);
         if trial.is_usable() {
             self.usable.insert(cell.clone());
         }
@@ -68,13 +84,14 @@ impl Tally {
         // What went well once stands: it may have been tried again for its partner's sake alone.
         tries.spoiled = is_spoiled(trial) && (tries.count == 0 || tries.spoiled);
         tries.count += 1;
+        tries.launches.insert(trial.launch.clone(), is_spoiled(trial));
     }
 
     /// What of `launches` belongs to a pass. Launches with nothing left are left out.
     pub fn left(&self, launches: &[PlannedLaunch], pass: Pass) -> Vec<PlannedLaunch> {
         let left = launches.iter().map(|launch| {
             let belongs: Vec<&Cell> =
-                launch.cells.iter().filter(|cell| self.belongs(cell, launch.block, pass)).collect();
+                launch.cells.iter().filter(|cell| self.belongs(cell, launch, pass)).collect();
             // Of a launch whose cells mean something only together, one that is left brings the others back; of any
             // other, its partners: they are compared launch by launch.
             let is_left = |cell: &&Cell| {
@@ -87,17 +104,24 @@ impl Tally {
         left.filter(|launch| !launch.cells.is_empty()).collect()
     }
 
-    fn belongs(&self, cell: &Cell, repeat: u32, pass: Pass) -> bool {
-        let tries = self.tries.get(&(cell.key(), repeat)).copied().unwrap_or_default();
-        match pass {
-            Pass::First => tries.count == 0,
-            Pass::Again => tries.count == 1 && tries.spoiled,
-        }
+    fn belongs(&self, cell: &Cell, launch: &PlannedLaunch, pass: Pass) -> bool {
+        let Some(tries) = self.tries_of(cell, launch) else { return pass == Pass::First };
+        // The twin stands for the two: it brings its load along, and no other twin.
+        let is_parted = |load: &Cell| {
+            is_twin_of(cell, load)
+                && self.tries_of(load, launch).is_some_and(|of_load| tries.is_parted_from(of_load))
+        };
+        pass == Pass::Again && (tries.count == 1 && tries.spoiled || launch.cells.iter().any(is_parted))
     }
 
-    /// The cells without a usable trial, each once.
-    pub fn unusable(&self, launches: &[PlannedLaunch]) -> Vec<String> {
-        let cells = launches.iter().flat_map(|launch| &launch.cells).map(Cell::key);
+    fn tries_of(&self, cell: &Cell, launch: &PlannedLaunch) -> Option<&Tries> {
+        self.tries.get(&(cell.key(), launch.block))
+    }
+
+    /// The cells without a usable trial, each once: those of `launches`, and those that were planned and are `gone`.
+    pub fn unusable(&self, launches: &[PlannedLaunch], gone: &[String]) -> Vec<String> {
+        let cells =
+            launches.iter().flat_map(|launch| &launch.cells).map(Cell::key).chain(gone.iter().cloned());
         let unusable: BTreeSet<String> = cells.filter(|cell| !self.usable.contains(cell)).collect();
         unusable.into_iter().collect()
     }
@@ -105,9 +129,12 @@ impl Tally {
 
 /// Whether one of two cells of a launch is a load and the other its twin, under the same workload.
 fn are_partners(a: &Cell, b: &Cell) -> bool {
-    let is_twin_of =
-        |twin: &Cell, of: &Cell| twin.load.variant.as_ref().is_some_and(|variant| variant.of == of.load.name);
-    a.case.address == b.case.address && (is_twin_of(a, b) || is_twin_of(b, a))
+    is_twin_of(a, b) || is_twin_of(b, a)
+}
+
+fn is_twin_of(twin: &Cell, of: &Cell) -> bool {
+    twin.case.address == of.case.address
+        && twin.load.variant.as_ref().is_some_and(|variant| variant.of == of.load.name)
 }
 
 /// Whether the environment spoiled a trial, so that a second try may go well. Spoiled is not unusable: should the

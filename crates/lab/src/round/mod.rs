@@ -5,11 +5,13 @@
 //! What the environment spoiled is tried once more at the end.
 
 mod keeper;
+mod neighbours;
 mod outlook;
 mod raise;
 mod turn;
 
 pub use keeper::{KeepError, Keeper};
+pub use neighbours::Neighbours;
 pub use outlook::Outlook;
 
 use crate::generator::Generator;
@@ -28,15 +30,15 @@ pub struct Bench<'a> {
     pub starter: &'a Starter,
     /// Puts load on them.
     pub generator: &'a dyn Generator,
-    /// Whose round runs on the machine beside this one, as it named itself.
-    pub shares_with: Option<&'a str>,
+    /// Whose rounds run on the machine beside this one; none where that cannot be told.
+    pub neighbours: Option<&'a Neighbours>,
     /// The cores there are, before anything was pinned.
     pub cores: &'a Cores,
     /// Every workload of the plan, whole.
     pub workloads: &'a [Arc<Workload>],
     /// Every balancer of the plan.
     pub balancers: &'a [Arc<Balancer>],
-    /// The machine, for runs of generators that do not look at it.
+    /// The machine as it is now, for runs of generators that do not look at it.
     pub environment: &'a Environment,
     /// A folder for what passes between generator and lab; what is in it afterwards is nothing.
     pub scratch: PathBuf,
@@ -57,6 +59,8 @@ pub struct Sitting<'a> {
     pub sitting: &'a str,
     /// Where the round's orders were drawn from.
     pub seed: u64,
+    /// The keys of cells that were planned when the round began, and that are in no launch any more.
+    pub gone: &'a [String],
 }
 
 /// What happens, for whoever shows it.
@@ -144,7 +148,7 @@ pub fn carry_out(
     for launch in again {
         round.launch(launch)?;
     }
-    Ok(Summary { unusable: round.tally.unusable(launches) })
+    Ok(Summary { unusable: round.tally.unusable(launches, sitting.gone) })
 }
 
 /// A server's receipt, or why it cannot be used, with the end of the log that says so.

@@ -3,6 +3,7 @@
 //! A server that dies under one cell, or is still busy with it long after, is started anew for the cells after it: they
 //! are not to pay for it. How one server, or several behind a balancer, are started is `raise`'s.
 
+use super::neighbours::{Look, Neighbours};
 use super::{Carried, Event};
 use crate::farm::Farm;
 use crate::generator::Following;
@@ -147,6 +148,7 @@ impl Carried<'_> {
             let route = cell.load.balanced.as_ref().map_or(Route::Direct, |balanced| balanced.route);
             farm.take(route);
             let begun = self.begin(turn, cell);
+            let since = self.bench.neighbours.map(Neighbours::look);
             self.outlook.trial_begins();
             (self.listener)(Event::Loading { trial: &begun, outlook: &self.outlook });
             let generator = self.bench.generator;
@@ -154,7 +156,7 @@ impl Carried<'_> {
             let validated = answers.by(route);
             let mut trial = trial::measure(begun, cell, seed, &mut farm, validated, generator, &following)
                 .map(|trial| trial::with_environment(trial, self.bench.environment))
-                .map(|trial| self.beside_another(trial))
+                .map(|trial| self.beside_others(trial, since))
                 .ok_or(LabError::Interrupted)?;
             let is_last = index + 1 == turn.planned.cells.len();
             // Ctrl-C meanwhile takes nothing from the trial before it.
@@ -193,12 +195,16 @@ impl Carried<'_> {
         Ok(Answers { direct, balanced })
     }
 
-    /// Notes in a trial that it was not alone on the machine.
-    fn beside_another(&self, mut trial: Trial) -> Trial {
-        if let Some(other) = self.bench.shares_with {
+    /// Notes in a trial that it was not alone on the machine: another round was there before it, after it or between.
+    fn beside_others(&self, mut trial: Trial, since: Option<Look>) -> Trial {
+        let others = match (self.bench.neighbours, since) {
+            (Some(neighbours), Some(since)) => neighbours.since(since),
+            _ => Vec::new(),
+        };
+        if !others.is_empty() {
             trial.verdicts.push(
                 Verdict::new("shared_machine", Blame::User, Severity::Caution)
-                    .with("other", other.into())
+                    .with("other", others.join(", ").into())
                     .remedy("another round ran on the machine: measure again without it"),
             );
         }

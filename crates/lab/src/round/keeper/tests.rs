@@ -44,7 +44,7 @@ fn disturbed(mut trial: Trial, severity: Severity) -> Trial {
 /// How many trials are to be tried again, and how many cells have none that is usable.
 fn left(launches: &[PlannedLaunch], kept: &[Trial]) -> (usize, usize) {
     let tally = Tally::of(kept);
-    (tally.left(launches, Pass::Again).len(), tally.unusable(launches).len())
+    (tally.left(launches, Pass::Again).len(), tally.unusable(launches, &[]).len())
 }
 
 #[test]
@@ -110,14 +110,64 @@ fn a_twin_that_is_still_to_be_tried_brings_its_load_along() {
     assert_eq!(names, ["a", "a-close"]);
 }
 
+/// The loads of `hello` that are left to be tried again after these tries of them: load, launch, whether it was spoiled.
+fn left_after(tries: &[(&str, &str, bool)]) -> Vec<String> {
+    let launches = launch_with_twins();
+    let cell = |name: &str| {
+        let is_it = |cell: &&Cell| cell.case.address == "hello" && cell.load.name == name;
+        launches[0].cells.iter().find(is_it).unwrap()
+    };
+    let kept = tries.iter().enumerate().map(|(nth, (name, launch, is_spoiled))| {
+        let trial = tried_cell(&launches, cell(name), &nth.to_string(), 9);
+        let trial = Trial { launch: (*launch).to_owned(), ..trial };
+        if *is_spoiled { disturbed(trial, Severity::Invalid) } else { trial }
+    });
+    let left = Tally::of(&kept.collect::<Vec<_>>()).left(&launches, Pass::Again);
+    let mut names: Vec<String> =
+        left.iter().flat_map(|launch| &launch.cells).map(|cell| cell.load.name.clone()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn partners_that_an_interruption_parted_are_tried_together() {
+    let first = [("a", "1", false), ("a-close", "1", false), ("a-http10", "1", true)];
+    let after = |more: &[(&'static str, &'static str, bool)]| left_after(&[&first[..], more].concat());
+    let both = ["a", "a-http10"];
+    assert_eq!(after(&[]), both);
+    assert_eq!(after(&[("a", "2", false)]), both);
+    assert_eq!(after(&[("a-http10", "2", false)]), both, "its partner has no try of that launch");
+    assert_eq!(after(&[("a-http10", "2", false), ("a", "3", false)]), both, "nor has it of this one");
+    let settled: [&[_]; 3] = [
+        &[("a", "2", false), ("a-http10", "2", false)],
+        &[("a", "2", false), ("a-http10", "2", true)],
+        &[("a", "2", false), ("a", "3", false), ("a-http10", "3", false)],
+    ];
+    for more in settled {
+        assert_eq!(after(more), [] as [&str; 0], "{more:?}");
+    }
+    let apart =
+        ["2", "3", "4", "5"].map(|launch| (if launch < "4" { "a" } else { "a-http10" }, launch, false));
+    assert_eq!(after(&apart), [] as [&str; 0], "a server that does not outlive the first has no end");
+}
+
+#[test]
+fn what_was_planned_and_is_gone_counts_as_long_as_it_has_no_usable_trial() {
+    let launches = launches();
+    let gone = ["z-gone single hello closed".to_owned(), launches[0].cells[0].key()];
+    let unusable = |kept: &[Trial]| Tally::of(kept).unusable(&[], &gone).len();
+    assert_eq!(unusable(&[]), 2);
+    assert_eq!(unusable(&[tried(&launches, "1", 9)]), 1);
+}
+
 #[test]
 fn a_clean_try_is_not_superseded_by_a_disturbed_one() {
     let launches = launches();
     let first = tried(&launches, "1", 100);
     let second = disturbed(tried(&launches, "2", 100), Severity::Invalid);
     let tally = Tally::of(&[first, second]);
-    let tries: Vec<Tries> = tally.tries.values().copied().collect();
-    assert!(matches!(tries[..], [Tries { count: 2, spoiled: false }]), "{tries:?}");
+    let tries: Vec<Tries> = tally.tries.values().cloned().collect();
+    assert!(matches!(tries[..], [Tries { count: 2, spoiled: false, .. }]), "{tries:?}");
 }
 
 #[test]

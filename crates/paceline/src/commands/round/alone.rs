@@ -4,11 +4,16 @@
 
 use crate::exit::Complaint;
 use anyhow::Context as _;
-use paceline_lab::{Catalogue, Claim, Claimed};
+use paceline_lab::{Claim, Claimed};
+use paceline_store::Store;
 
-/// Claims a round, so that no second process carries it on.
-pub fn with_round(id: &str, catalogue: &Catalogue) -> anyhow::Result<Claim> {
-    let path = catalogue.places.state_dir.join("locks").join(format!("{id}.lock"));
+/// Claims a round, so that no second process carries it on. The lock is beside the store: whoever has the round has
+/// that, by whatever way they came to it and wherever their state folder is.
+pub fn with_round(id: &str, store: &Store) -> anyhow::Result<Claim> {
+    let kept_in = store.path();
+    let file =
+        kept_in.canonicalize().with_context(|| format!("cannot tell where {} is", kept_in.display()))?;
+    let path = file.with_file_name("locks").join(format!("{id}.lock"));
     let claimed = Claim::of(&path, &format!("round {id}"));
     match claimed.with_context(|| format!("cannot lock {}", path.display()))? {
         Claimed::Ours(claim) => Ok(claim),

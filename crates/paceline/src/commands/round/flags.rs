@@ -29,6 +29,7 @@ const EXAMPLES: &str = "\
 Examples:
   paceline round plans/quick.toml                                   carry a plan out
   paceline round plans/all.toml --full                              all of it, however long it takes
+  paceline round plans/quick.toml --servers go-nethttp              of a plan only these servers
   paceline round --servers 'go-*' --workloads hello --repeats 3     a round without a plan
   paceline round --servers go-nethttp --generator wrk                cross-checked with wrk
   paceline round --resume                                           carry the newest unfinished round on
@@ -39,13 +40,13 @@ Exit status: 0 done, 1 a planned cell has no usable trial, 2 usage or plan, 3 en
 #[derive(clap::Args)]
 pub struct Asked {
     /// A plan: a file, or the name of one in the plans folder
-    #[arg(value_name = "PLAN", conflicts_with_all = ["servers", "workloads", "forms", "connections", "pipeline", "rate", "duration", "warmup"])]
+    #[arg(value_name = "PLAN", conflicts_with_all = ["forms", "connections", "pipeline", "rate", "duration", "warmup"])]
     pub plan: Option<String>,
-    /// Servers by id or pattern, instead of a plan: 'go-*'
-    #[arg(long, value_name = "GLOB", num_args = 1.., help_heading = "Without a plan")]
+    /// Servers by id or pattern, 'go-*': of a plan only these
+    #[arg(long, value_name = "GLOB", num_args = 1.., help_heading = "Of a plan, or without one")]
     pub servers: Vec<String>,
-    /// Workloads, or one case of a workload: hello, tetra/140 [default: hello]
-    #[arg(long, value_name = "WORKLOAD", num_args = 1.., help_heading = "Without a plan")]
+    /// Workloads, or one case of a workload: hello, tetra/140; of a plan only these [default: the plan's, or hello]
+    #[arg(long, value_name = "WORKLOAD", num_args = 1.., help_heading = "Of a plan, or without one")]
     pub workloads: Vec<String>,
     /// Forms of the servers: single, cores [default: single]
     #[arg(long, value_name = "FORM", num_args = 1.., help_heading = "Without a plan")]

@@ -3,16 +3,18 @@
 //! What is carried out is the lab's; here are the flags, the store, the progress and the exit status.
 
 mod alone;
+mod asked;
 mod flags;
 mod generator;
 mod keep;
 mod open;
 mod progress;
+mod resume;
 mod tune;
 
 pub use flags::Arguments;
 
-use crate::exit::{Complaint, Status};
+use crate::exit::{Complaint, Status, print};
 use crate::places::{complain, shepherd_command};
 use crate::{kept, moment, terminal};
 use anyhow::Context as _;
@@ -59,8 +61,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     };
     opened.round.finished_at = Some(moment::now_rfc3339());
     store.put_round(&opened.round).map_err(kept::complain)?;
+    let status = tell_unusable(&summary, &mut progress);
     print_report(&opened.round, &store)?;
-    Ok(tell_unusable(&summary, &mut progress))
+    Ok(status)
 }
 
 /// Why a round stopped before its end.
@@ -98,17 +101,22 @@ fn sit(
         workshop: &Workshop::new(&catalogue.places, shepherd.clone(), interrupt),
         starter: &Starter { shepherd, guard: carrying.guard(), logs: Some(state.join("logs")), interrupt },
         generator: &*opened.generator,
-        shares_with: opened.shares_with.as_deref(),
+        neighbours: opened.neighbours.as_ref(),
         cores: &cores,
         workloads: &opened.workloads,
         balancers: &opened.balancers,
-        environment: &opened.round.environment,
+        environment: &opened.environment,
         scratch: state.join("scratch").join(&opened.sitting),
         bodies: state.join("bodies"),
         now: moment::now_rfc3339,
         new_id: moment::new_id,
     };
-    let sitting = Sitting { round: &opened.round.id, sitting: &opened.sitting, seed: opened.round.seed };
+    let sitting = Sitting {
+        round: &opened.round.id,
+        sitting: &opened.sitting,
+        seed: opened.round.seed,
+        gone: &opened.gone,
+    };
     let mut keeper = StoreKeeper::new(store, &opened.round.id);
     let launches: &[PlannedLaunch] = &opened.launches;
     Ok(carry_out(&bench, sitting, launches, &mut keeper, &mut |event| progress.hear(event))?)
@@ -132,9 +140,7 @@ fn print_report(round: &Round, store: &Store) -> anyhow::Result<()> {
     let trials = kept::readable_trials(store, &round.id)?;
     let options = Options { width: terminal::width(), colour: terminal::wants_colour() };
     let text = Report::new(round, &trials).render(Format::Text, options);
-    let mut stdout = std::io::stdout().lock();
-    write!(stdout, "{text}\nkept in {} as round {}\n", store.path().display(), round.id)?;
-    Ok(stdout.flush()?)
+    print(&format!("{text}\nkept in {} as round {}\n", store.path().display(), round.id))
 }
 
 /// A cell that nobody can say anything about makes the round a failure.

@@ -5,13 +5,12 @@
 
 use super::flags::{Asked, Carrying};
 use super::progress::people;
-use super::{alone, generator, tune};
-use crate::exit::Complaint;
+use super::{alone, asked, generator, resume, tune};
 use crate::places::complain;
 use crate::{environment, kept, moment};
 use paceline_lab::{
-    AdHoc, Balancer, Catalogue, Claim, Cores, Generator, Outlook, Plan, PlannedLaunch, Resolution, Room,
-    Select, Tuning, Workload, fresh_seed, order,
+    Balancer, Catalogue, Cell, Claim, Cores, Generator, Neighbours, Outlook, Plan, PlannedLaunch, Resolution,
+    Room, Tuning, Workload, fresh_seed, order,
 };
 use paceline_record::{Environment, Round, SCHEMA, Sitting};
 use paceline_store::Store;
@@ -34,19 +33,37 @@ pub struct Opened {
     pub notes: Vec<String>,
     /// Whether it was begun before.
     pub is_resumed: bool,
+    /// The keys of the cells that it began with and that cannot be measured any more.
+    pub gone: Vec<String>,
+    /// The machine as it is now; the round's own record has it as it was when the round began.
+    pub environment: Environment,
     /// What puts load on servers.
     pub generator: Box<dyn Generator + Send>,
-    /// Whose round runs on this machine too, where that was allowed.
+    /// Whose round ran on this machine already, where that was allowed.
     pub shares_with: Option<String>,
+    /// Whose rounds run on this machine at any time.
+    pub neighbours: Option<Neighbours>,
     /// What was changed of the machine, to be put back.
     pub tuning: Option<Tuning>,
     /// Nobody else carries the round on, nor another on this machine, while these live.
     _claims: Vec<Claim>,
 }
 
+/// A round as far as it is known before anything is done for it.
+pub struct Begun {
+    /// Its record.
+    pub round: Round,
+    /// What its plan comes to.
+    pub resolution: Resolution,
+    /// Every launch, in order.
+    pub launches: Vec<PlannedLaunch>,
+    /// The keys of the cells that it began with and that cannot be measured any more.
+    pub gone: Vec<String>,
+}
+
 /// What a new round would come to, for people; nothing is begun.
 pub fn estimate(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<String> {
-    let (round, resolution, launches) = new_round(asked, catalogue)?;
+    let Begun { round, resolution, launches, .. } = new_round(asked, catalogue, environment::read(), None)?;
     let servers: BTreeSet<&str> = launches.iter().map(|launch| launch.server.id.as_str()).collect();
     let repeats = launches.iter().map(|launch| launch.block + 1).max().unwrap_or(0);
     let trials: usize = launches.iter().map(|launch| launch.cells.len()).sum();
@@ -70,20 +87,25 @@ pub fn open(
     store: &Store,
 ) -> anyhow::Result<Opened> {
     let is_resumed = carrying.resume.is_some();
-    let (mut round, mut resolution, launches, mut claims) = match &carrying.resume {
-        Some(id) => resumed(id, asked.plan.as_deref(), catalogue, store)?,
+    let (mut begun, claim) = match &carrying.resume {
+        Some(id) => resume::resumed(id, asked.plan.as_deref(), catalogue, store)?,
         None => {
-            let (round, resolution, launches) = new_round(asked, catalogue)?;
-            let claim = alone::with_round(&round.id, catalogue)?;
-            (round, resolution, launches, vec![claim])
+            let begun = new_round(asked, catalogue, environment::read(), None)?;
+            let claim = alone::with_round(&begun.round.id, store)?;
+            (begun, claim)
         }
     };
-    let generator = generator::of_round(&mut round, carrying.generator.as_deref())?;
-    let (on_machine, shares_with) = alone::on_machine(&round.id, carrying.share_machine)?;
-    claims.extend(on_machine);
-    round.planned = launches.iter().map(|launch| launch.cells.len() as u32).sum();
+    let generator = generator::of_round(&mut begun.round, carrying.generator.as_deref())?;
+    let (on_machine, shares_with) = alone::on_machine(&begun.round.id, carrying.share_machine)?;
+    let neighbours = Neighbours::join(&format!("round {}", begun.round.id));
     let sitting = moment::new_id();
-    let tuning = tune::begin(carrying, catalogue, shares_with.as_deref(), &mut resolution.notes)?;
+    let tuning = tune::begin(carrying, catalogue, shares_with.as_deref(), &mut begun.resolution.notes)?;
+    // As it is tuned. A round that is carried on may be on another machine by now.
+    let environment = environment::read();
+    if !is_resumed {
+        begun = for_machine(begun, asked, catalogue, &environment)?;
+    }
+    let Begun { mut round, mut resolution, launches, gone } = begun;
     let was_tuned = round.sittings.iter().any(|sitting| !sitting.tuned.is_empty());
     if tuning.is_none() && was_tuned {
         let note =
@@ -91,9 +113,6 @@ pub fn open(
         resolution.notes.push(note.to_owned());
     }
     let tuned = tuning.as_ref().map(|tuning| tuning.settings().to_vec()).unwrap_or_default();
-    if tuning.is_some() && !is_resumed {
-        round.environment = environment::read();
-    }
     round.sittings.push(Sitting { id: sitting.clone(), started_at: moment::now_rfc3339(), tuned });
     round.finished_at = None;
     store.put_round(&round).map_err(kept::complain)?;
@@ -106,46 +125,34 @@ pub fn open(
         balancers,
         notes,
         is_resumed,
+        gone,
+        environment,
         generator,
         shares_with,
+        neighbours,
         tuning,
-        _claims: claims,
+        _claims: on_machine.into_iter().chain([claim]).collect(),
     })
 }
 
-/// The round to carry on with its plan, claimed for this process.
-fn resumed(
-    id: &str,
-    plan: Option<&str>,
-    catalogue: &Catalogue,
-    store: &Store,
-) -> anyhow::Result<(Round, Resolution, Vec<PlannedLaunch>, Vec<Claim>)> {
-    let id = unfinished(id, plan, catalogue, store)?.id;
-    let claim = alone::with_round(&id, catalogue)?;
-    // Read once it is ours: another may just have carried it on.
-    let round = store.find_round(&id).map_err(kept::complain)?;
-    let plan = Plan::parse(&format!("round {id}"), &round.plan_toml).map_err(complain)?;
-    let resolution = plan.resolve(catalogue).map_err(complain)?;
-    let launches = order(&resolution.cells, plan.repeats, round.seed);
-    Ok((round, resolution, launches, vec![claim]))
-}
-
-/// A new round with the plan as it is to be carried out on this machine, within its time.
+/// A new round with the plan as it is to be carried out on a machine, within its time. Its seed is drawn where neither
+/// the flags nor the plan nor `seed` have one.
 fn new_round(
     asked: &Asked,
     catalogue: &Catalogue,
-) -> anyhow::Result<(Round, Resolution, Vec<PlannedLaunch>)> {
-    let (asked_for, mut changes) = plan(asked, catalogue)?;
+    environment: Environment,
+    seed: Option<u64>,
+) -> anyhow::Result<Begun> {
+    let (asked_for, mut changes) = asked::plan(asked, catalogue)?;
     // Drawn here where the plan has none, so that the kept plan always has one.
-    let seed = asked_for.seed.unwrap_or_else(fresh_seed);
-    let environment = environment::read();
+    let seed = asked_for.seed.or(seed).unwrap_or_else(fresh_seed);
     let sized = Plan { seed: Some(seed), ..asked_for }.sized(asked.full, room(&environment));
     changes.extend(sized.changes);
     let resolution = sized.plan.resolve(catalogue).map_err(complain)?;
     let of = |repeats| order(&resolution.cells, repeats, seed);
     let (fitting, launches) = sized.plan.within_budget(of).map_err(complain)?;
     changes.extend(fitting.changes);
-    let plan = fitting.plan;
+    let plan = Plan { cells: resolution.cells.iter().map(Cell::key).collect(), ..fitting.plan };
     let round = Round {
         schema: SCHEMA,
         id: moment::new_id(),
@@ -155,13 +162,32 @@ fn new_round(
         started_at: moment::now_rfc3339(),
         finished_at: None,
         generator: None,
-        planned: 0,
+        planned: launches.iter().map(|launch| launch.cells.len() as u32).sum(),
         environment,
         sittings: Vec::new(),
         changes,
         observed: plan.observed.clone(),
     };
-    Ok((round, resolution, launches))
+    Ok(Begun { round, resolution, launches, gone: Vec::new() })
+}
+
+/// A new round for the machine as it is once it has been tuned: where that gives more room, the plan is sized again.
+fn for_machine(
+    begun: Begun,
+    asked: &Asked,
+    catalogue: &Catalogue,
+    environment: &Environment,
+) -> anyhow::Result<Begun> {
+    if room(environment) == room(&begun.round.environment) {
+        let round = Round { environment: environment.clone(), ..begun.round };
+        return Ok(Begun { round, ..begun });
+    }
+    let again = new_round(asked, catalogue, environment.clone(), Some(begun.round.seed))?;
+    let Round { id, started_at, generator, .. } = begun.round;
+    let round = Round { id, started_at, generator, ..again.round };
+    // What was told of the plan is the same; what was set is told besides.
+    let resolution = Resolution { notes: begun.resolution.notes, ..again.resolution };
+    Ok(Begun { round, resolution, ..again })
 }
 
 /// What this process has room for: the cores it may use, of all that the machine has.
@@ -170,97 +196,55 @@ fn room(machine: &Environment) -> Room {
     Room { cores, open_files: machine.open_files_hard }
 }
 
-/// The round to carry on: by the beginning of its id, else the newest unfinished one, of the plan if one is named.
-fn unfinished(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> anyhow::Result<Round> {
-    if !id.is_empty() {
-        return store.find_round(id).map_err(kept::complain);
-    }
-    let Some(plan) = plan else {
-        return store
-            .newest_unfinished()
-            .map_err(kept::complain)?
-            .ok_or_else(|| nothing_to_resume("", store));
-    };
-    let name = catalogue.plan(plan).map_err(complain)?.name;
-    let newest = kept::readable_rounds(store)?
-        .into_iter()
-        .find(|round| round.finished_at.is_none() && round.plan == name);
-    newest.ok_or_else(|| nothing_to_resume(&format!(" of plan {name}"), store))
-}
-
-fn nothing_to_resume(which: &str, store: &Store) -> anyhow::Error {
-    Complaint::usage(format!("no unfinished round{which} in {}", store.path().display()))
-        .hint("leave --resume out to begin a new round")
-        .into()
-}
-
-/// The plan that is asked for, and what the flags changed of it, for people.
-fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {
-    let Some(name) = &asked.plan else { return Ok((ad_hoc(asked)?, Vec::new())) };
-    let plan = catalogue.plan(name).map_err(complain)?;
-    let seed = asked.seed.or(plan.seed);
-    let (changed, told) = with_repeats(Plan { seed, ..plan }, asked.repeats, asked.full);
-    // Read back, so that what a flag changed is held to the same rules.
-    let text = changed.to_toml().map_err(complain)?;
-    Ok((Plan::parse(name, &text).map_err(complain)?, told.into_iter().collect()))
-}
-
-/// The plan with as many repeats as `--repeats` says, all of it or not, and what to tell where it has another number.
-fn with_repeats(plan: Plan, repeats: Option<u32>, is_full: bool) -> (Plan, Option<String>) {
-    let Some(repeats) = repeats else { return (plan, None) };
-    let written = plan.full_repeats.filter(|_| is_full).map_or(plan.repeats, |full| full.max(plan.repeats));
-    let told = (repeats != written).then(|| format!("{repeats} instead of {written} repeats, by --repeats"));
-    (Plan { repeats, full_repeats: None, ..plan }, told)
-}
-
-fn ad_hoc(asked: &Asked) -> anyhow::Result<Plan> {
-    if asked.servers.is_empty() && asked.workloads.is_empty() {
-        return Err(Complaint::usage("nothing to measure: neither a plan nor --servers was given")
-            .hint("paceline round plans/quick.toml, or paceline round --servers 'go-*' --workloads hello")
-            .into());
-    }
-    let usual = AdHoc::default();
-    let or_usual =
-        |given: &Vec<String>, usual: Vec<String>| if given.is_empty() { usual } else { given.clone() };
-    let select = if asked.servers.is_empty() {
-        usual.select
-    } else {
-        Select { servers: asked.servers.clone(), ..Select::default() }
-    };
-    let flags = AdHoc {
-        select,
-        workloads: or_usual(&asked.workloads, usual.workloads),
-        forms: or_usual(&asked.forms, usual.forms),
-        repeats: asked.repeats.unwrap_or(usual.repeats),
-        connections: asked.connections.unwrap_or(usual.connections),
-        depth: asked.pipeline.unwrap_or(usual.depth),
-        rates_per_s: asked.rate.clone(),
-        duration: asked.duration.unwrap_or(usual.duration),
-        warmup: asked.warmup.unwrap_or(usual.warmup),
-        seed: asked.seed,
-    };
-    flags.plan().map_err(complain)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::flags::Arguments;
     use super::*;
-    use paceline_lab::pin_self;
+    use clap::Parser as _;
+    use paceline_lab::{Scale, pin_self};
+
+    const SERVER: &str = "name = \"Good\"\nlanguage = \"C\"\nframework = \"none\"\nengine = \"none\"\n\
+                          kind = \"platform\"\ntags = [\"idiomatic\"]\nworkloads = [\"hello\"]\nneeds = [\"sh\"]\n\
+                          version = \"echo 1\"\n[run]\ncommand = \"true\"\n[forms.single]\n";
+    const HELLO: &str =
+        "about = \"None.\"\n[[case]]\npath = \"/\"\n[case.expect]\nstatus = 200\nbody = \"x\"\n";
+    const MANY: &str = "name = \"many\"\nrepeats = 1\nscale = \"auto\"\nworkloads = [\"hello\"]\n\
+                        [[load]]\nname = \"a\"\nconnections = 4096\nduration = \"1s\"\n";
+
+    #[derive(clap::Parser)]
+    struct Flags {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
 
     #[test]
-    fn repeats_by_a_flag_are_told_and_hold() {
-        let text = "name = \"p\"\nrepeats = 3\nfull_repeats = 9\nworkloads = [\"hello\"]\n\
-                    [[load]]\nname = \"a\"\nconnections = 1\nduration = \"1s\"\n";
-        let changed = |repeats, is_full| {
-            let (plan, told) = with_repeats(Plan::parse("p", text).unwrap(), repeats, is_full);
-            let room = Room { cores: 1, open_files: 1024 };
-            (plan.sized(is_full, room).plan.repeats, told.unwrap_or_default())
-        };
-        assert_eq!(changed(None, false), (3, String::new()));
-        assert_eq!(changed(None, true), (9, String::new()));
-        assert_eq!(changed(Some(3), false), (3, String::new()));
-        assert_eq!(changed(Some(2), false), (2, "2 instead of 3 repeats, by --repeats".into()));
-        assert_eq!(changed(Some(2), true), (2, "2 instead of 9 repeats, by --repeats".into()));
+    fn a_plan_is_sized_to_the_machine_as_it_is_tuned() {
+        let tree = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            ("servers/c-good/server.toml", SERVER),
+            ("workloads/hello.toml", HELLO),
+            ("plans/many.toml", MANY),
+        ] {
+            let path = tree.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let servers = tree.path().join("servers").display().to_string();
+        let flags = Flags::parse_from(["paceline", "many", "--servers-dir", &servers]).arguments;
+        let catalogue = flags.places.catalogue().unwrap();
+        let machine = |open_files_hard| Environment { cores: 2, open_files_hard, ..Environment::default() };
+        let scale = |begun: &Begun| Plan::parse("kept", &begun.round.plan_toml).unwrap().scale;
+
+        let begun = new_round(&flags.asked, &catalogue, machine(1_224), None).unwrap();
+        assert_eq!((scale(&begun), begun.round.changes.len()), (Some(Scale::Factor(0.25)), 1));
+        let (id, seed) = (begun.round.id.clone(), begun.round.seed);
+        let same = for_machine(begun, &flags.asked, &catalogue, &machine(1_224)).unwrap();
+        assert_eq!(scale(&same), Some(Scale::Factor(0.25)));
+        let tuned = for_machine(same, &flags.asked, &catalogue, &machine(65_535)).unwrap();
+        assert_eq!((scale(&tuned), tuned.round.changes.len()), (Some(Scale::Factor(1.0)), 0));
+        assert_eq!((&tuned.round.id, tuned.round.seed), (&id, seed));
+        assert_eq!(tuned.round.environment, machine(65_535));
+        assert_eq!(tuned.launches[0].cells[0].load.connections, 4096);
     }
 
     #[test]

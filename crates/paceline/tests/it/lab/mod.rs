@@ -4,7 +4,9 @@
 //! the test's own.
 
 mod balanced;
+mod beside;
 mod broken;
+mod carrying_on;
 mod dummy;
 mod launches;
 mod reports;

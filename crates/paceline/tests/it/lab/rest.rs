@@ -20,11 +20,8 @@ fn what_does_not_come_to_rest_is_started_anew_for_the_next_load() {
     let load = |name: &str| {
         format!("[[load]]\nname = \"{name}\"\nconnections = 32\nduration = \"300ms\"\nwarmup = \"50ms\"\n")
     };
-    let plan = format!(
-        "name = \"rest\"\nrepeats = 1\nworkloads = [\"hello\"]\n{}{}",
-        load("one"),
-        load("other")
-    );
+    let plan =
+        format!("name = \"rest\"\nrepeats = 1\nworkloads = [\"hello\"]\n{}{}", load("one"), load("other"));
     fs::write(tree.path("plans/rest.toml"), plan).unwrap();
     let ran = tree.run(&["round", "rest"]);
     assert!(ran.code.is_some_and(|code| code < 2), "{ran:?}");

@@ -1,0 +1,81 @@
+//! The plan that a new round is asked to carry out: a file with what flags change of it, or one made of flags.
+//!
+//! Called by `open.rs`. What a flag changed is held to the rules of a file and told. What the plan comes to on a tree of
+//! servers, and what of it fits a machine and its time, is the lab's.
+
+use super::flags::Asked;
+use crate::exit::Complaint;
+use crate::places::complain;
+use paceline_lab::{AdHoc, Catalogue, Plan, Select};
+
+/// The plan that is asked for, and what the flags changed of it, for people.
+pub fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {
+    let Some(name) = &asked.plan else { return Ok((ad_hoc(asked)?, Vec::new())) };
+    let plan = catalogue.plan(name).map_err(complain)?;
+    let (plan, mut changes) = plan.narrowed(&asked.servers, &asked.workloads, catalogue).map_err(complain)?;
+    let seed = asked.seed.or(plan.seed);
+    let (changed, told) = with_repeats(Plan { seed, ..plan }, asked.repeats, asked.full);
+    changes.extend(told);
+    // Read back, so that what a flag changed is held to the same rules.
+    let text = changed.to_toml().map_err(complain)?;
+    Ok((Plan::parse(name, &text).map_err(complain)?, changes))
+}
+
+/// The plan with as many repeats as `--repeats` says, all of it or not, and what to tell where it has another number.
+fn with_repeats(plan: Plan, repeats: Option<u32>, is_full: bool) -> (Plan, Option<String>) {
+    let Some(repeats) = repeats else { return (plan, None) };
+    let written = plan.full_repeats.filter(|_| is_full).map_or(plan.repeats, |full| full.max(plan.repeats));
+    let told = (repeats != written).then(|| format!("{repeats} instead of {written} repeats, by --repeats"));
+    (Plan { repeats, full_repeats: None, ..plan }, told)
+}
+
+fn ad_hoc(asked: &Asked) -> anyhow::Result<Plan> {
+    if asked.servers.is_empty() && asked.workloads.is_empty() {
+        return Err(Complaint::usage("nothing to measure: neither a plan nor --servers was given")
+            .hint("paceline round plans/quick.toml, or paceline round --servers 'go-*' --workloads hello")
+            .into());
+    }
+    let usual = AdHoc::default();
+    let or_usual =
+        |given: &Vec<String>, usual: Vec<String>| if given.is_empty() { usual } else { given.clone() };
+    let select = if asked.servers.is_empty() {
+        usual.select
+    } else {
+        Select { servers: asked.servers.clone(), ..Select::default() }
+    };
+    let flags = AdHoc {
+        select,
+        workloads: or_usual(&asked.workloads, usual.workloads),
+        forms: or_usual(&asked.forms, usual.forms),
+        repeats: asked.repeats.unwrap_or(usual.repeats),
+        connections: asked.connections.unwrap_or(usual.connections),
+        depth: asked.pipeline.unwrap_or(usual.depth),
+        rates_per_s: asked.rate.clone(),
+        duration: asked.duration.unwrap_or(usual.duration),
+        warmup: asked.warmup.unwrap_or(usual.warmup),
+        seed: asked.seed,
+    };
+    flags.plan().map_err(complain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_lab::Room;
+
+    #[test]
+    fn repeats_by_a_flag_are_told_and_hold() {
+        let text = "name = \"p\"\nrepeats = 3\nfull_repeats = 9\nworkloads = [\"hello\"]\n\
+                    [[load]]\nname = \"a\"\nconnections = 1\nduration = \"1s\"\n";
+        let changed = |repeats, is_full| {
+            let (plan, told) = with_repeats(Plan::parse("p", text).unwrap(), repeats, is_full);
+            let room = Room { cores: 1, open_files: 1024 };
+            (plan.sized(is_full, room).plan.repeats, told.unwrap_or_default())
+        };
+        assert_eq!(changed(None, false), (3, String::new()));
+        assert_eq!(changed(None, true), (9, String::new()));
+        assert_eq!(changed(Some(3), false), (3, String::new()));
+        assert_eq!(changed(Some(2), false), (2, "2 instead of 3 repeats, by --repeats".into()));
+        assert_eq!(changed(Some(2), true), (2, "2 instead of 9 repeats, by --repeats".into()));
+    }
+}

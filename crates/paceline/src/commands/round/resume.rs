@@ -1,0 +1,108 @@
+//! Carries a round on: which one is meant, and what of it is still there.
+//!
+//! Called by `open.rs` for `--resume`. The round goes by the plan that it keeps. What of that cannot be measured any more
+//! is named, kept with the round and counted when it ends; nothing drops out in silence.
+
+use super::alone;
+use super::open::Begun;
+use crate::exit::Complaint;
+use crate::kept;
+use crate::places::complain;
+use paceline_lab::{Catalogue, Claim, Plan, order};
+use paceline_record::Round;
+use paceline_store::{Store, StoreError};
+
+/// So many cells are named in the round; all of them are when it ends.
+const NAMED_MOST: usize = 3;
+
+/// The round to carry on with what is left of its plan, claimed for this process.
+pub fn resumed(
+    id: &str,
+    plan: Option<&str>,
+    catalogue: &Catalogue,
+    store: &Store,
+) -> anyhow::Result<(Begun, Claim)> {
+    let id = meant(id, plan, catalogue, store)?.id;
+    let claim = alone::with_round(&id, store)?;
+    // Read once it is ours: another may just have carried it on.
+    let mut round = store.find_round(&id).map_err(kept::complain)?;
+    let plan = Plan::parse(&format!("round {id}"), &round.plan_toml).map_err(complain)?;
+    // What cannot be read is measured anew, and tells of no cell.
+    let (trials, _) = store.readable_trials(&id).map_err(kept::complain)?;
+    let (resolution, mut gone) = plan.resolve_again(catalogue, &trials).map_err(complain)?;
+    let launches = order(&resolution.cells, plan.repeats, round.seed);
+    let left: u32 = launches.iter().map(|launch| launch.cells.len() as u32).sum();
+    if plan.cells.is_empty() {
+        gone.extend(nameless(&round, left + plan.repeats * gone.len() as u32));
+    }
+    round.planned = round.planned.max(left);
+    if let Some(change) = without(&gone).filter(|change| !round.changes.contains(change)) {
+        round.changes.push(change);
+    }
+    Ok((Begun { round, resolution, launches, gone }, claim))
+}
+
+/// What is gone of a round that does not know its cells, and of which no trial tells either.
+fn nameless(round: &Round, accounted_for: u32) -> Option<String> {
+    let missing = round.planned.checked_sub(accounted_for).filter(|missing| *missing > 0)?;
+    Some(format!("cells that no kept trial names, with {missing} of {} planned trials", round.planned))
+}
+
+/// What to tell of the cells that are gone.
+fn without(gone: &[String]) -> Option<String> {
+    let named = gone.iter().take(NAMED_MOST).cloned().collect::<Vec<_>>().join(", ");
+    let more = gone.len().saturating_sub(NAMED_MOST);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!gone.is_empty()).then(|| format!("carried on without what is not there any more: {named}{more}"))
+}
+
+/// The round that is meant: by the beginning of its id, else the newest unfinished one; of the plan if one is named.
+fn meant(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> anyhow::Result<Round> {
+    let plan = plan.map(|plan| catalogue.plan(plan)).transpose().map_err(complain)?.map(|plan| plan.name);
+    if !id.is_empty() {
+        return by_id(id, plan.as_deref(), catalogue, store);
+    }
+    let Some(name) = plan else {
+        return store
+            .newest_unfinished()
+            .map_err(kept::complain)?
+            .ok_or_else(|| nothing_to_resume("", store));
+    };
+    let newest = kept::readable_rounds(store)?
+        .into_iter()
+        .find(|round| round.finished_at.is_none() && round.plan == name);
+    newest.ok_or_else(|| nothing_to_resume(&format!(" of plan {name}"), store))
+}
+
+fn by_id(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> anyhow::Result<Round> {
+    let round = match store.find_round(id) {
+        Err(StoreError::NotFound { .. }) if is_plan(id, catalogue) => {
+            return Err(Complaint::usage(format!("--resume {id}: that is a plan, and no round's id"))
+                .hint(format!("paceline round {id} --resume carries its newest unfinished round on"))
+                .into());
+        }
+        found => found.map_err(kept::complain)?,
+    };
+    match plan {
+        Some(plan) if plan != round.plan => {
+            let what = format!("round {} is of plan {}, not of {plan}", round.id, round.plan);
+            Err(Complaint::usage(what)
+                .hint("leave the plan out, or the id to carry on the plan's newest unfinished round")
+                .into())
+        }
+        _ => Ok(round),
+    }
+}
+
+/// Whether a person who wrote this meant a plan.
+fn is_plan(text: &str, catalogue: &Catalogue) -> bool {
+    text.ends_with(".toml")
+        || text.contains('/')
+        || catalogue.plan_names().is_ok_and(|names| names.iter().any(|name| name == text))
+}
+
+fn nothing_to_resume(which: &str, store: &Store) -> anyhow::Error {
+    Complaint::usage(format!("no unfinished round{which} in {}", store.path().display()))
+        .hint("leave --resume out to begin a new round")
+        .into()
+}

@@ -1,0 +1,178 @@
+//! Rounds that are carried on after something changed: the tree, the machine, who else wants them.
+//!
+//! That nothing planned drops out in silence and nothing is said of a machine that it is not. A round is begun with a
+//! generator that never ends, and interrupted under it. That every trial is kept once is held by `rounds.rs`.
+
+use super::survivors::kill;
+use super::tree::{GOOD, Ran, Tree};
+use super::witness::Witness;
+use paceline_record::Round;
+use paceline_store::Store;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+const SHORT: [&str; 9] =
+    ["round", "--servers", "python-*", "--duration", "400ms", "--warmup", "50ms", "--connections", "4"];
+
+const WRK: &str = "  1 threads and 4 connections\n     50%    4.69ms\n     75%    9.86ms\n\
+                   90%   14.35ms\n     99%   15.00ms\n  738 requests in 1.00s, 374.77KB read\n\
+                   Requests/sec:    736.50\nTransfer/sec:    374.00KB\n";
+
+/// A script that never ends while `GENERATORS` names a pipe to sign, and otherwise does `work`.
+fn endless(tree: &Tree, name: &str, work: &str) -> String {
+    let held = "[ -n \"$GENERATORS\" ] && { exec 9>\"$GENERATORS\"; printf x >&9; exec sleep 100; }";
+    tree.script(name, &format!("#!/bin/sh\n{work}{held}\n")).display().to_string()
+}
+
+/// Our own, once it is not held.
+fn own(tree: &Tree) -> String {
+    let own = format!("[ -z \"$GENERATORS\" ] && exec {} \"$@\"\n", env!("CARGO_BIN_EXE_paceline"));
+    endless(tree, "endless", &own)
+}
+
+/// Begins a round, and waits until it puts load on its first server.
+fn begin(tree: &Tree, command: &mut Command) -> (Child, Witness) {
+    let _ = fs::remove_file(tree.path("generators-witness"));
+    let mut generators = Witness::new(&tree.path("generators-witness"));
+    command.env("GENERATORS", tree.path("generators-witness")).stdout(Stdio::null()).stderr(Stdio::null());
+    let lab = command.spawn().unwrap();
+    generators.wait_signatures(1);
+    (lab, generators)
+}
+
+fn interrupt((mut lab, mut generators): (Child, Witness)) {
+    kill(&lab, libc::SIGINT);
+    generators.wait_end();
+    assert_eq!(lab.wait().unwrap().code(), Some(130));
+}
+
+/// A round that was interrupted under its first load.
+fn begun(tree: &Tree, flags: &[&str], generator: &str) -> Round {
+    interrupt(begin(tree, tree.paceline(flags).args(["--generator", generator])));
+    tree.kept().0
+}
+
+fn put(tree: &Tree, round: &Round) {
+    Store::open_existing(&tree.path("state/results.sqlite")).unwrap().put_round(round).unwrap();
+}
+
+#[test]
+fn what_is_gone_is_named_and_what_came_since_is_not_measured() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60).with_server("python-gone", GOOD, 60);
+    let round = begun(&tree, &[&SHORT[..], &["--repeats", "1"]].concat(), &own(&tree));
+    assert_eq!(round.planned, 2);
+    fs::remove_dir_all(tree.path("servers/python-gone")).unwrap();
+    tree.write_server("python-new", GOOD, 60);
+    let ran = tree.run(&["round", "--resume"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("have no usable trial:\n  python-gone single hello closed-4\n"), "{ran:?}");
+    let (resumed, trials) = tree.kept();
+    assert_eq!((resumed.planned, &resumed.plan_toml), (2, &round.plan_toml));
+    let change = "carried on without what is not there any more: python-gone single hello closed-4";
+    assert_eq!(resumed.changes, [change]);
+    assert!(trials.iter().all(|trial| trial.server.id == "python-good"), "{trials:?}");
+    assert!(ran.stdout.contains("python-good"), "{ran:?}");
+}
+
+#[test]
+fn a_round_that_does_not_know_its_cells_counts_them() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60).with_server("python-gone", GOOD, 60);
+    let mut round = begun(&tree, &[&SHORT[..], &["--repeats", "1"]].concat(), &own(&tree));
+    let is_other = |line: &&str| !line.starts_with("cells = ");
+    round.plan_toml =
+        round.plan_toml.lines().filter(is_other).map(|line| format!("{line}\n")).collect::<String>();
+    put(&tree, &round);
+    fs::remove_dir_all(tree.path("servers/python-gone")).unwrap();
+    let ran = tree.run(&["round", "--resume"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr.contains("\n  cells that no kept trial names, with 1 of 2 planned trials\n"),
+        "{ran:?}"
+    );
+    assert_eq!(tree.kept().0.planned, 2);
+}
+
+#[test]
+fn a_foreign_generator_s_runs_name_the_machine_that_they_ran_on() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let version = "[ \"$1\" = -v ] && { echo 'wrk 4.2.0 [epoll]'; exit 1; }\n";
+    let printed = format!("[ -z \"$GENERATORS\" ] && {{ sleep 1; echo '{WRK}'; exit 0; }}\n");
+    let wrk = endless(&tree, "wrk", &format!("{version}{printed}"));
+    // wrk takes whole seconds.
+    let flags = ["round", "--servers", "python-*", "--duration", "1s", "--warmup", "0s", "--repeats", "1"];
+    let mut round = begun(&tree, &flags, &wrk);
+    round.environment.kernel = "an older kernel".to_owned();
+    put(&tree, &round);
+    let ran = tree.run(&["round", "--resume"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let (resumed, trials) = tree.kept();
+    assert_eq!(resumed.environment, round.environment, "the first machine stays");
+    for trial in trials {
+        let kernel = trial.run.unwrap().environment.kernel;
+        assert!(kernel.starts_with("Linux "), "{kernel}");
+    }
+}
+
+#[test]
+fn a_round_has_one_process_wherever_its_state_is() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    std::os::unix::fs::symlink(tree.path("."), tree.path("linked")).unwrap();
+    let generator = own(&tree);
+    let mut command = tree.paceline(&[&SHORT[..], &["--generator", &generator]].concat());
+    let (lab, generators) = begin(&tree, command.env("PACELINE_STORE", tree.path("shared.sqlite")));
+    let mut command = tree.paceline(&["round", "--resume", "--store", "linked/shared.sqlite"]);
+    let ran = Ran::of(command.env("PACELINE_HOME", tree.path("other-state")).output().unwrap());
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("is being carried on by process {}\n", lab.id())), "{ran:?}");
+    interrupt((lab, generators));
+}
+
+/// A plan of one load, with more of it at the top.
+fn plan(name: &str, more: &str, load: &str) -> String {
+    format!(
+        "name = \"{name}\"\nrepeats = 1\nworkloads = [\"hello\"]\n{more}\
+         [[load]]\nname = \"a\"\nduration = \"400ms\"\n{load}"
+    )
+}
+
+fn write_plan(tree: &Tree, name: &str, text: &str) {
+    fs::create_dir_all(tree.path("plans")).unwrap();
+    fs::write(tree.path(&format!("plans/{name}.toml")), text).unwrap();
+}
+
+#[test]
+fn an_id_of_another_plan_and_a_plan_for_an_id_are_mistakes() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    write_plan(&tree, "one", &plan("one", "", "connections = 1\n"));
+    write_plan(&tree, "two", &plan("two", "", "connections = 1\n"));
+    let round = begun(&tree, &["round", "one"], &own(&tree));
+    let ran = tree.run(&["round", "plans/two.toml", "--resume", &round.id]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("round {} is of plan one, not of two", round.id)), "{ran:?}");
+    for text in ["plans/one.toml", "one"] {
+        let ran = tree.run(&["round", "--resume", text]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("hint: paceline round {text} --resume ")), "{ran:?}");
+    }
+    let ran = tree.run(&["round", "--resume", "nothing"]);
+    assert!(ran.code == Some(2) && !ran.stderr.contains("that is a plan"), "{ran:?}");
+    assert_eq!(tree.run(&["round", "one", "--resume", &round.id]).code, Some(0));
+}
+
+#[test]
+fn a_plan_can_be_carried_out_for_some_of_its_servers() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60).with_server("python-other", GOOD, 60);
+    write_plan(&tree, "one", &plan("one", "", "connections = 1\n"));
+    let ran = tree.run(&["round", "one", "--servers", "*-other", "--workloads", "hello", "--estimate"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for told in [
+        "not as the plan says: only servers *-other\n",
+        "not as the plan says: only workloads hello\n",
+        "plan one: 1 servers, 1 cells, ",
+    ] {
+        assert!(ran.stdout.contains(told), "{ran:?}");
+    }
+    let ran = tree.run(&["round", "one", "--servers", "python-othr", "--estimate"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("python-other"), "{ran:?}");
+}
