@@ -1,16 +1,21 @@
-/* Answers Paceline's workloads with GNU libmicrohttpd: its own threads, one epoll loop in each. */
+/* Answers Paceline's workloads with GNU libmicrohttpd: a daemon on epoll in each thread, driven by a loop of ours. */
 #include <cjson/cJSON.h>
 #include <gmp.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 
-enum { LARGEST_X = 10000, MILLION = 1000000, CONNECTIONS_MAX = 65536 };
+enum { LARGEST_X = 10000, MILLION = 1000000, CONNECTIONS_MAX = 65536, THREADS_MAX = 1024 };
 static char page[4096];
+static struct sockaddr_in address = { .sin_family = AF_INET };
+static int terminated; /* readable once SIGTERM has come, and left unread: all threads wait for it */
 
 /* Queues `response` with the headers all answers have, and lets go of it. */
 static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
@@ -82,26 +87,47 @@ static enum MHD_Result on_request(void *none, struct MHD_Connection *connection,
 /* Leaves escapes in a path as they are: decoded, a zero byte would end it early. */
 static size_t keep_escapes(void *none, struct MHD_Connection *connection, char *text) { return strlen(text); }
 
+/* A daemon of its own, on a socket of its own where there are `others`. The library does what can be done at once;
+   waiting is done here, as its manual describes for an application with its own loop. */
+static void *serve(void *others) {
+  struct MHD_OptionItem share[] = { { others ? MHD_OPTION_LISTENING_ADDRESS_REUSE : MHD_OPTION_END, 1, NULL },
+                                    { MHD_OPTION_END, 0, NULL } };
+  struct MHD_Daemon *daemon = MHD_start_daemon(
+      MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, NULL, MHD_OPTION_SOCK_ADDR, &address,
+      MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+      MHD_OPTION_ARRAY, share, MHD_OPTION_END);
+  if (daemon == NULL) exit(1);
+  int ready = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+  struct pollfd waits[] = { { .fd = ready, .events = POLLIN }, { .fd = terminated, .events = POLLIN } };
+  while (waits[1].revents == 0) {
+    MHD_UNSIGNED_LONG_LONG milliseconds;
+    poll(waits, 2, MHD_get_timeout(daemon, &milliseconds) == MHD_YES ? (int)milliseconds : -1);
+    MHD_run(daemon);
+  }
+  MHD_stop_daemon(daemon);
+  return NULL;
+}
+
 int main(int count, char **arguments) { /* HOST PORT THREADS, and the page as standard input */
   if (count != 4) return 2;
   if (fread(page, 1, sizeof page - 1, stdin) == 0) return 2;
-  unsigned threads = atoi(arguments[3]);
-  struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(atoi(arguments[2])) };
+  int threads = atoi(arguments[3]);
+  if (threads < 1 || threads > THREADS_MAX) return 2;
+  address.sin_port = htons(atoi(arguments[2]));
   if (inet_pton(AF_INET, arguments[1], &address.sin_addr) != 1) return 2;
 
   sigset_t terminate;
   sigemptyset(&terminate);
   sigaddset(&terminate, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &terminate, NULL); /* in every thread: the main one waits for it */
-  struct MHD_OptionItem pool[] = {
-    { threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, threads, NULL }, { MHD_OPTION_END, 0, NULL } };
-  struct MHD_Daemon *daemon = MHD_start_daemon(
-      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, NULL,
-      MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-      MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
-  if (daemon == NULL) return 1;
-  int number;
-  sigwait(&terminate, &number);
-  MHD_stop_daemon(daemon);
+  pthread_sigmask(SIG_BLOCK, &terminate, NULL); /* in every thread */
+  terminated = signalfd(-1, &terminate, SFD_CLOEXEC);
+  if (terminated < 0) return 1;
+
+  void *others = threads > 1 ? page : NULL; /* anything but NULL */
+  pthread_t started[THREADS_MAX];
+  for (int i = 1; i < threads; i++)
+    if (pthread_create(&started[i], NULL, serve, others)) return 1;
+  serve(others);
+  for (int i = 1; i < threads; i++) pthread_join(started[i], NULL);
   return 0;
 }

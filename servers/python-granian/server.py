@@ -30,7 +30,7 @@ def whole_page():
 
 
 def message():
-    return JSON, json.dumps({"message": "Hello, World!"}, separators=(",", ":"))
+    return JSON, json.dumps({"message": "Hello, World!"})
 
 
 def plaintext():

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import functools
-import json
 import logging
 import os
 import pathlib
@@ -56,8 +55,7 @@ class TextHandler(tornado.web.RequestHandler):
 class JsonHandler(tornado.web.RequestHandler):
     @in_greenlet
     def get(self):
-        self.set_header("Content-Type", "application/json")
-        self.write(json.dumps({"message": "Hello, World!"}, separators=(",", ":")))
+        self.write({"message": "Hello, World!"})
 
 
 def power(x):

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import pathlib
@@ -29,8 +28,7 @@ class TextHandler(tornado.web.RequestHandler):
 
 class JsonHandler(tornado.web.RequestHandler):
     def get(self):
-        self.set_header("Content-Type", "application/json")
-        self.write(json.dumps({"message": "Hello, World!"}, separators=(",", ":")))
+        self.write({"message": "Hello, World!"})
 
 
 class TetraHandler(tornado.web.RequestHandler):

@@ -26,7 +26,7 @@ class Text(resource.Resource):
 class Json(resource.Resource):
     def render_GET(self, request):
         request.setHeader(b"content-type", b"application/json")
-        return json.dumps({"message": "Hello, World!"}, separators=(",", ":")).encode()
+        return json.dumps({"message": "Hello, World!"}).encode()
 
 
 class Power(resource.Resource):

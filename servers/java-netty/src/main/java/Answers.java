@@ -4,31 +4,25 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.handler.codec.DateFormatter;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpMethod;
-import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.QueryStringDecoder;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
-import java.time.Instant;
-import java.time.ZoneOffset;
-import java.time.format.DateTimeFormatter;
-import java.util.Locale;
+import java.util.Date;
 import java.util.regex.Pattern;
 
-/** The routes, for one connection. */
-final class Answers extends SimpleChannelInboundHandler<HttpObject> {
+/** The routes, for one connection. The body of a request goes past this handler: nothing here asks for it. */
+final class Answers extends SimpleChannelInboundHandler<HttpRequest> {
     private static final int LARGEST_X = 10_000;
     private static final Pattern POWER = Pattern.compile("/tetra/([0-9]{1,5})");
     private static final ObjectMapper JSON = new ObjectMapper();
-    /** RFC 9110, section 5.6.7: the day has two digits, which Java's own RFC_1123_DATE_TIME does not promise. */
-    private static final DateTimeFormatter HTTP_DATE =
-            DateTimeFormatter.ofPattern("EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ENGLISH).withZone(ZoneOffset.UTC);
 
     private static volatile String date;
 
@@ -42,14 +36,11 @@ final class Answers extends SimpleChannelInboundHandler<HttpObject> {
 
     /** Once a second: formatting a date for each answer would cost more than the answer. */
     static void setDate() {
-        date = HTTP_DATE.format(Instant.now());
+        date = DateFormatter.format(new Date());
     }
 
     @Override
-    protected void channelRead0(ChannelHandlerContext context, HttpObject message) throws JsonProcessingException {
-        if (!(message instanceof HttpRequest request)) {
-            return; // The body of a request, which nothing here asks for.
-        }
+    protected void channelRead0(ChannelHandlerContext context, HttpRequest request) throws JsonProcessingException {
         if (request.decoderResult().isFailure()) {
             context.writeAndFlush(text(HttpResponseStatus.BAD_REQUEST, "")).addListener(ChannelFutureListener.CLOSE);
             return;
@@ -75,30 +66,31 @@ final class Answers extends SimpleChannelInboundHandler<HttpObject> {
         if (!request.method().equals(HttpMethod.GET) && !request.method().equals(HttpMethod.HEAD)) {
             return text(HttpResponseStatus.METHOD_NOT_ALLOWED, "");
         }
-        String path = new QueryStringDecoder(request.uri()).path();
+        String path;
+        try {
+            path = new QueryStringDecoder(request.uri()).path();
+        } catch (IllegalArgumentException badEscape) {
+            return text(HttpResponseStatus.BAD_REQUEST, "the path cannot be decoded\n");
+        }
         return switch (path) {
-            case "/hello" -> ok("Hello World\n");
-            case "/byte" -> ok("x");
+            case "/hello" -> text(HttpResponseStatus.OK, "Hello World\n");
+            case "/byte" -> text(HttpResponseStatus.OK, "x");
             case "/page" -> response(HttpResponseStatus.OK, "text/plain", page);
             case "/json" -> response(
                     HttpResponseStatus.OK, "application/json", JSON.writeValueAsBytes(new Message("Hello, World!")));
-            case "/plaintext" -> ok("Hello, World!");
-            case "/home" -> ok("OK, no problema!");
+            case "/plaintext" -> text(HttpResponseStatus.OK, "Hello, World!");
+            case "/home" -> text(HttpResponseStatus.OK, "OK, no problema!");
             default -> path.startsWith("/tetra/") ? tetra(path) : text(HttpResponseStatus.NOT_FOUND, "no such page\n");
         };
     }
 
     private static FullHttpResponse tetra(String path) {
         var match = POWER.matcher(path);
-        if (!match.matches() || Integer.parseInt(match.group(1)) > LARGEST_X) {
+        int x = match.matches() ? Integer.parseInt(match.group(1)) : -1;
+        if (x < 0 || x > LARGEST_X) {
             return text(HttpResponseStatus.BAD_REQUEST, "x must be a whole number from 0 to 10000\n");
         }
-        int x = Integer.parseInt(match.group(1));
-        return ok(BigInteger.valueOf(x).pow(x).toString());
-    }
-
-    private static FullHttpResponse ok(String body) {
-        return text(HttpResponseStatus.OK, body);
+        return text(HttpResponseStatus.OK, BigInteger.valueOf(x).pow(x).toString());
     }
 
     private static FullHttpResponse text(HttpResponseStatus status, String body) {

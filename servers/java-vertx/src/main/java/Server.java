@@ -30,7 +30,10 @@ public final class Server extends VerticleBase {
 
     public static void main(String[] arguments) {
         int loops = Integer.parseInt(System.getenv("EVENT_LOOPS"));
-        Vertx vertx = Vertx.vertx(new VertxOptions().setEventLoopPoolSize(loops));
+        Vertx vertx = Vertx.vertx(new VertxOptions().setEventLoopPoolSize(loops).setPreferNativeTransport(true));
+        if (!vertx.isNativeTransportEnabled()) {
+            throw new IllegalStateException("no native transport", vertx.unavailableNativeTransportCause());
+        }
         vertx.deployVerticle(Server::new, new DeploymentOptions().setInstances(loops)).onFailure(cause -> {
             cause.printStackTrace();
             System.exit(1);

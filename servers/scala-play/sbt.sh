@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds Play in the private folder with sbt, everything of which stays there too, and stages it for production.
+# Runs sbt on a copy of the application in the private folder, where everything of sbt stays too: sbt.sh [OPTION|TASK]...
 set -eu
 rm -rf "$PACELINE_BUILD/play/app" "$PACELINE_BUILD/play/conf"
 mkdir -p "$PACELINE_BUILD/play/project"
@@ -11,4 +11,4 @@ exec java -Xmx1g \
     -Dsbt.global.base="$PACELINE_BUILD/sbt/global" -Dsbt.boot.directory="$PACELINE_BUILD/sbt/boot" \
     -Dsbt.coursier.home="$PACELINE_BUILD/sbt/coursier" -Dsbt.ivy.home="$PACELINE_BUILD/sbt/ivy" \
     -Dsbt.server.autostart=false -Dsbt.supershell=false \
-    -jar "$PACELINE_BUILD/sbt/sbt-launch-1.10.11.jar" -Dsbt.log.noformat=true stage </dev/null
+    -jar "$PACELINE_BUILD/sbt/sbt-launch-1.10.11.jar" -Dsbt.log.noformat=true "$@" </dev/null
