@@ -57,7 +57,8 @@ fn spare_others(folder: &Path) -> anyhow::Result<()> {
     let is_ours = [ROUND, TRIALS].iter().any(is_there);
     match [REPORT, README].iter().find(|name| is_there(name)) {
         Some(theirs) if !is_ours => {
-            let what = format!("{} is there already, and of no exported round", folder.join(theirs).display());
+            let what =
+                format!("{} is there already, and of no exported round", folder.join(theirs).display());
             Err(Complaint::usage(what).hint("give --export a folder of its own: it is made").into())
         }
         _ => Ok(()),
