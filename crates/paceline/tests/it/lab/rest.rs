@@ -8,17 +8,17 @@ use std::fs;
 
 #[test]
 fn what_does_not_come_to_rest_is_started_anew_for_the_next_load() {
-    // It answers validation as any other, and with many connections begins a work without end.
+    // It answers validation as any other, and with its three hundredth request begins a work without end.
     let burning = "        import threading, sys
-        if threading.active_count() > 16 and not hasattr(sys, 'burns'):
-            sys.burns = threading.Thread(target=exec, args=('while True: pass',), daemon=True)
-            sys.burns.start()
+        sys.asked = getattr(sys, 'asked', 0) + 1
+        if sys.asked == 300:
+            threading.Thread(target=exec, args=('while True: pass',), daemon=True).start()
 ";
     let busy = GOOD.replace("    def do_GET(self):\n", &format!("    def do_GET(self):\n{burning}"));
     let tree = Tree::new().with_server("python-busy", &busy, 60).with_server("python-good", GOOD, 60);
     fs::create_dir_all(tree.path("plans")).unwrap();
     let load = |name: &str| {
-        format!("[[load]]\nname = \"{name}\"\nconnections = 32\nduration = \"300ms\"\nwarmup = \"50ms\"\n")
+        format!("[[load]]\nname = \"{name}\"\nconnections = 32\nduration = \"1s\"\nwarmup = \"50ms\"\n")
     };
     let plan =
         format!("name = \"rest\"\nrepeats = 1\nworkloads = [\"hello\"]\n{}{}", load("one"), load("other"));
