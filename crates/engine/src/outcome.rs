@@ -79,7 +79,7 @@ pub struct ConnectionCounts {
     pub closed_by_us: u64,
     /// Closed after the last request they were to carry, by either side.
     pub closed_as_asked: u64,
-    /// Attempts to connect that failed; before the run began also those whose connection was lost.
+    /// Attempts to connect that failed.
     pub failed_attempts: u64,
     /// What went wrong how often.
     pub failures: Vec<(Failure, u64)>,

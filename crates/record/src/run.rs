@@ -237,8 +237,7 @@ pub struct Connections {
     /// Closed by either side after the last request that was asked of each.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub closed_as_asked: u64,
-    /// Attempts to connect that failed, the first connect phase included: there also those whose connection was lost
-    /// before anything was asked of it.
+    /// Attempts to connect that failed, the first connect phase included.
     pub failed_attempts: u64,
     /// Those of them that failed for want of something on this machine: descriptors, ports, memory.
     #[serde(default)]

@@ -1,7 +1,8 @@
 //! What stands below a table: the verdicts of its rows with their remedies, and what failed.
 //!
 //! `table.rs` collects the notes, `row.rs` asks for names and failures. Verdicts come with the records and are only
-//! counted here, but for those on a row, which `paceline_record` judges when asked; the sentences around them are `format/words.rs`'s.
+//! counted here, but for those on a row, which `paceline_record` judges when asked; the sentences around them are
+//! `format/words.rs`'s.
 
 use crate::launch::{Launch, Launches};
 use paceline_record::verdict::of_row;

@@ -15,7 +15,8 @@ use crate::{Clock, Ending, Nanos, Progress, Slot, Transport};
 use std::io;
 
 /// Handshakes under way at once before the run, over all workers: below the listen backlog of every common server (128 is
-/// Linux's old default), so that connecting does not overrun it. In the run every connection is its own client.
+/// Linux's old default), so that connecting does not overrun it. In the run every connection is its own client, and so
+/// many are begun between two looks at everything else.
 const HANDSHAKES_MOST: u32 = 64;
 /// Pause after the first failure in a row; it doubles up to [`PAUSE_MOST`].
 const PAUSE_LEAST: Nanos = Nanos::from_millis(1);
@@ -36,12 +37,18 @@ pub(super) enum ClosedBy {
 }
 
 impl<C: Clock, T: Transport> Worker<'_, C, T> {
-    /// Starts handshakes for slots that want one, before the run as far as the cap allows.
-    pub(super) fn keep_connecting(&mut self, now: Nanos) {
-        let share = (HANDSHAKES_MOST / self.settings.threads).max(1);
-        while self.connecting < share || self.timeline.is_some() {
+    /// Starts handshakes for slots that want one: before the run as far as the cap allows, in it some of them each turn.
+    pub(super) fn keep_connecting(&mut self) {
+        if self.timeline.is_some() {
+            for _ in 0..HANDSHAKES_MOST {
+                let Some(slot) = self.to_connect.pop_front() else { return };
+                self.start_connecting(slot, self.clock.now());
+            }
+            return;
+        }
+        while self.connecting < (HANDSHAKES_MOST / self.settings.threads).max(1) {
             let Some(slot) = self.to_connect.pop_front() else { return };
-            self.start_connecting(slot, now);
+            self.start_connecting(slot, self.clock.now());
         }
     }
 
@@ -182,7 +189,11 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         match failure {
             Some(failure) => {
                 // A server that breaks connections before anything is asked of it has not let us in.
-                self.counts.failed_attempts += u64::from(self.timeline.is_none());
+                match failure {
+                    _ if self.timeline.is_some() => {}
+                    Failure::Tls(_) => self.counts.failed_attempts += 1,
+                    _ => self.lost += 1,
+                }
                 self.note(failure);
                 self.pause(slot, rested, now);
             }

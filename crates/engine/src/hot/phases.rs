@@ -27,7 +27,8 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     pub(super) fn has_connections(&self) -> bool {
         let all = self.open as usize == self.connections.len();
         let late = self.clock.now().since(self.spans.start) >= self.settings.connect_limit;
-        let hopeless = self.counts.failed_attempts >= ATTEMPTS_LEAST.max(2 * self.connections.len() as u64);
+        let hopeless =
+            self.counts.failed_attempts + self.lost >= ATTEMPTS_LEAST.max(2 * self.connections.len() as u64);
         let settled = !self.transport.refusal_may_follow()
             || self.clock.now().since(self.last_progress) >= REFUSAL_AWAITED;
         all && settled || late || self.open == 0 && hopeless
@@ -40,7 +41,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         let told = self.transport.tls_outcome().map(|tls| failure.told_by(tls));
         EngineError::Unreachable {
             address: self.settings.address.clone(),
-            attempts: self.counts.failed_attempts,
+            attempts: self.counts.failed_attempts + self.lost,
             made: self.counts.made,
             source: told.unwrap_or_else(|| failure.into()),
         }
@@ -140,8 +141,8 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             }
             while self.connections[slot as usize].outstanding > 0 {
                 self.time_out(slot, now);
-                self.note(Failure::CutOff);
             }
+            self.note(Failure::CutOff);
             self.disconnect(slot, ClosedBy::Us, None, now);
         }
         while let (true, Some(due)) = (self.schedule.is_open(), self.schedule.due(now)) {

@@ -35,7 +35,7 @@ struct Response {
 
 impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// Reads what has come for a slot. A read that did not fill the buffer has emptied the socket (epoll(7)), unless
-    /// the peer has hung up: then its end is still to be read, before anything is sent on it.
+    /// the peer has hung up: then its end is still to be read, before anything is sent.
     pub(super) fn receive(&mut self, slot: Slot, hangup: bool) {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut rounds = 0;

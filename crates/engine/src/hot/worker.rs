@@ -69,7 +69,7 @@ pub struct Worker<'a, C, T> {
     line: VecDeque<Slot>,
     /// Slots that want a handshake.
     pub(super) to_connect: VecDeque<Slot>,
-    /// Slots with more to read than their turn allowed, and whether the peer had hung up.
+    /// Slots with more to read than their turn allowed, each once.
     pub(super) again: VecDeque<Slot>,
     pub(super) outgoing: Outgoing,
     pub(super) buffer: Vec<u8>,
@@ -83,6 +83,8 @@ pub struct Worker<'a, C, T> {
     /// Requests sent and not ended, over all connections.
     pub(super) outstanding: u64,
     pub(super) counts: ConnectionCounts,
+    /// Connections that were made and lost before the run began.
+    pub(super) lost: u64,
     pub(super) deadline_grid: Nanos,
     /// Whether connections are kept as long as the server keeps them, and never rest.
     pub(super) plain_life: bool,
@@ -143,6 +145,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             connecting: 0,
             outstanding: 0,
             counts: ConnectionCounts::default(),
+            lost: 0,
             // A 64th of the timeout: an alarm rings at most so late, and wakes at most so often.
             deadline_grid: Nanos((settings.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
             plain_life: settings.life.is_plain(),
@@ -245,7 +248,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
         self.recorder.roll(start);
         let now = self.dispatch(start);
         self.ring(now);
-        self.keep_connecting(now);
+        self.keep_connecting();
         let patience = self.patience(now, nap);
         let mut ready = std::mem::take(&mut self.ready);
         let waited = self.transport.wait(patience, &mut ready);
@@ -304,7 +307,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
 
     /// How long the next wait may last.
     fn patience(&self, now: Nanos, nap: Nanos) -> Patience {
-        if !self.again.is_empty() {
+        if !self.again.is_empty() || !self.to_connect.is_empty() && self.timeline.is_some() {
             return Patience::Poll;
         }
         let send = if self.line.is_empty() { Nanos::NEVER } else { self.schedule.next_due(now) };

@@ -1,8 +1,8 @@
 //! Verdicts: named reasons why a number may not mean what it seems to.
 //!
 //! The binary asks for those on a run, the lab for those on a trial, and they are kept in the record; reports ask for
-//! those on a row. Each is explained in `docs/reading-a-verdict.md`. A verdict corrects nothing and drops nothing: the number stands beside it. Whether a
-//! trial is tried once more because of one is decided in the lab.
+//! those on a row. Each is explained in `docs/reading-a-verdict.md`. A verdict corrects nothing and drops nothing: the
+//! number stands beside it. Whether a trial is tried once more because of one is decided in the lab.
 
 mod balancing;
 mod disturbance;

@@ -162,8 +162,8 @@ fn way_out(run: &Run) -> &'static str {
 
 /// What to do where no answer came: the timeout ended the wait, or the end of the run did.
 fn no_answer(run: &Run) -> &'static str {
-    let waited_ns = run.total.censored.map_or(run.timeout_ns, |censored| censored.lowest_ns);
-    if waited_ns < run.timeout_ns {
+    // There was no other answer: all service times are waits in vain.
+    if run.total.service_time_ns.as_ref().is_some_and(|waited| waited.max < run.timeout_ns) {
         return "no answer came before the run was over: ask for the page once by hand; if it is only slow, measure for \
                 longer, or give it longer at the end (--drain)";
     }

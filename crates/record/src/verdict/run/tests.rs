@@ -76,7 +76,7 @@ fn a_wait_that_the_end_of_the_run_cut_short_is_no_timeout() {
         let mut run = closed();
         run.timeout_ns = 10_000_000_000;
         (run.total.counts.ok, run.total.counts.timed_out, run.total.completed_in_window) = (0, 10_000, 0);
-        run.total.censored = Some(Censored { count: 10_000, lowest_ns: waited_ns });
+        run.total.service_time_ns.as_mut().unwrap().max = waited_ns;
         let said = of_run(&run).into_iter().find(|verdict| verdict.name == "no_valid_response").unwrap();
         assert!(said.remedy.contains(way), "{}", said.remedy);
     }
