@@ -30,21 +30,28 @@ pub(crate) enum Rest {
     },
 }
 
-/// Waits until `farm` is at rest, `most` at the longest.
+/// Waits until `farm` is at rest, `most` at the longest; `usual` is how many cores it wants at rest.
 ///
 /// # Errors
 /// [`LabError::Interrupted`] on Ctrl-C.
-pub(crate) fn await_rest(farm: &mut Farm, most: Duration, interrupt: Interrupt) -> Result<Rest, LabError> {
+pub(crate) fn await_rest(
+    farm: &mut Farm,
+    usual: f64,
+    most: Duration,
+    interrupt: Interrupt,
+) -> Result<Rest, LabError> {
     let (began, resolution_s) = (Instant::now(), farm.cpu_resolution_s());
+    // So long that what an account in ticks leaves open is no more than what is little.
+    let stretch = STRETCH.max(Duration::from_secs_f64(resolution_s / LITTLE));
     let mut before = farm.spent();
     loop {
-        std::thread::sleep(STRETCH);
+        std::thread::sleep(stretch);
         if interrupt.asked() {
             return Err(LabError::Interrupted);
         }
         let after = farm.spent();
         let cores = cores(before, after);
-        if is_little(before, after, resolution_s) || farm.ended().is_some() {
+        if is_little(before, after, usual, resolution_s) || farm.ended().is_some() {
             return Ok(Rest::Reached);
         }
         if began.elapsed() >= most {
@@ -60,10 +67,11 @@ fn cores(before: Spent, after: Spent) -> f64 {
     if over_s > 0.0 { (after.cpu_s - before.cpu_s).max(0.0) / over_s } else { 0.0 }
 }
 
-/// Whether so little was wanted that it can be no work. An account kept in ticks may show one that is older.
-fn is_little(before: Spent, after: Spent, resolution_s: f64) -> bool {
+/// Whether so little more was wanted than usual that it can be no work. An account kept in ticks may show one that is
+/// older.
+fn is_little(before: Spent, after: Spent, usual: f64, resolution_s: f64) -> bool {
     let wanted_s = after.cpu_s - before.cpu_s + after.waited_s - before.waited_s;
-    wanted_s <= LITTLE * over_s(before, after) + resolution_s
+    wanted_s <= (LITTLE + usual) * over_s(before, after) + resolution_s
 }
 
 fn over_s(before: Spent, after: Spent) -> f64 {
@@ -83,15 +91,17 @@ mod tests {
             waited_s: waited_ms * 1e-3,
         };
         let start = at(100, 500.0, 70.0);
-        assert!(is_little(start, at(200, 509.0, 70.0), 0.0));
-        assert!(!is_little(start, at(200, 511.0, 70.0), 0.0));
+        assert!(is_little(start, at(200, 509.0, 70.0), 0.0, 0.0));
+        assert!(!is_little(start, at(200, 511.0, 70.0), 0.0, 0.0));
+        // What polls for work wants a core at any time.
+        assert!(is_little(start, at(200, 605.0, 70.0), 1.0, 0.0));
         // What somebody else keeps from its core wants it.
-        assert!(!is_little(start, at(200, 501.0, 160.0), 0.0));
+        assert!(!is_little(start, at(200, 501.0, 160.0), 0.0, 0.0));
         // In ticks of 10 ms one more may be of before; two are not.
-        assert!(is_little(start, at(200, 519.0, 70.0), 0.01));
-        assert!(!is_little(start, at(200, 530.0, 70.0), 0.01));
+        assert!(is_little(start, at(200, 519.0, 70.0), 0.0, 0.01));
+        assert!(!is_little(start, at(200, 530.0, 70.0), 0.0, 0.01));
         // A lab that was kept from its own core looks at all of that time.
-        assert!(is_little(start, at(1_100, 590.0, 70.0), 0.0));
+        assert!(is_little(start, at(1_100, 590.0, 70.0), 0.0, 0.0));
         assert!((cores(start, at(200, 599.0, 70.0)) - 0.99).abs() < 1e-9);
         assert_eq!(cores(start, start), 0.0);
     }

@@ -37,20 +37,6 @@ impl Answers {
     }
 }
 
-/// How far one start of the server got.
-struct Reached {
-    /// How many of the cells have been dealt with.
-    cells: usize,
-    /// What the server did in the face of the last load, where that was not all.
-    why: &'static str,
-}
-
-impl Reached {
-    fn all(turn: &Turn<'_>) -> Self {
-        Self { cells: turn.planned.cells.len(), why: "" }
-    }
-}
-
 impl Carried<'_> {
     /// Carries a launch out; every one of its cells ends as a kept trial.
     pub(super) fn launch(&mut self, mut planned: PlannedLaunch) -> Result<(), LabError> {
@@ -66,10 +52,9 @@ impl Carried<'_> {
             };
             let id = (self.bench.new_id)();
             let turn = Turn { planned: &planned, id, server: &server, pinning: &pinning };
-            let Reached { cells, why } = self.turn(&turn)?;
-            let done = cells.min(planned.cells.len());
+            let done = self.turn(&turn)?.min(planned.cells.len());
             if done < planned.cells.len() && planned.is_whole() {
-                return self.cut_short(&turn, done, why);
+                return self.not_outlived(&turn, done);
             }
             planned.cells.drain(..done);
         }
@@ -88,8 +73,8 @@ impl Carried<'_> {
     }
 
     /// What comes after a first run means nothing on another launch: it failed with this one.
-    fn cut_short(&mut self, turn: &Turn<'_>, done: usize, why: &str) -> Result<(), LabError> {
-        let message = format!("the server {why} the load before it on the same launch");
+    fn not_outlived(&mut self, turn: &Turn<'_>, done: usize) -> Result<(), LabError> {
+        let message = "the server did not outlive the load before it on the same launch".to_owned();
         let fault = Fault { stage: Stage::Load, message, transient: false };
         for cell in turn.planned.cells.iter().skip(done) {
             let trial = trial::failed(self.begin(turn, cell), fault.clone(), String::new());
@@ -98,8 +83,8 @@ impl Carried<'_> {
         Ok(())
     }
 
-    /// One start of the server.
-    fn turn(&mut self, turn: &Turn<'_>) -> Result<Reached, LabError> {
+    /// One start of the server. How many of the cells have been dealt with.
+    fn turn(&mut self, turn: &Turn<'_>) -> Result<usize, LabError> {
         let folder = self.bench.scratch.join(&turn.id);
         fs::create_dir_all(&folder).map_err(|source| LabError::File {
             action: "make",
@@ -112,7 +97,7 @@ impl Carried<'_> {
         done
     }
 
-    fn turn_in(&mut self, turn: &Turn<'_>, folder: &Path) -> Result<Reached, LabError> {
+    fn turn_in(&mut self, turn: &Turn<'_>, folder: &Path) -> Result<usize, LabError> {
         let farm = match self.start(turn, folder) {
             Ok(farm) => farm,
             Err(Spoiled::Interrupted) => return Err(LabError::Interrupted),
@@ -121,18 +106,21 @@ impl Carried<'_> {
                     let trial = trial::failed(self.begin(turn, cell), fault.clone(), log_tail.clone());
                     self.keep(&trial)?;
                 }
-                return Ok(Reached::all(turn));
+                return Ok(turn.planned.cells.len());
             }
         };
         self.cells(turn, farm, folder)
     }
 
     /// Validates, then loads cell after cell. Stops at a server that has died, or does not come to rest.
-    fn cells(&mut self, turn: &Turn<'_>, mut farm: Farm, folder: &Path) -> Result<Reached, LabError> {
+    fn cells(&mut self, turn: &Turn<'_>, mut farm: Farm, folder: &Path) -> Result<usize, LabError> {
         let interrupt = self.bench.starter.interrupt;
         let answers = self.validated(turn, &farm)?;
-        // One that never rests, because it polls for work, is not waited for.
-        let rests = await_rest(&mut farm, FIRST_REST_MOST, interrupt)? == Rest::Reached;
+        // One that polls for work never rests; it is at rest when it is as busy as before any load.
+        let usual = match await_rest(&mut farm, 0.0, FIRST_REST_MOST, interrupt)? {
+            Rest::Reached => 0.0,
+            Rest::Never { cores } => cores,
+        };
         let starter = self.bench.starter;
         let following = Following {
             shepherd: &starter.shepherd,
@@ -160,21 +148,21 @@ impl Carried<'_> {
                 .ok_or(LabError::Interrupted)?;
             let is_last = index + 1 == turn.planned.cells.len();
             // Ctrl-C meanwhile takes nothing from the trial before it.
-            let rest = if is_last || !rests {
-                Ok(Rest::Reached)
-            } else {
-                await_rest(&mut farm, REST_MOST, interrupt)
+            let rest = match is_last {
+                true => Ok(Rest::Reached),
+                false => await_rest(&mut farm, usual, REST_MOST, interrupt),
             };
-            trial.verdicts.extend(rest.as_ref().ok().and_then(busy_after_load));
+            let is_whole = turn.planned.is_whole();
+            trial.verdicts.extend(rest.as_ref().ok().and_then(|rest| busy_after_load(rest, is_whole)));
             self.keep(&trial)?;
-            if let Rest::Never { .. } = rest? {
+            if rest? != Rest::Reached && !is_whole {
                 let _ = farm.stop();
-                return Ok(Reached { cells: index + 1, why: "was still busy with" });
+                return Ok(index + 1);
             }
         }
         // Gone or not, the trials are kept; what cannot be killed is the next launch's to notice.
         let _ = farm.stop();
-        Ok(Reached::all(turn))
+        Ok(turn.planned.cells.len())
     }
 
     fn validated(&self, turn: &Turn<'_>, farm: &Farm) -> Result<Answers, LabError> {
@@ -212,9 +200,9 @@ impl Carried<'_> {
     }
 
     /// A server that died between two cells: under the one before, which has its record, or by itself, which has not.
-    fn died(&mut self, turn: &Turn<'_>, index: usize, farm: &mut Farm) -> Result<Reached, LabError> {
+    fn died(&mut self, turn: &Turn<'_>, index: usize, farm: &mut Farm) -> Result<usize, LabError> {
         if index > 0 {
-            return Ok(Reached { cells: index, why: "did not outlive" });
+            return Ok(index);
         }
         let message = "the server ended by itself after it had been validated".to_owned();
         let fault = Fault { stage: Stage::Validate, message, transient: false };
@@ -222,7 +210,7 @@ impl Carried<'_> {
             let trial = trial::failed(self.begin(turn, cell), fault.clone(), farm.log_tail());
             self.keep(&trial)?;
         }
-        Ok(Reached::all(turn))
+        Ok(turn.planned.cells.len())
     }
 
     fn workloads_of(&self, cells: &[Cell]) -> Vec<Arc<Workload>> {
@@ -262,13 +250,18 @@ impl Carried<'_> {
     }
 }
 
-/// What to say of a server that did not come to rest.
-fn busy_after_load(rest: &Rest) -> Option<Verdict> {
+/// What to say of a server that did not come to rest: it is started anew, unless all of its launch belongs together.
+fn busy_after_load(rest: &Rest, is_whole: bool) -> Option<Verdict> {
     let Rest::Never { cores } = rest else { return None };
+    let remedy = match is_whole {
+        true => "its clients had gone, and it was still at work: the next load of its launch paid for it",
+        false => "its clients had gone, and it was still at work: it was started anew for the next load",
+    };
+    let severity = if is_whole { Severity::Caution } else { Severity::Note };
     Some(
-        Verdict::new("busy_after_load", Blame::Server, Severity::Note)
+        Verdict::new("busy_after_load", Blame::Server, severity)
             .with("waited_s", REST_MOST.as_secs_f64().into())
             .with("cores_used", (*cores).into())
-            .remedy("its clients had gone, and it was still at work: it was started anew for the next load"),
+            .remedy(remedy),
     )
 }
