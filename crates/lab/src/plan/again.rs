@@ -30,9 +30,13 @@ impl Plan {
         let ids: BTreeSet<&str> = planned.iter().filter_map(|key| key.split(' ').next()).collect();
         let there = catalogue.servers.iter().filter(|server| ids.contains(server.id.as_str()));
         let servers: Vec<String> = there.map(|server| glob::Pattern::escape(&server.id)).collect();
+        let broken = catalogue.broken_servers.iter().filter(|broken| ids.contains(broken.id.as_str()));
+        let broken: Vec<String> =
+            broken.map(|broken| format!("{} is left out: {}", broken.id, broken.error)).collect();
         if servers.is_empty() {
             let ids: Vec<&str> = ids.into_iter().collect();
-            return Err(self.wrong(format!("none of its servers can be used any more: {}", ids.join(", "))));
+            let none = format!("none of its servers can be used any more: {}", ids.join(", "));
+            return Err(self.wrong([vec![none], broken].concat().join("; ")));
         }
         let select = Select { servers, ..Select::default() };
         let mut resolution = Plan { select, ..self.clone() }.resolve(catalogue)?;
@@ -42,6 +46,7 @@ impl Plan {
             came_since.extend((!is_planned).then(|| cell.key()));
             is_planned
         });
+        resolution.notes.extend(broken);
         resolution.notes.extend(came_since.into_iter().map(|key| format!("{key} came since: not measured")));
         Ok(with_gone(resolution, self.cells.iter()))
     }

@@ -120,9 +120,8 @@ fn observed(plan: &Plan, loads: &BTreeSet<String>) -> Result<(), String> {
                 seen.subject
             ));
         }
-        let of = |name: &str| name.split('/').next().unwrap_or(name).to_owned();
         if let Some(workload) = &seen.workload
-            && !plan.workloads.iter().any(|known| known == workload || *known == of(workload))
+            && !plan.has_workload(workload)
         {
             return Err(format!(
                 "`observed` of {} names the workload `{workload}`, which the plan has not",

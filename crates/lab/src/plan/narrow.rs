@@ -5,6 +5,7 @@
 
 use super::{Plan, PlanLoad, Select};
 use crate::{Catalogue, LabError, WorkloadCase};
+use paceline_record::Observation;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -42,17 +43,21 @@ impl Plan {
     /// Leaves out what a source observed under a load or of a workload that the plan has not any more; how much.
     pub(super) fn forget_unseen(&mut self) -> usize {
         let loads: BTreeSet<String> = self.expanded().into_iter().map(|load| load.name).collect();
-        let workloads = self.workloads.clone();
-        let before = self.observed.len();
-        self.observed.retain(|seen| {
-            let has = |workload: &String| {
-                let whole = workload.split('/').next().unwrap_or(workload);
-                workloads.iter().any(|known| known == workload || known == whole)
-            };
+        let (before, observed) = (self.observed.len(), std::mem::take(&mut self.observed));
+        let is_left = |seen: &Observation| {
             seen.load.as_ref().is_none_or(|load| loads.contains(load))
-                && seen.workload.as_ref().is_none_or(has)
-        });
+                && seen.workload.as_ref().is_none_or(|workload| self.has_workload(workload))
+        };
+        self.observed = observed.into_iter().filter(is_left).collect();
         before - self.observed.len()
+    }
+
+    /// Whether it measures a workload or one of its cases, as a whole or by a case.
+    pub(super) fn has_workload(&self, name: &str) -> bool {
+        fn whole(name: &str) -> &str {
+            name.split('/').next().unwrap_or(name)
+        }
+        self.workloads.iter().any(|known| known == name || known == whole(name) || whole(known) == name)
     }
 
     /// The ids that are left, as patterns.

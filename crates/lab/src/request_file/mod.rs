@@ -81,18 +81,10 @@ impl RequestFile {
         Ok(bytes)
     }
 
-    /// Reads the file at `path` and the bodies it names.
-    ///
-    /// # Errors
-    /// [`LabError::File`] when it cannot be read, [`LabError::Document`] with the line of whatever is wrong in it.
-    pub fn read(path: &Path) -> Result<Self, LabError> {
-        wire::read(&Document::read(path)?, &mut |file| Self::content(std::fs::File::open(file)?))
-    }
-
     /// Reads the text of a file; `read` brings the bodies it names, from their paths.
     ///
     /// # Errors
-    /// As [`RequestFile::read`].
+    /// [`LabError::Document`] with the line of whatever is wrong in it, a body that cannot be read included.
     pub fn of(
         path: &Path,
         text: &str,

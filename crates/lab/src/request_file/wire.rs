@@ -1,6 +1,6 @@
 //! A request file as it stands, and the checks that make a [`RequestFile`] of it.
 //!
-//! Behind `RequestFile::read` and `RequestFile::of`. Numbers are held to their bounds, bodies read at once through a
+//! Behind `RequestFile::of`. Numbers are held to their bounds, bodies read at once through a
 //! function of the caller's. Methods, paths and headers are taken as they stand, placeholders in them too.
 
 use super::{FileBody, FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
