@@ -45,11 +45,7 @@ impl Claim {
         }
         let mut file = open(path)?;
         if !try_lock(&file, libc::LOCK_EX)? {
-            let mut holder = String::new();
-            // Who it is, is a courtesy: that it is taken is known.
-            let _ = file.take(LONGEST_BYTES).read_to_string(&mut holder);
-            let holder = holder.trim();
-            return Ok(Claimed::By(if holder.is_empty() { UNNAMED } else { holder }.to_owned()));
+            return Ok(Claimed::By(holder(file)));
         }
         // The lock is what counts; a file of somebody else's may be locked and not written.
         let _ = name(&mut file, purpose);
@@ -80,8 +76,22 @@ impl Claim {
 }
 
 fn machine_file() -> PathBuf {
+    machine_locks().join(MACHINE)
+}
+
+/// The folder for locks that stand for something of the machine.
+pub(crate) fn machine_locks() -> PathBuf {
     let shared = Path::new(MACHINE_LOCKS);
-    if shared.is_dir() { shared.join(MACHINE) } else { std::env::temp_dir().join(MACHINE) }
+    if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() }
+}
+
+/// Who a claim's file names.
+pub(crate) fn holder(file: File) -> String {
+    let mut holder = String::new();
+    // Who it is, is a courtesy: that somebody has it is known.
+    let _ = file.take(LONGEST_BYTES).read_to_string(&mut holder);
+    let holder = holder.trim();
+    if holder.is_empty() { UNNAMED } else { holder }.to_owned()
 }
 
 /// A file that is there is opened as it is: in a folder of all, a kernel may refuse to "create" another user's file

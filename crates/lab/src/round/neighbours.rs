@@ -4,23 +4,19 @@
 //! first learns of the second too, which its claim on the machine cannot tell it. Whether a round may begin beside
 //! another is not decided here: that is the claim's. Files are never removed: a lock tells who lives.
 
+use crate::claim::{holder, machine_locks};
 use crate::workshop::try_lock;
 use crate::{Claim, Claimed};
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, File, Permissions};
-use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// Where every user of a machine may lock a file: Filesystem Hierarchy Standard 3.0, section 5.9.
-const MACHINE_LOCKS: &str = "/run/lock";
-/// The folder in it.
+/// The folder among the machine's locks.
 const FOLDER: &str = "paceline-machine.d";
 /// More rounds than that on one machine go unseen: no number of theirs means anything.
 const ROUNDS_MOST: u32 = 64;
-/// No file is longer: a process and a few words.
-const LONGEST_BYTES: u64 = 200;
 
 /// This round's place among those of the machine, for as long as it lives.
 #[derive(Debug)]
@@ -41,9 +37,7 @@ impl Neighbours {
     /// Takes a place on this machine; `purpose` tells others what for. Best effort: where no file can be locked there is
     /// nobody to be told of.
     pub fn join(purpose: &str) -> Option<Self> {
-        let shared = Path::new(MACHINE_LOCKS);
-        let locks = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
-        Self::join_in(locks.join(FOLDER), purpose)
+        Self::join_in(machine_locks().join(FOLDER), purpose)
     }
 
     fn join_in(folder: PathBuf, purpose: &str) -> Option<Self> {
@@ -85,7 +79,7 @@ impl Neighbours {
         let paths =
             places.flatten().filter(is_file).map(|place| place.path()).filter(|path| *path != self.own);
         let files = paths.filter_map(|path| File::open(path).ok());
-        files.filter(|file| is_held(file) || is_meant(file)).map(name).collect()
+        files.filter(|file| is_held(file) || is_meant(file)).map(holder).collect()
     }
 }
 
@@ -93,14 +87,6 @@ impl Neighbours {
 /// but that one: whoever tries it just then takes the next.
 fn is_held(file: &File) -> bool {
     matches!(try_lock(file, libc::LOCK_SH), Ok(false))
-}
-
-fn name(file: File) -> String {
-    let mut name = String::new();
-    // Who it is, is a courtesy: that somebody is there is known.
-    let _ = file.take(LONGEST_BYTES).read_to_string(&mut name);
-    let name = name.trim();
-    if name.is_empty() { "another process" } else { name }.to_owned()
 }
 
 #[cfg(test)]

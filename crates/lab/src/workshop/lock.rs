@@ -44,9 +44,9 @@ impl Lock {
     }
 }
 
-/// Whether the lock is ours now, `LOCK_EX` alone or `LOCK_SH` beside others; one kind that is held may be changed for
-/// the other. A lock of the open file, not of the process: two threads exclude each other too, and
-/// a child does not inherit it, since the descriptor is closed on exec.
+/// Whether the lock is ours now, `LOCK_EX` alone or `LOCK_SH` beside others; one kind that is held is let go before the
+/// other is had. A lock of the open file, not of the process: two threads exclude each other too, and a child does not
+/// inherit it, since the descriptor is closed on exec.
 pub(crate) fn try_lock(file: &File, kind: libc::c_int) -> io::Result<bool> {
     // SAFETY: takes a descriptor that `file` keeps open.
     if unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) } == 0 {

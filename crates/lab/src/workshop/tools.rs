@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const VERSION_FLAGS: [&str; 3] = ["--version", "version", "-version"];
 
 /// How long a program may take to tell its version; Maven takes one second.
-const VERSION_LIMIT: Duration = Duration::from_secs(10);
+const VERSION_LIMIT: Duration = Duration::from_secs(60);
 
 /// Remembers versions, since many servers ask for the same few tools.
 #[derive(Default)]
@@ -77,12 +77,15 @@ fn is_program(file: &Path) -> bool {
 fn version_of(need: &str) -> Result<String, LabError> {
     let Some(file) = find(need) else { return Ok(String::new()) };
     let flags = if need.contains('/') { [].as_slice() } else { &VERSION_FLAGS };
+    let mut first_error = None;
     for flag in flags {
-        if let Some(told) = ask(&[file.as_os_str(), OsStr::new(flag)])? {
-            return Ok(told);
+        match ask(&[file.as_os_str(), OsStr::new(flag)]) {
+            Ok(Some(told)) => return Ok(told),
+            Ok(None) => {}
+            Err(error) => first_error = first_error.or(Some(error)),
         }
     }
-    Ok(identity(&file))
+    first_error.map_or_else(|| Ok(identity(&file)), Err)
 }
 
 /// Path, size and time of change: not a version, but another one whenever the file is.

@@ -14,7 +14,7 @@ mod tune;
 
 pub use flags::Arguments;
 
-use crate::exit::{Complaint, Status, print};
+use crate::exit::{Complaint, Status, check_printable, print};
 use crate::places::{complain, shepherd_command};
 use crate::{kept, moment, terminal};
 use anyhow::Context as _;
@@ -35,6 +35,7 @@ use std::path::Path;
 /// Carries a round out, or on.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let Arguments { asked, carrying, store, places } = arguments;
+    check_printable()?;
     let catalogue = places.catalogue()?;
     if asked.estimate {
         writeln!(std::io::stdout(), "{}", open::estimate(&asked, &catalogue)?)?;
