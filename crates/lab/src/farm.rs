@@ -118,6 +118,12 @@ impl Farm {
         Spent { monotonic_ns: all.monotonic_ns, cpu_s: all.cpu_s, waited_s: all.run_delay_s }
     }
 
+    /// Whether any of it runs now, or would if it had a core.
+    pub(crate) fn is_runnable(&self) -> bool {
+        let front = self.front.iter().map(|front| &front.launch);
+        self.instances.iter().chain(front).any(|launch| launch.tree.is_runnable())
+    }
+
     /// How fine the account of CPU time is, in seconds, over all processes that are sampled apart.
     pub(crate) fn cpu_resolution_s(&self) -> f64 {
         match self.source() {

@@ -76,6 +76,15 @@ impl Scheduling {
     }
 }
 
+/// Whether a thread runs, or waits for nothing but a core. The account of that wait is written when it is over.
+pub fn is_runnable(pid: Pid, thread: Pid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("State:"))
+        .is_some_and(|state| state.trim().starts_with('R'))
+}
+
 /// The threads of a process.
 pub fn threads(pid: Pid) -> Vec<Pid> {
     numbered(&format!("/proc/{pid}/task"))
@@ -143,6 +152,21 @@ mod tests {
         let expected = Stat { parent: 3, cpu_ticks: 110, children_ticks: 150, threads: 9, rss_pages: 77 };
         assert_eq!(Stat::parse(line), Some(expected));
         assert_eq!(Stat::parse("7 (broken"), None);
+    }
+
+    #[test]
+    fn who_runs_is_runnable_and_who_sleeps_is_not() {
+        let own = std::process::id() as Pid;
+        // SAFETY: takes nothing and cannot fail.
+        assert!(is_runnable(own, unsafe { libc::gettid() }));
+        let mut sleeper = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = sleeper.id() as Pid;
+        while is_runnable(pid, pid) {
+            std::thread::yield_now();
+        }
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        assert!(!is_runnable(pid, pid), "what has gone does not run");
     }
 
     #[test]

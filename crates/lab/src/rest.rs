@@ -51,7 +51,9 @@ pub(crate) fn await_rest(
         }
         let after = farm.spent();
         let cores = cores(before, after);
-        if is_little(before, after, usual, resolution_s) || farm.ended().is_some() {
+        let is_little = is_little(before, after, usual, resolution_s);
+        // One that has had no core all the while used little, and stands in line for one.
+        if is_little && (usual > 0.0 || !farm.is_runnable()) || farm.ended().is_some() {
             return Ok(Rest::Reached);
         }
         if began.elapsed() >= most {

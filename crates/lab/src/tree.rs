@@ -124,6 +124,13 @@ impl Tree {
         self.pids().into_iter().map(process::sockets).sum()
     }
 
+    /// Whether any thread runs now, or would if it had a core.
+    pub fn is_runnable(&self) -> bool {
+        let is_runnable =
+            |pid: &Pid| process::threads(*pid).into_iter().any(|thread| process::is_runnable(*pid, thread));
+        self.pids().iter().any(is_runnable)
+    }
+
     /// What all processes have read from disk so far, in bytes, where the kernel tells.
     pub fn disk_read_bytes(&self) -> Option<u64> {
         let read: Vec<u64> = self.pids().into_iter().filter_map(process::disk_read_bytes).collect();
