@@ -9,7 +9,7 @@ use crate::farm::{Farm, Spent};
 use crate::{Interrupt, LabError};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to come to rest after a load; ten thousand connections are put away in a second or two.
+/// How long a server may take to come to rest after a load, before it is started anew for the next.
 pub(crate) const REST_MOST: Duration = Duration::from_secs(10);
 /// How long it may take before the first load: to compile and collect what its start left.
 pub(crate) const FIRST_REST_MOST: Duration = Duration::from_secs(2);
