@@ -6,7 +6,6 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test, in a test's own functions too")]
 
 mod faults;
-mod instructions;
 mod lab;
 mod noise;
 mod outputs;
