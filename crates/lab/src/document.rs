@@ -17,12 +17,15 @@ pub(crate) struct Document {
 impl Document {
     /// Reads the file at `path`.
     pub(crate) fn read(path: &Path) -> Result<Self, LabError> {
-        let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::InvalidData => {
-                LabError::Document { path: path.into(), line: None, problem: "not UTF-8 text".into() }
-            }
-            _ => LabError::File { action: "read", path: path.into(), source },
-        })?;
+        let text =
+            paceline_files::read_text(path, paceline_files::TEXT_BYTES_MOST).map_err(
+                |source| match source.kind() {
+                    std::io::ErrorKind::InvalidData => {
+                        LabError::Document { path: path.into(), line: None, problem: "not UTF-8 text".into() }
+                    }
+                    _ => LabError::File { action: "read", path: path.into(), source },
+                },
+            )?;
         Ok(Self { path: path.into(), text })
     }
 

@@ -293,10 +293,9 @@ fn environment(pairs: Vec<(String, OsString)>) -> Result<BTreeMap<String, String
 
 /// The end of a log, from the beginning of a line where there is one.
 fn tail_of(path: &Path) -> String {
-    let bytes = fs::read(path).unwrap_or_default();
-    let tail = &bytes[bytes.len().saturating_sub(RECORD_TAIL_BYTES)..];
-    let text = String::from_utf8_lossy(tail);
-    let whole = bytes.len() == tail.len();
+    let tail = paceline_files::tail(path, RECORD_TAIL_BYTES as u64).unwrap_or_default();
+    let text = String::from_utf8_lossy(&tail);
+    let whole = tail.len() < RECORD_TAIL_BYTES;
     let text = if whole { &*text } else { text.split_once('\n').map_or(&*text, |(_, rest)| rest) };
     text.trim_end().to_owned()
 }

@@ -2,7 +2,7 @@
 //!
 //! `file` asks for what is written to as it stands, `exit` for standard output. Nothing is opened here by its name.
 
-use crate::file::LINKS_MOST;
+use paceline_files::LINKS_MOST;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{FromRawFd as _, RawFd};

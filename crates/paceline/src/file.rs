@@ -1,18 +1,17 @@
-//! Writing a file whole or not at all; and what cannot be replaced, because others hold it too, as it stands.
+//! Output files: what a path that a flag names means, and writing to it.
 //!
-//! Everything that flags name as an output comes through here, so that a path means the same for each of them.
+//! Every output that a flag names comes through here. Regular files are replaced in one step (`paceline_files`); open
+//! descriptors, pipes and devices are written to as they are.
 
 use crate::descriptors::{descriptor, duplicate};
 use crate::exit::hand_over;
 use anyhow::Context as _;
+use paceline_files::{create_new_beside, replace, target};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-
-/// Links followed at most, as many as the kernel does (path_resolution(7)).
-pub const LINKS_MOST: usize = 40;
 
 /// What was opened to see whether it can be written to, until it is. The reader of a named pipe would take its being
 /// closed for the end, and to open it again would be to wait for another reader. Descriptors are the process's, and
@@ -61,7 +60,7 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let path = &target(path);
-    let made = create_beside(path).and_then(|(beside, _)| fs::remove_file(beside));
+    let made = create_new_beside(path).and_then(|(temporary, _)| fs::remove_file(temporary));
     made.with_context(cannot)
 }
 
@@ -87,29 +86,6 @@ fn release(path: &Path) -> Option<File> {
     Some(held.swap_remove(at).1)
 }
 
-/// Puts a file with these bytes in the place of the one that is there, if any, in one step.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = &target(path);
-    let (beside, mut file) = create_beside(path)?;
-    let written = io::Write::write_all(&mut file, bytes).and_then(|()| file.sync_all());
-    let moved = written.and_then(|()| fs::rename(&beside, path));
-    if moved.is_err() {
-        // Best effort: the error that is reported is the one that led here.
-        let _ = fs::remove_file(&beside);
-    }
-    moved
-}
-
-/// The file itself: a link keeps pointing where it did; what it points to is replaced, or made.
-fn target(path: &Path) -> PathBuf {
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_MOST {
-        let Ok(link) = fs::read_link(&path) else { break };
-        path = path.with_file_name("").join(link);
-    }
-    path
-}
-
 /// A path by the true name of its folder; as it is written where there is no such folder.
 fn place(path: &Path) -> PathBuf {
     match (fs::canonicalize(folder(path)), path.file_name()) {
@@ -121,31 +97,6 @@ fn place(path: &Path) -> PathBuf {
 /// The folder a file is in, or would be.
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Makes the file that is to take the place of the one at `path`, if this user may write to that one: who may write to
-/// a folder can replace any file in it, those that others keep from being changed too.
-fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
-    match File::options().write(true).open(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let beside = beside(path);
-    let no_room = |error: io::Error| match error.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            let folder = folder(path).display();
-            io::Error::new(error.kind(), format!("its folder, {folder}, takes no new file: {error}"))
-        }
-        _ => error,
-    };
-    let file = File::create(&beside).map_err(no_room)?;
-    Ok((beside, file))
-}
-
-/// Where a file is written before it takes its place: in the same folder, so that moving it is one step.
-fn beside(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}", std::process::id()))
 }
 
 #[cfg(test)]
@@ -208,7 +159,7 @@ mod tests {
         refused("run.json: ");
         allow(folder.path(), 0o555);
         allow(&path, 0o666);
-        refused("its folder, ");
+        refused("cannot create a file in the folder ");
     }
 
     #[test]

@@ -75,11 +75,8 @@ impl Balancer {
         let document = Document::read(&folder.join(BALANCER_FILE))?;
         let wire: Wire = document.parse()?;
         let path = folder.join(wire.config.get_ref());
-        let text = std::fs::read_to_string(&path).map_err(|source| LabError::File {
-            action: "read",
-            path: path.clone(),
-            source,
-        })?;
+        let text = paceline_files::read_text(&path, paceline_files::TEXT_BYTES_MOST)
+            .map_err(|source| LabError::File { action: "read", path: path.clone(), source })?;
         template::check(&text).map_err(|(line, problem)| LabError::Document {
             path,
             line: Some(line),

@@ -15,7 +15,6 @@ use crate::tree::TreeSample;
 use crate::{Interrupt, system};
 use paceline_record::{Phase, Sample, Stage};
 use std::collections::BTreeMap;
-use std::fs;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -113,7 +112,11 @@ pub fn follow(
     let (watch, gone, ended) = watch.until_end(shepherd, launch)?;
     let finished = Finished {
         ended,
-        stdout: fs::read_to_string(following.folder.join("stdout")).unwrap_or_default(),
+        stdout: paceline_files::read_text(
+            &following.folder.join("stdout"),
+            paceline_files::OUTPUT_BYTES_MOST,
+        )
+        .unwrap_or_default(),
         stderr: tail(&following.folder.join("stderr")),
         cpu_s: gone.cpu_s,
         elapsed_s: watch.start.elapsed().as_secs_f64(),
@@ -376,6 +379,6 @@ fn instant_of(monotonic_ns: u64) -> Instant {
 }
 
 fn tail(path: &Path) -> String {
-    let bytes = fs::read(path).unwrap_or_default();
-    String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(STDERR_BYTES)..]).trim().to_owned()
+    let bytes = paceline_files::tail(path, STDERR_BYTES as u64).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).trim().to_owned()
 }

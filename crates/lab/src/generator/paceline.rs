@@ -77,7 +77,7 @@ impl Generator for Paceline {
         if !finished.ended.code.is_some_and(|code| MEASURED.contains(&code)) {
             return Err(failed(format!("the generator ended with {}", finished.ended)));
         }
-        let text = fs::read_to_string(&job.record)
+        let text = paceline_files::read_text(&job.record, paceline_files::OUTPUT_BYTES_MOST)
             .map_err(|error| failed(format!("the generator left no record ({error})")))?;
         let run = read_run(&text).map_err(|error| format!("the generator's record: {error}"))?;
         if run.tool.version.trim().is_empty() {

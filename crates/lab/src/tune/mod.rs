@@ -154,7 +154,7 @@ fn put_back(restore: &Restore) -> (String, bool) {
 
 /// What a note says is changed; nothing where there is none.
 fn noted(note: &Path) -> Vec<Restore> {
-    let text = fs::read_to_string(note).unwrap_or_default();
+    let text = paceline_files::read_text(note, paceline_files::TEXT_BYTES_MOST).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
 

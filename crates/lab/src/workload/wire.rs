@@ -182,7 +182,7 @@ fn json_of(text: &Spanned<String>, document: &Document) -> Result<serde_json::Va
 
 fn load(file: &Spanned<String>, document: &Document) -> Result<Vec<u8>, LabError> {
     let path = document.path.with_file_name(file.get_ref());
-    std::fs::read(&path).map_err(|source| {
+    paceline_files::read(&path, paceline_files::OUTPUT_BYTES_MOST).map_err(|source| {
         document.complain(Some(file.span().start), format!("cannot read `{}`: {source}", path.display()))
     })
 }

@@ -132,8 +132,8 @@ fn failure(step: &Step<'_>, how: String) -> LabError {
 
 /// The last lines of a log; nothing if it cannot be read, since what failed is the command.
 fn tail(log: &Path) -> String {
-    let text =
-        std::fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let bytes = paceline_files::tail(log, PRINTED_BYTES).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }

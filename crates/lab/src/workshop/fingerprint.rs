@@ -73,7 +73,7 @@ fn add_file(digest: &mut Sha256, path: &Path, is_link: bool) -> Result<(), LabEr
     let content = if is_link {
         std::fs::read_link(path).map(|target| target.into_os_string().as_bytes().to_vec())
     } else {
-        std::fs::read(path)
+        paceline_files::read(path, paceline_files::OUTPUT_BYTES_MOST)
     };
     add(digest, &content.map_err(|source| LabError::File { action: "read", path: path.into(), source })?);
     Ok(())

@@ -6,14 +6,14 @@
 use crate::exit::Complaint;
 use crate::file;
 use anyhow::Context as _;
-use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
+use paceline_files::TEXT_BYTES_MOST;
 use paceline_record::slim::{LeftOut, forget_folders, forget_places};
 use paceline_record::{Round, Trial, read_round, read_trial};
 use paceline_report::{Format, Options, Report};
 use std::collections::HashMap;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, Write as _};
 use std::path::Path;
 
 const ROUND: &str = "round.json";
@@ -22,6 +22,8 @@ const REPORT: &str = "report.md";
 const README: &str = "README.md";
 /// A committed round is to stay below this: a repository carries it for ever.
 const LARGEST_BYTES: usize = 2_000_000;
+/// Trials are read up to this length, decompressed. The largest round in `history/` has 7 MB.
+const INFLATED_BYTES_MOST: u64 = 256 << 20;
 /// Wide enough for every column.
 const WIDTH: usize = 180;
 
@@ -67,23 +69,27 @@ fn spare_others(folder: &Path) -> anyhow::Result<()> {
 
 /// Reads what [`write`] wrote. Files of two exports, as one that was cut short leaves them, are no round.
 pub fn read(folder: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
+    read_at_most(folder, INFLATED_BYTES_MOST)
+}
+
+fn read_at_most(folder: &Path, inflated_most: u64) -> anyhow::Result<(Round, Vec<Trial>)> {
     let path = folder.join(ROUND);
     if !path.exists() {
         let what = format!("{} holds no exported round: it has no {ROUND}", folder.display());
         return Err(Complaint::usage(what).hint("`paceline report --export DIR` makes such a folder").into());
     }
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = paceline_files::read_text(&path, TEXT_BYTES_MOST)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     let round = read_round(&text).with_context(|| path.display().to_string())?;
     let path = folder.join(TRIALS);
-    let mut lines = String::new();
-    fs::File::open(&path)
-        .and_then(|file| MultiGzDecoder::new(file).read_to_string(&mut lines))
+    let lines = paceline_files::open_gzip(&path, inflated_most)
         .with_context(|| format!("cannot read {}", path.display()))?;
     let mut trials = Vec::new();
     let mut lines_by_id = HashMap::new();
     for (line, text) in (1..).zip(lines.lines()) {
         let at = format!("{}, line {line}", path.display());
-        let trial = read_trial(text).with_context(|| at.clone())?;
+        let text = text.with_context(|| format!("cannot read {at}"))?;
+        let trial = read_trial(&text).with_context(|| at.clone())?;
         let first = *lines_by_id.entry(trial.id.clone()).or_insert(line);
         if let Some(complaint) = misplaced(&trial, &round, &at, (first < line).then_some(first)) {
             return Err(complaint.into());
@@ -204,6 +210,15 @@ mod tests {
         assert!(mixed.contains("`paceline report one --export DIR`"), "{mixed}");
         let twice = refused(&[&[one[0].clone(), one[1].clone(), one[0].clone()]]);
         assert!(twice.contains(&format!("line 3: trial {} is on line 1 already", one[0].id)), "{twice}");
+    }
+
+    #[test]
+    fn an_export_that_inflates_beyond_the_limit_is_refused() {
+        let trials = stored("one").1;
+        let folder = with_trials(&[&trials]);
+        assert!(read_at_most(folder.path(), 1 << 30).is_ok());
+        let error = crate::exit::told(read_at_most(folder.path(), 2048).unwrap_err().as_ref());
+        assert!(error.contains("decompresses to more than the limit of 2 KiB"), "{error}");
     }
 
     #[test]

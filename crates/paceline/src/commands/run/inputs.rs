@@ -28,7 +28,7 @@ struct Input {
 impl Inputs {
     /// All of a file, if it has not more than [`RequestFile::BYTES_MOST`].
     pub fn read(&mut self, named_by: &str, path: &Path) -> io::Result<Vec<u8>> {
-        self.content(named_by, File::open(path)?)
+        self.content(named_by, paceline_files::open_input(path)?)
     }
 
     /// All of standard input, to the same limit.

@@ -1,0 +1,18 @@
+//! Bounded reading and atomic writing of files.
+//!
+//! Every file that somebody else can write (a plan, a manifest, an export, a report of another tool, a CA file) is read
+//! through this crate: with a limit on its size, decompression included, and only if it is a regular file, so that
+//! neither a device nor a named pipe can exhaust memory or block for ever. Results are written through it too: into a
+//! new file that then replaces the old one, so that a full disk or a killed process never leaves half of one.
+//!
+//! Errors are [`std::io::Error`], so that a call of `std::fs` can be replaced without changing the caller's errors; what
+//! this crate itself rejects is a [`FileError`] inside.
+
+mod read;
+mod write;
+
+pub use read::{
+    Bounded, FileError, OUTPUT_BYTES_MOST, TEXT_BYTES_MOST, gunzip, is_gzip, open, open_gzip, open_input,
+    read, read_text, tail, take_text,
+};
+pub use write::{LINKS_MOST, create_new_beside, replace, target};

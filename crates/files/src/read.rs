@@ -1,0 +1,288 @@
+//! Reading with a limit.
+
+use flate2::bufread::MultiGzDecoder;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+/// Largest text that a person writes: plans, manifests, workloads, certificates. The largest in the repository has
+/// 30 kB.
+pub const TEXT_BYTES_MOST: u64 = 4 << 20;
+/// Largest output of a program that is read whole: the record of a run, a report of another load generator.
+pub const OUTPUT_BYTES_MOST: u64 = 64 << 20;
+/// The first bytes of a gzip stream (RFC 1952, section 2.3.1).
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// What is wrong with a file that is not read.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum FileError {
+    /// A folder, device, socket or named pipe.
+    #[error("it is {0}, not a regular file")]
+    NotRegular(&'static str),
+    /// More than the limit.
+    #[error("it is larger than the limit of {}", in_units(*.0))]
+    TooLarge(u64),
+    /// More than the limit, once decompressed.
+    #[error("it decompresses to more than the limit of {}", in_units(*.0))]
+    InflatesTooLarge(u64),
+    /// Not UTF-8.
+    #[error("byte {} is not valid UTF-8", .0 + 1)]
+    NotText(usize),
+}
+
+impl From<FileError> for io::Error {
+    fn from(error: FileError) -> Self {
+        let kind = match error {
+            FileError::NotRegular(_) => io::ErrorKind::InvalidInput,
+            FileError::TooLarge(_) | FileError::InflatesTooLarge(_) => io::ErrorKind::FileTooLarge,
+            FileError::NotText(_) => io::ErrorKind::InvalidData,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// The system's; [`FileError::NotRegular`] for everything else that has a path. A named pipe without a writer is
+/// rejected at once instead of waiting for one.
+pub fn open(path: &Path) -> io::Result<File> {
+    // O_NONBLOCK has no effect on regular files; opening a named pipe returns without it only when a writer comes.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let kind = file.metadata()?.file_type();
+    let what = match () {
+        () if kind.is_file() => return Ok(file),
+        () if kind.is_dir() => "a folder",
+        () if kind.is_fifo() => "a named pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    Err(FileError::NotRegular(what).into())
+}
+
+/// Opens an input that a person names: a regular file, a device, or a pipe that is open already (`<(command)` of a
+/// shell, `/dev/stdin`). What is read from it needs a limit.
+///
+/// # Errors
+/// The system's; [`FileError::NotRegular`] for a folder, a socket, and a named pipe, which might never get a writer.
+pub fn open_input(path: &Path) -> io::Result<File> {
+    let is_open = ["/dev/fd", "/dev/stdin", "/proc"].iter().any(|folder| path.starts_with(folder));
+    let kind = std::fs::metadata(path)?.file_type();
+    if kind.is_file() || kind.is_char_device() || kind.is_block_device() || kind.is_fifo() && is_open {
+        return File::open(path);
+    }
+    open(path)
+}
+
+/// The last `most` bytes of a regular file, or all of a shorter one.
+///
+/// # Errors
+/// As [`open`].
+pub fn tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut file = open(path)?;
+    let from = file.metadata()?.len().saturating_sub(most);
+    file.seek(io::SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a regular file of at most `most` bytes.
+///
+/// # Errors
+/// As [`open`], and [`FileError::TooLarge`].
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    Bounded::new(open(path)?, FileError::TooLarge(most), most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a regular file of at most `most` bytes of UTF-8.
+///
+/// # Errors
+/// As [`read`], and [`FileError::NotText`].
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    text(read(path, most)?)
+}
+
+/// Reads at most `most` bytes of UTF-8 from something that is open already: standard input, a pipe, a connection.
+///
+/// # Errors
+/// The system's, [`FileError::TooLarge`] and [`FileError::NotText`].
+pub fn take_text(from: impl Read, most: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    Bounded::new(from, FileError::TooLarge(most), most).read_to_end(&mut bytes)?;
+    text(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|error| FileError::NotText(error.utf8_error().valid_up_to()).into())
+}
+
+/// Whether these bytes begin a gzip stream.
+pub fn is_gzip(bytes: &[u8]) -> bool {
+    bytes.starts_with(&GZIP_MAGIC)
+}
+
+/// Decompresses gzip (all its members) to at most `most` bytes.
+///
+/// # Errors
+/// [`FileError::InflatesTooLarge`], or what is wrong with the stream.
+pub fn gunzip(bytes: &[u8], most: u64) -> io::Result<Vec<u8>> {
+    let mut inflated = Vec::new();
+    Bounded::new(MultiGzDecoder::new(bytes), FileError::InflatesTooLarge(most), most)
+        .read_to_end(&mut inflated)?;
+    Ok(inflated)
+}
+
+/// Opens a regular gzip file of which at most `most` decompressed bytes can be read: the read after them fails.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_gzip(path: &Path, most: u64) -> io::Result<impl BufRead> {
+    let inflated = MultiGzDecoder::new(BufReader::new(open(path)?));
+    Ok(BufReader::new(Bounded::new(inflated, FileError::InflatesTooLarge(most), most)))
+}
+
+/// A reader of which at most a number of bytes can be read. What is longer is an error, never cut off in silence.
+#[derive(Debug)]
+pub struct Bounded<R> {
+    inner: R,
+    error: Option<FileError>,
+    left: u64,
+}
+
+impl<R: Read> Bounded<R> {
+    /// `most` bytes of `inner`, then `error`.
+    pub fn new(inner: R, error: FileError, most: u64) -> Self {
+        Self { inner, error: Some(error), left: most }
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        if self.left == 0 {
+            // One byte more tells the end from what is too long.
+            return match self.inner.read(&mut buffer[..1])? {
+                0 => Ok(0),
+                _ => Err(self.error.take().map_or(io::ErrorKind::FileTooLarge.into(), io::Error::from)),
+            };
+        }
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let length = self.inner.read(&mut buffer[..most])?;
+        self.left -= length as u64;
+        Ok(length)
+    }
+}
+
+fn in_units(bytes: u64) -> String {
+    match bytes {
+        _ if bytes >= 1 << 20 => format!("{} MiB", bytes >> 20),
+        _ if bytes >= 1 << 10 => format!("{} KiB", bytes >> 10),
+        _ => format!("{bytes} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write as _;
+
+    fn rejected(result: io::Result<impl Sized>) -> FileError {
+        let error = result.map(drop).unwrap_err();
+        *error.into_inner().unwrap().downcast::<FileError>().unwrap()
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn a_file_at_the_limit_is_read_and_one_above_it_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plan.toml");
+        std::fs::write(&path, "1234567890").unwrap();
+        assert_eq!(read_text(&path, 10).unwrap(), "1234567890");
+        assert_eq!(rejected(read(&path, 9)), FileError::TooLarge(9));
+    }
+
+    #[test]
+    fn only_regular_files_are_read_and_none_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+        assert!(made.success());
+        assert_eq!(rejected(read(&fifo, 10)), FileError::NotRegular("a named pipe"));
+        assert_eq!(rejected(read(Path::new("/dev/zero"), 10)), FileError::NotRegular("a device"));
+        assert_eq!(rejected(read(folder.path(), 10)), FileError::NotRegular("a folder"));
+        assert_eq!(read(Path::new("/no/such/file"), 10).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn pipes_that_are_open_are_inputs_and_named_ones_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        assert_eq!(rejected(open_input(&fifo)), FileError::NotRegular("a named pipe"));
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"lines").unwrap();
+        drop(writer);
+        let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        assert_eq!(take_text(open_input(Path::new(&path)).unwrap(), 5).unwrap(), "lines");
+        assert!(open_input(Path::new("/dev/null")).is_ok());
+    }
+
+    #[test]
+    fn the_tail_of_a_file_is_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, "0123456789").unwrap();
+        assert_eq!(tail(&path, 3).unwrap(), b"789");
+        assert_eq!(tail(&path, 30).unwrap(), b"0123456789");
+    }
+
+    #[test]
+    fn decompression_stops_at_the_limit() {
+        let bomb = gzip(&vec![0; 1 << 20]);
+        assert!(bomb.len() < 2000);
+        assert_eq!(rejected(gunzip(&bomb, 1000)), FileError::InflatesTooLarge(1000));
+        assert_eq!(gunzip(&bomb, 1 << 20).unwrap().len(), 1 << 20);
+        let two = [gzip(b"one\n"), gzip(b"two\n")].concat();
+        assert_eq!(gunzip(&two, 8).unwrap(), b"one\ntwo\n");
+        assert!(is_gzip(&two) && !is_gzip(b"PK"));
+    }
+
+    #[test]
+    fn lines_of_a_gzip_file_end_with_an_error_at_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trials.gz");
+        std::fs::write(&path, gzip(b"one\ntwo\nthree\n")).unwrap();
+        let lines: Vec<_> = open_gzip(&path, 8).unwrap().lines().collect();
+        assert_eq!(lines.iter().filter_map(|line| line.as_deref().ok()).collect::<Vec<_>>(), ["one", "two"]);
+        assert!(lines.last().unwrap().is_err());
+    }
+
+    #[test]
+    fn what_is_not_text_is_named_by_its_place() {
+        assert_eq!(rejected(take_text(&b"ab\xffcd"[..], 10)), FileError::NotText(2));
+        assert_eq!(FileError::NotText(2).to_string(), "byte 3 is not valid UTF-8");
+        assert_eq!(FileError::TooLarge(4 << 20).to_string(), "it is larger than the limit of 4 MiB");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_bounded_reader_gives_all_or_an_error(bytes: Vec<u8>, most in 0..200u64) {
+            let mut read = Vec::new();
+            let result = Bounded::new(bytes.as_slice(), FileError::TooLarge(most), most).read_to_end(&mut read);
+            proptest::prop_assert_eq!(result.is_ok(), bytes.len() as u64 <= most);
+            proptest::prop_assert!(bytes.starts_with(&read) && read.len() as u64 <= most);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Writing a file whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Links followed at most, as many as the kernel follows (path_resolution(7)).
+pub const LINKS_MOST: usize = 40;
+/// Attempts to find a free name for a temporary file. Names are taken by earlier processes of the same id that were
+/// killed, or on purpose by another user of the folder.
+const ATTEMPTS_MOST: u32 = 100;
+
+/// Puts a file with these bytes at `path` in one step, in the place of the one that is there. Its folder exists; the
+/// bytes are on disk when it returns. A link keeps pointing where it did: its target is replaced.
+///
+/// # Errors
+/// The system's. The old file is then unchanged and no temporary file is left.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = &target(path);
+    let (temporary, mut file) = create_new_beside(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let moved = written.and_then(|()| fs::rename(&temporary, path));
+    if moved.is_err() {
+        // Best effort: the error that is reported is the one that led here.
+        let _ = fs::remove_file(&temporary);
+    }
+    moved
+}
+
+/// The file that a path leads to, links followed, whether it exists or not.
+pub fn target(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MOST {
+        let Ok(link) = fs::read_link(&path) else { break };
+        path = path.with_file_name("").join(link);
+    }
+    path
+}
+
+/// Creates a temporary file in the folder of `path`, if this user may write to the file at `path`: with write access to
+/// a folder any file in it can be replaced, a read-only one too.
+///
+/// # Errors
+/// The system's, naming the folder where it is the folder that cannot be written.
+pub fn create_new_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    for _ in 0..ATTEMPTS_MOST {
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let temporary = path.with_file_name(format!(".{name}.{}-{number}", std::process::id()));
+        // `create_new` (O_EXCL) follows no link that somebody else put there.
+        match File::options().write(true).create_new(true).open(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return created.map(|file| (temporary, file)).map_err(|error| in_folder(path, error)),
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        format!("temporary files named .{name}.* are in the way"),
+    ))
+}
+
+/// Names the folder of `path` in an error about permissions.
+fn in_folder(path: &Path, error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let folder = parent.unwrap_or(Path::new(".")).display();
+            io::Error::new(error.kind(), format!("cannot create a file in the folder {folder}: {error}"))
+        }
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        replace(&path, b"first").unwrap();
+        replace(&path, b"second").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert!(replace(&folder.path().join("no/such/folder"), b"x").is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_keeps_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, file) = (folder.path().join("link"), folder.path().join("file"));
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        replace(&link, b"x").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"x");
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_temporary_file_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, victim) = (folder.path().join("run.json"), folder.path().join("victim"));
+        fs::write(&victim, "safe").unwrap();
+        for number in 0..20 {
+            let temporary = folder.path().join(format!(".run.json.{}-{number}", std::process::id()));
+            std::os::unix::fs::symlink("victim", temporary).unwrap();
+        }
+        replace(&path, b"x").unwrap();
+        assert_eq!((fs::read(&victim).unwrap(), fs::read(&path).unwrap()), (b"safe".to_vec(), b"x".to_vec()));
+    }
+}
