@@ -7,7 +7,6 @@
 mod balancer;
 mod catalogue;
 mod cgroup;
-mod claim;
 mod cores;
 mod digest;
 mod document;
@@ -17,8 +16,10 @@ mod farm;
 #[cfg(test)]
 mod fixture;
 mod generator;
+mod id;
 mod interrupt;
 mod launch;
+mod lock;
 mod manifest;
 mod nearest;
 mod order;
@@ -42,17 +43,18 @@ mod workshop;
 
 pub use balancer::{BALANCER_FILE, Balancer};
 pub use catalogue::{Broken, Catalogue, PlaceFlags, Places};
-pub use claim::{Claim, Claimed};
 pub use cores::CoreTicks;
 pub use digest::parse_sha256;
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{CommandFailure, LabError};
 pub use generator::{
     Finished, Followed, Following, Generator, Job, Measured, follow, generator, generator_command,
-    missing_program,
+    is_built_in, missing_program,
 };
+pub use id::{Id, InvalidId};
 pub use interrupt::Interrupt;
 pub use launch::{Launch, LaunchOf, Spoiled, Starter};
+pub use lock::{FileLock, LockAttempt};
 pub use manifest::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 pub use nearest::nearest;
 pub use order::{PlannedLaunch, fresh_seed, order};
@@ -62,7 +64,7 @@ pub use plan::{
     SEED_MAX, Scale, Select, Sized,
 };
 pub use request_file::{FileBody, FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
-pub use round::{Bench, Event, KeepError, Keeper, Neighbours, Outlook, Sitting, Summary, carry_out};
+pub use round::{Bench, Event, Joined, KeepError, Keeper, Neighbours, Outlook, Sitting, Summary, carry_out};
 pub use tune::{Tuning, mend_tuning};
 pub use validate::{Examination, Examined, Validated, examine, validate};
 pub use variables::{VARIABLE_NAMES, Variables};

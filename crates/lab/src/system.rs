@@ -283,6 +283,19 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// The process at the other end of a Unix socket, as the kernel knows it: the one that listened or connected. 0 for one
+/// in a PID namespace that this one does not see.
+pub fn peer_process(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `peer`, which has that size.
+    checked(unsafe {
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+        libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut peer).cast(), &raw mut length)
+    })?;
+    Ok(peer.pid.cast_unsigned())
+}
+
 /// Clock ticks a second, the unit of CPU times under `/proc`.
 pub fn ticks_per_s() -> f64 {
     // SAFETY: takes an integer.

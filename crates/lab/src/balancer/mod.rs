@@ -53,7 +53,7 @@ pub struct Balancer {
 #[serde(deny_unknown_fields)]
 struct Wire {
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::manifest::packages::read")]
     packages: Vec<String>,
     #[serde(default)]
     needs: Vec<String>,

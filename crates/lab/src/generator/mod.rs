@@ -85,6 +85,12 @@ pub fn generator_command(asked: Option<&str>) -> String {
     asked.unwrap_or(DEFAULT_GENERATOR).split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Whether a command is one that this program knows by name, so that no part of what is run comes with it: our own, or a
+/// known generator with its usual arguments.
+pub fn is_built_in(command: &str) -> bool {
+    command == DEFAULT_GENERATOR || KNOWN.iter().any(|known| known.name == command)
+}
+
 /// The program that a command starts, should it not be there: told before anything is begun.
 pub fn missing_program(command: &str) -> Option<&str> {
     command

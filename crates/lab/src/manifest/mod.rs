@@ -3,6 +3,7 @@
 //! The keys are those of `docs/adding-a-server.md`, the server's id is its folder's name. Nothing is run here: builds
 //! are the workshop's, launches the shepherd's. Whether the workloads it names exist is checked by the catalogue.
 
+pub(crate) mod packages;
 mod traits;
 mod wire;
 

@@ -26,7 +26,7 @@ struct Wire {
     #[serde(default)]
     sources: Vec<String>,
     workloads: Spanned<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::packages::read")]
     packages: Vec<String>,
     #[serde(default)]
     needs: Vec<String>,

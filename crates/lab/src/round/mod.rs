@@ -11,7 +11,7 @@ mod raise;
 mod turn;
 
 pub use keeper::{KeepError, Keeper};
-pub use neighbours::Neighbours;
+pub use neighbours::{Joined, Neighbours};
 pub use outlook::Outlook;
 
 use crate::generator::Generator;

@@ -1,140 +1,263 @@
-//! Whose rounds run on the machine beside this one: asked before and after every trial.
+//! Which other rounds run on this machine: asked when a round begins, and before and after every trial.
 //!
-//! Each round locks a file of its own in one folder of the machine and writes its name there. So the round that was there
-//! first learns of the second too, which its claim on the machine cannot tell it. Whether a round may begin beside
-//! another is not decided here: that is the claim's. Files are never removed: a lock tells who lives.
+//! Each round listens on an abstract Unix socket (unix(7)) whose name says which round it is. There is no file: nothing
+//! that another user could have put in its place, nothing to own, nothing left behind, and the kernel removes the name
+//! with the process. `/proc/net/unix` lists the names to every user, so that two users exclude each other too. A new
+//! round connects to each of the others: a connection that waits to be accepted tells a round of one that came and went.
+//! Process numbers come from the kernel (SO_PEERCRED), not from what the other says. Any user may take such a name and
+//! keep others from measuring, no more: `--share-machine` goes on. Containers with a network of their own are not seen.
 
-use crate::claim::{holder, machine_locks};
-use crate::workshop::try_lock;
-use crate::{Claim, Claimed};
+use crate::{Id, system};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::collections::BTreeSet;
-use std::fs::{self, DirEntry, File, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
-use std::time::SystemTime;
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::{Duration, Instant};
 
-/// The folder among the machine's locks.
-const FOLDER: &str = "paceline-machine.d";
-/// More rounds than that on one machine go unseen: no number of theirs means anything.
-const ROUNDS_MOST: u32 = 64;
+/// Names of sockets are `paceline-round/<round>/<process>`.
+const PREFIX: &str = "paceline-round/";
+/// Held by a round while it looks for others and takes its place, so that of two that begin at once one is first.
+const GATE: &str = "gate";
+/// How long another round may hold the gate. It does so for milliseconds; one that holds it longer means harm.
+const GATE_LIMIT: Duration = Duration::from_secs(2);
+const GATE_RETRY: Duration = Duration::from_millis(5);
 
 /// This round's place among those of the machine, for as long as it lives.
 #[derive(Debug)]
 pub struct Neighbours {
-    folder: PathBuf,
-    own: PathBuf,
-    _claim: Claim,
+    prefix: String,
+    own: String,
+    listener: UnixListener,
 }
 
-/// Who was there at a moment.
+/// The result of taking a place on this machine.
+#[derive(Debug)]
+pub enum Joined {
+    /// The place, and the rounds that were there before.
+    Placed(Neighbours, Vec<String>),
+    /// Not taken, since these rounds are there.
+    Occupied(Vec<String>),
+}
+
+/// The rounds that were there at a moment.
 #[derive(Debug)]
 pub struct Look {
-    at: SystemTime,
     others: BTreeSet<String>,
 }
 
 impl Neighbours {
-    /// Takes a place on this machine; `purpose` tells others what for. Best effort: where no file can be locked there is
-    /// nobody to be told of.
-    pub fn join(purpose: &str) -> Option<Self> {
-        Self::join_in(machine_locks().join(FOLDER), purpose)
+    /// Takes a place on this machine for a round; beside others only if `share` says so.
+    ///
+    /// # Errors
+    /// When the system gives no socket or does not list them: other rounds cannot be seen then.
+    pub fn join(round: &Id, share: bool) -> io::Result<Joined> {
+        Self::join_as(PREFIX, round, share)
     }
 
-    fn join_in(folder: PathBuf, purpose: &str) -> Option<Self> {
-        if fs::create_dir(&folder).is_ok() {
-            // Every user of the machine has files there; the mask of the first one is not to forbid it.
-            let _ = fs::set_permissions(&folder, Permissions::from_mode(0o1777));
+    fn join_as(prefix: &str, round: &Id, share: bool) -> io::Result<Joined> {
+        let own = format!("{prefix}{round}/{}", std::process::id());
+        let _gate = pass_gate(prefix)?;
+        let others: Vec<String> = rounds(prefix, &own)?.into_iter().collect();
+        if !others.is_empty() && !share {
+            return Ok(Joined::Occupied(others));
         }
-        (0..ROUNDS_MOST).find_map(|place| {
-            let own = folder.join(format!("{place}.lock"));
-            match Claim::of(&own, purpose).ok()? {
-                Claimed::Ours(claim) => Some(Self { folder: folder.clone(), own, _claim: claim }),
-                Claimed::By(_) => None,
-            }
-        })
+        let listener = listen(&own)?;
+        listener.set_nonblocking(true)?;
+        Ok(Joined::Placed(Self { prefix: prefix.to_owned(), own, listener }, others))
     }
 
     /// Who is there now.
     pub fn look(&self) -> Look {
-        let at = SystemTime::now();
-        Look { at, others: self.others(|_| false) }
+        // Who came before is seen by looking; whoever waits from now on came later.
+        self.accept_all();
+        Look { others: self.others() }
     }
 
-    /// Who else was there at any time since `earlier`, each as it named itself.
+    /// Who else was there at any time since `earlier`: `process 17 (round 20261121-...)`.
     pub fn since(&self, earlier: Look) -> Vec<String> {
-        // A name is written when a place is taken: one that came meanwhile may have gone again.
-        let came_meanwhile = |file: &File| {
-            let named_at = file.metadata().and_then(|about| about.modified());
-            named_at.is_ok_and(|named_at| named_at >= earlier.at)
-        };
-        let mut others = self.others(came_meanwhile);
+        let mut others = self.others();
+        others.extend(self.accept_all());
         others.extend(earlier.others);
         others.into_iter().collect()
     }
 
-    /// Who lives, or is meant all the same.
-    fn others(&self, is_meant: impl Fn(&File) -> bool) -> BTreeSet<String> {
-        let Ok(places) = fs::read_dir(&self.folder) else { return BTreeSet::new() };
-        let is_file = |place: &DirEntry| place.file_type().is_ok_and(|kind| kind.is_file());
-        let paths =
-            places.flatten().filter(is_file).map(|place| place.path()).filter(|path| *path != self.own);
-        let files = paths.filter_map(|path| File::open(path).ok());
-        files.filter(|file| is_held(file) || is_meant(file)).map(holder).collect()
+    fn others(&self) -> BTreeSet<String> {
+        // That they could be listed was seen when this round began.
+        rounds(&self.prefix, &self.own).unwrap_or_default()
+    }
+
+    /// Takes every connection that waits: each is a round that looked for others.
+    fn accept_all(&self) -> Vec<String> {
+        std::iter::from_fn(|| self.listener.accept().ok())
+            .filter_map(|(stream, _)| introduced(stream))
+            .collect()
     }
 }
 
-/// Whether somebody else holds a file. A lock that is ours for a moment, beside others who look, keeps nobody from a place
-/// but that one: whoever tries it just then takes the next.
-fn is_held(file: &File) -> bool {
-    matches!(try_lock(file, libc::LOCK_SH), Ok(false))
+/// What a round that connected said of itself, with the process the kernel knows it by.
+fn introduced(mut stream: UnixStream) -> Option<String> {
+    stream.set_nonblocking(true).ok()?;
+    let mut text = [0; 128];
+    let length = stream.read(&mut text).ok()?;
+    let round = Id::parse(std::str::from_utf8(text.get(..length)?).ok()?).ok()?;
+    let process = system::peer_process(stream.as_fd()).ok()?;
+    Some(named(&round, process))
+}
+
+fn named(round: &Id, process: u32) -> String {
+    format!("process {process} (round {round})")
+}
+
+/// The rounds that listen now, but for `own`; each is told of `own`.
+fn rounds(prefix: &str, own: &str) -> io::Result<BTreeSet<String>> {
+    let sockets = fs::read_to_string("/proc/net/unix")?;
+    let names = sockets.lines().filter_map(|line| line.rsplit_once(" @")).map(|(_, name)| name);
+    let others: BTreeSet<&str> = names.filter(|name| name.starts_with(prefix) && *name != own).collect();
+    let own_round = round_of(prefix, own);
+    let named = |name: &&str| {
+        let round = round_of(prefix, name)?;
+        let process = call(name, own_round.as_ref())?;
+        Some(named(&round, process))
+    };
+    Ok(others.iter().filter_map(named).collect())
+}
+
+/// The round in a socket's name; none if it has another form.
+fn round_of(prefix: &str, name: &str) -> Option<Id> {
+    let (round, process) = name.strip_prefix(prefix)?.rsplit_once('/')?;
+    process.parse::<u32>().ok()?;
+    Id::parse(round).ok()
+}
+
+/// The process that listens on `name`, if one does. It is told of `own`, without waiting for it.
+fn call(name: &str, own: Option<&Id>) -> Option<u32> {
+    let socket = connect(name).ok()?;
+    let process = system::peer_process(socket.as_fd()).ok()?;
+    if let Some(own) = own {
+        // A round that does not read it sees this one when it looks.
+        let _ = rustix::io::write(&socket, own.as_str().as_bytes());
+    }
+    Some(process)
+}
+
+/// Connects without waiting: a listener that accepts nothing could make this process wait for ever.
+fn connect(name: &str) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
+    Ok(socket)
+}
+
+fn listen(name: &str) -> io::Result<UnixListener> {
+    UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
+}
+
+/// Waits for the gate. One that is held too long is passed all the same: the worst is that two rounds begin at once,
+/// and each sees the other.
+fn pass_gate(prefix: &str) -> io::Result<Option<UnixListener>> {
+    let begun = Instant::now();
+    loop {
+        match listen(&format!("{prefix}{GATE}")) {
+            Ok(gate) => return Ok(Some(gate)),
+            Err(error) if error.kind() != io::ErrorKind::AddrInUse => return Err(error),
+            Err(_) if begun.elapsed() > GATE_LIMIT => return Ok(None),
+            Err(_) => std::thread::sleep(GATE_RETRY),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The rounds that are named, without the process, which is this one.
-    fn rounds(others: impl IntoIterator<Item = String>) -> Vec<String> {
-        others.into_iter().map(|other| other.split_once(' ').unwrap().1.to_owned()).collect()
+    /// A prefix of the test's own: other tests' rounds are on this machine too.
+    fn prefix(test: &str) -> String {
+        format!("paceline-test-{}-{test}/", std::process::id())
     }
 
-    fn named(round: u32) -> String {
-        format!("{} (round {round})", std::process::id())
+    fn join(prefix: &str, round: &str, share: bool) -> Joined {
+        Neighbours::join_as(prefix, &Id::parse(round).unwrap(), share).unwrap()
+    }
+
+    fn placed(prefix: &str, round: &str) -> Neighbours {
+        match join(prefix, round, true) {
+            Joined::Placed(neighbours, _) => neighbours,
+            Joined::Occupied(others) => panic!("{others:?}"),
+        }
+    }
+
+    fn named_here(round: &str) -> String {
+        named(&Id::parse(round).unwrap(), std::process::id())
     }
 
     #[test]
-    fn each_sees_the_others_that_live_whoever_came_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let join = |purpose: &str| Neighbours::join_in(folder.path().join("machine.d"), purpose).unwrap();
-        let first = join("round 1");
+    fn each_round_sees_the_others_that_live() {
+        let prefix = prefix("live");
+        let first = placed(&prefix, "r1");
         let alone = first.look();
         assert!(alone.others.is_empty());
-        let second = join("round 2");
-        assert_eq!(rounds(first.look().others), [named(2)]);
-        assert_eq!(rounds(second.look().others), [named(1)]);
-        assert_eq!(rounds(first.since(alone)), [named(2)]);
-        let third = join("round 3");
-        assert_eq!(rounds(second.look().others), [named(1), named(3)]);
-        drop(third);
+        let second = placed(&prefix, "r2");
+        assert_eq!(first.look().others, BTreeSet::from([named_here("r2")]));
+        assert_eq!(second.since(second.look()), [named_here("r1")]);
+        assert_eq!(first.since(alone), [named_here("r2")]);
     }
 
     #[test]
-    fn who_was_there_before_or_came_and_went_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let join = |purpose: &str| Neighbours::join_in(folder.path().join("machine.d"), purpose).unwrap();
-        let first = join("round 1");
-        let second = join("round 2");
+    fn a_round_begins_beside_another_only_if_it_may() {
+        let prefix = prefix("share");
+        let first = placed(&prefix, "r1");
+        assert!(
+            matches!(join(&prefix, "r2", false), Joined::Occupied(others) if others == [named_here("r1")])
+        );
+        drop(first);
+        // A child that another test is starting may hold a copy of the socket for a moment.
+        while matches!(join(&prefix, "r2", false), Joined::Occupied(_)) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn of_rounds_that_begin_at_once_one_is_first() {
+        let prefix = prefix("race");
+        let joined: Vec<Joined> = std::thread::scope(|scope| {
+            let begin = |n: usize| {
+                scope.spawn({
+                    let prefix = &prefix;
+                    move || join(prefix, &format!("r{n}"), false)
+                })
+            };
+            let threads: Vec<_> = (0..8).map(begin).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(joined.iter().filter(|one| matches!(one, Joined::Placed(..))).count(), 1, "{joined:?}");
+    }
+
+    #[test]
+    fn a_round_that_came_and_went_is_named() {
+        let prefix = prefix("gone");
+        let first = placed(&prefix, "r1");
         let before = first.look();
-        drop(second);
-        assert_eq!(rounds(first.since(before)), [named(2)]);
-        // A file's time goes by the kernel's ticks: an hour is more than one.
-        let before =
-            Look { at: SystemTime::now() - std::time::Duration::from_secs(3600), others: BTreeSet::new() };
-        assert_eq!(rounds(first.since(before)), [named(2)]);
-        let later =
-            Look { at: SystemTime::now() + std::time::Duration::from_secs(3600), others: BTreeSet::new() };
-        // A child that another test is starting may hold a copy of the lock for a moment.
-        std::iter::repeat_with(|| first.look()).find(|look| look.others.is_empty()).unwrap();
+        drop(placed(&prefix, "r2"));
+        assert_eq!(first.since(before), [named_here("r2")]);
+        // It is named once: what waited has been accepted.
+        while !first.look().others.is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let later = first.look();
         assert!(first.since(later).is_empty());
+    }
+
+    #[test]
+    fn names_and_words_of_strangers_are_not_repeated() {
+        let prefix = prefix("strange");
+        let first = placed(&prefix, "r1");
+        let _strange = ["\u{1b}[2J/7", "r9/x", "r9"].map(|name| listen(&format!("{prefix}{name}")).unwrap());
+        let before = first.look();
+        let stranger = connect(&first.own).unwrap();
+        rustix::io::write(&stranger, b"\x1b[2J\nprocess 1").unwrap();
+        assert!(first.since(before).is_empty());
     }
 }

@@ -9,8 +9,10 @@ mod wanted;
 use crate::shepherd::{Guard, Order, Output, Restore, Shepherd, setting};
 use crate::system;
 use paceline_record::Tuned;
+use rustix::fs::OFlags;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use wanted::Wanted;
 
@@ -18,6 +20,10 @@ use wanted::Wanted;
 const OPEN_FILES_LEAST: u64 = 65_535;
 /// How long the process that does nothing has to end.
 const STOP_LIMIT_MS: u64 = 1_000;
+/// The most that is read of a note: ten times what every setting of a machine with 100 governors takes.
+const NOTE_MAX_BYTES: u64 = 256 * 1024;
+/// The longest value of a setting: a few numbers.
+const VALUE_MAX_BYTES: usize = 64;
 
 /// Settings that are changed as long as it lives.
 pub struct Tuning {
@@ -55,7 +61,7 @@ impl Tuning {
         let mut tuning = Self {
             settings: Vec::new(),
             changed: to_restore,
-            earlier: noted(note),
+            earlier: noted(note, root).unwrap_or_default(),
             keeper: None,
             note: note.to_owned(),
         };
@@ -123,11 +129,14 @@ impl Tuning {
 
 /// Puts back what a killed shepherd left changed, by the note at `note`; names what was put back and what was not. What
 /// somebody has changed since is theirs, and left alone. What could not be put back stays noted.
-pub fn mend_tuning(note: &Path) -> Vec<String> {
-    if !note.exists() {
-        return Vec::new();
-    }
-    let mut left: Vec<Restore> = noted(note).into_iter().filter(|restore| !restore.is_done()).collect();
+///
+/// Only settings that a tuning below `root` changes are written, and only by a note that is this user's alone.
+pub fn mend_tuning(note: &Path, root: &Path) -> Vec<String> {
+    let noted = match noted(note, root) {
+        Ok(noted) => noted,
+        Err(problem) => return vec![format!("{} is ignored: {problem}", note.display())],
+    };
+    let mut left: Vec<Restore> = noted.into_iter().filter(|restore| !restore.is_done()).collect();
     let mut told_of = Vec::new();
     left.retain(|restore| {
         let (how, is_settled) = put_back(restore);
@@ -152,10 +161,39 @@ fn put_back(restore: &Restore) -> (String, bool) {
     }
 }
 
-/// What a note says is changed; nothing where there is none.
-fn noted(note: &Path) -> Vec<Restore> {
-    let text = paceline_files::read_text(note, paceline_files::TEXT_BYTES_MOST).unwrap_or_default();
-    serde_json::from_str(&text).unwrap_or_default()
+/// What a note says is changed; nothing where there is none. What it names is written as root: a note that somebody
+/// else could have written, or that names anything but a known setting with a plausible value, is refused whole.
+fn noted(note: &Path, root: &Path) -> Result<Vec<Restore>, String> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = match fs::OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(note) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(format!("it cannot be read: {error}")),
+        Ok(file) => file,
+    };
+    let about = file.metadata().map_err(|error| error.to_string())?;
+    let is_own = about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o022 == 0;
+    if !about.is_file() || !is_own {
+        return Err("it is not a file that only this user can write".to_owned());
+    }
+    let text = paceline_files::take_text(file, NOTE_MAX_BYTES).map_err(|error| error.to_string())?;
+    let noted: Vec<Restore> =
+        serde_json::from_str(&text).map_err(|error| format!("it is damaged: {error}"))?;
+    let known = wanted::all(root);
+    let is_known = |restore: &&Restore| {
+        known.iter().any(|wanted| wanted.path == restore.path) && is_value(&restore.value)
+    };
+    match noted.iter().find(|restore| !is_known(restore)) {
+        Some(unknown) => Err(format!("it names {:?}, which Paceline does not change", unknown.path)),
+        None => Ok(noted),
+    }
+}
+
+/// Whether a setting could have held this: numbers, or the name of a governor.
+fn is_value(text: &str) -> bool {
+    text.len() <= VALUE_MAX_BYTES
+        && text.bytes().all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b' ' | b'-' | b'_')
+        })
 }
 
 fn told(restore: &Restore) -> String {
@@ -220,7 +258,10 @@ fn keep_note(path: &Path, changed: &[Restore]) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     let unfinished = path.with_extension("new");
-    fs::write(&unfinished, serde_json::to_string(changed)?)?;
+    // Left by a process that was killed while it wrote, or put there by somebody else: never written through.
+    let _ = fs::remove_file(&unfinished);
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&unfinished)?;
+    file.write_all(serde_json::to_string(changed)?.as_bytes())?;
     fs::rename(&unfinished, path)
 }
 
@@ -228,14 +269,22 @@ fn keep_note(path: &Path, changed: &[Restore]) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    /// The file of a known setting below `root`, in a folder that exists.
+    fn setting_below(root: &Path, name: &str) -> PathBuf {
+        let path = root.join("proc/sys").join(name.replace('.', "/"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        path
+    }
+
     /// Mends by a note of one setting, which holds `now`: what is told, what it holds then, whether the note is left.
     fn mended(now: &str, instead: Option<&str>) -> (String, String, bool) {
         let folder = tempfile::tempdir().unwrap();
-        let (note, path) = (folder.path().join("tuned.json"), folder.path().join("somaxconn"));
+        let note = folder.path().join("tuned.json");
+        let path = setting_below(folder.path(), "net.core.somaxconn");
         fs::write(&path, now).unwrap();
         let left = Restore { path: path.clone(), value: "4096".into(), instead: instead.map(str::to_owned) };
         keep_note(&note, &[left]).unwrap();
-        let told = mend_tuning(&note).concat();
+        let told = mend_tuning(&note, folder.path()).concat();
         let told = told.rsplit(": ").next().unwrap_or_default().to_owned();
         (told, fs::read_to_string(&path).unwrap(), note.exists())
     }
@@ -253,14 +302,51 @@ mod tests {
     #[test]
     fn what_cannot_be_put_back_stays_noted() {
         let folder = tempfile::tempdir().unwrap();
-        let (note, path) = (folder.path().join("tuned.json"), folder.path().join("somaxconn"));
+        let root = folder.path();
+        let (note, path) = (root.join("tuned.json"), setting_below(root, "net.core.somaxconn"));
         fs::write(&path, "65535").unwrap();
         let of = |path: PathBuf| Restore { path, value: "4096".into(), instead: Some("65535".into()) };
-        let nowhere = of(folder.path().join("no-such-folder/file"));
+        let nowhere = of(root.join("proc/sys/vm/min_free_kbytes"));
         keep_note(&note, &[of(path), nowhere.clone()]).unwrap();
-        let told = mend_tuning(&note);
+        let told = mend_tuning(&note, root);
         assert!(told[0].ends_with("put back") && told[1].contains("cannot be put back"), "{told:?}");
-        assert_eq!(noted(&note), [nowhere]);
-        assert_eq!(mend_tuning(&note).len(), 1, "it is told again");
+        assert_eq!(noted(&note, root), Ok(vec![nowhere]));
+        assert_eq!(mend_tuning(&note, root).len(), 1, "it is told again");
+    }
+
+    #[test]
+    fn a_note_that_names_anything_but_a_known_setting_is_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let (note, victim) = (root.join("tuned.json"), root.join("victim"));
+        let known = setting_below(root, "net.core.somaxconn");
+        fs::write(&known, "65535").unwrap();
+        fs::write(&victim, "precious").unwrap();
+        let restore =
+            |path: &Path, value: &str| Restore { path: path.into(), value: value.into(), instead: None };
+        let around = root.join("proc/sys/net/core/../../../../victim");
+        for unknown in [restore(&victim, "4096"), restore(&around, "4096"), restore(&known, "|/x/evil.sh")] {
+            keep_note(&note, &[restore(&known, "4096"), unknown]).unwrap();
+            let told = mend_tuning(&note, root);
+            assert!(told.len() == 1 && told[0].contains("which Paceline does not change"), "{told:?}");
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+            assert_eq!(fs::read_to_string(&known).unwrap(), "65535");
+        }
+    }
+
+    #[test]
+    fn a_note_that_others_can_write_or_that_is_a_link_is_ignored() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let (note, known) = (root.join("tuned.json"), setting_below(root, "net.core.somaxconn"));
+        fs::write(&known, "65535").unwrap();
+        keep_note(&note, &[Restore { path: known.clone(), value: "4096".into(), instead: None }]).unwrap();
+        let linked = root.join("linked.json");
+        std::os::unix::fs::symlink(&note, &linked).unwrap();
+        assert!(mend_tuning(&linked, root)[0].contains("is ignored"));
+        fs::set_permissions(&note, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(mend_tuning(&note, root)[0].contains("only this user can write"));
+        assert_eq!(fs::read_to_string(&known).unwrap(), "65535");
     }
 }

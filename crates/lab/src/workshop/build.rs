@@ -66,10 +66,10 @@ impl Workshop {
         Ok(elapsed)
     }
 
-    pub(super) fn lock(&self, server: &Manifest) -> Result<lock::Lock, LabError> {
+    pub(super) fn lock(&self, server: &Manifest) -> Result<crate::FileLock, LabError> {
         let waiting =
             || (self.notice)(&format!("{}: waiting for another paceline that is building it", server.id));
-        lock::Lock::take(&self.keep_dir(server), waiting, || self.interrupt.asked())
+        lock::take(&self.keep_dir(server), waiting, || self.interrupt.asked())
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Step<'a> {
     /// Which of its commands: "build".
     pub name: &'static str,
     /// The command.
-    pub command: &'a str,
+    pub command: Words<'a>,
     /// Where it runs.
     pub folder: &'a Path,
     /// Added to the inherited environment.
@@ -43,10 +43,36 @@ pub(super) struct Step<'a> {
     pub limit: Duration,
 }
 
+/// A command, for a shell or without one.
+#[derive(Clone, Copy)]
+pub(super) enum Words<'a> {
+    /// A line of a manifest, for `sh -c`.
+    Shell(&'a str),
+    /// A program and its arguments, which no shell sees.
+    Program(&'a [&'a str]),
+}
+
+impl Words<'_> {
+    fn argv(self) -> Vec<String> {
+        match self {
+            Words::Shell(line) => vec!["sh".into(), "-c".into(), line.into()],
+            Words::Program(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+        }
+    }
+
+    /// For people.
+    fn shown(self) -> String {
+        match self {
+            Words::Shell(line) => line.to_owned(),
+            Words::Program(words) => words.join(" "),
+        }
+    }
+}
+
 /// Runs `step` under `shepherd` (the command that starts one) to its success, and tells how long it took. Whatever
 /// the end, no process of it is left.
 pub(super) fn run(step: &Step<'_>, shepherd: &[String], interrupt: Interrupt) -> Result<Duration, LabError> {
-    let error = |source| LabError::Spawn { command: step.command.into(), source };
+    let error = |source| LabError::Spawn { command: step.command.shown(), source };
     let begun = Instant::now();
     let mut running = Shepherd::start(shepherd, &order(step)).map_err(error)?;
     let end = wait(step, &mut running, begun, interrupt);
@@ -89,7 +115,7 @@ fn order(step: &Step<'_>) -> Order {
         None => Output::Bounded { path, head_bytes: LOG_BYTES, tail_bytes: LOG_BYTES },
     };
     Order {
-        command: vec!["sh".into(), "-c".into(), step.command.into()],
+        command: step.command.argv(),
         folder: step.folder.into(),
         env: step.environment.clone(),
         cores: Vec::new(),
@@ -123,7 +149,7 @@ fn failure(step: &Step<'_>, how: String) -> LabError {
         server: step.server.into(),
         step: step.name,
         how,
-        command: step.command.into(),
+        command: step.command.shown(),
         log: step.log.clone(),
         tail: tail(&step.log),
         absent_packages: Vec::new(),

@@ -14,12 +14,11 @@ mod setup;
 mod stamp;
 mod tools;
 
-pub(crate) use lock::try_lock;
 pub use setup::{ServerSetup, SetupPlan};
 pub(crate) use tools::program;
 
 use crate::{Interrupt, LabError, Manifest, Places, Variables};
-use command::Step;
+use command::{Step, Words};
 use std::path::PathBuf;
 use std::time::Duration;
 use tools::Toolbox;
@@ -194,7 +193,7 @@ impl Workshop {
         Ok(Step {
             server: &server.id,
             name,
-            command,
+            command: Words::Shell(command),
             folder: &server.folder,
             environment: self.making(server).texts().into_iter().chain(own(GUARDS)).collect(),
             log: keep.join(format!("{name}.log")),

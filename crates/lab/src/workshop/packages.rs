@@ -3,7 +3,7 @@
 //! `setup` asks and installs; a step that failed names what is absent. Whoever is not root is given the command to run.
 //! Whether a program is there is `tools`' to say; what a server's own set-up command fetches is not looked at.
 
-use super::command::{self, Step};
+use super::command::{self, Step, Words};
 use super::{Workshop, tools};
 use crate::{LabError, Manifest};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(super) fn shown(packages: &[String]) -> String {
 /// How many bytes `packages` and what they depend on would download, if apt-get knows them.
 pub(super) fn download_bytes(packages: &[String]) -> Option<u64> {
     let output = Command::new("apt-get")
-        .args(["install", "--no-install-recommends", "--print-uris", "-qq"])
+        .args(["install", "--no-install-recommends", "--print-uris", "-qq", "--"])
         .args(packages)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
@@ -40,7 +40,7 @@ fn sum_of_sizes(uris: &str) -> u64 {
 pub(super) fn absent(packages: &[String]) -> Vec<String> {
     let is_absent = |package: &&String| {
         let status = Command::new("dpkg-query")
-            .args(["--show", "--showformat=${db:Status-Status}", package.as_str()])
+            .args(["--show", "--showformat=${db:Status-Status}", "--", package.as_str()])
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .output();
@@ -99,13 +99,14 @@ impl Workshop {
         if unsafe { libc::geteuid() } != 0 {
             return Err(LabError::PackagesMissing { command: shown(packages) });
         }
-        let command =
-            format!("apt-get update && apt-get install -y --no-install-recommends {}", packages.join(" "));
-        self.packages_step("install", &command)
+        let updated = self.packages_step("update", &["apt-get", "update"])?;
+        let mut command = vec!["apt-get", "install", "-y", "--no-install-recommends", "--"];
+        command.extend(packages.iter().map(String::as_str));
+        Ok(updated + self.packages_step("install", &command)?)
     }
 
-    /// Runs one command of the package manager.
-    pub(super) fn packages_step(&self, name: &'static str, command: &str) -> Result<Duration, LabError> {
+    /// Runs one command of the package manager, without a shell.
+    pub(super) fn packages_step(&self, name: &'static str, command: &[&str]) -> Result<Duration, LabError> {
         let path = &self.state_dir;
         std::fs::create_dir_all(path).map_err(|source| LabError::File {
             action: "create",
@@ -115,7 +116,7 @@ impl Workshop {
         let step = Step {
             server: "packages",
             name,
-            command,
+            command: Words::Program(command),
             folder: Path::new("/"),
             // No package may ask a question: nobody is there to answer.
             environment: [("DEBIAN_FRONTEND".to_owned(), "noninteractive".to_owned())].into(),

@@ -95,7 +95,7 @@ impl Workshop {
     /// # Errors
     /// As [`Workshop::install_packages`].
     pub fn update_packages(&self) -> Result<Made, LabError> {
-        self.packages_step("update", "apt-get update").map(Made::Now)
+        self.packages_step("update", &["apt-get", "update"]).map(Made::Now)
     }
 
     /// Installs some packages, as root, or says which command to run.

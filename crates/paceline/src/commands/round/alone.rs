@@ -4,20 +4,20 @@
 
 use crate::exit::Complaint;
 use anyhow::Context as _;
-use paceline_lab::{Claim, Claimed};
+use paceline_lab::{FileLock, Id, Joined, LockAttempt, Neighbours};
 use paceline_store::Store;
 
-/// Claims a round, so that no second process carries it on. The lock is beside the store: whoever has the round has
+/// Locks a round, so that no second process carries it on. The lock is beside the store: whoever has the round has
 /// that, by whatever way they came to it and wherever their state folder is.
-pub fn with_round(id: &str, store: &Store) -> anyhow::Result<Claim> {
+pub fn lock_round(id: &Id, store: &Store) -> anyhow::Result<FileLock> {
     let kept_in = store.path();
     let file =
         kept_in.canonicalize().with_context(|| format!("cannot tell where {} is", kept_in.display()))?;
-    let path = file.with_file_name("locks").join(format!("{id}.lock"));
-    let claimed = Claim::of(&path, &format!("round {id}"));
-    match claimed.with_context(|| format!("cannot lock {}", path.display()))? {
-        Claimed::Ours(claim) => Ok(claim),
-        Claimed::By(holder) => {
+    let folder = file.with_file_name("locks");
+    let attempt = FileLock::try_take(&folder, id, &format!("round {id}"));
+    match attempt.with_context(|| format!("cannot lock {id}.lock in {}", folder.display()))? {
+        LockAttempt::Taken(lock) => Ok(lock),
+        LockAttempt::HeldBy(holder) => {
             let process = holder.split(" (").next().unwrap_or(&holder);
             let what = format!("round {id} is being carried on by {process}");
             Err(Complaint::environment(what).hint("wait for it to end, or interrupt it").into())
@@ -25,16 +25,25 @@ pub fn with_round(id: &str, store: &Store) -> anyhow::Result<Claim> {
     }
 }
 
-/// Claims the machine; where another round has it, this is refused, or told and gone ahead with.
-pub fn on_machine(id: &str, share: bool) -> anyhow::Result<(Option<Claim>, Option<String>)> {
-    match Claim::of_machine(&format!("round {id}")) {
-        Some(Claimed::Ours(claim)) => Ok((Some(claim), None)),
-        Some(Claimed::By(holder)) if share => Ok((Claim::beside_others(), Some(holder))),
-        Some(Claimed::By(holder)) => {
-            Err(Complaint::environment(format!("another round runs on this machine: {holder}"))
+/// This round's place on the machine and the rounds that were there before. Refused where there are any, unless the
+/// machine is to be shared. Where other rounds cannot be seen, that is said in `notes`.
+pub fn on_machine(
+    id: &Id,
+    share: bool,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<(Option<Neighbours>, Option<String>)> {
+    match Neighbours::join(id, share) {
+        Ok(Joined::Placed(neighbours, others)) => {
+            Ok((Some(neighbours), (!others.is_empty()).then(|| others.join(", "))))
+        }
+        Ok(Joined::Occupied(others)) => {
+            Err(Complaint::environment(format!("another round runs on this machine: {}", others.join(", ")))
                 .hint("each would measure the other: wait for it to end, or go ahead with --share-machine")
                 .into())
         }
-        None => Ok((None, None)),
+        Err(error) => {
+            notes.push(format!("cannot see whether another round runs on this machine: {error}"));
+            Ok((None, None))
+        }
     }
 }

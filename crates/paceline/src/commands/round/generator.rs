@@ -1,12 +1,14 @@
 //! The load generator of a round: chosen when it begins, the same to its end.
 //!
-//! Called by `open.rs`, before a trial is paid for. A round that is carried on with another generator is refused, since
-//! its trials would stand in the same tables. How each generator is started and what it prints is read by the lab.
+//! Called by `open.rs`, before a trial is paid for. A round that is resumed with another generator is refused, since
+//! its trials would stand in the same tables. A command that comes from the store is run only once a person has agreed
+//! to it: the store may be somebody else's. How each generator is started and what it prints is read by the lab.
 
 use crate::exit::Complaint;
 use crate::places::{complain, shepherd_command};
-use paceline_lab::{Generator, LabError, generator, generator_command, missing_program};
+use paceline_lab::{Generator, LabError, generator, generator_command, is_built_in, missing_program};
 use paceline_record::Round;
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 /// The generator that the round has, or that is asked for; it is noted in the round. What cannot be used is told here,
 /// before anything is kept.
@@ -29,7 +31,8 @@ pub fn of_round(round: &mut Round, asked: Option<&str>) -> anyhow::Result<Box<dy
 fn chosen(round: &Round, asked: Option<&str>) -> anyhow::Result<String> {
     match (&round.generator, asked) {
         (None, asked) => Ok(generator_command(asked)),
-        (Some(kept), None) => Ok(kept.clone()),
+        (Some(kept), None) if is_built_in(kept) => Ok(kept.clone()),
+        (Some(kept), None) => confirmed(&round.id, kept),
         (Some(kept), Some(asked)) if *kept == generator_command(Some(asked)) => Ok(kept.clone()),
         (Some(kept), Some(asked)) => {
             let what = format!("--generator {asked:?}: round {} was begun with {kept:?}", round.id);
@@ -37,5 +40,23 @@ fn chosen(round: &Round, asked: Option<&str>) -> anyhow::Result<String> {
                 .hint("leave --generator out to carry it on, or --resume to begin a new round")
                 .into())
         }
+    }
+}
+
+/// A command of a resumed round that is not part of this program: shown, and run only if a person agrees.
+fn confirmed(round: &str, kept: &str) -> anyhow::Result<String> {
+    // Written as a Rust string: no character of it acts on the terminal.
+    let what = format!("round {round} runs this command as its generator: {kept:?}");
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(Complaint::usage(what)
+            .hint("if you trust where the results file came from, confirm it with --generator and the same command")
+            .into());
+    }
+    write!(std::io::stderr(), "{what}\nIt comes from the results file. Run it? [y/N] ")?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(kept.to_owned()),
+        _ => Err(Complaint::usage("the generator was not confirmed; nothing was run").into()),
     }
 }

@@ -22,7 +22,7 @@ use flags::Carrying;
 use keep::StoreKeeper;
 use open::Opened;
 use paceline_lab::{
-    Bench, Catalogue, Cores, Interrupt, LabError, Outlook, PlannedLaunch, Sitting, Starter, Summary,
+    Bench, Catalogue, Cores, Id, Interrupt, LabError, Outlook, PlannedLaunch, Sitting, Starter, Summary,
     Workshop, carry_out,
 };
 use paceline_record::Round;
@@ -126,8 +126,10 @@ fn sit(
 /// Removes what passed between generator and lab, in this sitting and in earlier ones that were killed.
 fn sweep(scratch: &Path, round: &Round) {
     for sitting in &round.sittings {
-        // Most were swept before.
-        let _ = std::fs::remove_dir_all(scratch.join(&sitting.id));
+        // Most were swept before. An id that is no name of a folder never was one.
+        if let Ok(id) = Id::parse(&sitting.id) {
+            let _ = std::fs::remove_dir_all(scratch.join(id.as_str()));
+        }
     }
 }
 

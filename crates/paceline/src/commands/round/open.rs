@@ -9,8 +9,8 @@ use super::{alone, asked, generator, resume, tune};
 use crate::places::complain;
 use crate::{environment, kept, moment};
 use paceline_lab::{
-    Balancer, Catalogue, Cell, Claim, Cores, Generator, Neighbours, Outlook, Plan, PlannedLaunch, Resolution,
-    Room, Tuning, Workload, fresh_seed, order,
+    Balancer, Catalogue, Cell, Cores, FileLock, Generator, Id, Neighbours, Outlook, Plan, PlannedLaunch,
+    Resolution, Room, Tuning, Workload, fresh_seed, order,
 };
 use paceline_record::{Environment, Round, SCHEMA, Sitting};
 use paceline_store::Store;
@@ -45,8 +45,8 @@ pub struct Opened {
     pub neighbours: Option<Neighbours>,
     /// What was changed of the machine, to be put back.
     pub tuning: Option<Tuning>,
-    /// Nobody else carries the round on, nor another on this machine, while these live.
-    _claims: Vec<Claim>,
+    /// No other process carries the round on while it lives.
+    _lock: FileLock,
 }
 
 /// A round as far as it is known before anything is done for it.
@@ -87,17 +87,17 @@ pub fn open(
     store: &Store,
 ) -> anyhow::Result<Opened> {
     let is_resumed = carrying.resume.is_some();
-    let (mut begun, claim) = match &carrying.resume {
+    let (mut begun, lock) = match &carrying.resume {
         Some(id) => resume::resumed(id, asked.plan.as_deref(), catalogue, store)?,
         None => {
             let begun = new_round(asked, catalogue, environment::read(), None)?;
-            let claim = alone::with_round(&begun.round.id, store)?;
-            (begun, claim)
+            let lock = alone::lock_round(&Id::parse(&begun.round.id)?, store)?;
+            (begun, lock)
         }
     };
     let generator = generator::of_round(&mut begun.round, carrying.generator.as_deref())?;
-    let (on_machine, shares_with) = alone::on_machine(&begun.round.id, carrying.share_machine)?;
-    let neighbours = Neighbours::join(&format!("round {}", begun.round.id));
+    let (neighbours, shares_with) =
+        alone::on_machine(&Id::parse(&begun.round.id)?, carrying.share_machine, &mut begun.resolution.notes)?;
     let sitting = moment::new_id();
     let tuning = tune::begin(carrying, catalogue, shares_with.as_deref(), &mut begun.resolution.notes)?;
     // As it is tuned. A round that is carried on may be on another machine by now.
@@ -131,7 +131,7 @@ pub fn open(
         shares_with,
         neighbours,
         tuning,
-        _claims: on_machine.into_iter().chain([claim]).collect(),
+        _lock: lock,
     })
 }
 

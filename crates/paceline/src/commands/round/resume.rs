@@ -8,7 +8,7 @@ use super::open::Begun;
 use crate::exit::Complaint;
 use crate::kept;
 use crate::places::complain;
-use paceline_lab::{Catalogue, Claim, Plan, order};
+use paceline_lab::{Catalogue, FileLock, Id, InvalidId, Plan, order};
 use paceline_record::Round;
 use paceline_store::{Store, StoreError};
 
@@ -21,11 +21,14 @@ pub fn resumed(
     plan: Option<&str>,
     catalogue: &Catalogue,
     store: &Store,
-) -> anyhow::Result<(Begun, Claim)> {
+) -> anyhow::Result<(Begun, FileLock)> {
     let id = meant(id, plan, catalogue, store)?.id;
-    let claim = alone::with_round(&id, store)?;
+    let lock = alone::lock_round(&Id::parse(&id).map_err(|error| forged(&error, store))?, store)?;
     // Read once it is ours: another may just have carried it on.
     let mut round = store.find_round(&id).map_err(kept::complain)?;
+    for sitting in &round.sittings {
+        Id::parse(&sitting.id).map_err(|error| forged(&error, store))?;
+    }
     let plan = Plan::parse(&format!("round {id}"), &round.plan_toml).map_err(complain)?;
     // What cannot be read is measured anew, and tells of no cell.
     let (trials, _) = store.readable_trials(&id).map_err(kept::complain)?;
@@ -39,7 +42,14 @@ pub fn resumed(
     if let Some(change) = without(&gone).filter(|change| !round.changes.contains(change)) {
         round.changes.push(change);
     }
-    Ok((Begun { round, resolution, launches, gone }, claim))
+    Ok((Begun { round, resolution, launches, gone }, lock))
+}
+
+/// Ids name folders and locks. Paceline never made one of another form: such a store is damaged, or meant to do harm.
+fn forged(error: &InvalidId, store: &Store) -> anyhow::Error {
+    Complaint::usage(format!("{}: {error}", store.path().display()))
+        .hint("Paceline did not write this; the round cannot be resumed")
+        .into()
 }
 
 /// What is gone of a round that does not know its cells, and of which no trial tells either.

@@ -24,7 +24,9 @@ pub fn begin(
     // What another round changed is still in use.
     if shares_with.is_none() || !is_machine {
         notes.extend(
-            mend_tuning(&note).into_iter().map(|left| format!("left by a round that was killed: {left}")),
+            mend_tuning(&note, &carrying.tune_root)
+                .into_iter()
+                .map(|left| format!("left by a round that was killed: {left}")),
         );
     }
     if !carrying.tune {

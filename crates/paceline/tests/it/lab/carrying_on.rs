@@ -63,7 +63,7 @@ fn what_is_gone_is_named_and_what_came_since_is_not_measured() {
     assert_eq!(round.planned, 2);
     fs::remove_dir_all(tree.path("servers/python-gone")).unwrap();
     tree.write_server("python-new", GOOD, 60);
-    let ran = tree.run(&["round", "--resume"]);
+    let ran = tree.run(&["round", "--resume", "--generator", &own(&tree)]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("have no usable trial:\n  python-gone single hello closed-4\n"), "{ran:?}");
     let (resumed, trials) = tree.kept();
@@ -83,7 +83,7 @@ fn a_round_that_does_not_know_its_cells_counts_them() {
         round.plan_toml.lines().filter(is_other).map(|line| format!("{line}\n")).collect::<String>();
     put(&tree, &round);
     fs::remove_dir_all(tree.path("servers/python-gone")).unwrap();
-    let ran = tree.run(&["round", "--resume"]);
+    let ran = tree.run(&["round", "--resume", "--generator", &own(&tree)]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(
         ran.stderr.contains("\n  cells that no kept trial names, with 1 of 2 planned trials\n"),
@@ -103,7 +103,7 @@ fn a_foreign_generator_s_runs_name_the_machine_that_they_ran_on() {
     let mut round = begun(&tree, &flags, &wrk);
     round.environment.kernel = "an older kernel".to_owned();
     put(&tree, &round);
-    let ran = tree.run(&["round", "--resume"]);
+    let ran = tree.run(&["round", "--resume", "--generator", &wrk]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let (resumed, trials) = tree.kept();
     assert_eq!(resumed.environment, round.environment, "the first machine stays");
@@ -156,7 +156,8 @@ fn an_id_of_another_plan_and_a_plan_for_an_id_are_mistakes() {
     }
     let ran = tree.run(&["round", "--resume", "nothing"]);
     assert!(ran.code == Some(2) && !ran.stderr.contains("that is a plan"), "{ran:?}");
-    assert_eq!(tree.run(&["round", "one", "--resume", &round.id]).code, Some(0));
+    let ran = tree.run(&["round", "one", "--resume", &round.id, "--generator", &own(&tree)]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod beside;
 mod broken;
 mod carrying_on;
 mod dummy;
+mod forged;
 mod launches;
 mod reports;
 mod rest;

@@ -120,3 +120,17 @@ fn what_even_a_killed_shepherd_left_is_put_back_by_the_next_round() {
     assert_eq!(somaxconn(&tree), "4096");
     assert!(!tree.path("state/tuned.json").exists());
 }
+
+#[test]
+fn a_note_of_somebody_else_writes_no_file() {
+    let tree = tree();
+    fs::create_dir_all(tree.path("state")).unwrap();
+    fs::write(tree.path("precious"), "precious").unwrap();
+    let planted = serde_json::json!([{ "path": tree.path("precious"), "value": "4096" }]);
+    fs::write(tree.path("state/tuned.json"), planted.to_string()).unwrap();
+    let root = tree.path("machine");
+    let ran = tree.run(&[&SHORT[..], &["--tune-root", root.to_str().unwrap()]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("tuned.json is ignored: it names "), "{ran:?}");
+    assert_eq!(fs::read_to_string(tree.path("precious")).unwrap(), "precious");
+}

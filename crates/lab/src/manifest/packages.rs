@@ -1,0 +1,53 @@
+//! Names of Debian packages, as manifests of servers and balancers list them.
+//!
+//! Checked when a manifest is read, so that nothing else ever reaches the package manager.
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+/// Reads `packages`. The names go to apt-get as root, so that anything but a package's name is refused: Debian Policy
+/// 5.6.1 allows two or more of lower case letters, digits, `+`, `-` and `.`, beginning with a letter or digit.
+pub(crate) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<String>::deserialize(from)?;
+    match names.iter().find(|name| !is_package(name)) {
+        Some(name) => Err(D::Error::custom(format!(
+            "{name:?} is not the name of a Debian package: use lower case letters, digits, `+`, `-` and `.`"
+        ))),
+        None => Ok(names),
+    }
+}
+
+fn is_package(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    name.len() >= 2
+        && name.bytes().next().is_some_and(is_plain)
+        // apt-get takes a trailing `-` for "remove" and `+` for "install".
+        && !name.ends_with('-')
+        && name.bytes().all(|byte| is_plain(byte) || matches!(byte, b'+' | b'-' | b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_packages_are_taken() {
+        for name in ["g++", "libc6", "python3.13-venv", "0ad"] {
+            assert!(is_package(name), "{name}");
+        }
+        for name in [
+            "",
+            "a",
+            "-oAPT::x=y",
+            "--reinstall",
+            "x; touch /y",
+            "$(x)",
+            "./x.deb",
+            "UP",
+            "nginx-",
+            "a b",
+            "a=1",
+        ] {
+            assert!(!is_package(name), "{name}");
+        }
+    }
+}
