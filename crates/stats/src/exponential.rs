@@ -1,27 +1,27 @@
-//! Are gaps exponential with a known mean, as those of Poisson arrivals are? The Anderson-Darling test.
+//! The Anderson-Darling test for exponential gaps with a known mean, as Poisson arrivals have.
 //!
-//! The statistic is that of Anderson and Darling (1954) for a fully specified distribution, its distribution the limit
-//! for many samples as computed by Marsaglia and Marsaglia, "Evaluating the Anderson-Darling Distribution", *Journal of
+//! The statistic is that of Anderson and Darling (1954) for a fully specified distribution. Its distribution is the
+//! limit for large samples, computed by Marsaglia and Marsaglia, "Evaluating the Anderson-Darling Distribution", *Journal of
 //! Statistical Software* 9(2), 2004 (`adinf`, accurate to 2e-6).
 
-/// What the test comes to.
+/// The result of the test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AndersonDarling {
     /// A²: how far the sample is from the distribution, weighted towards both ends.
     pub statistic: f64,
-    /// The probability of as much or more, if the sample is of the distribution.
+    /// The probability of such a statistic or a larger one if the gaps are exponential.
     pub p_value: f64,
 }
 
-/// Tests whether `gaps` are exponential with mean 1; whoever expects another mean divides by it. None for fewer than 8
-/// gaps, where the limit does not hold. The gaps are sorted.
+/// Tests whether `gaps` are exponential with mean 1. For another mean, divide the gaps by it first. None for fewer than
+/// 8 gaps, where the limit does not hold. Sorts the gaps.
 pub fn exponential_test(gaps: &mut [f64]) -> Option<AndersonDarling> {
     if gaps.len() < 8 {
         return None;
     }
     gaps.sort_unstable_by(f64::total_cmp);
     let n = gaps.len() as f64;
-    // ln F and ln (1 - F) of the exponential distribution. Two moments of a clock may be equal, which no gap is.
+    // ln F and ln (1 - F) of the exponential distribution. Two clock readings may be equal: such a gap is raised to 1e-12.
     let ln_below = |gap: f64| (-(-gap.max(1e-12)).exp_m1()).ln();
     let ln_above = |gap: f64| -gap.max(1e-12);
     let sum: f64 = (0..gaps.len())
@@ -31,7 +31,7 @@ pub fn exponential_test(gaps: &mut [f64]) -> Option<AndersonDarling> {
     Some(AndersonDarling { statistic, p_value: (1.0 - limit(statistic)).clamp(0.0, 1.0) })
 }
 
-/// The probability that A² of many samples of the distribution stays below `z`.
+/// The distribution function of A² in the limit of large samples.
 fn limit(z: f64) -> f64 {
     if z <= 0.0 {
         0.0
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn critical_values_as_published() {
+    fn critical_values_match_published_ones() {
         // Upper points of A², all parameters known: Stephens, "EDF statistics for goodness of fit", JASA 69 (1974),
         // table 1; the first and the last from Lewis, Ann. Math. Stat. 32 (1961).
         for (z, probability) in [(1.248, 0.75), (1.933, 0.90), (2.492, 0.95), (3.070, 0.975), (3.857, 0.99)] {
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_statistic_by_its_definition() {
+    fn statistic_matches_its_definition() {
         // The mid-points of ten equal shares of probability: A² = -n - 1/n sum (2i-1)(ln u_i + ln(1-u_(n+1-i))), with
         // u_i = (2i-1)/20. By symmetry ln(1-u_(n+1-i)) = ln u_i.
         let uniform = |i: usize| (2 * i + 1) as f64 / 20.0;
@@ -73,8 +73,8 @@ mod tests {
     }
 
     #[test]
-    fn tells_even_gaps_and_wrong_rates_from_random_ones() {
-        // Exponential by the quantiles of a low-discrepancy sequence (van der Corput, base 2): as exponential as can be.
+    fn rejects_even_gaps_and_wrong_rates() {
+        // Exponential by the quantiles of a low-discrepancy sequence (van der Corput, base 2): nearly ideal.
         let corput = |i: u32| f64::from(i.reverse_bits()) / 4_294_967_296.0;
         let random = |scale: f64| (1..1_000).map(|i| -(1.0 - corput(i)).ln() * scale).collect::<Vec<_>>();
         let p = |mut gaps: Vec<f64>| exponential_test(&mut gaps).unwrap().p_value;

@@ -1,23 +1,22 @@
-//! What repeated observations of one number say: across launches each figure is one observation, never pooled.
+//! Order statistics of a few observations: median, minimum, maximum, quantiles.
 //!
-//! Reports make their figures of it: median, lowest, highest. No deviation and no confidence interval: a handful of
-//! launches cannot carry either. Percentiles within a launch are the histogram's.
+//! Intervals over launches are in `launches.rs`. Percentiles within a launch are those of the histogram.
 
-/// The middle and the ends of a few observations of one number.
+/// Median and range of a few observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// How many observations.
     pub count: usize,
-    /// The lowest.
+    /// The minimum.
     pub min: f64,
-    /// The middle one, or the mean of the middle two.
+    /// The median: the middle value, or the mean of the middle two.
     pub median: f64,
-    /// The highest.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// The spread of some observations; none where there is none, or where one is not a number.
+    /// Computes it. None if there are no observations, or if one is NaN.
     pub fn of(observations: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = observations.into_iter().collect();
         if sorted.is_empty() || sorted.iter().any(|value| value.is_nan()) {
@@ -28,8 +27,7 @@ impl Spread {
         Some(Self { count: sorted.len(), min: sorted[0], median, max: sorted[sorted.len() - 1] })
     }
 
-    /// Half the distance between the ends, as a share of the median: 0.05 reads "plus or minus 5 %".
-    /// Zero for a median of zero.
+    /// Half the range as a share of the median: 0.05 is ±5 %. 0 for a median of 0.
     pub fn relative(&self) -> f64 {
         if self.median == 0.0 { 0.0 } else { (self.max - self.min) / 2.0 / self.median.abs() }
     }
@@ -53,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_as_numpy_gives_them() {
+    fn quantiles_match_numpy() {
         // numpy.quantile([1, 2, 4, 8, 16], [0, .1, .25, .5, .9, 1])
         let sorted = [1.0, 2.0, 4.0, 8.0, 16.0];
         for (q, value) in [(0.0, 1.0), (0.1, 1.4), (0.25, 2.0), (0.5, 4.0), (0.9, 12.8), (1.0, 16.0)] {
@@ -69,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn no_observation_no_spread() {
+    fn missing_observations_have_no_spread() {
         assert_eq!(Spread::of([]), None);
         assert_eq!(Spread::of([1.0, f64::NAN]), None);
         assert!(quantile_of_sorted(&[], 0.5).is_nan());

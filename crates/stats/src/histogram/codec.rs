@@ -1,7 +1,7 @@
-//! The histogram on the wire: HdrHistogram's V2 compressed encoding in base64, as its own tools write and read it.
+//! The histogram's encoding: HdrHistogram V2 compressed, in base64, as HdrHistogram's own tools write and read it.
 //!
-//! The format is the `hdrhistogram` crate's business; this file only moves counts across. The encoding carries no
-//! exact minimum, maximum or sum: whoever stores it stores those beside it (see the record's `times`).
+//! The `hdrhistogram` crate encodes; this file copies counts to and from it. The encoding has no exact minimum,
+//! maximum or sum: records store those beside it (`times`).
 
 use super::{HIGHEST, Histogram};
 use base64::Engine as _;
@@ -10,8 +10,8 @@ use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use std::io::Read as _;
 
-/// Longest list of counts that is read: sixteen million bytes hold every histogram of five digits. A length is only claimed,
-/// and memory is taken for it before it is there.
+/// Longest accepted count array: 16 MiB hold every histogram of five digits. The decoder allocates the announced length
+/// before it reads, so an unchecked one would let 40 bytes allocate gigabytes.
 const COUNTS_BYTES_MOST: u32 = 1 << 24;
 /// Bytes before the compressed part: a cookie and its length.
 const OUTER_BYTES: usize = 8;
@@ -27,7 +27,7 @@ pub enum DecodeError {
     Encoding(String),
 }
 
-/// Whether the counts have a length that can be meant: the second number of the compressed part.
+/// Checks the announced length of the counts: the second number of the compressed part.
 fn check_length(bytes: &[u8]) -> Result<(), DecodeError> {
     let compressed = bytes.get(OUTER_BYTES..).unwrap_or_default();
     let mut start = [0; 8];
@@ -36,7 +36,9 @@ fn check_length(bytes: &[u8]) -> Result<(), DecodeError> {
         .map_err(|error| DecodeError::Encoding(error.to_string()))?;
     let length = u32::from_be_bytes([start[4], start[5], start[6], start[7]]);
     if length > COUNTS_BYTES_MOST {
-        return Err(DecodeError::Encoding(format!("{length} bytes of counts are announced")));
+        return Err(DecodeError::Encoding(format!(
+            "the encoding announces {length} bytes of counts, more than {COUNTS_BYTES_MOST}"
+        )));
     }
     Ok(())
 }
@@ -57,11 +59,11 @@ impl Histogram {
         STANDARD.encode(bytes)
     }
 
-    /// Decodes what [`Histogram::to_base64`], or any HdrHistogram tool, wrote. Minimum, maximum and sum come out to
-    /// the resolution of a cell.
+    /// Decodes the output of [`Histogram::to_base64`] or of any HdrHistogram tool. Minimum, maximum and sum have the
+    /// resolution of a cell.
     ///
     /// # Errors
-    /// [`DecodeError`] when the text is not such an encoding; never panics on foreign bytes.
+    /// [`DecodeError`] when the text is not such an encoding; never panics on any input.
     pub fn from_base64(text: &str) -> Result<Self, DecodeError> {
         let bytes = STANDARD.decode(text)?;
         check_length(&bytes)?;
@@ -71,15 +73,15 @@ impl Histogram {
         let mut histogram = Histogram::new();
         for bar in twin.iter_recorded() {
             if histogram.count().checked_add(bar.count_at_value()).is_none() {
-                return Err(DecodeError::Encoding("its counts add up to more than 64 bits".to_owned()));
+                return Err(DecodeError::Encoding("the sum of its counts overflows 64 bits".to_owned()));
             }
             histogram.record_n(twin.lowest_equivalent(bar.value_iterated_to()), bar.count_at_value());
         }
         Ok(histogram)
     }
 
-    /// Puts back the exact minimum, maximum and sum, which the encoding does not carry, from where they were stored
-    /// beside it. Values that do not belong to the cells in use are ignored.
+    /// Restores the exact minimum, maximum and sum, which the encoding does not contain. Ignores values outside the
+    /// cells in use.
     pub fn with_exact(mut self, min: u64, max: u64, sum: u128) -> Self {
         let fits = |exact: u64, cell_value: u64| {
             super::cell_of(exact.min(HIGHEST)) == super::cell_of(cell_value.min(HIGHEST))

@@ -1,15 +1,14 @@
-//! A histogram at rest: only the cells in use.
+//! A compact histogram: only the cells in use.
 //!
-//! What the engine keeps an interval's times as, so that a long run stays small. Two of them add up, and one is merged
-//! back into a histogram for its percentiles. It stays in memory: what a record holds is the encoding of `codec.rs`.
+//! The engine keeps the times of each interval in this form, so that a long run needs little memory. It exists in memory
+//! only: records contain the encoding of `codec.rs`.
 
 use super::Histogram;
 
 /// The occupied cells of a [`Histogram`], two or three bytes each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compact {
-    /// For each occupied cell, rising: how far it is from the one before, and its count; each as a number of seven bits a
-    /// byte, the lowest first, the last byte below 128 (LEB128).
+    /// For each occupied cell in rising order: the distance from the previous one, and its count, both as LEB128.
     bytes: Box<[u8]>,
     count: u64,
     sum: u128,
@@ -38,7 +37,7 @@ impl Compact {
         Cells { bytes: &self.bytes, cell: 0 }
     }
 
-    /// Adds what another holds: one pass over the occupied cells of both, with no histogram between them.
+    /// Adds another: one pass over the occupied cells of both.
     pub fn merge(&mut self, other: &Compact) {
         if other.count == 0 {
             return;
@@ -90,7 +89,7 @@ impl Histogram {
         kept
     }
 
-    /// Adds what was kept by [`Histogram::drain_into`].
+    /// Adds the output of [`Histogram::drain_into`].
     pub fn merge_compact(&mut self, kept: &Compact) {
         if kept.count == 0 {
             return;
@@ -102,7 +101,7 @@ impl Histogram {
     }
 }
 
-/// Writes cells as [`Compact`] keeps them.
+/// Encodes cells for [`Compact`].
 #[derive(Default)]
 struct Writer {
     bytes: Vec<u8>,
@@ -133,7 +132,7 @@ impl Writer {
     }
 }
 
-/// Reads them back.
+/// Decodes the cells of a [`Compact`].
 struct Cells<'a> {
     bytes: &'a [u8],
     cell: usize,

@@ -1,9 +1,9 @@
 //! The histogram: counts of times in nanoseconds at three significant decimal digits.
 //!
 //! The layout is HdrHistogram's (Gil Tene, <https://hdrhistogram.github.io/HdrHistogram/>) with a lowest discernible
-//! value of 1 and 2,048 sub-buckets, so [`Histogram::to_base64`] is read by every HdrHistogram tool. It is written
-//! out here because recording is on the load engine's hot path: one count, one sum, two comparisons, no resizing,
-//! no error. Pages of the count array that were never touched cost no memory: the kernel hands them out on first use.
+//! value of 1 and 2,048 sub-buckets, so [`Histogram::to_base64`] is read by every HdrHistogram tool. It is
+//! implemented here because recording is on the engine's hot path: one count, one sum, two comparisons, no resizing,
+//! no error. Untouched pages of the count array use no memory: the kernel allocates them on first use.
 
 mod codec;
 mod compact;
@@ -19,7 +19,8 @@ pub use spectrum::Step;
 const PRECISION_BITS: u32 = 11;
 /// Half of the sub-buckets: how many new cells each doubling of the value adds.
 const HALF: usize = 1 << (PRECISION_BITS - 1);
-/// The highest value kept apart, in nanoseconds: 2^47 - 1, a day and a half. Higher values are counted here.
+/// The highest value with a cell of its own range, in nanoseconds: 2^47 - 1, 39 hours. Higher values are counted in the
+/// highest cell.
 pub const HIGHEST: u64 = (1 << 47) - 1;
 /// Cells of the count array.
 const CELLS: usize = cell_of(HIGHEST) + 1;
@@ -49,7 +50,7 @@ pub struct Histogram {
     count: u64,
     /// The exact sum of the recorded values; the mean is derived from it.
     sum: u128,
-    /// The exact lowest value; `u64::MAX` while empty, so that recording needs no branch.
+    /// The exact lowest value; `u64::MAX` while empty, so recording needs no branch.
     min: u64,
     /// The exact highest value; 0 while empty.
     max: u64,
@@ -81,9 +82,9 @@ impl PartialEq for Histogram {
 }
 
 impl Histogram {
-    /// Sub-buckets of a bucket: values below it are kept exactly. HdrHistogram's tools print it.
+    /// Sub-buckets per bucket: values below it are exact. HdrHistogram's tools print it.
     pub const SUB_BUCKETS: u32 = 1 << PRECISION_BITS;
-    /// Buckets: halvings of [`HIGHEST`] down to the first that is kept exactly.
+    /// Buckets: one per doubling from the exact range up to [`HIGHEST`].
     pub const BUCKETS: u32 = 47 - PRECISION_BITS + 1;
 
     /// An empty histogram.
@@ -101,7 +102,7 @@ impl Histogram {
     /// Counts a value `n` times.
     #[inline]
     pub fn record_n(&mut self, value: u64, n: u64) {
-        // The cell is in range by the definition of CELLS; `get_mut` keeps the impossible case from panicking.
+        // The cell is in range by the definition of CELLS; `get_mut` keeps an impossible case from panicking.
         if let Some(cell) = self.cells.get_mut(cell_of(value.min(HIGHEST))) {
             *cell += n;
         }
@@ -165,7 +166,7 @@ impl Histogram {
         if self.count == 0 {
             return None;
         }
-        // A product such as 0.7 * 10 may come out a hair above the whole number it means; the rank may not move for it.
+        // A product such as 0.7 * 10 may be rounded to slightly above 7, which must not move the rank.
         let rank = ((q.clamp(0.0, 1.0) * self.count as f64) * (1.0 - 1e-12)).ceil().max(1.0) as u64;
         let mut seen = 0;
         for cell in self.occupied() {
@@ -201,7 +202,7 @@ impl Histogram {
         }
     }
 
-    /// Adds what another histogram knows beside its cells.
+    /// Adds another histogram's count, sum and extremes.
     fn absorb_summary(&mut self, count: u64, sum: u128, min: u64, max: u64) {
         self.count += count;
         self.sum += sum;

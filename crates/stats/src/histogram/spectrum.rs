@@ -1,7 +1,6 @@
-//! The whole distribution as HdrHistogram's tools print it: percentiles that come ever closer to 100.
+//! The percentile distribution as HdrHistogram's tools print it: steps that approach 100 %.
 //!
-//! The report asks for it, for `--percentiles` and for `.hgrm` files, and with the latter for the standard deviation.
-//! The lines themselves are written there.
+//! Used for `--percentiles` and `.hgrm` files, with the standard deviation for the latter.
 
 use super::Histogram;
 
@@ -17,8 +16,8 @@ pub struct Step {
 }
 
 impl Histogram {
-    /// Percentiles in so many steps to each halving of the distance to 100 (`HistogramIterator` of HdrHistogram's
-    /// `percentiles`): the last is the maximum, at 1. Nothing for an empty histogram.
+    /// Percentiles with `steps_per_half` steps for each halving of the distance to 100 (the `percentiles` iterator of
+    /// HdrHistogram). The last is the maximum, at 1. Empty for an empty histogram.
     pub fn spectrum(&self, steps_per_half: u32) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut levels = levels(steps_per_half.max(1)).peekable();
@@ -27,7 +26,7 @@ impl Histogram {
             count += here;
             let value = highest.clamp(self.min, self.max);
             if count == self.count() {
-                // The levels between here and the maximum all have its value: the first of them stands for them.
+                // All levels from here on have the maximum as their value: keep the first.
                 steps.extend(levels.next().map(|quantile| Step { quantile, value, count }));
                 break;
             }
@@ -51,8 +50,8 @@ impl Histogram {
     }
 }
 
-/// 0, 0.1, ... 0.4, 0.5, 0.55, ... 0.75, 0.775, ... with five steps to a half: halves are exact. Beyond 2^-50 there is
-/// nothing left to tell apart.
+/// 0, 0.1, ... 0.4, 0.5, 0.55, ... 0.75, 0.775, ... with five steps to a half: halves are exact. Levels closer to 1 than
+/// 2^-50 cannot be told apart.
 fn levels(steps: u32) -> impl Iterator<Item = f64> {
     let halves = (0..50).map(|half| 0.5f64.powi(half));
     halves.flat_map(move |left| {

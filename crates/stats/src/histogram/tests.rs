@@ -1,7 +1,6 @@
-//! The histogram against a sorted list, and against the library whose layout it shares.
+//! The histogram compared with a sorted list, and with the library whose layout it shares.
 //!
-//! The encoding, the compact form and the spectrum are tested with it, as they are its methods. What the fuzz target
-//! for histograms has found is kept here as a test of its own.
+//! Includes tests of the encoding, the compact form and the spectrum, and the inputs that fuzzing found.
 
 use super::*;
 use proptest::prelude::*;
@@ -52,14 +51,14 @@ fn published_ranks() {
 }
 
 #[test]
-fn foreign_bytes_are_an_error_not_a_panic() {
+fn invalid_text_is_an_error() {
     for text in ["", "!!", "AAAA", "HISTFAAAAB542pNpmSzMwMDAxQABzFCaEUozQ", "HIST"] {
         assert!(Histogram::from_base64(text).is_err(), "{text:?}");
     }
 }
 
 #[test]
-fn what_is_put_away_keeps_the_largest_counts() {
+fn compact_keeps_the_largest_counts() {
     let mut current = Histogram::new();
     for (value, count) in
         [(0, 1), (1, 127), (2, 128), (3_000_000, u64::from(u32::MAX) + 9), (HIGHEST, 1 << 60)]
@@ -72,8 +71,8 @@ fn what_is_put_away_keeps_the_largest_counts() {
 }
 
 #[test]
-fn memory_is_not_taken_for_counts_that_are_only_claimed() {
-    // The fuzzer's find: two gigabytes of counts announced in forty bytes.
+fn announced_length_is_checked_before_allocating() {
+    // Found by fuzzing: two gigabytes of counts announced in forty bytes.
     let mut inner = vec![0x1c, 0x84, 0x93, 0x13];
     inner.extend(0x7fff_ffffu32.to_be_bytes());
     let mut outer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
@@ -84,11 +83,11 @@ fn memory_is_not_taken_for_counts_that_are_only_claimed() {
     bytes.extend(compressed);
     let text = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes);
     let error = Histogram::from_base64(&text).unwrap_err();
-    assert!(error.to_string().contains("2147483647 bytes of counts are announced"), "{error}");
+    assert!(error.to_string().contains("announces 2147483647 bytes of counts"), "{error}");
 }
 
 #[test]
-fn a_spectrum_comes_ever_closer_to_the_maximum() {
+fn spectrum_ends_at_the_maximum() {
     assert!(Histogram::new().spectrum(5).is_empty() && Histogram::new().standard_deviation().is_none());
     let histogram = of(&(1..=1_000).collect::<Vec<_>>());
     let steps = histogram.spectrum(5);
@@ -102,7 +101,7 @@ fn a_spectrum_comes_ever_closer_to_the_maximum() {
 }
 
 #[test]
-fn a_spectrum_has_the_lines_of_the_hdrhistogram_library() {
+fn spectrum_matches_the_hdrhistogram_library() {
     // 9,973 is a prime: no level falls exactly on a rank, where rounding would decide.
     let values: Vec<u64> = (1..9_973).map(|i| i * i * 37 % 1_000_003).chain([2_000_000]).collect();
     let mut library = hdrhistogram::Histogram::<u64>::new_with_bounds(1, HIGHEST, 3).unwrap();
@@ -118,7 +117,7 @@ fn a_spectrum_has_the_lines_of_the_hdrhistogram_library() {
 
 proptest! {
     #[test]
-    fn a_spectrum_is_of_quantiles(values in prop::collection::vec(0..HIGHEST, 1..300)) {
+    fn spectrum_contains_quantiles(values in prop::collection::vec(0..HIGHEST, 1..300)) {
         let histogram = of(&values);
         for step in histogram.spectrum(5) {
             prop_assert_eq!(Some(step.value), histogram.quantile(step.quantile), "{:?}", step);
@@ -145,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn draining_moves_everything(a in prop::collection::vec(0..HIGHEST, 0..200), b in prop::collection::vec(0..HIGHEST, 0..200)) {
+    fn drain_moves_every_count(a in prop::collection::vec(0..HIGHEST, 0..200), b in prop::collection::vec(0..HIGHEST, 0..200)) {
         let (mut total, mut current) = (of(&a), of(&b));
         let kept = current.drain_into(&mut total);
         prop_assert!(current == Histogram::new());
@@ -156,15 +155,15 @@ proptest! {
     }
 
     #[test]
-    fn compacts_add_up(a in prop::collection::vec(0..HIGHEST, 0..200), b in prop::collection::vec(0..HIGHEST, 0..200)) {
-        let put_away = |values: &[u64]| of(values).drain_into(&mut Histogram::new());
-        let mut sum = put_away(&a);
-        sum.merge(&put_away(&b));
-        prop_assert_eq!(&sum, &put_away(&[a, b].concat()));
+    fn compacts_merge(a in prop::collection::vec(0..HIGHEST, 0..200), b in prop::collection::vec(0..HIGHEST, 0..200)) {
+        let compact = |values: &[u64]| of(values).drain_into(&mut Histogram::new());
+        let mut sum = compact(&a);
+        sum.merge(&compact(&b));
+        prop_assert_eq!(&sum, &compact(&[a, b].concat()));
     }
 
     #[test]
-    fn the_wire_keeps_every_count(values in prop::collection::vec(0..HIGHEST, 0..300)) {
+    fn encoding_keeps_every_count(values in prop::collection::vec(0..HIGHEST, 0..300)) {
         let histogram = of(&values);
         let back = Histogram::from_base64(&histogram.to_base64()).unwrap();
         prop_assert_eq!(back.bars().collect::<Vec<_>>(), histogram.bars().collect::<Vec<_>>());
