@@ -1,14 +1,28 @@
-//! Pure numbers: the histogram every time is recorded in, and what is computed from repeated observations.
+//! Pure numbers: the histogram that times are recorded in, and the statistics computed from repeated observations.
 //!
-//! No clock, no I/O, no threads: the same input gives the same output, for ever. Everything statistical names the
-//! source of its definition and is tested against a naive oracle or published values.
+//! No clock, no I/O, no threads: the same input always gives the same output. Each estimator names its source and is
+//! tested against published values, R or NumPy, and by simulation with a fixed seed.
 
+mod blocks;
 mod exponential;
 mod histogram;
+mod launches;
+mod percentile;
+mod random;
+mod special;
 mod spread;
+mod steady;
 mod trend;
 
+pub use blocks::{BlockFit, BlockRow, RankSet, Ranking, Ratio};
 pub use exponential::{AndersonDarling, exponential_test};
 pub use histogram::{Compact, DecodeError, HIGHEST, Histogram, Step};
+pub use launches::{
+    CONFIDENCE, Interval, LaunchMean, Launches, Prior, Variance, launch_means, launches_needed,
+};
+pub use percentile::{RunPercentile, SLICES, run_percentile};
+pub use random::Random;
+pub use special::{normal_cdf, normal_quantile, t_quantile, t_two_sided};
 pub use spread::{Spread, quantile_of_sorted};
-pub use trend::slope;
+pub use steady::{Steadiness, is_warm, mser, steadiness};
+pub use trend::{Growth, Pause, growth, pauses, slope};

@@ -1,0 +1,322 @@
+//! Intervals over launches: each launch gives one observation of a figure, and nothing is pooled below that.
+//!
+//! The figure is the geometric mean over launches, because launches differ by factors. Its interval is Student's t on
+//! logarithms with moderated variances: servers of one table share what they say about noise by empirical Bayes
+//! (G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
+//! experiments", *Statistical Applications in Genetics and Molecular Biology* 3(1), 2004; the estimator is limma's
+//! `squeezeVar`). The degrees of freedom of the prior are capped, so that a noisy server keeps a wide interval.
+
+use crate::special::{digamma, t_quantile, trigamma, trigamma_inverse};
+
+/// The probability with which an interval of this crate covers the truth.
+pub const CONFIDENCE: f64 = 0.95;
+/// The quantile that a two-sided interval of [`CONFIDENCE`] is made from.
+pub(crate) const UPPER: f64 = 0.975;
+/// Servers that a table needs before their variances are shared. Below, each has a plain t interval.
+const ROWS_TO_SHARE: usize = 4;
+
+/// A 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// The interval `centre ± half_width`.
+    pub fn around(centre: f64, half_width: f64) -> Self {
+        Self { low: centre - half_width, high: centre + half_width }
+    }
+
+    /// Both ends through a rising function.
+    pub fn map(self, f: impl Fn(f64) -> f64) -> Self {
+        Self { low: f(self.low), high: f(self.high) }
+    }
+
+    /// Whether a value is inside, the ends included.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+/// An estimated variance and the degrees of freedom behind it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Variance {
+    /// The variance.
+    pub value: f64,
+    /// Degrees of freedom; infinite for a known variance.
+    pub df: f64,
+}
+
+impl Variance {
+    /// The sample variance of some values, with n - 1 degrees of freedom. None for fewer than two values.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        if values.len() < 2 {
+            return None;
+        }
+        let df = (values.len() - 1) as f64;
+        let mean = mean(values);
+        Some(Self { value: values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / df, df })
+    }
+}
+
+/// The arithmetic mean.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// What the servers of a table say together about the variance of one of them: a scaled inverse chi-square prior.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prior {
+    /// The prior's degrees of freedom: how many observations it is worth. Capped at 2 d + 2.
+    pub df: f64,
+    /// The prior's variance.
+    pub variance: f64,
+}
+
+impl Prior {
+    /// Estimates the prior from the variances of a table (Smyth 2004, section 6.2). None for fewer than four
+    /// variances, or if most of them are zero.
+    pub fn estimate(variances: &[Variance]) -> Option<Self> {
+        let values: Vec<Variance> = variances.iter().copied().filter(|v| v.df > 0.0).collect();
+        if values.len() < ROWS_TO_SHARE {
+            return None;
+        }
+        let mut sorted: Vec<f64> = values.iter().map(|v| v.value).collect();
+        sorted.sort_by(f64::total_cmp);
+        // A variance of zero has no logarithm: limma raises those to 1e-5 of the median.
+        let floor = 1e-5 * crate::quantile_of_sorted(&sorted, 0.5);
+        if floor <= 0.0 {
+            return None;
+        }
+        let e: Vec<f64> = values
+            .iter()
+            .map(|v| v.value.max(floor).ln() - digamma(v.df / 2.0) + (v.df / 2.0).ln())
+            .collect();
+        let expected = mean(&values.iter().map(|v| trigamma(v.df / 2.0)).collect::<Vec<_>>());
+        let excess = Variance::of(&e)?.value - expected;
+        let mean_df = mean(&values.iter().map(|v| v.df).collect::<Vec<_>>());
+        let (df, variance) = if excess > 0.0 {
+            let df = 2.0 * trigamma_inverse(excess);
+            (df, (mean(&e) + digamma(df / 2.0) - (df / 2.0).ln()).exp())
+        } else {
+            (f64::INFINITY, mean(&sorted))
+        };
+        Some(Self { df: df.min(2.0 * mean_df + 2.0), variance })
+    }
+
+    /// A server's variance, drawn towards the prior's.
+    pub fn moderate(&self, own: Variance) -> Variance {
+        let df = self.df + own.df;
+        Variance { value: (self.df * self.variance + own.df * own.value) / df, df }
+    }
+}
+
+/// The launches of one server: one value for each.
+#[derive(Clone, Copy, Debug)]
+pub struct Launches<'a> {
+    /// The observed values, all above zero.
+    pub values: &'a [f64],
+    /// Whether the server was in a steady state. One that was not says nothing about the noise of others.
+    pub is_steady: bool,
+}
+
+/// The figure of one server over its launches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LaunchMean {
+    /// How many launches.
+    pub launches: usize,
+    /// The geometric mean.
+    pub mean: f64,
+    /// The variance of the logarithm between launches, moderated; none for one launch.
+    pub log_variance: Option<Variance>,
+    /// The 95 % interval of the geometric mean; none for one launch.
+    pub interval: Option<Interval>,
+}
+
+/// The figures of the servers of one table, in the order given. None for a server without launches, or with a value
+/// that has no logarithm.
+pub fn launch_means(rows: &[Launches]) -> Vec<Option<LaunchMean>> {
+    let logs: Vec<Option<Vec<f64>>> = rows.iter().map(|row| logarithms(row.values)).collect();
+    let variance = |logs: &Option<Vec<f64>>| logs.as_deref().and_then(Variance::of);
+    let shared: Vec<Variance> = rows
+        .iter()
+        .zip(&logs)
+        .filter(|(row, _)| row.is_steady)
+        .filter_map(|(_, logs)| variance(logs))
+        .collect();
+    let prior = Prior::estimate(&shared);
+    rows.iter()
+        .zip(&logs)
+        .map(|(row, logs)| {
+            let own = variance(logs);
+            let moderated = match prior {
+                Some(prior) if row.is_steady => own.map(|own| prior.moderate(own)),
+                _ => own,
+            };
+            logs.as_deref().map(|logs| launch_mean(logs, moderated))
+        })
+        .collect()
+}
+
+fn launch_mean(logs: &[f64], log_variance: Option<Variance>) -> LaunchMean {
+    let (centre, n) = (mean(logs), logs.len());
+    let interval = log_variance.map(|variance| {
+        let half_width = t_quantile(UPPER, variance.df) * (variance.value / n as f64).sqrt();
+        Interval::around(centre, half_width).map(f64::exp)
+    });
+    LaunchMean { launches: n, mean: centre.exp(), log_variance, interval }
+}
+
+/// Natural logarithms; none if a value has none, or if there are no values.
+pub(crate) fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
+    let are_positive = values.iter().all(|value| *value > 0.0 && value.is_finite());
+    (!values.is_empty() && are_positive).then(|| values.iter().map(|value| value.ln()).collect())
+}
+
+/// How many launches an interval of ± `half_width` needs (0.05 for ±5 %), if the logarithm's standard deviation
+/// between launches is `sd` and each server stands alone. None above 10,000.
+pub fn launches_needed(sd: f64, half_width: f64) -> Option<usize> {
+    let is_enough =
+        |n: usize| t_quantile(UPPER, (n - 1) as f64) * sd / (n as f64).sqrt() <= half_width.ln_1p();
+    const MOST: usize = 10_000;
+    if !is_enough(MOST) {
+        return None;
+    }
+    // The width falls with every launch: bisection.
+    let (mut too_few, mut enough) = (1, MOST);
+    while enough - too_few > 1 {
+        let middle = (too_few + enough) / 2;
+        if is_enough(middle) { enough = middle } else { too_few = middle }
+    }
+    Some(enough)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// Five servers, four launches each, and compared with Smyth's formulas in NumPy and SciPy.
+    const TABLE: [[f64; 4]; 5] = [
+        [100.0, 104.0, 98.0, 101.0],
+        [210.0, 190.0, 205.0, 220.0],
+        [50.0, 51.0, 49.5, 50.2],
+        [80.0, 95.0, 70.0, 88.0],
+        [300.0, 310.0, 305.0, 280.0],
+    ];
+
+    fn rows(table: &[[f64; 4]]) -> Vec<Launches<'_>> {
+        table.iter().map(|values| Launches { values, is_steady: true }).collect()
+    }
+
+    #[test]
+    fn moderated_intervals_match_numpy() {
+        let means: Vec<LaunchMean> = launch_means(&rows(&TABLE)).into_iter().flatten().collect();
+        let expected = [
+            (100.72683714838034, 97.04508343629743, 104.54827140806498),
+            (205.96212282299692, 191.98365211374363, 220.95837625082086),
+            (50.1720994130954, 48.71524624460694, 51.672520485231075),
+            (82.71772398558055, 71.73213125427228, 95.3857321916275),
+            (298.5280917076552, 282.71517374779825, 315.2254629888194),
+        ];
+        for (row, (mean, low, high)) in means.iter().zip(expected) {
+            let interval = row.interval.unwrap();
+            for (actual, expected) in [(row.mean, mean), (interval.low, low), (interval.high, high)] {
+                assert!((actual / expected - 1.0).abs() < 1e-9, "{row:?}, expected {expected}");
+            }
+        }
+        assert_eq!(means.len(), 5);
+    }
+
+    #[test]
+    fn three_servers_have_plain_t_intervals() {
+        // scipy.stats.t.interval(0.95, 3, loc=mean(ln x), scale=sem(ln x)), then exp.
+        let means = launch_means(&rows(&TABLE[..3]));
+        let interval = means[0].unwrap().interval.unwrap();
+        assert!((interval.low / 96.83916718223578 - 1.0).abs() < 1e-9, "{interval:?}");
+        assert!((interval.high / 104.77058009827147 - 1.0).abs() < 1e-9, "{interval:?}");
+    }
+
+    #[test]
+    fn a_server_that_was_not_steady_neither_gives_nor_takes() {
+        let mut table = rows(&TABLE);
+        let noisy = [1.0, 10.0, 100.0, 1_000.0];
+        let before = launch_means(&table);
+        table.push(Launches { values: &noisy, is_steady: false });
+        let after = launch_means(&table);
+        assert_eq!(before[..], after[..5]);
+        assert_eq!(after[5].unwrap().log_variance.unwrap().df, 3.0);
+    }
+
+    #[test]
+    fn one_launch_has_no_interval_and_zero_no_logarithm() {
+        let means = launch_means(&[
+            Launches { values: &[7.0], is_steady: true },
+            Launches { values: &[0.0, 1.0], is_steady: true },
+            Launches { values: &[], is_steady: true },
+        ]);
+        assert_eq!(means[0].unwrap().interval, None);
+        assert!((means[0].unwrap().mean - 7.0).abs() < 1e-12);
+        assert_eq!(means[1..], [None, None]);
+    }
+
+    #[test]
+    fn equal_launches_do_not_break_the_prior() {
+        let equal = [5.0; 4];
+        let mut table = rows(&TABLE);
+        table.push(Launches { values: &equal, is_steady: true });
+        let interval = launch_means(&table)[5].unwrap().interval.unwrap();
+        assert!(interval.low > 4.0 && interval.low < 5.0, "the others' noise is assumed: {interval:?}");
+    }
+
+    #[test]
+    fn launches_needed_follow_from_the_t_distribution() {
+        // The table of section "Intervals" in docs/methodology.md.
+        for (sd, half_width, expected) in
+            [(0.033, 0.05, 5), (0.02, 0.05, 4), (0.02, 0.02, 7), (0.14, 0.05, 35)]
+        {
+            assert_eq!(launches_needed(sd, half_width), Some(expected), "sd {sd}, ±{half_width}");
+        }
+        assert_eq!(launches_needed(0.0, 0.05), Some(2));
+        assert_eq!(launches_needed(50.0, 0.01), None);
+    }
+
+    /// The share of moderated intervals that hold the true value, over simulated tables of equal true variances.
+    fn coverage(servers: usize, launches: usize, rounds: usize, draw: impl Fn(&mut Random) -> f64) -> f64 {
+        let mut random = Random::new(42);
+        let mut covered = 0;
+        for _ in 0..rounds {
+            let table: Vec<Vec<f64>> = (0..servers)
+                .map(|_| (0..launches).map(|_| (0.1 * draw(&mut random)).exp()).collect())
+                .collect();
+            let rows: Vec<Launches> =
+                table.iter().map(|values| Launches { values, is_steady: true }).collect();
+            covered += launch_means(&rows)
+                .into_iter()
+                .flatten()
+                .filter(|row| row.interval.is_some_and(|interval| interval.contains(1.0)))
+                .count();
+        }
+        covered as f64 / (rounds * servers) as f64
+    }
+
+    #[test]
+    fn intervals_cover_the_truth_as_often_as_they_say() {
+        for (servers, launches) in [(7, 3), (31, 2), (31, 3), (7, 5), (3, 3)] {
+            let share = coverage(servers, launches, 200, Random::normal);
+            assert!((0.92..0.98).contains(&share), "{servers} servers, {launches} launches: {share}");
+        }
+        // One launch in twenty is far off, in either direction.
+        let outliers = |random: &mut Random| {
+            let scale = if random.uniform() < 0.05 { 5.0 } else { 1.0 };
+            scale * random.normal()
+        };
+        for (servers, launches) in [(7, 3), (31, 3), (7, 5)] {
+            let share = coverage(servers, launches, 200, outliers);
+            assert!((0.92..0.985).contains(&share), "{servers} servers, {launches} launches: {share}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Is a server in a steady state? Rules for the warm-up and for the window.
+//!
+//! Sources are named at each rule. Their false alarms and misses were simulated (docs/methodology.md).
+
+use crate::launches::{Variance, mean};
+
+/// Seconds that the warm-up rule compares with as many before them.
+const WARM_UP_SECONDS: usize = 4;
+/// A gain below this share is not worth more warm-up.
+const GAIN_TOLERATED: f64 = 0.05;
+/// A change within the window below this share is not worth a verdict.
+const CHANGE_TOLERATED: f64 = 0.05;
+/// Intervals that a window needs before anything is said about it.
+const POINTS_LEAST: usize = 9;
+/// The t statistic from which the thirds of a window differ. Intervals are correlated, so 2 would be too strict.
+const T_CRITICAL: f64 = 3.0;
+
+/// Whether a server has warmed up, from its rate in each second of a closed loop so far: the last 4 s are no more than
+/// 5 % faster than the 4 s before. Needs at least 8 s.
+pub fn is_warm(rate_per_second: &[f64]) -> bool {
+    let Some(start) = rate_per_second.len().checked_sub(2 * WARM_UP_SECONDS) else { return false };
+    let (before, last) = rate_per_second[start..].split_at(WARM_UP_SECONDS);
+    // A server that answers nothing is not warm.
+    mean(last) > 0.0 && mean(last) <= mean(before) * (1.0 + GAIN_TOLERATED)
+}
+
+/// How many points to drop from the start of a series so that the rest is steadiest: MSER (White, "An effective
+/// truncation heuristic for bias reduction in simulation output", *Simulation* 69(6), 1997). With `batch` 5 it is MSER-5
+/// (Spratt 1998), which needs 50 points. None if half of the series or more should be dropped: what is left is then no
+/// steady end to trust.
+pub fn mser(series: &[f64], batch: usize) -> Option<usize> {
+    let batches: Vec<f64> = series.chunks_exact(batch.max(1)).map(mean).collect();
+    let error = |cut: usize| {
+        let rest = &batches[cut..];
+        Variance::of(rest).map(|variance| variance.value * variance.df / (rest.len() as f64).powi(2))
+    };
+    // Only cuts in the first half are candidates; the best being the last of them means that a later one is better.
+    let last = batches.len() / 2;
+    let candidates = (0..=last).filter_map(|cut| Some((cut, error(cut)?)));
+    let (cut, _) = candidates.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    (cut < last).then_some(cut * batch.max(1))
+}
+
+/// What the intervals of a window say about its steadiness.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Steadiness {
+    /// Too few intervals to tell.
+    Unknown,
+    /// No change beyond 5 % that noise does not explain.
+    Steady,
+    /// The last third differs from the first third (of what MSER keeps): 0.2 is 20 % more, -0.5 half.
+    Changes {
+        /// Last third divided by first third, less 1.
+        change: f64,
+    },
+    /// No part of the window is steady.
+    Unsteady,
+}
+
+/// Judges a series of equally long intervals of one window (a rate, or a mean time): MSER cuts a beginning that is
+/// unlike the rest, and of the rest the last third is compared with the first on the log scale. A beginning that was
+/// cut is a change too if it differs from the rest in the same way.
+pub fn steadiness(series: &[f64]) -> Steadiness {
+    let Some(logs) = crate::launches::logarithms(series) else {
+        return if series.iter().any(|value| *value > 0.0) && series.len() >= POINTS_LEAST {
+            Steadiness::Unsteady
+        } else {
+            Steadiness::Unknown
+        };
+    };
+    if logs.len() < POINTS_LEAST {
+        return Steadiness::Unknown;
+    }
+    let batch = if logs.len() >= 50 { 5 } else { 1 };
+    let Some(cut) = mser(&logs, batch) else {
+        let (first, last) = (&logs[..logs.len() / 3], &logs[logs.len() - logs.len() / 3..]);
+        let (start, end) = logs.split_at(logs.len() / 2);
+        return match difference(first, last) {
+            Some(change) => Steadiness::Changes { change },
+            None if (mean(end) - mean(start)).exp_m1().abs() > CHANGE_TOLERATED => Steadiness::Unsteady,
+            None => Steadiness::Steady,
+        };
+    };
+    let rest = &logs[cut..];
+    let third = rest.len() / 3;
+    let change = difference(&rest[..third], &rest[rest.len() - third..])
+        .or_else(|| if cut >= 2 { difference(&logs[..cut], rest) } else { None });
+    change.map_or(Steadiness::Steady, |change| Steadiness::Changes { change })
+}
+
+/// The relative change from `first` to `last` (logarithms), if it is over 5 % and has a Welch t statistic over 3.
+fn difference(first: &[f64], last: &[f64]) -> Option<f64> {
+    let error = [first, last]
+        .into_iter()
+        .map(|part| Variance::of(part).map(|variance| variance.value / part.len() as f64))
+        .sum::<Option<f64>>()?
+        .sqrt();
+    let change = mean(last) - mean(first);
+    (change.abs() > T_CRITICAL * error && change.exp_m1().abs() > CHANGE_TOLERATED).then(|| change.exp_m1())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn warm_means_no_more_gain() {
+        assert!(!is_warm(&[100.0; 7]));
+        assert!(is_warm(&[100.0; 8]));
+        assert!(is_warm(&[100.0, 100.0, 100.0, 100.0, 104.0, 104.0, 104.0, 104.0]));
+        assert!(!is_warm(&[100.0, 100.0, 100.0, 100.0, 106.0, 106.0, 106.0, 106.0]));
+        assert!(is_warm(&[100.0, 100.0, 100.0, 100.0, 50.0, 50.0, 50.0, 50.0]), "a decline is no warm-up");
+        assert!(!is_warm(&[0.0; 20]));
+    }
+
+    /// Seconds until a server is taken for warm whose rate is `rate` at a time, and what it lacks then.
+    fn warm_up(random: &mut Random, rate: impl Fn(f64) -> f64) -> (usize, f64) {
+        let mut rates = Vec::new();
+        while !is_warm(&rates) && rates.len() < 60 {
+            rates.push(rate(rates.len() as f64 + 0.5) * (0.02 * random.normal()).exp());
+        }
+        (rates.len(), 1.0 - rate(rates.len() as f64 + 5.0))
+    }
+
+    #[test]
+    fn slow_warm_ups_are_waited_for() {
+        let mut random = Random::new(11);
+        for (name, tau, least, most, bias) in [("fast", 1.5, 8, 11, 0.01), ("slow", 5.0, 13, 25, 0.05)] {
+            let (seconds, lacks) = warm_up(&mut random, |at| 1.0 - 0.6 * (-at / tau).exp());
+            assert!((least..=most).contains(&seconds), "{name}: {seconds} s");
+            assert!(lacks < bias, "{name}: {lacks} of the rate is missing");
+        }
+        let (seconds, lacks) = warm_up(&mut random, |at| if at < 9.0 { 0.5 } else { 1.0 });
+        // A step at 9 s is seen if the plateau before it is shorter than the rule's 8 s.
+        assert!(seconds >= 8 && (lacks == 0.0 || seconds == 8), "{seconds} s, {lacks}");
+    }
+
+    #[test]
+    fn mser_matches_its_definition() {
+        // numpy: argmin over d of sum((x[d:] - mean(x[d:]))**2) / (n - d)**2.
+        let series = [10.0, 8.0, 5.0, 3.2, 3.0, 3.1, 2.9, 3.0, 3.05, 2.95, 3.0, 3.1, 2.9, 3.0, 2.95, 3.1];
+        assert_eq!(mser(&series, 1), Some(4));
+        assert_eq!(mser(&[1.0; 30], 5), Some(0));
+        let rising: Vec<f64> = (0..40).map(f64::from).collect();
+        assert_eq!(mser(&rising, 1), None);
+        assert_eq!(mser(&[], 5), None);
+    }
+
+    fn noisy(random: &mut Random, points: usize, shape: impl Fn(f64) -> f64) -> Vec<f64> {
+        (0..points).map(|i| shape(i as f64 / points as f64) * (0.02 * random.normal()).exp()).collect()
+    }
+
+    #[test]
+    fn a_change_within_the_window_is_found_with_its_sign() {
+        let mut random = Random::new(12);
+        for points in [10, 30, 100] {
+            let slower = noisy(&mut random, points, |at| if at < 0.6 { 1.0 } else { 0.2 });
+            let Steadiness::Changes { change } = steadiness(&slower) else {
+                panic!("{points} points: {:?}", steadiness(&slower));
+            };
+            assert!((-0.85..-0.2).contains(&change), "{points} points: {change}");
+            let rising = noisy(&mut random, points, |at| 1.0 - 0.5 * (-at * 3.0).exp());
+            assert!(
+                matches!(steadiness(&rising), Steadiness::Changes { change } if change > 0.05),
+                "{points} points: {:?}",
+                steadiness(&rising)
+            );
+        }
+    }
+
+    #[test]
+    fn flat_windows_are_steady() {
+        let mut random = Random::new(13);
+        for points in [10, 20, 100] {
+            let wrong = (0..400)
+                .filter(|_| steadiness(&noisy(&mut random, points, |_| 1.0)) != Steadiness::Steady)
+                .count();
+            assert!(wrong <= 12, "{points} points: {wrong} of 400 flat windows are not called steady");
+        }
+        assert_eq!(steadiness(&[1.0; 8]), Steadiness::Unknown);
+        assert_eq!(steadiness(&[0.0; 20]), Steadiness::Unknown);
+        assert_eq!(steadiness(&[1.0, 0.0].repeat(10)), Steadiness::Unsteady);
+    }
+}
