@@ -4,13 +4,19 @@
 //! a body that is text; a body that is not UTF-8 is sent as it stands. Nothing is read here: the caller asks which files
 //! are named ([`Request::line_files`]) and brings them.
 
+use crate::h2::Http2Request;
 use crate::lines::{LineFiles, Lines};
 use crate::placeholder::{Piece, pieces};
 use crate::request::{Request, check_path, check_path_bytes, is_path_byte, is_value_byte};
 use crate::request_error::RequestError;
 use crate::template::{Part, RequestTemplate};
+use crate::url::Scheme;
 use std::fmt;
 use std::sync::Arc;
+
+/// Fields that say something about a connection of HTTP/1.1 (RFC 9113 §8.2.2).
+const HTTP1_FIELDS: [&str; 5] =
+    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
 /// Where a placeholder stands.
 #[derive(Clone, Copy)]
@@ -83,10 +89,7 @@ impl Request {
         self.check_method()?;
         self.check_target(files)?;
         self.check_headers()?;
-        let body = match std::str::from_utf8(&self.body) {
-            Ok(text) => parts(Place::Body, text, files)?,
-            Err(_) => vec![Part::Text(self.body.clone())],
-        };
+        let body = self.body_parts(files)?;
         self.check_body_length(&body)?;
         let mut head = vec![text(&self.method), text(" ")];
         head.extend(parts(Place::Path, &self.path, files)?);
@@ -101,6 +104,48 @@ impl Request {
         }
         head.push(text("\r\n"));
         Ok(RequestTemplate::of(head, body))
+    }
+
+    /// The request as HTTP/2 sends it (RFC 9113 §8.3.1): the host becomes `:authority`, names are in lower case.
+    ///
+    /// # Errors
+    /// As [`Request::compile`], and for fields that HTTP/2 does not have (RFC 9113 §8.2.2).
+    pub fn compile_http2(&self, scheme: Scheme, files: &LineFiles) -> Result<Http2Request, RequestError> {
+        self.check_method()?;
+        self.check_target(files)?;
+        self.check_headers()?;
+        let body = self.body_parts(files)?;
+        self.check_body_length(&body)?;
+        let mut fields = vec![
+            (":method".to_owned(), vec![text(&self.method)]),
+            (":scheme".to_owned(), vec![text(scheme.name())]),
+        ];
+        let mut regular = Vec::new();
+        for (name, value) in self.fields() {
+            let lower = name.to_ascii_lowercase();
+            if HTTP1_FIELDS.contains(&lower.as_str()) || (lower == "te" && value != "trailers") {
+                return Err(RequestError::Http1Field { name: name.into() });
+            }
+            let value = parts(Place::Header(name), value, files)?;
+            match lower.as_str() {
+                "host" => fields.push((":authority".to_owned(), value)),
+                _ => regular.push((lower, value)),
+            }
+        }
+        fields.push((":path".to_owned(), parts(Place::Path, &self.path, files)?));
+        fields.extend(regular);
+        if self.adds_length() {
+            fields.push(("content-length".to_owned(), vec![Part::BodyLength]));
+        }
+        Ok(Http2Request::new(fields, body))
+    }
+
+    /// The body; one that is not text has no placeholders.
+    fn body_parts(&self, files: &LineFiles) -> Result<Vec<Part>, RequestError> {
+        match std::str::from_utf8(&self.body) {
+            Ok(text) => parts(Place::Body, text, files),
+            Err(_) => Ok(vec![Part::Text(self.body.clone())]),
+        }
     }
 
     /// What may hold placeholders.

@@ -126,7 +126,7 @@ pub enum Peer {
 
 impl Peer {
     /// A guess from the first bytes. Partial input gives a poorer guess, never a different error.
-    fn guess(bytes: &[u8]) -> Peer {
+    pub(crate) fn recognise(bytes: &[u8]) -> Peer {
         match bytes {
             [0x14..=0x17, 0x03, ..] | [0x15 | 0x16] => Peer::Tls,
             [0, 0, _, 4, ..] => Peer::Http2,
@@ -179,7 +179,7 @@ impl ProtocolError {
     /// The error for bytes that do not begin a response.
     #[cold]
     pub(crate) fn not_http(bytes: &[u8]) -> Self {
-        ProtocolError::NotHttp { excerpt: excerpt(bytes), peer: Peer::guess(bytes) }
+        ProtocolError::NotHttp { excerpt: excerpt(bytes), peer: Peer::recognise(bytes) }
     }
 }
 

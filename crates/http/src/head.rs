@@ -249,7 +249,7 @@ fn trim(mut value: &[u8]) -> &[u8] {
 }
 
 /// A decimal number of digits alone, below 2^64.
-fn decimal(digits: &[u8]) -> Option<u64> {
+pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }

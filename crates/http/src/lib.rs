@@ -14,6 +14,7 @@ mod chunks;
 mod compile;
 mod decoder;
 mod error;
+pub mod h2;
 mod head;
 mod lines;
 mod placeholder;

@@ -127,6 +127,12 @@ pub enum RequestError {
     /// A `Transfer-Encoding`, which would contradict the length.
     #[error("header Transfer-Encoding cannot be set: bodies are sent with a Content-Length; leave it out")]
     TransferEncoding,
+    /// A field that HTTP/2 does not have (RFC 9113 §8.2.2).
+    #[error("header {name} cannot be sent with HTTP/2; remove it")]
+    Http1Field {
+        /// The field.
+        name: String,
+    },
     /// No scheme.
     #[error("URL {url:?} has no scheme; write {nearest:?}")]
     MissingScheme {

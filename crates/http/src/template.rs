@@ -5,6 +5,7 @@
 //! A request without placeholders is a template of one piece of text, which the engine sends as it stands.
 
 use crate::lines::Lines;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The digits of the largest number.
@@ -109,7 +110,7 @@ impl RequestTemplate {
 }
 
 /// Neighbouring texts as one.
-fn join(parts: Vec<Part>) -> Vec<Part> {
+pub(crate) fn join(parts: Vec<Part>) -> Vec<Part> {
     let mut joined: Vec<Part> = Vec::new();
     for part in parts {
         match (joined.last_mut(), part) {
@@ -154,6 +155,11 @@ impl<R: RandomBits> Expander<R> {
         templates: impl Iterator<Item = &'t RequestTemplate>,
     ) -> Self {
         let parts = templates.map(|template| template.parts.len()).max().unwrap_or(0);
+        Self::for_parts(worker, workers, random, files, parts)
+    }
+
+    /// For worker `worker` of `workers`, whose requests have at most `parts` placeholders and pieces of text.
+    pub fn for_parts(worker: u32, workers: u32, random: R, files: usize, parts: usize) -> Self {
         Self {
             random,
             number: worker.into(),
@@ -165,20 +171,29 @@ impl<R: RandomBits> Expander<R> {
 
     /// Appends the next request, at most [`RequestTemplate::longest`] bytes.
     pub fn expand(&mut self, template: &RequestTemplate, into: &mut Vec<u8>) {
-        let mut drawn = std::mem::take(&mut self.drawn);
-        drawn.clear();
-        drawn.extend(template.parts.iter().map(|part| self.draw(part)));
-        let body = template.parts.iter().zip(&drawn).skip(template.body);
-        let body_length: usize = body.map(|(part, value)| part.length(*value)).sum();
-        for (part, value) in template.parts.iter().zip(&drawn) {
-            match part {
-                Part::Text(text) => into.extend_from_slice(text),
-                Part::Line { lines, .. } => into.extend_from_slice(lines.get(*value as usize)),
-                Part::BodyLength => push_number(into, body_length as u64),
-                Part::Random { .. } | Part::Sequence => push_number(into, *value),
+        let drawn = self.draw_all(&template.parts, template.body);
+        drawn.write(&template.parts, 0..template.parts.len(), into);
+        self.next_request(drawn);
+    }
+
+    /// Draws the values of all parts of the next request, whose body begins with part `body`.
+    pub(crate) fn draw_all(&mut self, parts: &[Part], body: usize) -> DrawnValues {
+        let mut values = std::mem::take(&mut self.drawn);
+        values.clear();
+        values.extend(parts.iter().map(|part| self.draw(part)));
+        let length = |(part, value): (&Part, &u64)| part.length(*value);
+        let body_length: usize = parts.iter().zip(&values).skip(body).map(length).sum();
+        for (part, value) in parts.iter().zip(&mut values) {
+            if matches!(part, Part::BodyLength) {
+                *value = body_length as u64;
             }
         }
-        self.drawn = drawn;
+        DrawnValues(values)
+    }
+
+    /// The request of these values is written: the next one has the next number.
+    pub(crate) fn next_request(&mut self, drawn: DrawnValues) {
+        self.drawn = drawn.0;
         self.number = self.number.wrapping_add(self.step);
     }
 
@@ -204,6 +219,29 @@ impl<R: RandomBits> Expander<R> {
                         line
                     }
                 }
+            }
+        }
+    }
+}
+
+/// A value for each part of one request.
+#[derive(Debug)]
+pub(crate) struct DrawnValues(Vec<u64>);
+
+impl DrawnValues {
+    /// Bytes of these parts.
+    pub(crate) fn length(&self, parts: &[Part], range: Range<usize>) -> usize {
+        parts[range.clone()].iter().zip(&self.0[range]).map(|(part, value)| part.length(*value)).sum()
+    }
+
+    /// Appends these parts.
+    #[inline]
+    pub(crate) fn write(&self, parts: &[Part], range: Range<usize>, into: &mut Vec<u8>) {
+        for (part, value) in parts[range.clone()].iter().zip(&self.0[range]) {
+            match part {
+                Part::Text(text) => into.extend_from_slice(text),
+                Part::Line { lines, .. } => into.extend_from_slice(lines.get(*value as usize)),
+                Part::Random { .. } | Part::Sequence | Part::BodyLength => push_number(into, *value),
             }
         }
     }

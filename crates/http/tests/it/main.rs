@@ -8,6 +8,7 @@
 
 mod allocation;
 mod generate;
+mod http2;
 mod observe;
 mod oracle;
 mod pieces;

@@ -1,0 +1,330 @@
+//! What a peer can do wrong in HTTP/2, and the codes that say so on the wire (RFC 9113 §5.4, §7).
+
+use super::hpack::HpackError;
+use std::fmt;
+
+/// An error code of RST_STREAM and GOAWAY, unknown ones kept (RFC 9113 §7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ErrorCode(pub u32);
+
+impl ErrorCode {
+    /// Graceful shutdown, or a stream that is no longer needed.
+    pub const NO_ERROR: Self = Self(0);
+    /// An unspecific protocol error.
+    pub const PROTOCOL_ERROR: Self = Self(1);
+    /// An unexpected internal error of the peer.
+    pub const INTERNAL_ERROR: Self = Self(2);
+    /// Flow control violated.
+    pub const FLOW_CONTROL_ERROR: Self = Self(3);
+    /// SETTINGS not acknowledged in time.
+    pub const SETTINGS_TIMEOUT: Self = Self(4);
+    /// A frame for a stream that is half closed.
+    pub const STREAM_CLOSED: Self = Self(5);
+    /// A frame of an invalid size.
+    pub const FRAME_SIZE_ERROR: Self = Self(6);
+    /// Refused before any processing: safe to retry.
+    pub const REFUSED_STREAM: Self = Self(7);
+    /// The stream is no longer needed.
+    pub const CANCEL: Self = Self(8);
+    /// The header compression state is lost.
+    pub const COMPRESSION_ERROR: Self = Self(9);
+    /// The connection of a CONNECT request was reset.
+    pub const CONNECT_ERROR: Self = Self(10);
+    /// The peer generates too much load.
+    pub const ENHANCE_YOUR_CALM: Self = Self(11);
+    /// The transport's security is too weak.
+    pub const INADEQUATE_SECURITY: Self = Self(12);
+    /// The request must be sent with HTTP/1.1.
+    pub const HTTP_1_1_REQUIRED: Self = Self(13);
+
+    /// The name in RFC 9113 §7, if it has one.
+    pub fn name(self) -> Option<&'static str> {
+        const NAMES: [&str; 14] = [
+            "NO_ERROR",
+            "PROTOCOL_ERROR",
+            "INTERNAL_ERROR",
+            "FLOW_CONTROL_ERROR",
+            "SETTINGS_TIMEOUT",
+            "STREAM_CLOSED",
+            "FRAME_SIZE_ERROR",
+            "REFUSED_STREAM",
+            "CANCEL",
+            "COMPRESSION_ERROR",
+            "CONNECT_ERROR",
+            "ENHANCE_YOUR_CALM",
+            "INADEQUATE_SECURITY",
+            "HTTP_1_1_REQUIRED",
+        ];
+        NAMES.get(self.0 as usize).copied()
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "error code {:#x}", self.0),
+        }
+    }
+}
+
+/// A frame type for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameName(pub u8);
+
+impl fmt::Display for FrameName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [&str; 10] = [
+            "DATA",
+            "HEADERS",
+            "PRIORITY",
+            "RST_STREAM",
+            "SETTINGS",
+            "PUSH_PROMISE",
+            "PING",
+            "GOAWAY",
+            "WINDOW_UPDATE",
+            "CONTINUATION",
+        ];
+        match NAMES.get(usize::from(self.0)) {
+            Some(name) => f.write_str(name),
+            None => write!(f, "type {:#x}", self.0),
+        }
+    }
+}
+
+/// What a peer did wrong. [`Http2Error::is_stream_error`] says whether the connection can go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Http2Error {
+    /// The first frame is not SETTINGS (RFC 9113 §3.4).
+    #[error("the server does not speak HTTP/2: it begins \"{excerpt}\"{peer}")]
+    NotHttp2 {
+        /// The first bytes.
+        excerpt: String,
+        /// What they look like.
+        peer: crate::Peer,
+    },
+    /// The peer closed inside a frame or a field block.
+    #[error("the connection closed inside an HTTP/2 frame")]
+    Truncated,
+    /// A frame over our SETTINGS_MAX_FRAME_SIZE (RFC 9113 §4.2).
+    #[error("HTTP/2 {frame} frame of {length} bytes; the limit is {limit}")]
+    FrameTooLong {
+        /// Its type.
+        frame: FrameName,
+        /// Its length.
+        length: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// A frame of a length that its type does not allow (RFC 9113 §6).
+    #[error("HTTP/2 {frame} frame of {length} bytes; {expected}")]
+    FrameLength {
+        /// Its type.
+        frame: FrameName,
+        /// Its length.
+        length: u32,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// A frame of a stream on stream 0, or one of the connection on a stream (RFC 9113 §6).
+    #[error("HTTP/2 {frame} frame on stream {stream}")]
+    WrongStream {
+        /// Its type.
+        frame: FrameName,
+        /// Its stream.
+        stream: u32,
+    },
+    /// A frame on a stream that was never opened (RFC 9113 §5.1).
+    #[error("HTTP/2 {frame} frame on stream {stream}, which was never opened")]
+    IdleStream {
+        /// Its type.
+        frame: FrameName,
+        /// Its stream.
+        stream: u32,
+    },
+    /// More padding than payload (RFC 9113 §6.1).
+    #[error("HTTP/2 {frame} frame with more padding than payload")]
+    Padding {
+        /// Its type.
+        frame: FrameName,
+    },
+    /// A push, which our SETTINGS_ENABLE_PUSH of 0 forbids (RFC 9113 §8.4).
+    #[error("HTTP/2 PUSH_PROMISE, although server push is disabled")]
+    Push,
+    /// Another frame inside a field block (RFC 9113 §6.10).
+    #[error("HTTP/2 {frame} frame on stream {stream} inside the field block of stream {expected}")]
+    InsideFieldBlock {
+        /// Its type.
+        frame: FrameName,
+        /// Its stream.
+        stream: u32,
+        /// The stream whose CONTINUATION must come.
+        expected: u32,
+    },
+    /// CONTINUATION without a field block (RFC 9113 §6.10).
+    #[error("HTTP/2 CONTINUATION frame on stream {stream} without HEADERS before it")]
+    Continuation {
+        /// Its stream.
+        stream: u32,
+    },
+    /// A field block over [`super::FIELD_BLOCK_BYTES_MAX`].
+    #[error("HTTP/2 field block of more than {limit} bytes")]
+    FieldBlockTooLong {
+        /// The limit.
+        limit: usize,
+    },
+    /// A field block in more than [`super::CONTINUATIONS_MAX`] pieces.
+    #[error("HTTP/2 field block in more than {limit} CONTINUATION frames")]
+    TooManyContinuations {
+        /// The limit.
+        limit: u8,
+    },
+    /// A field block that cannot be decoded (RFC 9113 §4.3).
+    #[error("HTTP/2 header compression error: {0}")]
+    Compression(#[from] HpackError),
+    /// WINDOW_UPDATE by 0 (RFC 9113 §6.9).
+    #[error("HTTP/2 WINDOW_UPDATE by 0 on stream {stream}")]
+    ZeroIncrement {
+        /// Its stream, 0 for the connection.
+        stream: u32,
+    },
+    /// A window of more than 2^31-1 bytes (RFC 9113 §6.9.1).
+    #[error("HTTP/2 flow-control window over 2^31-1 bytes on stream {stream}")]
+    WindowOverflow {
+        /// Its stream, 0 for the connection.
+        stream: u32,
+    },
+    /// More DATA than our window allowed (RFC 9113 §6.9).
+    #[error("HTTP/2 DATA over the flow-control window on stream {stream}")]
+    WindowExceeded {
+        /// Its stream, 0 for the connection.
+        stream: u32,
+    },
+    /// A setting out of range (RFC 9113 §6.5.2).
+    #[error("HTTP/2 {setting} of {value}; {expected}")]
+    Setting {
+        /// The setting's name.
+        setting: &'static str,
+        /// Its value.
+        value: u32,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// Only frames without effect, [`super::IDLE_FRAMES_MAX`] in a row.
+    #[error("HTTP/2 flood: {limit} SETTINGS, PING, PRIORITY, empty or unknown frames without a response")]
+    Flood {
+        /// The limit.
+        limit: u16,
+    },
+    /// A malformed response (RFC 9113 §8.1.1). The stream is lost, the connection is not.
+    #[error("malformed HTTP/2 response: {0}")]
+    Response(MalformedResponse),
+}
+
+/// Why a response's fields or body are malformed (RFC 9113 §8).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MalformedResponse {
+    /// No `:status` (RFC 9113 §8.3.2).
+    #[error("no :status field")]
+    NoStatus,
+    /// A `:status` that is not three digits, or is given twice.
+    #[error("invalid :status")]
+    Status,
+    /// 101, which HTTP/2 does not have (RFC 9113 §8.6).
+    #[error("status 101 does not exist in HTTP/2")]
+    Upgrade,
+    /// A pseudo-header field that responses do not have, or one behind a regular field (RFC 9113 §8.3).
+    #[error("pseudo-header field \"{name}\" is not allowed here")]
+    PseudoField {
+        /// Its name.
+        name: String,
+    },
+    /// A field name with an upper-case letter or another invalid byte (RFC 9113 §8.2.1).
+    #[error("invalid field name \"{name}\"")]
+    FieldName {
+        /// Its name.
+        name: String,
+    },
+    /// A field value with NUL, CR, LF, or a blank at an end (RFC 9113 §8.2.1).
+    #[error("invalid value of field \"{name}\"")]
+    FieldValue {
+        /// The field's name.
+        name: String,
+    },
+    /// A field of HTTP/1.1's connections (RFC 9113 §8.2.2).
+    #[error("field \"{name}\" is not allowed in HTTP/2")]
+    ConnectionField {
+        /// Its name.
+        name: String,
+    },
+    /// An invalid `Content-Length`, or two different ones.
+    #[error("invalid content-length")]
+    ContentLength,
+    /// DATA that does not add up to `Content-Length` (RFC 9113 §8.1.1).
+    #[error("content-length {announced}, but the body has {received} bytes{}", more(*.received > *.announced))]
+    BodyLength {
+        /// What was announced.
+        announced: u64,
+        /// What came, so far if it is more.
+        received: u64,
+    },
+    /// Fields over [`super::HEADER_LIST_BYTES_MAX`].
+    #[error("header list of {size} bytes; the limit is {limit}")]
+    HeaderListTooLong {
+        /// Its size.
+        size: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Trailers that do not end the stream, or an interim response that does (RFC 9113 §8.1).
+    #[error("{0}")]
+    Order(&'static str),
+}
+
+fn more(is_more: bool) -> &'static str {
+    if is_more { " or more" } else { "" }
+}
+
+impl Http2Error {
+    /// The error for a peer whose first bytes are no SETTINGS frame.
+    #[cold]
+    pub(super) fn not_http2(bytes: &[u8]) -> Self {
+        Self::NotHttp2 { excerpt: crate::error::excerpt(bytes), peer: crate::Peer::recognise(bytes) }
+    }
+
+    /// The code for RST_STREAM or GOAWAY.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::FrameTooLong { .. } | Self::FrameLength { .. } => ErrorCode::FRAME_SIZE_ERROR,
+            Self::Compression(_) => ErrorCode::COMPRESSION_ERROR,
+            Self::WindowOverflow { .. } | Self::WindowExceeded { .. } => ErrorCode::FLOW_CONTROL_ERROR,
+            Self::Setting { setting: super::settings::INITIAL_WINDOW_SIZE_NAME, .. } => {
+                ErrorCode::FLOW_CONTROL_ERROR
+            }
+            Self::FieldBlockTooLong { .. } | Self::TooManyContinuations { .. } | Self::Flood { .. } => {
+                ErrorCode::ENHANCE_YOUR_CALM
+            }
+            Self::NotHttp2 { .. }
+            | Self::Truncated
+            | Self::WrongStream { .. }
+            | Self::IdleStream { .. }
+            | Self::Padding { .. }
+            | Self::Push
+            | Self::InsideFieldBlock { .. }
+            | Self::Continuation { .. }
+            | Self::ZeroIncrement { .. }
+            | Self::Setting { .. }
+            | Self::Response(_) => ErrorCode::PROTOCOL_ERROR,
+        }
+    }
+
+    /// Whether only the stream is lost (RST_STREAM); otherwise the connection is (GOAWAY).
+    pub fn is_stream_error(&self) -> bool {
+        match self {
+            Self::Response(_) => true,
+            Self::ZeroIncrement { stream } | Self::WindowOverflow { stream } => *stream != 0,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! HPACK, header compression for HTTP/2 (RFC 7541).
+//!
+//! The decoder reads the peer's blocks. Names and values are passed on as slices of the block, the tables or a scratch
+//! buffer; it says what a block referred to, so that callers can compare bytes when the same block comes again. The
+//! encoder prepares request blocks before a run and serves simulated servers; the hot path sends what it prepared.
+
+mod decoder;
+mod encoder;
+mod huffman;
+mod table;
+
+pub use decoder::{BlockSummary, DecodedField, HpackDecoder, HpackError, HpackScratch};
+pub use encoder::{HpackEncoder, Indexing};
+pub(crate) use encoder::{push_literal_name, push_size_update, push_string_length};
+pub use table::TABLE_SIZE_DEFAULT;

@@ -1,0 +1,41 @@
+//! HTTP/2 as a client speaks it (RFC 9113), sans-IO: frames in and out, HPACK, and the facts of the protocol that do not
+//! depend on what is sent when.
+//!
+//! The engine owns sockets, streams and their order. What it needs, in the order of a connection's life:
+//!
+//! 1. [`write_client_preface`]; then [`FrameReader`] turns what is received into [`Event`]s. The connection is usable
+//!    when the peer's first SETTINGS have come ([`PeerSettings`]) and were acknowledged.
+//! 2. [`RequestBlocks`] writes a request on a stream of [`StreamIds`]; a body goes out as [`write_data`] allowed by
+//!    [`SendWindow`].
+//! 3. [`FieldDecoder`] reads field blocks, with the thread's [`BlockCache`]; [`ResponseProgress`] checks that a stream's
+//!    parts come in order and add up; [`ReceiveWindow`] says when to send WINDOW_UPDATE.
+//! 4. An [`Http2Error`] says whether it ends the stream or the connection, and with which [`ErrorCode`].
+//!
+//! In the steady state nothing is allocated: frames are read where they were received, known blocks are compared.
+
+mod error;
+mod flow;
+mod frame;
+mod hpack;
+mod reader;
+mod request;
+mod response;
+mod settings;
+
+pub use error::{ErrorCode, FrameName, Http2Error, MalformedResponse};
+pub use flow::{ReceiveWindow, SendWindow, StreamIds, WINDOW_DEFAULT, WINDOW_MAX};
+pub use frame::{
+    CLIENT_PREFACE, FRAME_HEAD_BYTES, FRAME_SIZE_DEFAULT, FrameHead, STREAM_ID_MAX, write_data,
+    write_field_block, write_goaway, write_ping, write_ping_ack, write_reset, write_settings,
+    write_settings_ack, write_window_update,
+};
+pub use hpack::{
+    BlockSummary, DecodedField, HpackDecoder, HpackEncoder, HpackError, HpackScratch, Indexing,
+    TABLE_SIZE_DEFAULT,
+};
+pub use reader::{CONTINUATIONS_MAX, Event, FIELD_BLOCK_BYTES_MAX, FrameReader, IDLE_FRAMES_MAX};
+pub use request::{Http2Request, RequestBlocks, RequestTable};
+pub use response::{
+    BlockCache, BlockRole, FieldDecoder, Fields, HEADER_LIST_BYTES_MAX, ResponseFields, ResponseProgress,
+};
+pub use settings::{OUR_WINDOW, PeerSettings, SettingsPayload, write_client_preface};

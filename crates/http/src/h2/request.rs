@@ -1,0 +1,297 @@
+//! Requests: field blocks prepared once for all connections of a run (RFC 9113 §8.3.1, RFC 7541 §2.2).
+//!
+//! What all kinds of request of a run share (`:authority`, `user-agent`, with one kind all of it) is inserted into the
+//! dynamic table by the first request of a connection, in the same order whatever its kind, and is one index in every
+//! later one. Fields that only some kinds have, and fields with placeholders, are sent without indexing. So the indices
+//! are the same on every connection, and the state of its encoder is one value ([`RequestTable`]). A peer whose table is
+//! too small for the shared fields is sent a third form, which uses no table.
+
+use super::frame::write_field_block;
+use super::hpack::{
+    HpackEncoder, Indexing, TABLE_SIZE_DEFAULT, push_literal_name, push_size_update, push_string_length,
+};
+use super::settings::PeerSettings;
+use crate::RandomBits;
+use crate::template::{Expander, Part, join};
+
+/// A request as HTTP/2 sends it: pseudo-header fields first, names in lower case, values perhaps with placeholders.
+/// Made by [`crate::Request::compile_http2`].
+#[derive(Clone, Debug)]
+pub struct Http2Request {
+    fields: Vec<FieldTemplate>,
+    body: Vec<Part>,
+}
+
+#[derive(Clone, Debug)]
+struct FieldTemplate {
+    name: Vec<u8>,
+    value: Vec<Part>,
+}
+
+impl FieldTemplate {
+    /// The value, if it is the same in every request.
+    fn fixed(&self) -> Option<&[u8]> {
+        match self.value.as_slice() {
+            [] => Some(&[]),
+            [Part::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Http2Request {
+    /// From fields in the order in which they are sent, and a body.
+    pub(crate) fn new(fields: Vec<(String, Vec<Part>)>, body: Vec<Part>) -> Self {
+        let body = join(body);
+        let length = match body.as_slice() {
+            [] => Some(0),
+            [Part::Text(text)] => Some(text.len()),
+            _ => None,
+        };
+        let settle = |part| match (part, length) {
+            (Part::BodyLength, Some(length)) => Part::Text(length.to_string().into_bytes()),
+            (part, _) => part,
+        };
+        let field = |(name, value): (String, Vec<Part>)| {
+            let value = join(value.into_iter().map(settle).collect());
+            FieldTemplate { name: name.into_bytes(), value }
+        };
+        Self { fields: fields.into_iter().map(field).collect(), body }
+    }
+
+    /// The value of a field that occurs once.
+    fn only(&self, name: &[u8]) -> Option<&FieldTemplate> {
+        let mut same = self.fields.iter().filter(|field| field.name == name);
+        same.next().filter(|_| same.next().is_none())
+    }
+}
+
+/// The encoder's half of one connection's HPACK state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RequestTable {
+    /// No request was sent: the next one inserts the shared fields.
+    #[default]
+    Empty,
+    /// The shared fields are in the peer's table.
+    Filled,
+    /// The peer's table is too small. The next request says that it is not used (RFC 7541 §4.2).
+    Shrinking,
+    /// No table is used.
+    Unused,
+}
+
+impl RequestTable {
+    /// To be called when the peer's SETTINGS have been applied: what fits its table.
+    pub fn settings_applied(&mut self, requests: &RequestBlocks, peer: &PeerSettings) {
+        if peer.header_table_size < requests.table_bytes && *self != RequestTable::Unused {
+            *self = RequestTable::Shrinking;
+        }
+    }
+}
+
+/// All requests of a run, encoded.
+#[derive(Clone, Debug)]
+pub struct RequestBlocks {
+    kinds: Vec<KindBlocks>,
+    /// Bytes of the dynamic table that the shared fields need.
+    table_bytes: u32,
+}
+
+/// One kind of request.
+#[derive(Clone, Debug)]
+struct KindBlocks {
+    first: Block,
+    rest: Block,
+    plain: Block,
+    /// The placeholders of all fields, in order, then the body's.
+    parts: Vec<Part>,
+    /// Which part the body begins with.
+    body_at: usize,
+    /// The body, if it is the same in every request.
+    fixed_body: Option<Vec<u8>>,
+}
+
+/// A field block: bytes, and between them values that are made for each request.
+#[derive(Clone, Debug, Default)]
+struct Block {
+    bytes: Vec<u8>,
+    /// Where in `bytes` a value is missing, and which parts make it.
+    values: Vec<(usize, std::ops::Range<usize>)>,
+}
+
+/// Which of its forms a block is built for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    First,
+    Rest,
+    Plain,
+}
+
+impl RequestBlocks {
+    /// Encodes all kinds of request of a run.
+    pub fn new(requests: &[Http2Request]) -> Self {
+        let (shared, table_bytes) = shared_fields(requests);
+        let kinds = requests.iter().map(|request| KindBlocks::new(request, &shared)).collect();
+        Self { kinds, table_bytes }
+    }
+
+    /// How many kinds there are.
+    pub fn count(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// The body of this kind of request, if it is the same every time; empty if it has none.
+    pub fn fixed_body(&self, kind: usize) -> Option<&[u8]> {
+        self.kinds[kind].fixed_body.as_deref()
+    }
+
+    /// Whether requests of this kind have a body, so that DATA must follow their field block.
+    pub fn has_body(&self, kind: usize) -> bool {
+        self.kinds[kind].fixed_body.as_ref().is_none_or(|body| !body.is_empty())
+    }
+
+    /// The most placeholders and pieces of text a kind has: what [`Expander::for_parts`] needs.
+    pub fn parts_max(&self) -> usize {
+        self.kinds.iter().map(|kind| kind.parts.len()).max().unwrap_or(0)
+    }
+
+    /// Appends the field block of the next request, as HEADERS and CONTINUATION frames. A body that is not fixed is
+    /// written to `body`. The stream ends here if there is none.
+    ///
+    /// The peer's encoder state moves with this call: what it appended must be sent, in this order.
+    #[inline]
+    pub fn write<R: RandomBits>(
+        &self,
+        kind: usize,
+        stream: u32,
+        table: &mut RequestTable,
+        expander: &mut Expander<R>,
+        out: &mut Vec<u8>,
+        body: &mut Vec<u8>,
+    ) {
+        let kind = &self.kinds[kind];
+        let (block, next) = match table {
+            RequestTable::Empty => (&kind.first, RequestTable::Filled),
+            RequestTable::Filled => (&kind.rest, RequestTable::Filled),
+            RequestTable::Shrinking | RequestTable::Unused => (&kind.plain, RequestTable::Unused),
+        };
+        let is_shrinking = *table == RequestTable::Shrinking;
+        *table = next;
+        if kind.parts.is_empty() && !is_shrinking {
+            let has_body = kind.fixed_body.as_ref().is_some_and(|body| !body.is_empty());
+            return write_field_block(out, stream, &block.bytes, !has_body);
+        }
+        kind.write_expanded(block, is_shrinking, stream, expander, out, body);
+    }
+}
+
+impl KindBlocks {
+    fn new(request: &Http2Request, shared: &[(Vec<u8>, Vec<u8>)]) -> Self {
+        let fixed_body = match request.body.as_slice() {
+            [] => Some(Vec::new()),
+            [Part::Text(text)] => Some(text.clone()),
+            _ => None,
+        };
+        let values = request.fields.iter().filter(|field| field.fixed().is_none());
+        let mut parts: Vec<Part> = values.flat_map(|field| field.value.clone()).collect();
+        let body_at = parts.len();
+        if fixed_body.is_none() {
+            parts.extend(request.body.iter().cloned());
+        }
+        let [first, rest, plain] =
+            [Form::First, Form::Rest, Form::Plain].map(|form| Block::new(request, shared, form));
+        Self { first, rest, plain, parts, body_at, fixed_body }
+    }
+
+    /// A request whose bytes are not known before.
+    #[inline(never)]
+    fn write_expanded<R: RandomBits>(
+        &self,
+        block: &Block,
+        is_shrinking: bool,
+        stream: u32,
+        expander: &mut Expander<R>,
+        out: &mut Vec<u8>,
+        body: &mut Vec<u8>,
+    ) {
+        let drawn = expander.draw_all(&self.parts, self.body_at);
+        // The block is made in place behind an empty HEADERS frame, and framed again if it is too long for one.
+        let start = out.len();
+        write_field_block(out, stream, &[], false);
+        let block_at = out.len();
+        if is_shrinking {
+            push_size_update(out, 0);
+        }
+        let mut at = 0;
+        for (place, parts) in &block.values {
+            out.extend_from_slice(&block.bytes[at..*place]);
+            push_string_length(out, drawn.length(&self.parts, parts.clone()));
+            drawn.write(&self.parts, parts.clone(), out);
+            at = *place;
+        }
+        out.extend_from_slice(&block.bytes[at..]);
+        if self.fixed_body.is_none() {
+            body.clear();
+            drawn.write(&self.parts, self.body_at..self.parts.len(), body);
+        }
+        let has_body = self.fixed_body.as_ref().map_or(!body.is_empty(), |body| !body.is_empty());
+        expander.next_request(drawn);
+        super::frame::close_field_block(out, start, block_at, stream, !has_body);
+    }
+}
+
+impl Block {
+    /// Shared fields come before those of this kind alone, in one order for all kinds; pseudo-header fields before both.
+    fn new(request: &Http2Request, shared: &[(Vec<u8>, Vec<u8>)], form: Form) -> Self {
+        let mut encoder = HpackEncoder::default();
+        let indexing = if form == Form::Plain { Indexing::Omit } else { Indexing::Insert };
+        if form == Form::Rest {
+            for (name, value) in shared {
+                encoder.field(name, value, indexing, &mut Vec::new());
+            }
+        }
+        let mut block = Block::default();
+        let is_pseudo = |name: &[u8]| name.first() == Some(&b':');
+        for pseudo in [true, false] {
+            for (name, value) in shared.iter().filter(|(name, _)| is_pseudo(name) == pseudo) {
+                encoder.field(name, value, indexing, &mut block.bytes);
+            }
+            let mut parts = 0;
+            for field in &request.fields {
+                let is_shared = || shared.iter().any(|(name, _)| *name == field.name);
+                let Some(value) = field.fixed() else {
+                    let range = parts..parts + field.value.len();
+                    parts = range.end;
+                    if is_pseudo(&field.name) == pseudo {
+                        push_literal_name(&mut block.bytes, &field.name, Indexing::Omit);
+                        block.values.push((block.bytes.len(), range));
+                    }
+                    continue;
+                };
+                if is_pseudo(&field.name) == pseudo && !is_shared() {
+                    encoder.field(&field.name, value, Indexing::Omit, &mut block.bytes);
+                }
+            }
+        }
+        block
+    }
+}
+
+/// The fields that every kind has once, with the same value, as far as the default table holds them; and the bytes of
+/// the table they need. Those of the static table need none.
+fn shared_fields(requests: &[Http2Request]) -> (Vec<(Vec<u8>, Vec<u8>)>, u32) {
+    let Some((first, others)) = requests.split_first() else { return (Vec::new(), 0) };
+    let mut shared = Vec::new();
+    let mut table_bytes = 0;
+    for field in &first.fields {
+        let Some(value) = field.fixed().filter(|_| first.only(&field.name).is_some()) else { continue };
+        let is_same =
+            |other: &Http2Request| other.only(&field.name).and_then(FieldTemplate::fixed) == Some(value);
+        let size = HpackEncoder::inserted_bytes(&field.name, value);
+        if others.iter().all(is_same) && table_bytes + size <= TABLE_SIZE_DEFAULT {
+            table_bytes += size;
+            shared.push((field.name.clone(), value.to_vec()));
+        }
+    }
+    (shared, table_bytes)
+}

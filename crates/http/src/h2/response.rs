@@ -1,0 +1,380 @@
+//! Responses: what field blocks say, and whether the parts of a response come in order (RFC 9113 §8).
+//!
+//! Of a block only what frames and counts a response is kept. A server sends nearly the same block again and again, so
+//! blocks are compared before they are decoded. Equal bytes mean equal fields in two cases. A block that refers to no
+//! entry of the dynamic table means the same on every connection: a thread keeps recent ones ([`BlockCache`]). What such
+//! a block inserts into the table (nginx inserts its fields with every response and never refers to them) is inserted
+//! later, before the next block that is decoded. Any other block means the same for as long as its connection's table
+//! does not change: the connection keeps the last one.
+
+use super::error::{Http2Error, MalformedResponse};
+use super::hpack::{BlockSummary, DecodedField, HpackDecoder, HpackScratch, TABLE_SIZE_DEFAULT};
+use crate::head::{decimal, is_token};
+use crate::{INTERIM_RESPONSES_MAX, Method};
+use std::sync::Arc;
+
+/// The longest header list read. As much as a head of HTTP/1.1.
+pub const HEADER_LIST_BYTES_MAX: usize = crate::HEAD_BYTES_MAX;
+
+/// How many blocks a thread keeps. Go's servers order fields at random.
+const BLOCKS_KEPT: usize = 8;
+
+/// The longest block kept.
+const BLOCK_KEPT_BYTES: usize = 2048;
+
+/// What a field block says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fields {
+    /// A response's, interim or final.
+    Response(ResponseFields),
+    /// Trailers: no `:status`.
+    Trailers,
+}
+
+/// What is kept of a response's fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseFields {
+    /// 100 to 999, never 101.
+    pub status: u16,
+    /// The body's length, if it is announced.
+    pub content_length: Option<u64>,
+    /// The body has a content coding such as gzip, which no request asks for unless a header is given.
+    pub is_encoded: bool,
+}
+
+/// Recent self-contained blocks of a thread, and its memory for decoding.
+#[derive(Debug, Default)]
+pub struct BlockCache {
+    /// The most recently used first.
+    recent: Vec<Arc<KnownBlock>>,
+    scratch: HpackScratch,
+}
+
+/// A self-contained block.
+#[derive(Debug)]
+struct KnownBlock {
+    bytes: Vec<u8>,
+    fields: Fields,
+    /// What it inserts into the dynamic table, in order.
+    inserts: Vec<(Vec<u8>, Vec<u8>)>,
+    /// After so many repetitions the table holds nothing else.
+    repeats_max: u32,
+}
+
+/// The field blocks of one connection.
+#[derive(Debug, Default)]
+pub struct FieldDecoder {
+    hpack: HpackDecoder,
+    /// A known block that came so many times, and whose inserts have not been done.
+    pending: Option<(Arc<KnownBlock>, u32)>,
+    /// The last block that refers to the table and left it as it was; empty once the table changes.
+    last: Vec<u8>,
+    last_fields: Option<Fields>,
+}
+
+impl FieldDecoder {
+    /// Decodes a block, or recognises it.
+    ///
+    /// # Errors
+    /// [`Http2Error::Compression`] ends the connection, [`Http2Error::Response`] the stream.
+    #[inline]
+    pub fn decode(&mut self, cache: &mut BlockCache, block: &[u8]) -> Result<Fields, Http2Error> {
+        if let Some(fields) = self.last_fields
+            && self.last == block
+        {
+            return Ok(fields);
+        }
+        if let Some(fields) = self.repeat(cache, block) {
+            return Ok(fields);
+        }
+        self.decode_unknown(cache, block)
+    }
+
+    /// A block that the thread knows.
+    #[inline]
+    fn repeat(&mut self, cache: &mut BlockCache, block: &[u8]) -> Option<Fields> {
+        let place = cache.recent.iter().position(|known| known.bytes == block)?;
+        if place > 0 {
+            cache.recent.swap(0, place);
+        }
+        let known = &cache.recent[0];
+        if !known.inserts.is_empty() {
+            match &mut self.pending {
+                Some((pending, times)) if Arc::ptr_eq(pending, known) => *times = times.saturating_add(1),
+                _ => {
+                    self.do_pending();
+                    self.pending = Some((Arc::clone(known), 1));
+                }
+            }
+            self.last_fields = None;
+        }
+        Some(known.fields)
+    }
+
+    /// Does the inserts of known blocks.
+    fn do_pending(&mut self) {
+        let Some((known, times)) = self.pending.take() else { return };
+        for _ in 0..times.min(known.repeats_max) {
+            for (name, value) in &known.inserts {
+                self.hpack.insert(name, value);
+            }
+        }
+    }
+
+    #[cold]
+    fn decode_unknown(&mut self, cache: &mut BlockCache, block: &[u8]) -> Result<Fields, Http2Error> {
+        self.do_pending();
+        let mut reading = FieldReading::default();
+        let mut inserts = Vec::new();
+        let is_short = block.len() <= BLOCK_KEPT_BYTES;
+        let summary = self.hpack.decode(block, &mut cache.scratch, |field| {
+            reading.field(field);
+            if field.is_inserted && is_short {
+                inserts.push((field.name.to_vec(), field.value.to_vec()));
+            }
+        })?;
+        if summary.changed_table() {
+            self.last_fields = None;
+        }
+        let fields = reading.finish(&summary).map_err(Http2Error::Response)?;
+        if is_short {
+            self.keep(cache, block, fields, &summary, inserts);
+        }
+        Ok(fields)
+    }
+
+    /// Keeps a valid block for the next time.
+    fn keep(
+        &mut self,
+        cache: &mut BlockCache,
+        block: &[u8],
+        fields: Fields,
+        summary: &BlockSummary,
+        inserts: Vec<(Vec<u8>, Vec<u8>)>,
+    ) {
+        if summary.is_self_contained() {
+            let bytes: usize = inserts.iter().map(|(name, value)| name.len() + value.len() + 32).sum();
+            let repeats_max = (TABLE_SIZE_DEFAULT as usize).div_ceil(bytes.max(1)) as u32 + 1;
+            if cache.recent.len() == BLOCKS_KEPT {
+                cache.recent.pop();
+            }
+            let known = KnownBlock { bytes: block.to_vec(), fields, inserts, repeats_max };
+            cache.recent.insert(0, Arc::new(known));
+        } else if !summary.changed_table() {
+            self.last.clear();
+            self.last.extend_from_slice(block);
+            self.last_fields = Some(fields);
+        }
+    }
+}
+
+/// A field block while it is decoded.
+#[derive(Default)]
+struct FieldReading {
+    status: Option<u16>,
+    content_length: Option<u64>,
+    is_encoded: bool,
+    /// A regular field has come: no pseudo-header field may follow.
+    has_regular: bool,
+    /// The first thing wrong. Decoding goes on, for the table's sake.
+    wrong: Option<MalformedResponse>,
+}
+
+impl FieldReading {
+    fn field(&mut self, field: DecodedField<'_>) {
+        if self.wrong.is_none() {
+            self.wrong = self.read(field).err();
+        }
+    }
+
+    fn read(&mut self, DecodedField { name, value, .. }: DecodedField<'_>) -> Result<(), MalformedResponse> {
+        let text = || name.escape_ascii().to_string();
+        if name.first() == Some(&b':') {
+            return self.pseudo(name, value);
+        }
+        self.has_regular = true;
+        if name.is_empty() || !name.iter().all(|byte| is_token(*byte) && !byte.is_ascii_uppercase()) {
+            return Err(MalformedResponse::FieldName { name: text() });
+        }
+        let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+        if is_blank(value.first())
+            || is_blank(value.last())
+            || memchr::memchr3(0, b'\r', b'\n', value).is_some()
+        {
+            return Err(MalformedResponse::FieldValue { name: text() });
+        }
+        match name {
+            b"content-length" => self.length(value),
+            b"content-encoding" => {
+                self.is_encoded |= !value.eq_ignore_ascii_case(b"identity");
+                Ok(())
+            }
+            b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => {
+                Err(MalformedResponse::ConnectionField { name: text() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// RFC 9113 §8.3.2: a response has `:status`, once, before all others.
+    fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), MalformedResponse> {
+        if name != b":status" || self.has_regular {
+            return Err(MalformedResponse::PseudoField { name: name.escape_ascii().to_string() });
+        }
+        match (value, self.status) {
+            ([a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'], None) => {
+                let digits = [a, b, c].map(|digit| u16::from(digit - b'0'));
+                self.status = Some(digits[0] * 100 + digits[1] * 10 + digits[2]);
+                Ok(())
+            }
+            _ => Err(MalformedResponse::Status),
+        }
+    }
+
+    fn length(&mut self, value: &[u8]) -> Result<(), MalformedResponse> {
+        match (decimal(value), self.content_length) {
+            (Some(length), known) if known.is_none_or(|known| known == length) => {
+                self.content_length = Some(length);
+                Ok(())
+            }
+            _ => Err(MalformedResponse::ContentLength),
+        }
+    }
+
+    fn finish(self, summary: &BlockSummary) -> Result<Fields, MalformedResponse> {
+        if let Some(wrong) = self.wrong {
+            return Err(wrong);
+        }
+        if summary.list_size > HEADER_LIST_BYTES_MAX {
+            let limit = HEADER_LIST_BYTES_MAX;
+            return Err(MalformedResponse::HeaderListTooLong { size: summary.list_size, limit });
+        }
+        match self.status {
+            None => Ok(Fields::Trailers),
+            Some(101) => Err(MalformedResponse::Upgrade),
+            Some(status) => {
+                let (content_length, is_encoded) = (self.content_length, self.is_encoded);
+                Ok(Fields::Response(ResponseFields { status, content_length, is_encoded }))
+            }
+        }
+    }
+}
+
+/// How far the response on one stream has come (RFC 9113 §8.1): interim heads, a head, a body, trailers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseProgress {
+    stage: Stage,
+    interims: u8,
+    method: Method,
+    /// Bytes of the body so far.
+    received: u64,
+    announced: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Head,
+    Body,
+    Ended,
+}
+
+/// What a field block is to its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockRole {
+    /// An interim response (1xx): the final one follows.
+    Interim,
+    /// The head of the final response.
+    Head(ResponseFields),
+    /// Trailers, which end it.
+    Trailers,
+}
+
+impl ResponseProgress {
+    /// Before a response to a request of this method.
+    pub fn new(method: Method) -> Self {
+        Self { stage: Stage::Head, interims: 0, method, received: 0, announced: None }
+    }
+
+    /// A field block has come; `end_stream` says that nothing follows.
+    ///
+    /// # Errors
+    /// A block out of order, or a body shorter than announced.
+    pub fn fields(&mut self, fields: Fields, end_stream: bool) -> Result<BlockRole, MalformedResponse> {
+        let role = match (self.stage, fields) {
+            (Stage::Ended, _) => {
+                return Err(MalformedResponse::Order("fields after the end of the response"));
+            }
+            (Stage::Head, Fields::Trailers) => return Err(MalformedResponse::NoStatus),
+            (Stage::Body, Fields::Response(_)) => {
+                return Err(MalformedResponse::PseudoField { name: ":status".into() });
+            }
+            (Stage::Body, Fields::Trailers) if !end_stream => {
+                return Err(MalformedResponse::Order("trailers that do not end the stream"));
+            }
+            (Stage::Body, Fields::Trailers) => BlockRole::Trailers,
+            (Stage::Head, Fields::Response(head)) if head.status < 200 => {
+                if end_stream {
+                    return Err(MalformedResponse::Order("an interim (1xx) response that ends the stream"));
+                }
+                if self.interims == INTERIM_RESPONSES_MAX {
+                    return Err(MalformedResponse::Order("more than 16 interim (1xx) responses"));
+                }
+                self.interims += 1;
+                return Ok(BlockRole::Interim);
+            }
+            (Stage::Head, Fields::Response(head)) => {
+                // RFC 9110 §6.4.1: no body, whatever length is announced.
+                let has_body = self.method != Method::Head && !matches!(head.status, 204 | 304);
+                self.announced = if has_body { head.content_length } else { Some(0) };
+                self.stage = Stage::Body;
+                BlockRole::Head(head)
+            }
+        };
+        if end_stream {
+            self.end()?;
+        }
+        Ok(role)
+    }
+
+    /// Bytes of the body have come.
+    ///
+    /// # Errors
+    /// A body before the head or after the end, longer or shorter than announced.
+    #[inline]
+    pub fn data(&mut self, bytes: usize, end_stream: bool) -> Result<(), MalformedResponse> {
+        if self.stage != Stage::Body {
+            return Err(MalformedResponse::Order(match self.stage {
+                Stage::Head => "DATA before the head of the response",
+                Stage::Body | Stage::Ended => "DATA after the end of the response",
+            }));
+        }
+        self.received += bytes as u64;
+        if let Some(announced) = self.announced
+            && self.received > announced
+        {
+            return Err(MalformedResponse::BodyLength { announced, received: self.received });
+        }
+        if end_stream { self.end() } else { Ok(()) }
+    }
+
+    /// Whether the response is complete.
+    pub fn has_ended(&self) -> bool {
+        self.stage == Stage::Ended
+    }
+
+    /// Whether the final head has come.
+    pub fn has_head(&self) -> bool {
+        self.stage != Stage::Head
+    }
+
+    #[inline]
+    fn end(&mut self) -> Result<(), MalformedResponse> {
+        self.stage = Stage::Ended;
+        match self.announced {
+            Some(announced) if announced != self.received => {
+                Err(MalformedResponse::BodyLength { announced, received: self.received })
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! SETTINGS: what the peer announced and what we do (RFC 9113 §6.5).
+
+use super::error::Http2Error;
+use super::flow::{WINDOW_DEFAULT, WINDOW_MAX};
+use super::frame::{CLIENT_PREFACE, FRAME_SIZE_DEFAULT, write_settings, write_window_update};
+use super::hpack::TABLE_SIZE_DEFAULT;
+
+pub(crate) const HEADER_TABLE_SIZE: u16 = 1;
+pub(crate) const ENABLE_PUSH: u16 = 2;
+pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
+pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
+pub(crate) const MAX_FRAME_SIZE: u16 = 5;
+pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 6;
+
+pub(super) const INITIAL_WINDOW_SIZE_NAME: &str = "SETTINGS_INITIAL_WINDOW_SIZE";
+
+/// The window we announce for each stream and for the connection: all but unlimited, as `h2load -w 30 -W 30`.
+pub const OUR_WINDOW: u32 = (1 << 30) - 1;
+
+/// Appends what a client sends first: preface, SETTINGS (no push, windows of [`OUR_WINDOW`]) and the connection's window.
+pub fn write_client_preface(out: &mut Vec<u8>) {
+    out.extend_from_slice(CLIENT_PREFACE);
+    write_settings(out, &[(ENABLE_PUSH, 0), (INITIAL_WINDOW_SIZE, OUR_WINDOW)]);
+    write_window_update(out, 0, OUR_WINDOW - WINDOW_DEFAULT);
+}
+
+/// What the peer allows us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerSettings {
+    /// How large the dynamic table of our encoder may be.
+    pub header_table_size: u32,
+    /// How many streams we may have open; all but unlimited until the peer says otherwise.
+    pub max_concurrent_streams: u32,
+    /// The send window of a new stream.
+    pub initial_window_size: u32,
+    /// The largest payload we may send in a frame.
+    pub max_frame_size: u32,
+    /// The longest header list the peer is prepared to accept; advisory.
+    pub max_header_list_size: u32,
+}
+
+impl Default for PeerSettings {
+    /// RFC 9113 §6.5.2.
+    fn default() -> Self {
+        Self {
+            header_table_size: TABLE_SIZE_DEFAULT,
+            max_concurrent_streams: u32::MAX,
+            initial_window_size: WINDOW_DEFAULT,
+            max_frame_size: FRAME_SIZE_DEFAULT,
+            max_header_list_size: u32::MAX,
+        }
+    }
+}
+
+/// The payload of a SETTINGS frame, of a valid length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettingsPayload<'p>(pub(super) &'p [u8]);
+
+impl SettingsPayload<'_> {
+    /// Identifiers and values, in order; one may occur again.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, u32)> {
+        self.0
+            .as_chunks::<6>()
+            .0
+            .iter()
+            .map(|[a, b, w, x, y, z]| (u16::from_be_bytes([*a, *b]), u32::from_be_bytes([*w, *x, *y, *z])))
+    }
+}
+
+impl PeerSettings {
+    /// Takes in a SETTINGS frame and returns by how much the windows of all open streams move: positive or negative
+    /// (RFC 9113 §6.9.2). Unknown settings are ignored (§6.5.2).
+    ///
+    /// # Errors
+    /// [`Http2Error::Setting`] for a value out of range.
+    pub fn apply(&mut self, payload: SettingsPayload<'_>) -> Result<i64, Http2Error> {
+        let before = i64::from(self.initial_window_size);
+        for (id, value) in payload.iter() {
+            match id {
+                HEADER_TABLE_SIZE => self.header_table_size = value,
+                ENABLE_PUSH if value > 0 => {
+                    let expected = "a server must not send it other than as 0";
+                    return Err(Http2Error::Setting { setting: "SETTINGS_ENABLE_PUSH", value, expected });
+                }
+                MAX_CONCURRENT_STREAMS => self.max_concurrent_streams = value,
+                INITIAL_WINDOW_SIZE if value > WINDOW_MAX => {
+                    let (setting, expected) = (INITIAL_WINDOW_SIZE_NAME, "the limit is 2^31-1");
+                    return Err(Http2Error::Setting { setting, value, expected });
+                }
+                INITIAL_WINDOW_SIZE => self.initial_window_size = value,
+                MAX_FRAME_SIZE if !(FRAME_SIZE_DEFAULT..1 << 24).contains(&value) => {
+                    let (setting, expected) = ("SETTINGS_MAX_FRAME_SIZE", "it must be 2^14 to 2^24-1");
+                    return Err(Http2Error::Setting { setting, value, expected });
+                }
+                MAX_FRAME_SIZE => self.max_frame_size = value,
+                MAX_HEADER_LIST_SIZE => self.max_header_list_size = value,
+                _ => {}
+            }
+        }
+        Ok(i64::from(self.initial_window_size) - before)
+    }
+}
