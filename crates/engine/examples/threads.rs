@@ -8,7 +8,7 @@ use paceline_engine::hot::{Conductor, Recorder, Worker};
 use paceline_engine::kernel::KernelClock;
 use paceline_engine::sim::{Echo, response};
 use paceline_engine::{
-    BodyCheck, Bound, Check, Clock as _, EngineError, Life, Load, Nanos, NoObserver, Pace, Requests, Settings,
+    BodyCheck, Bound, Check, Clock as _, EngineError, Job, Nanos, NoObserver, PaceKind, Requests, Settings,
 };
 use paceline_http::Method;
 use std::sync::Arc;
@@ -41,38 +41,18 @@ impl Conductor for Alone {
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 fn settings() -> Settings {
-    Settings {
-        address: std::net::SocketAddr::from(([127, 0, 0, 1], 9)).into(),
-        tls: None,
-        requests: Arc::new(Requests::fixed(
-            REQUEST,
-            Method::Other,
-            Check { status: Some(200), body: BodyCheck::Exact(Arc::from(&b"Hello World\n"[..])) },
-        )),
-        connections: 64,
-        depth: 1,
-        batch: false,
-        life: Life::default(),
-        threads: 1,
-        load: Load::Closed,
-        bound: Bound::Duration(Nanos::from_secs(1)),
-        warmup: Nanos::from_millis(200),
-        drain: Nanos::from_secs(1),
-        timeout: Nanos::from_secs(1),
-        connect_limit: Nanos::from_secs(1),
-        pace: Pace::Spin,
-        sources: Arc::from([]),
-        own_descriptors: false,
-        kernel_timestamps: false,
-        seed: 1,
-    }
+    let job = Job { window: Bound::Duration(Nanos::from_secs(1)), ..Job::default() };
+    let check = Check { status: Some(200), body: BodyCheck::Exact(Arc::from(&b"Hello World\n"[..])) };
+    let requests = Arc::new(Requests::fixed(REQUEST, Method::Other, check));
+    let settings = Settings::new(job, std::net::SocketAddr::from(([127, 0, 0, 1], 9)), requests);
+    Settings { pace: PaceKind::Spin, ..settings }
 }
 
 /// Requests per second of one worker.
 fn drive() -> Result<f64, EngineError> {
     let settings = settings();
     let mut recorder = Recorder::new();
-    let transport = Echo::new(settings.connections, REQUEST.len(), response("Hello World\n"));
+    let transport = Echo::new(settings.job.connections, REQUEST.len(), response("Hello World\n"));
     let mut worker = Worker::new(&settings, 0, KernelClock, transport, &mut recorder);
     worker.run(&Alone, &NoObserver)?;
     Ok(worker.into_outcome().total.counts.completed_in_window as f64)

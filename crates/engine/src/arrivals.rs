@@ -5,7 +5,7 @@
 //! notes its own; put together, the first ones of all workers are the first ones of the process.
 
 use crate::profile::Profile;
-use crate::{Arrivals, Load, Nanos, Settings, Timeline};
+use crate::{Arrivals, LoadModel, Nanos, Settings, Timeline};
 
 /// Stretches of a long window.
 const STRETCHES: u64 = 16;
@@ -26,11 +26,11 @@ pub(crate) struct Stretches {
 impl Stretches {
     /// Of a run; none where arrivals are not random.
     pub(crate) fn of(settings: &Settings, timeline: &Timeline) -> Option<Self> {
-        let Load::Open { shape, arrivals: Arrivals::Poisson } = &settings.load else { return None };
+        let LoadModel::Open { shape, arrivals: Arrivals::Poisson } = &settings.job.load else { return None };
         let window = timeline.window_end.since(timeline.window_start);
-        let profile = shape.profile(settings.warmup, window)?;
-        let before = profile.arrivals(settings.warmup.0 as f64);
-        let expected = profile.arrivals((settings.warmup + window).0 as f64) - before;
+        let profile = Profile::of(shape, settings.job.warmup, window)?;
+        let before = profile.arrivals(settings.job.warmup.0 as f64);
+        let expected = profile.arrivals((settings.job.warmup + window).0 as f64) - before;
         // A short window is one stretch: several would run into each other.
         let noted_most = STRETCHES as usize * NOTED;
         let (count, each) =

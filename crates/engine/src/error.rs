@@ -4,12 +4,16 @@
 //! is no error: it is an outcome (`outcome.rs`). Exit status and remedy are the binary's (`commands/run/mod.rs`).
 
 use crate::{Address, Nanos};
+use paceline_job::JobError;
 use std::io;
 
 /// Why a run could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The user's settings contradict each other.
+    /// The parts of the job contradict each other.
+    #[error("{0}")]
+    Job(JobError),
+    /// What was made ready for the job does not fit it.
     #[error("{0}")]
     Settings(&'static str),
     /// Not one connection could be made, or none was kept until the run could begin.

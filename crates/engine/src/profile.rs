@@ -6,6 +6,7 @@
 //! rate 1, put where the integral reaches them: the time change of Çinlar (*Introduction to Stochastic Processes*,
 //! 1975, chapter 4, section 7), which needs no rejected candidates as thinning does.
 
+use crate::{Nanos, Shape};
 use std::sync::Arc;
 
 /// One stretch of time on which the rate is a straight line. Times are nanoseconds from the beginning of the warm-up,
@@ -42,6 +43,16 @@ impl Piece {
     }
 }
 
+/// How many requests are expected to fall due between two moments, both from the beginning of the warm-up.
+pub fn due_between(shape: &Shape, warmup: Nanos, window: Nanos, from: Nanos, to: Nanos) -> f64 {
+    let until = |moment: Nanos| match (shape, Profile::of(shape, warmup, window)) {
+        (Shape::Trace(trace), _) => trace.moments.partition_point(|time| *time < moment) as f64,
+        (_, Some(profile)) => profile.arrivals(moment.0 as f64),
+        (_, None) => 0.0,
+    };
+    (until(to) - until(from)).max(0.0)
+}
+
 /// A rate over time, and a cursor into it: whoever asks for moments asks for later and later ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Profile {
@@ -50,6 +61,21 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
+    /// The rate over warm-up and window; none of a trace, which has moments and no rate.
+    pub(crate) fn of(shape: &Shape, warmup: Nanos, window: Nanos) -> Option<Self> {
+        let (first, mut stretches) = match shape {
+            Shape::Trace(_) => return None,
+            Shape::Steady { rate } => (rate.get(), vec![(window.0 as f64, rate.get(), rate.get())]),
+            Shape::Ramp { from, to } => (from.get(), vec![(window.0 as f64, from.get(), to.get())]),
+            Shape::Steps { rates, each } => {
+                let step = |rate: &crate::Rate| (each.0 as f64, rate.get(), rate.get());
+                (rates.first()?.get(), rates.iter().map(step).collect())
+            }
+        };
+        stretches.insert(0, (warmup.0 as f64, first, first));
+        Some(Profile::new(&stretches))
+    }
+
     /// Of stretches one after the other, each with its length in nanoseconds and its rates per second at both ends. The
     /// last rate goes on for ever.
     pub(crate) fn new(stretches: &[(f64, f64, f64)]) -> Self {

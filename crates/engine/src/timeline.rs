@@ -3,14 +3,14 @@
 //! Each worker works it out by itself from the epoch that all are given, as the binary's view of seconds does.
 //! Moving from phase to phase is `hot/phases.rs`; what the phases were in the end is kept as [`Spans`].
 
-use crate::{Arrivals, Bound, Load, Nanos, Random, Settings};
+use crate::{Arrivals, Bound, LoadModel, Nanos, Random, Settings};
 
 /// The phases of a run, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Connections are made.
     Connect,
-    /// Load without a cohort.
+    /// LoadModel without a cohort.
     Warmup,
     /// What is measured.
     Window,
@@ -61,10 +61,10 @@ pub struct WindowLength(Nanos);
 impl WindowLength {
     /// Of a run. Random arrivals are walked along to the last, so this comes before the run begins.
     pub fn of(settings: &Settings) -> Self {
-        let (n, shape, arrivals) = match (settings.bound, &settings.load) {
+        let (n, shape, arrivals) = match (settings.job.window, &settings.job.load) {
             (Bound::Duration(length), _) => return Self(length),
-            (Bound::Requests(_), Load::Closed) => return Self(Nanos::NEVER),
-            (Bound::Requests(n), Load::Open { shape, arrivals }) => (n, shape, arrivals),
+            (Bound::Requests(_), LoadModel::Closed) => return Self(Nanos::NEVER),
+            (Bound::Requests(n), LoadModel::Open { shape, arrivals }) => (n, shape, arrivals),
         };
         // A number of requests goes with a steady rate alone (`Settings::check`).
         let gap_ns = 1e9 / shape.offered_per_s(Nanos::ZERO, Nanos::NEVER);
@@ -81,8 +81,8 @@ impl WindowLength {
 
     /// The timeline of a run whose warm-up begins at `epoch`.
     pub fn timeline(self, settings: &Settings, epoch: Nanos) -> Timeline {
-        let window_start = epoch + settings.warmup;
-        Timeline { epoch, window_start, window_end: window_start + self.0, drain: settings.drain }
+        let window_start = epoch + settings.job.warmup;
+        Timeline { epoch, window_start, window_end: window_start + self.0, drain: settings.job.drain }
     }
 }
 

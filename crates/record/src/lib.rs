@@ -34,14 +34,15 @@ pub use error::RecordError;
 pub use gate::{GateOutcome, GateReason};
 pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};
 pub use observation::{Figure as ObservedFigure, Observation};
+pub use paceline_job::{Arrivals, Distribution, PaceChoice, PaceKind, Shape, Think, Trace};
 pub use round::{Round, Sitting, Tuned};
 pub use run::{
-    Arrivals, Connections, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace, PaceAsked,
-    PaceKind, Phase, Phases, Rates, Run, Served, Span, Tool,
+    Connections, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace, Phase, Phases, Rates, Run,
+    Served, Span, Tool,
 };
 pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, second_schema, trial_schema};
 pub use second::Second;
-pub use shape::{ArrivalCheck, Distribution, Segment, Shape, Think};
+pub use shape::{ArrivalCheck, Segment};
 pub use target::{Target, Tls, Tried};
 pub use trial::{
     Check, CheckOutcome, CoreTime, CpuSource, Fault, Pinning, Sample, Server, Stage, Startup, Trial, Usage,

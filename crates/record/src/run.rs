@@ -6,8 +6,9 @@
 
 use crate::{
     ArrivalCheck, BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, RequestPart, Segment,
-    Shape, Target, Think, Verdict,
+    Target, Verdict,
 };
+use paceline_job::{Arrivals, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,16 +101,6 @@ pub enum LoopKind {
     Open,
 }
 
-/// How arrivals are spaced in an open loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Arrivals {
-    /// Evenly.
-    Constant,
-    /// As independent users arrive: exponential gaps.
-    Poisson,
-}
-
 /// The shape of the load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loop {
@@ -145,39 +136,15 @@ pub struct Loop {
     pub arrivals: Option<Arrivals>,
 }
 
-/// How the generator waits for the next send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PaceKind {
-    /// Asleep in the kernel until an event or the next send is due.
-    Sleep,
-    /// Asleep until shortly before the next send, then polling.
-    Hybrid,
-    /// Always polling.
-    Spin,
-}
-
 /// The pace asked for and the one used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pace {
     /// `auto`, `spin` or `sleep`, as `--pace` said.
-    pub asked: PaceAsked,
+    pub asked: PaceChoice,
     /// What that came to.
     pub used: PaceKind,
     /// How long before a send is due a hybrid pace begins to poll, in nanoseconds.
     pub spin_before_ns: u64,
-}
-
-/// The values of `--pace`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PaceAsked {
-    /// Hybrid where the generator has its core to itself, else sleep.
-    Auto,
-    /// Always polling.
-    Spin,
-    /// Never polling.
-    Sleep,
 }
 
 /// The phases of a run.

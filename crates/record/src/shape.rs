@@ -1,37 +1,10 @@
-//! The shape of the load beside its rate: how it changes, the segments that are reported apart, and how users think.
+//! Segments of the window that are reported apart, and the check that random arrivals were random.
 //!
-//! Parts of a run, and with them the check that random arrivals were random. The binary translates them from the
-//! engine's settings and outcome (`segments.rs`, `life.rs`); verdicts look in them for where the target fell behind.
-//! When requests are due is the engine's own `shape.rs`, under the same words.
+//! Parts of a run. How the offered rate changes is described by [`paceline_job::Shape`].
 
 use crate::Block;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// How the offered rate changes over the window. A rate that does not change has no shape.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Shape {
-    /// Evenly, from the beginning of the window to its end.
-    Ramp {
-        /// Requests per second at the beginning.
-        from_per_s: f64,
-        /// Requests per second at the end.
-        to_per_s: f64,
-    },
-    /// At once, from one rate to the next.
-    Steps {
-        /// Requests per second, step after step.
-        rates_per_s: Vec<f64>,
-        /// How long each step lasts, in seconds.
-        step_s: f64,
-    },
-    /// Every send had its moment, told by a file.
-    Trace {
-        /// Sends in the file.
-        sends: u64,
-    },
-}
 
 /// A part of the window in which the load was what it was nowhere else: a step, or a tenth of a ramp. Its block holds
 /// the requests that fell due in it.
@@ -61,25 +34,6 @@ impl Segment {
         let length_s = self.length_s();
         if length_s > 0.0 { self.completed_in_segment as f64 / length_s } else { 0.0 }
     }
-}
-
-/// How long users thought between an answer and their next request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Think {
-    /// On average.
-    pub mean_ns: u64,
-    /// How it varied.
-    pub distribution: Distribution,
-}
-
-/// How a time varies around its mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Distribution {
-    /// Not at all.
-    Constant,
-    /// As the waiting time for what happens at random.
-    Exponential,
 }
 
 /// Whether the actual sends of random arrivals were random: the Anderson-Darling test of a sample of their gaps against

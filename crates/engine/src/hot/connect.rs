@@ -69,7 +69,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// Has the slot looked at when an attempt that began at `since` has taken too long; one alarm at a time suffices.
     fn limit_attempt(&mut self, slot: Slot, since: Nanos) {
         if !std::mem::replace(&mut self.connections[slot as usize].limit_set, true) {
-            let limit = coarse(since + self.settings.connect_limit, CONNECT_GRID);
+            let limit = coarse(since + self.settings.job.connect_timeout, CONNECT_GRID);
             self.timers.set(limit, slot, Alarm::ConnectLimit);
         }
     }
@@ -104,7 +104,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         connection.state = State::Open;
         let began = self.transport.handshake_began(slot);
         let took = began.unwrap_or(now).since(connection.free_at);
-        connection.left = self.settings.life.requests_most();
+        connection.left = self.settings.job.requests_per_connection_max();
         connection.began = now.since(connection.free_at);
         connection.free_at = now;
         self.recorder.connected(took, began.map(|began| now.since(began)), now);
@@ -137,7 +137,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             return;
         }
         let began = connection.free_at;
-        if now.since(began) < self.settings.connect_limit {
+        if now.since(began) < self.settings.job.connect_timeout {
             self.limit_attempt(slot, began);
         } else {
             let stands = self.transport.handshake_began(slot).is_some();
@@ -230,9 +230,7 @@ impl Failure {
 mod tests {
     use crate::hot::Recorder;
     use crate::sim::{Act, Connect, Script, VirtualClock, drive, response};
-    use crate::{
-        BodyCheck, Bound, Check, Life, Load, Nanos, NoObserver, Pace, Requests, Settings, Slot, Think,
-    };
+    use crate::{BodyCheck, Bound, Check, Job, Nanos, NoObserver, Requests, Settings, Slot};
     use paceline_http::Method;
     use std::sync::Arc;
 
@@ -252,27 +250,16 @@ mod tests {
     #[test]
     fn attempts_share_an_alarm() {
         let check = Check { status: None, body: BodyCheck::Any };
-        let settings = Settings {
-            address: std::net::SocketAddr::from(([127, 0, 0, 1], 9)).into(),
-            tls: None,
-            requests: Arc::new(Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, check)),
+        let requests = Arc::new(Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, check));
+        let job = Job {
             connections: 3,
-            depth: 1,
-            batch: false,
-            life: Life { keep_alive: false, requests_per_connection: None, think: Think::None },
-            threads: 1,
-            load: Load::Closed,
-            bound: Bound::Requests(3_000),
+            keep_alive: false,
+            window: Bound::Requests(3_000),
             warmup: Nanos::ZERO,
-            drain: Nanos::from_secs(1),
-            timeout: Nanos::from_secs(10),
-            connect_limit: Nanos::from_secs(60),
-            pace: Pace::Sleep,
-            sources: Arc::from([]),
-            own_descriptors: false,
-            kernel_timestamps: false,
-            seed: 1,
+            connect_timeout: Nanos::from_secs(60),
+            ..Job::default()
         };
+        let settings = Settings::new(job, std::net::SocketAddr::from(([127, 0, 0, 1], 9)), requests);
         let (clock, mut recorder) = (VirtualClock::new(Nanos::ZERO), Recorder::new());
         let worker = drive(&settings, Prompt, &clock, Nanos::NEVER, &mut recorder, &NoObserver).unwrap();
         assert_eq!(worker.counts.made, 3_000);

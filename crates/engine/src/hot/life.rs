@@ -6,7 +6,7 @@ use super::connect::ClosedBy;
 use super::connection::State;
 use super::worker::Worker;
 use crate::timers::Alarm;
-use crate::{Clock, Ending, Load, Nanos, Slot, Think, Transport};
+use crate::{Clock, Ending, LoadModel, Nanos, Slot, Transport, think};
 
 impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// How many more requests a connection may be sent.
@@ -36,7 +36,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
             self.recorder.connected_and_served(block, now.since(connection.began));
         }
         let used_up = connection.state == State::Last && connection.outstanding == 0;
-        let is_free = connection.is_free(self.settings.free_below());
+        let is_free = connection.is_free(self.settings.job.free_below());
         if used_up || !keep_alive {
             self.rest(slot, now);
             let by = if used_up { ClosedBy::Plan } else { ClosedBy::Server };
@@ -51,16 +51,12 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
 
     /// Whether connecting is part of what every request takes: in a closed loop without keep-alive.
     pub(super) fn connects_for_each(&self) -> bool {
-        !self.settings.life.keep_alive && self.settings.load == Load::Closed
+        !self.settings.job.keep_alive && self.settings.job.load == LoadModel::Closed
     }
 
     /// Lays a connection at rest, if rests are asked for; until when.
     fn rest(&mut self, slot: Slot, now: Nanos) -> Option<Nanos> {
-        let think = self.settings.life.think;
-        if think == Think::None {
-            return None;
-        }
-        let until = now + think.draw(&mut self.random);
+        let until = now + think::draw(self.settings.job.think?, &mut self.random);
         let connection = &mut self.connections[slot as usize];
         (connection.state, connection.free_at) = (State::Thinking, until);
         Some(until)

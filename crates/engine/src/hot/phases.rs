@@ -26,7 +26,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// Whether the connect phase is over: all connections are made, its limit has passed, or none can be made.
     pub(super) fn has_connections(&self) -> bool {
         let all = self.open as usize == self.connections.len();
-        let late = self.clock.now().since(self.spans.start) >= self.settings.connect_limit;
+        let late = self.clock.now().since(self.spans.start) >= self.settings.job.connect_timeout;
         let hopeless =
             self.counts.failed_attempts + self.lost >= ATTEMPTS_LEAST.max(2 * self.connections.len() as u64);
         let settled = !self.transport.refusal_may_follow()
@@ -123,7 +123,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// Whether a closed loop bounded by a number of requests is done. It gives up when no connection has been had for
     /// longer than a request may take.
     fn is_counted_out(&self, now: Nanos) -> bool {
-        let patience = self.settings.timeout + self.settings.life.think.longest();
+        let patience = self.settings.job.timeout + crate::think::longest(self.settings.job.think);
         let given_up = self.open == 0 && now.since(self.last_progress) > patience;
         let all_sent = self.schedule.next_due(now) == Nanos::NEVER;
         self.window_is_open_ended() && self.outstanding == 0 && (all_sent || given_up)

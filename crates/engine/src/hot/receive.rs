@@ -217,7 +217,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// `count` responses that are alike are complete: they end the oldest requests of their connection.
     #[inline]
     fn complete(&mut self, slot: Slot, response: &Response, count: u16, now: Nanos) {
-        let free_below = self.settings.free_below();
+        let free_below = self.settings.job.free_below();
         let was_full = self.connections[slot as usize].outstanding >= free_below;
         let mut left = count;
         while left > 0
@@ -304,7 +304,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// The oldest request of a connection, which the next response answers.
     pub(super) fn oldest(&self, slot: Slot) -> Sent {
         let connection = &self.connections[slot as usize];
-        self.in_flight[slot as usize * usize::from(self.settings.depth) + usize::from(connection.oldest)]
+        self.in_flight[slot as usize * usize::from(self.settings.job.depth) + usize::from(connection.oldest)]
     }
 
     /// Takes the oldest request off a connection.
@@ -321,7 +321,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         if most == 0 {
             return None;
         }
-        let depth = usize::from(self.settings.depth);
+        let depth = usize::from(self.settings.job.depth);
         let ring = &self.in_flight[slot as usize * depth..(slot as usize + 1) * depth];
         let first = ring[usize::from(connection.oldest)];
         let mut taken = 1;
@@ -339,7 +339,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// Has the slot looked at when `since` is a timeout ago; one alarm at a time suffices.
     pub(super) fn set_deadline(&mut self, slot: Slot, since: Nanos) {
         if !std::mem::replace(&mut self.connections[slot as usize].deadline_set, true) {
-            let at = coarse(since + self.settings.timeout, self.deadline_grid);
+            let at = coarse(since + self.settings.job.timeout, self.deadline_grid);
             self.timers.set(at, slot, Alarm::Deadline);
         }
     }
@@ -349,13 +349,13 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     pub(super) fn check_deadline(&mut self, slot: Slot, now: Nanos) {
         self.connections[slot as usize].deadline_set = false;
         let Some(since) = self.waits_since(slot) else { return };
-        if since + self.settings.timeout > now {
+        if since + self.settings.job.timeout > now {
             return self.set_deadline(slot, since);
         }
         let is_answered = self.connections[slot as usize].outstanding == 0;
         let failure = if is_answered { Failure::Unread } else { Failure::TimedOut };
         while self.connections[slot as usize].outstanding > 0
-            && self.oldest(slot).actual + self.settings.timeout <= now
+            && self.oldest(slot).actual + self.settings.job.timeout <= now
         {
             self.time_out(slot, now);
         }

@@ -27,7 +27,7 @@ impl Schedule {
     /// The schedule of one worker.
     pub(super) fn new(settings: &Settings, timeline: &Timeline, worker: u32) -> Self {
         let (k, n) = (u64::from(worker), u64::from(settings.threads));
-        let remaining = match settings.bound {
+        let remaining = match settings.job.window {
             Bound::Duration(_) => u64::MAX,
             Bound::Requests(all) => all / n + u64::from(k < all % n),
         };

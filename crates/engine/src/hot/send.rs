@@ -33,7 +33,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         } else if self.schedule.due(at).is_none() {
             return at;
         } else {
-            let room = self.settings.depth - self.connections[index].outstanding;
+            let room = self.settings.job.depth - self.connections[index].outstanding;
             let room = if self.plain_life { room.into() } else { self.allowance(slot).min(room.into()) };
             room.min(self.schedule.remaining()) as usize
         };
@@ -59,7 +59,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     #[inline]
     fn sent(&mut self, slot: Slot, due: Nanos, at: Nanos, taken: usize) {
         let open = self.schedule.is_open();
-        let depth = usize::from(self.settings.depth);
+        let depth = usize::from(self.settings.job.depth);
         let intended = if open { due } else { at };
         let connection = &mut self.connections[slot as usize];
         let free_at = if open { connection.free_at } else { at };
@@ -81,9 +81,13 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         }
         if !connection.deadline_set {
             connection.deadline_set = true;
-            self.timers.set(coarse(at + self.settings.timeout, self.deadline_grid), slot, Alarm::Deadline);
+            self.timers.set(
+                coarse(at + self.settings.job.timeout, self.deadline_grid),
+                slot,
+                Alarm::Deadline,
+            );
         }
-        let mut free = connection.is_free(self.settings.free_below());
+        let mut free = connection.is_free(self.settings.job.free_below());
         if !self.plain_life {
             self.spend(slot, started, at);
             free &= self.allowance(slot) > 0;
@@ -121,7 +125,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
         if connection.state == State::Full {
             connection.state = State::Open;
         }
-        if connection.is_free(self.settings.free_below()) && !connection.in_line {
+        if connection.is_free(self.settings.job.free_below()) && !connection.in_line {
             // It waited for room in the socket until now: the server's doing, not the generator's.
             connection.free_at = self.clock.now();
             self.stand_in_line(slot);
@@ -132,7 +136,7 @@ impl<C: Clock, T: Transport> Worker<'_, C, T> {
     /// place in the ring is the one before the oldest.
     pub(super) fn newest(&self, slot: Slot) -> Sent {
         let connection = &self.connections[slot as usize];
-        let depth = usize::from(self.settings.depth);
+        let depth = usize::from(self.settings.job.depth);
         let next = usize::from(connection.oldest) + usize::from(connection.outstanding);
         self.in_flight[slot as usize * depth + (next + depth - 1) % depth]
     }

@@ -4,7 +4,7 @@
 //! begin and end to count.
 
 use crate::profile::Profile;
-use crate::{Arrivals, Load, Nanos, Random, Settings, Shape, Timeline};
+use crate::{Arrivals, LoadModel, Nanos, Random, Settings, Shape, Timeline};
 use std::sync::Arc;
 
 /// The next tick, and what leads to the one after it.
@@ -29,20 +29,22 @@ impl Ticks {
     pub(super) fn new(settings: &Settings, timeline: &Timeline, worker: u32) -> Self {
         let (k, stride) = (u64::from(worker), u64::from(settings.threads));
         let next = Nanos::ZERO;
-        let Load::Open { shape, arrivals } = &settings.load else { return Ticks::WhenFree };
+        let LoadModel::Open { shape, arrivals } = &settings.job.load else { return Ticks::WhenFree };
         let random = (*arrivals == Arrivals::Poisson).then(|| Random::new(settings.seed));
         let mut ticks = match (shape, random) {
-            (Shape::Trace(times), _) => {
+            (Shape::Trace(trace), _) => {
                 let (index, stride) = (worker as usize, settings.threads as usize);
-                Ticks::Trace { next, index, stride, times: Arc::clone(times) }
+                Ticks::Trace { next, index, stride, times: Arc::clone(&trace.moments) }
             }
-            (Shape::Steady(rate), None) => Ticks::Constant { next, index: k, stride, gap_ns: rate.gap_ns() },
-            (Shape::Steady(rate), Some(random)) => {
+            (Shape::Steady { rate }, None) => {
+                Ticks::Constant { next, index: k, stride, gap_ns: rate.gap_ns() }
+            }
+            (Shape::Steady { rate }, Some(random)) => {
                 Ticks::Poisson { next, at_ns: 0.0, stride, gap_ns: rate.gap_ns(), random }
             }
             (shape, random) => {
                 let window = timeline.window_end.since(timeline.window_start);
-                match shape.profile(settings.warmup, window) {
+                match Profile::of(shape, settings.job.warmup, window) {
                     Some(profile) => Ticks::Shaped { next, count: 0.0, stride, profile, random },
                     None => Ticks::WhenFree,
                 }

@@ -126,13 +126,13 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             timeline: None,
             timers: Timers::default(),
             connections: (0..count).map(|_| Connection::new(Decoder::new(method))).collect(),
-            in_flight: vec![Sent::default(); count as usize * usize::from(settings.depth)],
+            in_flight: vec![Sent::default(); count as usize * usize::from(settings.job.depth)],
             line: VecDeque::with_capacity(count as usize),
             to_connect: (0..count).collect(),
             again: VecDeque::new(),
             outgoing: Outgoing::new(
                 &settings.requests,
-                settings.depth,
+                settings.job.depth,
                 settings.seed,
                 index,
                 settings.threads,
@@ -147,8 +147,8 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             counts: ConnectionCounts::default(),
             lost: 0,
             // A 64th of the timeout: an alarm rings at most so late, and wakes at most so often.
-            deadline_grid: Nanos((settings.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
-            plain_life: settings.life.is_plain(),
+            deadline_grid: Nanos((settings.job.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
+            plain_life: settings.job.has_plain_connections(),
             random: thinking(settings.seed, index),
             window_length: WindowLength::of(settings),
             last_progress: clock.now(),
@@ -313,7 +313,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
         let send = if self.line.is_empty() { Nanos::NEVER } else { self.schedule.next_due(now) };
         let other =
             self.timers.next().min(self.next_boundary(now)).min(self.recorder.interval_end()).min(now + nap);
-        match self.settings.pace.wait(now, send, other) {
+        match crate::pace::wait(self.settings.pace, now, send, other) {
             Nanos::ZERO => Patience::Poll,
             wait => Patience::For(wait),
         }
@@ -335,7 +335,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
         while let Some(slot) = self.line.pop_front() {
             let connection = &mut self.connections[slot as usize];
             connection.in_line = false;
-            if connection.is_free(self.settings.free_below()) {
+            if connection.is_free(self.settings.job.free_below()) {
                 return Some(slot);
             }
         }
@@ -344,7 +344,7 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
 
     /// Whether no connection is free.
     pub(super) fn line_is_empty(&self) -> bool {
-        let free = |slot: &Slot| self.connections[*slot as usize].is_free(self.settings.free_below());
+        let free = |slot: &Slot| self.connections[*slot as usize].is_free(self.settings.job.free_below());
         !self.line.iter().any(free)
     }
 

@@ -7,7 +7,7 @@
 use super::address::RawAddress;
 use super::socket::{Socket, check};
 use super::stamps::Stamps;
-use crate::{EngineError, Nanos, Patience, Progress, Ready, Settings, Slot, Transport};
+use crate::{EngineError, Nanos, Patience, Progress, Ready, Settings, Slot, Timestamps, Transport};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -59,7 +59,7 @@ impl Epoll {
             sources: Arc::clone(&settings.sources),
             worker: worker as usize,
             workers: settings.threads as usize,
-            stamps: settings.kernel_timestamps.then(Stamps::default),
+            stamps: (settings.job.timestamps == Timestamps::Kernel).then(Stamps::default),
             has_nanoseconds: true,
         })
     }

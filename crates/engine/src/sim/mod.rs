@@ -74,7 +74,7 @@ pub(crate) fn drive<'a, S: Script>(
     settings.check()?;
     let network = Network::new(
         clock.clone(),
-        settings.connections,
+        settings.job.connections,
         settings.requests.as_fixed().map(<[u8]>::len),
         script,
     );

@@ -4,7 +4,7 @@
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate};
-use paceline_engine::{Bound, Ending, Failure, Life, Measure, Nanos, Settings, Slot, Think};
+use paceline_engine::{Bound, Ending, Failure, Measure, Nanos, Slot};
 use std::rc::Rc;
 
 /// Accepts after a while, takes a millisecond for an answer, and does something with it in the same moment.
@@ -30,7 +30,7 @@ impl Script for Closing {
 fn nothing_is_sent_on_a_connection_whose_end_is_known() {
     // Far more is due than the server can carry, so that a connection that is free is sent something at once.
     let server = Closing { accepts_after: Nanos::ZERO, answer: response("ok"), then: Some(Act::Close) };
-    let settings = Settings { bound: Bound::Duration(Nanos::from_secs(1)), ..open_loop(10_000.0, 4, 1) };
+    let settings = open_loop(10_000.0, 4, 1).with(|job| job.window = Bound::Duration(Nanos::from_secs(1)));
     let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
     let counts = &outcome.total.counts;
     assert!(counts.ended(Ending::Ok) > 1_000, "{counts:?}");
@@ -41,7 +41,10 @@ fn nothing_is_sent_on_a_connection_whose_end_is_known() {
 fn what_was_sent_ahead_of_a_close_that_was_announced_has_a_reason() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
     let server = Closing { accepts_after: Nanos::ZERO, answer: Rc::from(*answer), then: None };
-    let settings = Settings { depth: 4, bound: Bound::Requests(400), ..closed_loop(1, 1) };
+    let settings = closed_loop(1, 1).with(|job| {
+        job.depth = 4;
+        job.window = Bound::Requests(400);
+    });
     let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
     let (counts, failures) = (&outcome.total.counts, &outcome.connections.failures);
     assert_eq!((counts.ended(Ending::Ok), counts.ended(Ending::IoFailed)), (100, 300), "{counts:?}");
@@ -52,11 +55,10 @@ fn what_was_sent_ahead_of_a_close_that_was_announced_has_a_reason() {
 fn connections_of_the_run_are_made_without_waiting_for_each_other() {
     // 200 clients whose handshake takes a second: 200 answers a second, were they not made to stand in line.
     let server = Closing { accepts_after: Nanos::from_secs(1), answer: response("ok"), then: None };
-    let settings = Settings {
-        life: Life { keep_alive: false, requests_per_connection: None, think: Think::None },
-        bound: Bound::Duration(Nanos::from_secs(10)),
-        ..closed_loop(200, 1)
-    };
+    let settings = closed_loop(200, 1).with(|job| {
+        job.keep_alive = false;
+        job.window = Bound::Duration(Nanos::from_secs(10));
+    });
     let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
     assert!(outcome.total.counts.completed_in_window >= 1_800, "{:?}", outcome.total.counts);
 }
@@ -81,7 +83,7 @@ impl Script for Flood {
 
 #[test]
 fn a_body_without_end_leaves_the_others_their_turn() {
-    let settings = Settings { bound: Bound::Duration(Nanos::from_millis(40)), ..closed_loop(2, 1) };
+    let settings = closed_loop(2, 1).with(|job| job.window = Bound::Duration(Nanos::from_millis(40)));
     let clock = VirtualClock::new(Nanos(1_000));
     let outcome = simulate(&settings, Flood(Rc::from(vec![b'x'; 64 << 10])), &clock).unwrap();
     let ok = outcome.total.counts.ended(Ending::Ok);
@@ -105,12 +107,11 @@ impl Script for Full {
 
 #[test]
 fn a_request_without_a_connection_has_waited_as_long_as_the_attempt() {
-    let settings = Settings {
-        bound: Bound::Requests(6),
-        connect_limit: Nanos::from_millis(500),
-        timeout: Nanos::from_secs(2),
-        ..closed_loop(3, 1)
-    };
+    let settings = closed_loop(3, 1).with(|job| {
+        job.window = Bound::Requests(6);
+        job.connect_timeout = Nanos::from_millis(500);
+        job.timeout = Nanos::from_secs(2);
+    });
     let outcome = simulate(&settings, Full(0), &VirtualClock::new(Nanos::ZERO)).unwrap();
     let counts = &outcome.total.counts;
     assert_eq!((counts.ended(Ending::IoFailed), counts.ended(Ending::ConnectFailed)), (3, 3), "{counts:?}");

@@ -8,8 +8,8 @@ use crate::support::{REQUEST, asking, closed_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Unruly, VirtualClock, simulate_with};
 use paceline_engine::{
-    Arrivals, BodyCheck, Bound, Check, Counts, Ending, EngineError, JsonCheck, Life, Load, Measure, Nanos,
-    Pace, Random, Rate, RequestKind, Requests, Settings, Shape, Tally, Think,
+    Arrivals, BodyCheck, Bound, Check, Counts, Ending, EngineError, Job, JsonCheck, LoadModel, Measure,
+    Nanos, PaceKind, Random, Rate, RequestKind, Requests, Settings, Shape, Tally, Think,
 };
 use paceline_http::{LineFiles, Method, Request, RequestTemplate, Url};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
         0 => Shape::Ramp { from: rate(random), to: rate(random) },
         1 => {
             let rates: Vec<_> = (0..1 + random.below(5)).map(|_| rate(random)).collect();
-            Shape::Steps { rates: rates.into(), each: Nanos(1 + random.below(12_000_000)) }
+            Shape::Steps { rates, each: Nanos(1 + random.below(12_000_000)) }
         }
         2 => {
             let mut times: Vec<_> =
@@ -32,27 +32,27 @@ fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
             times.sort_unstable();
             Shape::Trace(times.into())
         }
-        _ => Shape::Steady(rate(random)),
+        _ => Shape::Steady { rate: rate(random) },
     };
     // Sends have a window that holds all of them: with the time for their answers it would be mostly that.
     let length = match &shape {
-        Shape::Trace(times) => times.last().map(|last| *last + Nanos(1 + random.below(5_000_000))),
+        Shape::Trace(trace) => trace.moments.last().map(|last| *last + Nanos(1 + random.below(5_000_000))),
         other => other.length(),
     };
     (shape, length)
 }
 
-/// A life that is a function of the seed, and goes with the rest.
-fn life(random: &mut Random, closed: bool, depth: u16) -> Life {
-    let requests_per_connection = (random.below(3) == 0).then(|| 1 + random.below(5) as u32);
+/// How long connections are used, as a function of the seed, so that it fits the rest.
+fn connections(random: &mut Random, depth: u16, job: &mut Job) {
+    job.requests_per_connection = (random.below(3) == 0).then(|| 1 + random.below(5) as u32);
     let mean = Nanos(random.below(5_000_000));
-    let think = match random.below(4) {
-        0 if closed && depth == 1 => Think::Constant(mean),
-        1 if closed && depth == 1 => Think::Exponential(mean),
-        _ => Think::None,
+    let may_think = !job.load.is_open() && depth == 1;
+    job.think = match random.below(4) {
+        0 if may_think => Some(Think::constant(mean)),
+        1 if may_think => Some(Think::exponential(mean)),
+        _ => None,
     };
-    let keep_alive = depth > 1 || requests_per_connection.is_some() || random.below(4) > 0;
-    Life { keep_alive, requests_per_connection, think }
+    job.keep_alive = depth > 1 || job.requests_per_connection.is_some() || random.below(4) > 0;
 }
 
 /// One request, or several kinds of it whose bytes are made as they are sent; checked in every way there is.
@@ -84,7 +84,7 @@ fn requests(random: &mut Random) -> Arc<Requests> {
 /// Settings that are a function of the seed: every kind of load, every edge of the phases.
 fn settings(random: &mut Random) -> Settings {
     let (shape, length) = shape(random);
-    let steady = matches!(shape, Shape::Steady(_));
+    let steady = matches!(shape, Shape::Steady { .. });
     let random_arrivals = !matches!(shape, Shape::Trace(_)) && random.below(2) == 0;
     let arrivals = if random_arrivals { Arrivals::Poisson } else { Arrivals::Constant };
     let window = length.unwrap_or(Nanos(1 + random.below(40_000_000)));
@@ -96,32 +96,34 @@ fn settings(random: &mut Random) -> Settings {
     let depth = 1 + random.below(3) as u16 * random.below(4) as u16;
     let warmup_most = match &shape {
         _ if matches!(bound, Bound::Requests(_)) => 0,
-        Shape::Trace(times) => times.last().map_or(0, |last| last.0),
+        Shape::Trace(trace) => trace.moments.last().map_or(0, |last| last.0),
         _ => u64::MAX,
     };
     let warmup = warmup_most.min(random.below(3) * random.below(10_000_000));
     Settings {
-        connections: 1 + random.below(6) as u32,
-        depth,
-        life: life(random, closed, depth),
-        batch: random.below(4) == 0 && closed,
-        load: if closed { Load::Closed } else { Load::Open { shape, arrivals } },
-        bound,
-        warmup: Nanos(warmup),
-        drain: Nanos(random.below(3) * random.below(30_000_000)),
-        timeout: Nanos(1_000_000 + random.below(20_000_000)),
-        connect_limit: Nanos(1 + random.below(20_000_000)),
-        pace: [Pace::Sleep, Pace::Hybrid(Nanos(50_000)), Pace::Spin][random.below(3) as usize],
+        pace: [PaceKind::Sleep, PaceKind::Hybrid, PaceKind::Spin][random.below(3) as usize],
         requests: requests(random),
         seed: random.next_u64(),
         ..closed_loop(1, 1)
     }
+    .with(|job| {
+        job.connections = 1 + random.below(6) as u32;
+        job.depth = depth;
+        job.load = if closed { LoadModel::Closed } else { LoadModel::Open { shape, arrivals } };
+        connections(random, depth, job);
+        job.batch = random.below(4) == 0 && closed;
+        job.window = bound;
+        job.warmup = Nanos(warmup);
+        job.drain = Nanos(random.below(3) * random.below(30_000_000));
+        job.timeout = Nanos(1_000_000 + random.below(20_000_000));
+        job.connect_timeout = Nanos(1 + random.below(20_000_000));
+    })
 }
 
 /// What looking at the clock costs. One who spins looks all the time, and must be let get ahead: mostly coarsely.
 fn look(settings: &Settings, random: &mut Random) -> Nanos {
     match (settings.pace, random.below(20)) {
-        (Pace::Sleep, _) => Nanos(random.below(2) * random.below(2_000)),
+        (PaceKind::Sleep, _) => Nanos(random.below(2) * random.below(2_000)),
         (_, 0) => Nanos(500),
         _ => Nanos(1_000 + random.below(20_000)),
     }
@@ -130,7 +132,7 @@ fn look(settings: &Settings, random: &mut Random) -> Nanos {
 fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally], server: &Unruly) {
     let counts: Vec<_> = tallies.iter().map(|tally| &tally.counts).collect();
     let context = || format!("case {case}: {settings:?}\n{counts:?}");
-    let blocks = 1 + settings.segments().len().max(1);
+    let blocks = 1 + settings.job.segments().len().max(1);
     let kinds = settings.requests.kinds().len();
     assert_eq!(tallies.len(), blocks * kinds, "{}", context());
     for tally in tallies {
@@ -140,12 +142,12 @@ fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally], serv
     let never_sent = both(|counts| counts.ended(Ending::Unsent) + counts.ended(Ending::ConnectFailed));
     let sent = both(|counts| counts.scheduled) - never_sent;
     assert!(server.requests <= sent, "more arrived than was sent; {}", context());
-    let (Load::Open { shape, arrivals: Arrivals::Constant }, Bound::Duration(window)) =
-        (&settings.load, settings.bound)
+    let (LoadModel::Open { shape, arrivals: Arrivals::Constant }, Bound::Duration(window)) =
+        (&settings.job.load, settings.job.window)
     else {
         return;
     };
-    let truth = due(shape, settings.warmup, window);
+    let truth = due(shape, settings.job.warmup, window);
     let of_segment = |tallies: &[Tally]| tallies.iter().map(|tally| tally.counts.scheduled).sum::<u64>();
     let scheduled: Vec<_> = tallies[kinds..].chunks(kinds).map(of_segment).collect();
     assert!(scheduled.iter().zip(&truth).all(|(count, truth)| count <= truth), "{truth:?}; {}", context());
@@ -161,11 +163,11 @@ type Integral = Box<dyn Fn(f64) -> f64>;
 /// of time whose ends the integral of the rate puts around n.
 fn due(shape: &Shape, warmup: Nanos, window: Nanos) -> Vec<u64> {
     let (from, ends, integral): (f64, Vec<u64>, Integral) = match shape {
-        Shape::Trace(times) => {
+        Shape::Trace(trace) => {
             let inside = |at: &&Nanos| **at >= warmup && **at < warmup + window;
-            return vec![times.iter().filter(inside).count() as u64];
+            return vec![trace.moments.iter().filter(inside).count() as u64];
         }
-        Shape::Steady(rate) => {
+        Shape::Steady { rate } => {
             let rate = rate.get() / 1e9;
             (rate, vec![window.0], Box::new(move |t| rate * t))
         }
@@ -200,8 +202,8 @@ fn check_tally(tally: &Tally, settings: &Settings, context: &dyn Fn() -> String)
     assert_eq!(count(Measure::Service), ok + timed_out, "{}", context());
     assert_eq!(counts.censored.map_or(0, |(count, _)| count), timed_out + unsent, "{}", context());
     assert!(counts.completed_in_window <= ok, "{}", context());
-    if settings.load == Load::Closed {
-        let made_for_each = if settings.life.keep_alive { 0 } else { ok + timed_out };
+    if settings.job.load == LoadModel::Closed {
+        let made_for_each = if settings.job.keep_alive { 0 } else { ok + timed_out };
         assert_eq!(count(Measure::ConnectAndService), made_for_each, "{}", context());
         return assert_eq!(unsent + count(Measure::Response), 0, "{}", context());
     }

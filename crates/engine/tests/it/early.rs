@@ -53,12 +53,11 @@ fn what_is_left_of_an_answered_request_is_its_own() {
         method: Method::Other,
         check: check(),
     });
-    let settings = Settings {
-        requests: Arc::new(Requests::of(kinds.into(), 0)),
-        depth: 2,
-        batch: true,
-        ..closed_loop(1, 1)
-    };
+    let settings =
+        Settings { requests: Arc::new(Requests::of(kinds.into(), 0)), ..closed_loop(1, 1) }.with(|job| {
+            job.depth = 2;
+            job.batch = true;
+        });
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".repeat(2);
     let server = Hasty { answer: Rc::from(answer.as_bytes()), rest: false, heard: Vec::new() };
     let heard = |_: &[Tally], server: &Hasty| server.heard.clone();
@@ -90,7 +89,7 @@ fn connections_lost_before_they_are_used_are_given_up() {
         (Act::Reset, "Connection reset by peer"),
     ];
     for (act, why) in acts {
-        let settings = Settings { connect_limit: Nanos::from_secs(10), ..closed_loop(3, 1) };
+        let settings = closed_loop(3, 1).with(|job| job.connect_timeout = Nanos::from_secs(10));
         let clock = VirtualClock::new(Nanos::ZERO);
         let error = simulate(&settings, Greeter(act), &clock).unwrap_err();
         let EngineError::Unreachable { attempts, made, source, .. } = error else { panic!("{error}") };

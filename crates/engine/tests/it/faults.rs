@@ -25,13 +25,11 @@ fn twelve_in_vain(address: paceline_engine::Address) {
 }
 
 fn twelve_within(timeout: Nanos, address: paceline_engine::Address) -> RunOutcome {
-    let settings = Settings {
-        address,
-        bound: Bound::Requests(12),
-        timeout,
-        requests: asking(None, Some(b"ok")),
-        ..closed_loop(3, 1)
-    };
+    let settings =
+        Settings { address, requests: asking(None, Some(b"ok")), ..closed_loop(3, 1) }.with(|job| {
+            job.window = Bound::Requests(12);
+            job.timeout = timeout;
+        });
     let outcome = run(&settings, &Stop::new(), &NoObserver).unwrap();
     assert_eq!(outcome.total.counts.scheduled, 12, "{:?}", outcome.total.counts);
     outcome
@@ -145,13 +143,11 @@ fn dies_in_mid_run() {
             }
         }
     });
-    let settings = Settings {
-        address: address.into(),
-        bound: Bound::Duration(Nanos::from_secs(2)),
-        drain: Nanos::from_millis(50),
-        timeout: Nanos::from_secs(1),
-        ..open_loop(30.0, 2, 1)
-    };
+    let settings = Settings { address: address.into(), ..open_loop(30.0, 2, 1) }.with(|job| {
+        job.window = Bound::Duration(Nanos::from_secs(2));
+        job.drain = Nanos::from_millis(50);
+        job.timeout = Nanos::from_secs(1);
+    });
     let counts = run(&settings, &Stop::new(), &NoObserver).unwrap().total.counts;
     assert_eq!(counts.scheduled, 60);
     assert!(counts.ended(Ending::ConnectFailed) > 0 && counts.ended(Ending::Ok) > 0, "{counts:?}");

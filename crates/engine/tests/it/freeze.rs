@@ -6,7 +6,7 @@
 
 use crate::support::open_loop;
 use paceline_engine::sim::{Freezing, VirtualClock, response, simulate};
-use paceline_engine::{Arrivals, Load, Measure, Nanos, Rate, Settings, Shape, ThreadOutcome};
+use paceline_engine::{Arrivals, LoadModel, Measure, Nanos, Rate, Settings, Shape, ThreadOutcome};
 use std::time::Instant;
 
 fn freezing(service: Nanos) -> Freezing {
@@ -58,7 +58,7 @@ fn the_queue_after_a_freeze_must_drain() {
 #[test]
 fn a_closed_loop_hides_the_freeze() {
     // The same server, closed loop: what the schedule makes visible is not there to see, and no number is made up.
-    let settings = Settings { load: Load::Closed, ..open_loop(1.0, 50, 60) };
+    let settings = open_loop(1.0, 50, 60).with(|job| job.load = LoadModel::Closed);
     let outcome = run(&settings, Nanos::from_micros(100));
     let p99 = outcome.total.times(Measure::Service).quantile(0.99).unwrap();
     assert!(p99 < 10_000_000, "{p99} ns");
@@ -68,10 +68,9 @@ fn a_closed_loop_hides_the_freeze() {
 #[test]
 fn poisson_arrivals_see_the_same_freeze() {
     let rate = Rate::per_second(2_000.0).unwrap();
-    let settings = Settings {
-        load: Load::Open { shape: Shape::Steady(rate), arrivals: Arrivals::Poisson },
-        ..open_loop(1.0, 50, 3_600)
-    };
+    let settings = open_loop(1.0, 50, 3_600).with(|job| {
+        job.load = LoadModel::Open { shape: Shape::Steady { rate }, arrivals: Arrivals::Poisson }
+    });
     let outcome = run(&settings, Nanos::ZERO);
     assert_near(millis(&outcome, 0.95), 500.0, 0.02);
     assert_near(outcome.total.counts.scheduled as f64, 7_200_000.0, 0.002);

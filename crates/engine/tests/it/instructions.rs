@@ -48,15 +48,14 @@ impl Conductor for Alone {
 fn load() {
     let load = std::env::var("PACELINE_LOAD").unwrap();
     let (requests, depth) = load.split_once(' ').unwrap();
-    let settings = Settings {
-        bound: Bound::Requests(requests.parse().unwrap()),
-        depth: depth.parse().unwrap(),
-        requests: asking(Some(200), Some(b"Hello World\n")),
-        ..closed_loop(64, 1)
-    };
+    let settings = Settings { requests: asking(Some(200), Some(b"Hello World\n")), ..closed_loop(64, 1) }
+        .with(|job| {
+            job.window = Bound::Requests(requests.parse().unwrap());
+            job.depth = depth.parse().unwrap();
+        });
     settings.check().unwrap();
     let clock = VirtualClock::new(Nanos(1_000));
-    let transport = Echo::new(settings.connections, REQUEST.len(), response("Hello World\n"));
+    let transport = Echo::new(settings.job.connections, REQUEST.len(), response("Hello World\n"));
     let mut recorder = Recorder::new();
     let mut worker = Worker::new(&settings, 0, clock.clone(), transport, &mut recorder);
     worker.run(&Alone(clock), &NoObserver).unwrap();

@@ -6,8 +6,8 @@
 use crate::server::{answer, nobody, serve};
 use crate::support::{REQUEST, asking, closed_loop, open_loop};
 use paceline_engine::{
-    Address, Bound, Ending, EngineError, Measure, Nanos, NoObserver, Observer, Pace, Phase, RunOutcome,
-    Settings, Stop, run,
+    Address, Bound, Ending, EngineError, Measure, Nanos, NoObserver, Observer, PaceKind, Phase, RunOutcome,
+    Settings, Stop, Timestamps, run,
 };
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, TcpStream};
@@ -21,7 +21,7 @@ fn go(settings: &Settings) -> RunOutcome {
 }
 
 fn numbered(address: Address, connections: u32, requests: u64) -> Settings {
-    Settings { address, bound: Bound::Requests(requests), ..closed_loop(connections, 1) }
+    Settings { address, ..closed_loop(connections, 1) }.with(|job| job.window = Bound::Requests(requests))
 }
 
 #[test]
@@ -39,9 +39,10 @@ fn a_number_of_requests_over_two_threads() {
 
 #[test]
 fn an_open_loop_offers_what_it_says() {
-    for pace in [Pace::Sleep, Pace::Hybrid(Nanos::from_micros(50)), Pace::Spin] {
+    for pace in [PaceKind::Sleep, PaceKind::Hybrid, PaceKind::Spin] {
         let bound = Bound::Duration(Nanos::from_millis(500));
-        let settings = Settings { address: answer(OK), pace, bound, threads: 2, ..open_loop(2_000.0, 8, 1) };
+        let settings = Settings { address: answer(OK), pace, threads: 2, ..open_loop(2_000.0, 8, 1) }
+            .with(|job| job.window = bound);
         let outcome = go(&settings);
         assert_eq!(outcome.total.counts.scheduled, 1_000, "{pace:?}");
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 1_000, "{pace:?}");
@@ -63,7 +64,7 @@ fn pipelined_answers_are_told_apart() {
         let bytes = if number == 2 { &b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"[..] } else { OK };
         stream.write_all(bytes).is_ok()
     });
-    let outcome = go(&Settings { depth: 16, ..numbered(address, 4, 640) });
+    let outcome = go(&numbered(address, 4, 640).with(|job| job.depth = 16));
     assert_eq!(outcome.total.counts.ended(Ending::BadStatus), 4);
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 636);
 }
@@ -102,7 +103,7 @@ fn a_response_that_ends_with_its_connection_has_no_receive_delay() {
         false
     };
     for (address, delays) in [(answer(OK), 12), (serve(late), 0)] {
-        let outcome = go(&Settings { kernel_timestamps: true, ..numbered(address, 3, 12) });
+        let outcome = go(&numbered(address, 3, 12).with(|job| job.timestamps = Timestamps::Kernel));
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 12);
         assert_eq!(outcome.total.times(Measure::ReceiveDelay).count(), delays);
     }
@@ -163,7 +164,7 @@ fn stopped_while_connecting(settings: Settings) -> (EngineError, usize) {
 #[test]
 fn nothing_is_sent_after_a_stop_while_connecting() {
     for threads in [1, 4] {
-        let many = Settings { bound: Bound::Requests(1_000_000), ..closed_loop(40, 1) };
+        let many = closed_loop(40, 1).with(|job| job.window = Bound::Requests(1_000_000));
         for settings in [closed_loop(40, 3_600), open_loop(500.0, 40, 3_600), many] {
             let (error, sent) = stopped_while_connecting(Settings { threads, ..settings });
             let EngineError::StoppedEarly(after) = error else { panic!("{error}") };
@@ -203,9 +204,9 @@ fn phases_are_told_in_order() {
         fn thread_phase(&self, _: u32, _: Phase) {}
     }
     let told = Told::default();
-    let settings = Settings { warmup: Nanos::from_millis(20), ..closed_loop(2, 1) };
-    let settings =
-        Settings { address: answer(OK), bound: Bound::Duration(Nanos::from_millis(50)), ..settings };
+    let settings = closed_loop(2, 1).with(|job| job.warmup = Nanos::from_millis(20));
+    let settings = Settings { address: answer(OK), ..settings }
+        .with(|job| job.window = Bound::Duration(Nanos::from_millis(50)));
     run(&settings, &Stop::new(), &told).unwrap();
     let phases = told.0.into_inner().unwrap();
     assert_eq!(phases, [Phase::Connect, Phase::Warmup, Phase::Window, Phase::Drain, Phase::End]);
@@ -242,8 +243,8 @@ fn a_unix_socket_is_a_target_too() {
 #[test]
 fn unix_sockets_that_cannot_be_used() {
     let (folder, address) = unix_server(false);
-    let settings = Settings { connect_limit: Nanos::from_millis(200), ..numbered(address, 40, 10) };
-    let outcome = go(&Settings { timeout: Nanos::from_millis(100), ..settings });
+    let settings = numbered(address, 40, 10).with(|job| job.connect_timeout = Nanos::from_millis(200));
+    let outcome = go(&settings.with(|job| job.timeout = Nanos::from_millis(100)));
     assert!(outcome.connections.had < 40, "a backlog of 1 holds few");
     let gone = Address::from(folder.path().join("gone").as_path());
     let error = run(&numbered(gone, 2, 10), &Stop::new(), &NoObserver).unwrap_err();
@@ -269,12 +270,10 @@ fn nobody_listens() {
 fn a_worker_without_a_connection_does_not_end_the_run() {
     // Two connections find room in front of a server that never accepts them; nobody has room for the other two.
     let (_folder, address) = unix_server(false);
-    let settings = Settings {
-        threads: 4,
-        connect_limit: Nanos::from_millis(200),
-        timeout: Nanos::from_millis(100),
-        ..numbered(address, 4, 4)
-    };
+    let settings = Settings { threads: 4, ..numbered(address, 4, 4) }.with(|job| {
+        job.connect_timeout = Nanos::from_millis(200);
+        job.timeout = Nanos::from_millis(100);
+    });
     let outcome = go(&settings);
     assert_eq!(outcome.connections.had, 2);
     // Each worker had one request to send. The others were given up.
@@ -291,7 +290,7 @@ fn nobody_accepts() {
     let address = listener.local_addr().unwrap();
     let fill = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50));
     let held: Vec<_> = (0..4).map_while(|_| fill().ok()).collect();
-    let settings = Settings { connect_limit: Nanos::from_millis(200), ..numbered(address.into(), 2, 10) };
+    let settings = numbered(address.into(), 2, 10).with(|job| job.connect_timeout = Nanos::from_millis(200));
     let error = run(&settings, &Stop::new(), &NoObserver).unwrap_err();
     assert!(matches!(error, EngineError::Unreachable { .. }), "{error} with {} held", held.len());
 }

@@ -6,7 +6,7 @@
 use crate::support::open_loop;
 use paceline_engine::sim::{Freezing, VirtualClock, response, simulate_observed};
 use paceline_engine::{
-    Arrivals, Bound, Load, Measure, Nanos, Observer, Phase, Rate, Second, Settings, Shape, Tally,
+    Arrivals, Bound, LoadModel, Measure, Nanos, Observer, Phase, Rate, Second, Settings, Shape, Tally,
     ThreadOutcome,
 };
 use std::sync::Mutex;
@@ -38,7 +38,7 @@ fn freezing(settings: &Settings) -> (ThreadOutcome, Vec<Second>) {
 #[test]
 fn seconds_hold_every_request_once_in_a_run_of_any_length() {
     // Longer than intervals are kept by the second.
-    let settings = Settings { warmup: Nanos::from_secs(3), ..open_loop(200.0, 400, 3_000) };
+    let settings = open_loop(200.0, 400, 3_000).with(|job| job.warmup = Nanos::from_secs(3));
     let (outcome, seconds) = freezing(&settings);
     let mut sum = Tally::default();
     for second in &seconds {
@@ -61,8 +61,8 @@ fn the_backlog_is_told_while_the_server_is_frozen() {
     // is told first is the time in which connections were made.
     for (arrivals, within) in [(Arrivals::Constant, 1), (Arrivals::Poisson, 1_000)] {
         let rate = Rate::per_second(20_000.0).unwrap();
-        let settings =
-            Settings { load: Load::Open { shape: Shape::Steady(rate), arrivals }, ..open_loop(1.0, 4, 3) };
+        let settings = open_loop(1.0, 4, 3)
+            .with(|job| job.load = LoadModel::Open { shape: Shape::Steady { rate }, arrivals });
         let (_, seconds) = freezing(&settings);
         let frozen = &seconds[1];
         assert!(frozen.backlog.abs_diff(19_996) <= within, "{arrivals:?}: {}", frozen.backlog);
@@ -72,14 +72,14 @@ fn the_backlog_is_told_while_the_server_is_frozen() {
 
 #[test]
 fn the_backlog_of_the_warm_up_is_recorded() {
-    let (outcome, _) = freezing(&Settings { warmup: Nanos::from_secs(1), ..open_loop(20_000.0, 4, 3) });
+    let (outcome, _) = freezing(&open_loop(20_000.0, 4, 3).with(|job| job.warmup = Nanos::from_secs(1)));
     assert!(outcome.backlog.abs_diff(19_996) <= 1, "{}", outcome.backlog);
 }
 
 #[test]
 fn what_is_due_as_a_second_begins_is_counted_in_it() {
     let (_, seconds) =
-        freezing(&Settings { bound: Bound::Duration(Nanos::from_secs(4)), ..open_loop(5.0, 20, 1) });
+        freezing(&open_loop(5.0, 20, 1).with(|job| job.window = Bound::Duration(Nanos::from_secs(4))));
     let sent = |second: &Second| -> u64 {
         let window = second.cohorts.iter().filter(|kept| kept.cohort == Phase::Window);
         window.map(|kept| kept.tally.counts.sent_in_window).sum()

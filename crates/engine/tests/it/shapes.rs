@@ -8,7 +8,7 @@
 
 use crate::support::open_loop;
 use paceline_engine::sim::{Freezing, VirtualClock, response, simulate};
-use paceline_engine::{Arrivals, Bound, Ending, Load, Nanos, Settings, Shape};
+use paceline_engine::{Arrivals, Bound, Ending, LoadModel, Nanos, Settings, Shape};
 
 /// A server that answers one request after the other, each in 2 ms.
 fn server() -> Freezing {
@@ -18,10 +18,16 @@ fn server() -> Freezing {
 
 /// Sends at these milliseconds, in the window that a schedule has of itself.
 fn schedule(times: impl IntoIterator<Item = u64>) -> (Shape, Settings) {
-    let shape = Shape::Trace(times.into_iter().map(Nanos::from_millis).collect());
+    let shape = Shape::Trace(times.into_iter().map(Nanos::from_millis).collect::<Vec<_>>().into());
     let bound = Bound::Duration(shape.length().unwrap());
-    let load = Load::Open { shape: shape.clone(), arrivals: Arrivals::Constant };
-    (shape, Settings { load, bound, ..open_loop(1.0, 10, 1) })
+    let load = LoadModel::Open { shape: shape.clone(), arrivals: Arrivals::Constant };
+    (
+        shape,
+        open_loop(1.0, 10, 1).with(|job| {
+            job.load = load;
+            job.window = bound;
+        }),
+    )
 }
 
 #[test]
@@ -44,7 +50,7 @@ fn a_burst_at_the_end_is_answered_in_the_window() {
 #[test]
 fn a_schedule_that_is_over_before_its_warm_up_is_refused() {
     let (_, settings) = schedule([0, 500, 1_000]);
-    let checked = |millis| Settings { warmup: Nanos::from_millis(millis), ..settings.clone() }.check();
+    let checked = |millis| settings.clone().with(|job| job.warmup = Nanos::from_millis(millis)).check();
     assert!(checked(1_000).is_ok());
-    assert!(checked(1_001).unwrap_err().to_string().contains("over before its warm-up"));
+    assert!(checked(1_001).unwrap_err().to_string().contains("ends before its warm-up"));
 }

@@ -4,7 +4,7 @@
 //! and tests on the kernel put their server's in its place. What a user gets without flags is decided in the binary.
 
 use paceline_engine::{
-    Arrivals, BodyCheck, Bound, Check, Life, Load, Nanos, Pace, Rate, Requests, Settings, Shape,
+    Arrivals, BodyCheck, Bound, Check, Job, LoadModel, Nanos, Rate, Requests, Settings, Shape,
 };
 use paceline_http::Method;
 use std::sync::Arc;
@@ -20,37 +20,26 @@ pub fn asking(status: Option<u16>, body: Option<&[u8]>) -> Arc<Requests> {
 
 /// An open loop of `rate` per second over `connections`, for `seconds`.
 pub fn open_loop(rate: f64, connections: u32, seconds: u64) -> Settings {
-    Settings {
-        load: Load::Open {
-            shape: Shape::Steady(Rate::per_second(rate).unwrap()),
+    closed_loop(connections, seconds).with(|job| {
+        job.load = LoadModel::Open {
+            shape: Shape::Steady { rate: Rate::per_second(rate).unwrap() },
             arrivals: Arrivals::Constant,
-        },
-        bound: Bound::Duration(Nanos::from_secs(seconds)),
-        ..closed_loop(connections, seconds)
-    }
+        };
+        job.window = Bound::Duration(Nanos::from_secs(seconds));
+    })
 }
 
 /// A closed loop of `connections`, for `seconds`.
 pub fn closed_loop(connections: u32, seconds: u64) -> Settings {
-    Settings {
-        address: std::net::SocketAddr::from(([127, 0, 0, 1], 9)).into(),
-        tls: None,
-        requests: asking(None, None),
+    let job = Job {
         connections,
-        depth: 1,
-        batch: false,
-        life: Life::default(),
-        threads: 1,
-        load: Load::Closed,
-        bound: Bound::Duration(Nanos::from_secs(seconds)),
+        window: Bound::Duration(Nanos::from_secs(seconds)),
         warmup: Nanos::ZERO,
         drain: Nanos::from_secs(30),
         timeout: Nanos::from_secs(30),
-        connect_limit: Nanos::from_secs(5),
-        pace: Pace::Sleep,
-        sources: Arc::from([]),
-        own_descriptors: false,
-        kernel_timestamps: false,
-        seed: 1,
-    }
+        connect_timeout: Nanos::from_secs(5),
+        seed: Some(1),
+        ..Job::default()
+    };
+    Settings::new(job, std::net::SocketAddr::from(([127, 0, 0, 1], 9)), asking(None, None))
 }

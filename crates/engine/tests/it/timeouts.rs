@@ -6,7 +6,7 @@
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate};
-use paceline_engine::{Bound, Ending, Failure, Life, Measure, Nanos, Settings, Slot, ThreadOutcome};
+use paceline_engine::{Bound, Ending, Failure, Measure, Nanos, Settings, Slot, ThreadOutcome};
 use std::rc::Rc;
 
 /// Longer than any of these runs.
@@ -73,12 +73,11 @@ fn ended(outcome: &ThreadOutcome) -> [u64; 3] {
 
 #[test]
 fn pipelined_requests_time_out_together() {
-    let settings = Settings {
-        depth: 16,
-        bound: Bound::Requests(16),
-        timeout: Nanos::from_millis(20),
-        ..closed_loop(1, 1)
-    };
+    let settings = closed_loop(1, 1).with(|job| {
+        job.depth = 16;
+        job.window = Bound::Requests(16);
+        job.timeout = Nanos::from_millis(20);
+    });
     let outcome = run(&settings, Failing::silent_after(0));
     assert_eq!(ended(&outcome), [0, 16, 0]);
     assert_eq!(outcome.total.times(Measure::Service).count(), 16);
@@ -89,12 +88,11 @@ fn pipelined_requests_time_out_together() {
 #[test]
 fn younger_ones_break_with_their_connection() {
     // The third is sent when the first is answered: its time is not up when the second's is.
-    let settings = Settings {
-        depth: 2,
-        bound: Bound::Requests(3),
-        timeout: Nanos::from_millis(20),
-        ..closed_loop(1, 1)
-    };
+    let settings = closed_loop(1, 1).with(|job| {
+        job.depth = 2;
+        job.window = Bound::Requests(3);
+        job.timeout = Nanos::from_millis(20);
+    });
     assert_eq!(ended(&run(&settings, Failing::silent_after(1))), [1, 1, 1]);
 }
 
@@ -102,7 +100,11 @@ fn younger_ones_break_with_their_connection() {
 fn a_server_that_answers_and_stops_reading_is_left() {
     // Two are sent at once, but for a byte of the second, and both are answered.
     let twice = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".repeat(2);
-    let settings = Settings { depth: 2, batch: true, timeout: Nanos::from_secs(1), ..closed_loop(1, 10) };
+    let settings = closed_loop(1, 10).with(|job| {
+        job.depth = 2;
+        job.batch = true;
+        job.timeout = Nanos::from_secs(1);
+    });
     let outcome = run(&settings, Failing::new(1, Rc::from(twice.as_bytes()), &[1]));
     let [ok, others @ ..] = ended(&outcome);
     assert!(ok >= 18 && others == [0, 0], "{ok} requests in ten seconds, {others:?}");
@@ -113,7 +115,7 @@ fn a_server_that_answers_and_stops_reading_is_left() {
 #[test]
 fn a_socket_without_room_is_left_too() {
     for settings in [closed_loop(1, 10), open_loop(100.0, 1, 10)] {
-        let settings = Settings { timeout: Nanos::from_secs(1), ..settings };
+        let settings = settings.with(|job| job.timeout = Nanos::from_secs(1));
         let outcome = run(&settings, Failing::new(1, response("ok"), &[0]));
         let [ok, others @ ..] = ended(&outcome);
         assert!(ok >= 9 && others == [0, 0], "{ok} requests in ten seconds, {others:?}");
@@ -127,13 +129,14 @@ fn a_socket_without_room_is_left_too() {
 
 #[test]
 fn connecting_and_what_was_waited_add_up() {
-    let settings = Settings {
-        life: Life { keep_alive: false, ..Life::default() },
-        timeout: Nanos::from_millis(20),
-        ..closed_loop(3, 1)
-    };
-    let cut_off =
-        Settings { timeout: Nanos::from_secs(10), drain: Nanos::from_millis(20), ..settings.clone() };
+    let settings = closed_loop(3, 1).with(|job| {
+        job.keep_alive = false;
+        job.timeout = Nanos::from_millis(20);
+    });
+    let cut_off = settings.clone().with(|job| {
+        job.timeout = Nanos::from_secs(10);
+        job.drain = Nanos::from_millis(20);
+    });
     for settings in [settings, cut_off] {
         let outcome = run(&settings, Failing::silent_after(0));
         let sum = outcome.total.times(Measure::ConnectAndService);

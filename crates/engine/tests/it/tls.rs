@@ -35,10 +35,10 @@ fn settings(address: &Address, asked: TlsAsked, connections: u32, requests: u64)
     Settings {
         address: address.clone(),
         tls: Some(Arc::new(TlsSettings::new(asked).unwrap())),
-        bound: Bound::Requests(requests),
         requests: asking(None, Some(b"ok")),
         ..closed_loop(connections, 1)
     }
+    .with(|job| job.window = Bound::Requests(requests))
 }
 
 fn go(settings: &Settings) -> (RunOutcome, TlsOutcome) {
@@ -116,7 +116,7 @@ fn requests_are_answered_over_either_version() {
 fn pipelined_answers_share_records() {
     let authority = Authority::new();
     let asked = asked(&authority);
-    let settings = Settings { depth: 16, ..settings(&good_server(&authority), asked, 4, 6_400) };
+    let settings = settings(&good_server(&authority), asked, 4, 6_400).with(|job| job.depth = 16);
     let (outcome, _) = go(&settings);
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 6_400);
 }
@@ -132,11 +132,9 @@ fn bodies_of_a_megabyte_stream_through() {
         config,
         move |stream, _| if stream.write_all(&answer).is_ok() { After::Keep } else { After::Cut },
     );
-    let settings = Settings {
-        requests: asking(None, Some(&body)),
-        depth: 2,
-        ..settings(&address, asked(&authority), 3, 40)
-    };
+    let settings =
+        Settings { requests: asking(None, Some(&body)), ..settings(&address, asked(&authority), 3, 40) }
+            .with(|job| job.depth = 2);
     let (outcome, _) = go(&settings);
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 40, "{:?}", outcome.connections.failures);
 }
@@ -297,7 +295,7 @@ fn a_handshake_has_a_limit() {
         while let Ok(1..) = tcp.read(&mut buffer) {}
     });
     let settings = settings(&address, asked(&Authority::new()), 2, 10);
-    let settings = Settings { connect_limit: Nanos::from_millis(200), ..settings };
+    let settings = settings.with(|job| job.connect_timeout = Nanos::from_millis(200));
     assert_eq!(refused(&settings).fault, TlsFault::TooSlow);
 }
 
@@ -351,12 +349,9 @@ fn a_connection_closed_without_a_word_between_requests_is_made_anew() {
         });
         let open = crate::support::open_loop(500.0, 2, 1);
         let bound = Bound::Duration(Nanos::from_millis(400));
-        let settings = Settings {
-            address,
-            tls: Some(Arc::new(TlsSettings::new(asked(&authority)).unwrap())),
-            bound,
-            ..open
-        };
+        let settings =
+            Settings { address, tls: Some(Arc::new(TlsSettings::new(asked(&authority)).unwrap())), ..open }
+                .with(|job| job.window = bound);
         let (outcome, _) = go(&settings);
         let ok = outcome.total.counts.ended(Ending::Ok);
         assert!(ok >= 150, "{after:?}: {ok} of 200 {:?}", outcome.connections.failures);
@@ -370,7 +365,7 @@ fn a_timeout_ends_a_request_over_tls() {
     let config = server_config(authority.issue("localhost", |_| {}), None);
     let address = serve(config, |_, _| After::Keep);
     let settings = settings(&address, asked(&authority), 1, 3);
-    let (outcome, _) = go(&Settings { timeout: Nanos::from_millis(500), ..settings });
+    let (outcome, _) = go(&settings.with(|job| job.timeout = Nanos::from_millis(500)));
     assert_eq!(outcome.total.counts.ended(Ending::TimedOut), 3);
 }
 
@@ -461,7 +456,10 @@ fn an_end_behind_bytes_that_say_nothing_is_not_missed() {
             say_last(tcp, &last);
         });
         let settings = settings(&address, asked(&authority), 1, 3);
-        let (outcome, _) = go(&Settings { depth: 2, timeout: Nanos::from_secs(10), ..settings });
+        let (outcome, _) = go(&settings.with(|job| {
+            job.depth = 2;
+            job.timeout = Nanos::from_secs(10);
+        }));
         let counts = &outcome.total.counts;
         let ended = [Ending::Ok, Ending::IoFailed, Ending::TimedOut].map(|ending| counts.ended(ending));
         assert_eq!(ended, [1, 2, 0], "{name}");
@@ -479,7 +477,7 @@ fn an_end_behind_tickets_is_not_missed() {
         say_last(tcp, &tickets);
     });
     let settings = settings(&address, asked(&authority), 1, 2);
-    let (outcome, _) = go(&Settings { timeout: Nanos::from_secs(10), ..settings });
+    let (outcome, _) = go(&settings.with(|job| job.timeout = Nanos::from_secs(10)));
     let counts = &outcome.total.counts;
     assert_eq!([Ending::IoFailed, Ending::TimedOut].map(|ending| counts.ended(ending)), [2, 0]);
     assert_eq!(outcome.connections.failures, [(paceline_engine::Failure::ClosedUnanswered, 2)]);

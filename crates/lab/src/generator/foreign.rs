@@ -8,7 +8,7 @@ use super::{Finished, Generator, Job, Measured, oha, template, version, wrk};
 use crate::LabError;
 use paceline_record::{
     BalancedLoad, Blame, Block, Bytes, Connections, Counts, Environment, Expectations, Load, Loop, LoopKind,
-    Pace, PaceAsked, PaceKind, Phases, Rates, Run, SCHEMA, Severity, Span, Target, Tool, Verdict,
+    Pace, PaceChoice, PaceKind, Phases, Rates, Run, SCHEMA, Severity, Span, Target, Tool, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ impl Foreign {
                 think: None,
                 arrivals: None,
             },
-            pace: Pace { asked: PaceAsked::Sleep, used: PaceKind::Sleep, spin_before_ns: 0 },
+            pace: Pace { asked: PaceChoice::Sleep, used: PaceKind::Sleep, spin_before_ns: 0 },
             expectations: Expectations::default(),
             // Without a timeout of its own, the end of the run is one.
             timeout_ns: self.known.timeout_ns.unwrap_or(window.end_ns),

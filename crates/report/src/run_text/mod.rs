@@ -88,7 +88,7 @@ fn life_words(load: &Loop) -> String {
         (false, None) => String::new(),
     };
     let thought = load.think.map_or(String::new(), |think| {
-        let mean = seconds(think.mean_ns as f64 / 1e9);
+        let mean = seconds(think.mean.as_secs_f64());
         match think.distribution {
             Distribution::Constant => format!(", {mean} of thought between them"),
             Distribution::Exponential => format!(", {mean} of thought on average between them"),
@@ -100,14 +100,15 @@ fn life_words(load: &Loop) -> String {
 /// `a ramp from 1,000 to 50,000/s`.
 fn shape_words(shape: &Shape) -> String {
     match shape {
-        Shape::Ramp { from_per_s, to_per_s } => {
-            format!("a ramp from {} to {}/s", count(*from_per_s), count(*to_per_s))
+        Shape::Steady { rate } => format!("a steady {}/s", count(rate.get())),
+        Shape::Ramp { from, to } => {
+            format!("a ramp from {} to {}/s", count(from.get()), count(to.get()))
         }
-        Shape::Steps { rates_per_s, step_s } => {
-            let rates: Vec<_> = rates_per_s.iter().map(|rate| count(*rate)).collect();
-            format!("steps of {}/s, {} each", rates.join(", "), seconds(*step_s))
+        Shape::Steps { rates, each } => {
+            let rates: Vec<_> = rates.iter().map(|rate| count(rate.get())).collect();
+            format!("steps of {}/s, {} each", rates.join(", "), seconds(each.as_secs_f64()))
         }
-        Shape::Trace { sends } => format!("a schedule of {}", counted(*sends as f64, "send")),
+        Shape::Trace(trace) => format!("a schedule of {}", counted(trace.sends as f64, "send")),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use paceline_record::{
     Arrivals, Blame, Block, Censored, Connections, Counts, CpuSource, Environment, Expectations, Fault,
-    Generator, Load, Loop, LoopKind, Pace, PaceAsked, PaceKind, Phases, Pinning, Rates, Round, Run, SCHEMA,
+    Generator, Load, Loop, LoopKind, Pace, PaceChoice, PaceKind, Phases, Pinning, Rates, Round, Run, SCHEMA,
     Server, Severity, Sitting, Stage, Startup, Target, Times, Tool, Trial, Usage, Verdict,
 };
 use std::collections::BTreeMap;
@@ -198,7 +198,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
             think: None,
             arrivals: load.arrivals,
         },
-        pace: Pace { asked: PaceAsked::Auto, used: PaceKind::Hybrid, spin_before_ns: 50_000 },
+        pace: Pace { asked: PaceChoice::Auto, used: PaceKind::Hybrid, spin_before_ns: 50_000 },
         expectations: Expectations::default(),
         timeout_ns: 2_000_000_000,
         phases: Phases::default(),

@@ -3,15 +3,16 @@
 //! For `trials.rs`; the other tests take the one fixed trial and the rounds from here. Such trials make no sense, and
 //! need not: the store gives back what it was given, and interprets none of it.
 
+use paceline_job::{Nanos, Rate};
 use paceline_record::{
     ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerReceipt, Balancing, Blame, Block, Bytes, Censored,
     Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource, Distribution, Environment, Expectations,
     ExpectedValue, Fault, FaultKind, FaultSeen, GateOutcome, GateReason, Generator, GeneratorThread,
     IdleState, InstanceTold, Interval, Left, Lengths, Load, Loop, LoopKind, Observation, ObservedFigure,
-    Pace, PaceAsked, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, Rates, RequestPart, Round,
+    Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, Rates, RequestPart, Round,
     Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server, Severity, Shape, Sitting, Span, Stage,
-    Startup, Target, Think, Times, Tls, Told, Tool, Trial, Tried, Usage, Validation, Variant, VariantKind,
-    Verdict,
+    Startup, Target, Think, Times, Tls, Told, Tool, Trace, Trial, Tried, Usage, Validation, Variant,
+    VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -126,15 +127,21 @@ fn arrivals() -> impl Strategy<Value = Option<Arrivals>> {
 
 fn think() -> impl Strategy<Value = Think> {
     (whole(), select(vec![Distribution::Constant, Distribution::Exponential]))
-        .prop_map(|(mean_ns, distribution)| Think { mean_ns, distribution })
+        .prop_map(|(mean, distribution)| Think { mean: Nanos(mean), distribution })
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    (1e-9..=Rate::HIGHEST).prop_map(|rate| Rate::per_second(rate).unwrap())
 }
 
 fn load_shape() -> impl Strategy<Value = Shape> {
+    // In seconds a double is exact to the nanosecond for 26 days.
+    let each = (0..1_u64 << 51).prop_map(Nanos);
     prop_oneof![
-        (number(), number()).prop_map(|(from_per_s, to_per_s)| Shape::Ramp { from_per_s, to_per_s }),
-        (vec(number(), 0..3), number())
-            .prop_map(|(rates_per_s, step_s)| Shape::Steps { rates_per_s, step_s }),
-        whole().prop_map(|sends| Shape::Trace { sends }),
+        rate().prop_map(|rate| Shape::Steady { rate }),
+        (rate(), rate()).prop_map(|(from, to)| Shape::Ramp { from, to }),
+        (vec(rate(), 0..3), each).prop_map(|(rates, each)| Shape::Steps { rates, each }),
+        whole().prop_map(|sends| Shape::Trace(Trace { sends, ..Trace::default() })),
     ]
 }
 
@@ -207,7 +214,7 @@ prop_compose! {
             argv: vec![text.clone(); 3], seed, started_at: text.clone(),
             target: Target { url: text.clone(), protocol: text.clone(), address: text.clone(), sources: vec![text.clone(); 2], tried: vec![Tried { address: text.clone(), failure: text.clone() }],
                 tls: expectations.status.map(|number| Tls { version: Some(text.clone()), cipher: Some(text.clone()), group: None, alpn: None, name: text.clone(), verified: number % 2 == 0, resumption: true, resumed: number.into(), full: 1 }) },
-            loop_, pace: Pace { asked: PaceAsked::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
+            loop_, pace: Pace { asked: PaceChoice::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
             expectations,
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false,
             connections, environment, generator, total, arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, bad_bodies,

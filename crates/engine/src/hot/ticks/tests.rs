@@ -6,7 +6,7 @@
 use super::*;
 use crate::arrivals::{Notes, Stretches};
 use crate::hot::schedule::Schedule;
-use crate::{BodyCheck, Bound, Check, Life, Pace, Rate, Requests};
+use crate::{BodyCheck, Bound, Check, Job, Rate, Requests};
 use paceline_http::Method;
 
 fn rate(per_second: f64) -> Rate {
@@ -15,27 +15,16 @@ fn rate(per_second: f64) -> Rate {
 
 fn settings(shape: Shape, arrivals: Arrivals, threads: u32, window: Nanos) -> Settings {
     let check = Check { status: None, body: BodyCheck::Any };
-    Settings {
-        address: std::net::SocketAddr::from(([127, 0, 0, 1], 9)).into(),
-        tls: None,
-        requests: Arc::new(Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, check)),
+    let requests = Arc::new(Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, check));
+    let job = Job {
         connections: threads,
-        depth: 1,
-        batch: false,
-        life: Life::default(),
         threads,
-        load: Load::Open { shape, arrivals },
-        bound: Bound::Duration(window),
-        warmup: Nanos::from_secs(1),
-        drain: Nanos::ZERO,
-        timeout: Nanos::from_secs(1),
-        connect_limit: Nanos::from_secs(1),
-        pace: Pace::Sleep,
-        sources: Arc::from([]),
-        own_descriptors: false,
-        kernel_timestamps: false,
-        seed: 5,
-    }
+        load: LoadModel::Open { shape, arrivals },
+        window: Bound::Duration(window),
+        seed: Some(5),
+        ..Job::default()
+    };
+    Settings::new(job, std::net::SocketAddr::from(([127, 0, 0, 1], 9)), requests)
 }
 
 /// All ticks of all workers before the end of the window, from the beginning of the warm-up, in order.
@@ -79,7 +68,7 @@ fn a_ramp_has_as_many_ticks_as_its_integral() {
 #[test]
 fn steps_change_at_their_edges() {
     let rates = [100.0, 2_000.0, 300.0].map(rate);
-    let shape = Shape::Steps { rates: Arc::from(rates), each: Nanos::from_secs(2) };
+    let shape = Shape::Steps { rates: rates.into(), each: Nanos::from_secs(2) };
     let ticks = moments(&settings(shape, Arrivals::Constant, 1, Nanos::from_secs(6)));
     let counts: Vec<_> =
         [(0.0, 1.0), (1.0, 3.0), (3.0, 5.0), (5.0, 7.0)].map(|(from, to)| within(&ticks, from, to)).into();
@@ -88,11 +77,11 @@ fn steps_change_at_their_edges() {
 
 #[test]
 fn threads_deal_the_same_ticks() {
-    let steps = || Shape::Steps { rates: Arc::from([rate(700.0), rate(90.0)]), each: Nanos::from_secs(1) };
+    let steps = || Shape::Steps { rates: vec![rate(700.0), rate(90.0)], each: Nanos::from_secs(1) };
     let ramp = || Shape::Ramp { from: rate(3_000.0), to: rate(10.0) };
-    let trace = || Shape::Trace((0..999).map(|i| Nanos(i * i * 2_000)).collect());
+    let trace = || Shape::Trace((0..999).map(|i| Nanos(i * i * 2_000)).collect::<Vec<_>>().into());
     for (shape, seconds) in
-        [(ramp as fn() -> Shape, 3), (steps, 2), (trace, 1), (|| Shape::Steady(rate(1_234.5)), 2)]
+        [(ramp as fn() -> Shape, 3), (steps, 2), (trace, 1), (|| Shape::Steady { rate: rate(1_234.5) }, 2)]
     {
         for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
             if matches!(shape(), Shape::Trace(_)) && arrivals == Arrivals::Poisson {
@@ -119,7 +108,7 @@ fn random_arrivals_follow_the_ramp() {
 #[test]
 fn a_trace_is_sent_to_the_letter() {
     let times = [0, 5, 5, 1_000_000_000, 1_500_000_000, 2_400_000_000].map(Nanos);
-    let trace = || Shape::Trace(Arc::from(times));
+    let trace = || Shape::Trace(times.to_vec().into());
     assert_eq!(moments(&settings(trace(), Arrivals::Constant, 2, Nanos::from_secs(1))), times[..5]);
     assert_eq!(trace().length(), Some(Nanos(2_880_000_000)));
 }
@@ -142,7 +131,7 @@ fn noted_gaps(settings: &Settings, sends: &[Nanos]) -> Vec<f64> {
 #[test]
 fn the_sends_of_random_arrivals_pass_the_test_and_even_ones_do_not() {
     let ramp = || Shape::Ramp { from: rate(500.0), to: rate(4_000.0) };
-    for (shape, seconds) in [(ramp as fn() -> Shape, 10), (|| Shape::Steady(rate(100.0)), 10)] {
+    for (shape, seconds) in [(ramp as fn() -> Shape, 10), (|| Shape::Steady { rate: rate(100.0) }, 10)] {
         let random = settings(shape(), Arrivals::Poisson, 2, Nanos::from_secs(seconds));
         let mut gaps = noted_gaps(&random, &moments(&random));
         assert!(gaps.len() == 2_048 || (900..1_100).contains(&gaps.len()), "{}", gaps.len());

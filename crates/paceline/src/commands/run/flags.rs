@@ -9,7 +9,7 @@ use super::gates::GateFlags;
 use super::life::LifeFlags;
 use super::target::TargetFlags;
 use super::telling::TellingFlags;
-use paceline_engine::{Rate, Shape};
+use paceline_job::{Arrivals, PaceChoice, Rate, Shape, Timestamps};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -47,8 +47,8 @@ pub struct Arguments {
     pub schedule: Option<PathBuf>,
 
     /// How the arrivals of an open loop are spaced
-    #[arg(long, value_enum, default_value_t = ArrivalsFlag::Constant, requires = "rate", help_heading = "Load")]
-    pub arrivals: ArrivalsFlag,
+    #[arg(long, value_enum, default_value_t, requires = "rate", help_heading = "Load")]
+    pub arrivals: Arrivals,
 
     /// Threads, each with its own share of the connections
     ///
@@ -117,14 +117,14 @@ pub struct Arguments {
     /// How to wait for the next send
     ///
     /// auto spins shortly before it where the generator has its cores to itself.
-    #[arg(long, value_enum, default_value_t = PaceFlag::Auto, help_heading = "Generator")]
-    pub pace: PaceFlag,
+    #[arg(long, value_enum, default_value_t, help_heading = "Generator")]
+    pub pace: PaceChoice,
 
     /// Whose clock dates the arrival of a response
     ///
     /// The kernel's, beside ours, shows how long responses waited for the generator.
-    #[arg(long, value_enum, default_value_t = TimestampsFlag::User, help_heading = "Generator")]
-    pub timestamps: TimestampsFlag,
+    #[arg(long, value_enum, default_value_t, help_heading = "Generator")]
+    pub timestamps: Timestamps,
 
     /// Keep the processors from sleeping deeply during the run, where allowed (/dev/cpu_dma_latency); recorded
     #[arg(long, help_heading = "Generator")]
@@ -170,35 +170,6 @@ Examples:
 
 Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted.
 Ctrl-C ends the run and tells what was measured; a second one leaves at once.";
-
-/// Values of `--arrivals`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ArrivalsFlag {
-    /// Evenly
-    Constant,
-    /// As independent users arrive
-    Poisson,
-}
-
-/// Values of `--pace`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum PaceFlag {
-    /// Hybrid where the generator has its cores to itself, else sleep
-    Auto,
-    /// Always polling: the least lag, a whole core
-    Spin,
-    /// Never polling: the least CPU
-    Sleep,
-}
-
-/// Values of `--timestamps`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum TimestampsFlag {
-    /// When a response was read
-    User,
-    /// Also when the kernel received it; costs 3 to 5 % more CPU a request
-    Kernel,
-}
 
 /// Values of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

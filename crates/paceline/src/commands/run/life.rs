@@ -2,9 +2,8 @@
 //!
 //! Called for the flags; the engine lives by [`LifeFlags::life`], requests say what [`LifeFlags::dress`] adds to them.
 
-use paceline_engine::{Life, Nanos, Think};
 use paceline_http::{Request, Version};
-use paceline_record as record;
+use paceline_job::{Job, Nanos, Protocol, Think};
 use std::num::NonZeroU32;
 
 /// How long connections are used.
@@ -21,57 +20,40 @@ pub struct LifeFlags {
     /// Closed loop: rest so long between an answer and the next request of a connection; 100ms always as long, 100ms:exp
     /// exponentially distributed with that mean
     #[arg(long, value_name = "T[:exp]", value_parser = think, help_heading = "Connections")]
-    pub think: Option<Think>,
+    pub think: Option<Option<Think>>,
 
     /// The version requests are sent as; 1.0 asks for keep-alive, as `ab -k` does, unless --no-keepalive
-    #[arg(long, value_name = "VERSION", value_parser = version, default_value = "1.1", help_heading = "Requests")]
-    pub http: Version,
+    #[arg(long, value_name = "VERSION", value_enum, default_value_t, help_heading = "Requests")]
+    pub http: Protocol,
 }
 
 impl LifeFlags {
-    /// For the engine.
-    pub fn life(&self) -> Life {
-        Life {
-            keep_alive: !self.no_keepalive,
-            requests_per_connection: self.requests_per_connection.map(NonZeroU32::get),
-            think: self.think.unwrap_or(Think::None),
-        }
+    /// Puts the flags into a job.
+    pub fn fill(&self, job: &mut Job) {
+        job.protocol = self.http;
+        job.keep_alive = !self.no_keepalive;
+        job.requests_per_connection = self.requests_per_connection.map(NonZeroU32::get);
+        job.think = self.think.flatten();
     }
 
     /// Has a request say the version, and what is to become of the connection where that is not what the version says
     /// by itself (RFC 9112 §9.3). A `Connection` field that was given stays alone.
     pub fn dress(&self, request: &mut Request) {
-        request.version = self.http;
-        let option = match (self.http, self.no_keepalive) {
-            (Version::Http11, true) => "close",
-            (Version::Http10, false) => "Keep-Alive",
-            (Version::Http11, false) | (Version::Http10, true) => return,
+        let (version, option) = match (self.http, self.no_keepalive) {
+            (Protocol::Http11, true) => (Version::Http11, Some("close")),
+            (Protocol::Http10, false) => (Version::Http10, Some("Keep-Alive")),
+            (Protocol::Http11, false) => (Version::Http11, None),
+            (Protocol::Http10, true) => (Version::Http10, None),
         };
+        request.version = version;
+        let Some(option) = option else { return };
         if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("Connection")) {
             request.headers.push(("Connection".to_owned(), option.to_owned()));
         }
     }
-
-    /// What a record calls the protocol.
-    pub fn protocol(&self) -> String {
-        match self.http {
-            Version::Http10 => "http/1.0".to_owned(),
-            Version::Http11 => "http/1.1".to_owned(),
-        }
-    }
 }
 
-/// What a record says of how users think.
-pub fn think_of(think: Think) -> Option<record::Think> {
-    let (mean, distribution) = match think {
-        Think::None => return None,
-        Think::Constant(time) => (time, record::Distribution::Constant),
-        Think::Exponential(mean) => (mean, record::Distribution::Exponential),
-    };
-    Some(record::Think { mean_ns: mean.0, distribution })
-}
-
-fn think(text: &str) -> Result<Think, String> {
+fn think(text: &str) -> Result<Option<Think>, String> {
     let (time, exponential) = match text.split_once(':') {
         None => (text, false),
         Some((time, "exp")) => (time, true),
@@ -81,18 +63,10 @@ fn think(text: &str) -> Result<Think, String> {
     };
     let time = Nanos::from(super::flags::duration(time)?);
     Ok(match (time, exponential) {
-        (Nanos::ZERO, _) => Think::None,
-        (time, true) => Think::Exponential(time),
-        (time, false) => Think::Constant(time),
+        (Nanos::ZERO, _) => None,
+        (time, true) => Some(Think::exponential(time)),
+        (time, false) => Some(Think::constant(time)),
     })
-}
-
-fn version(text: &str) -> Result<Version, String> {
-    match text {
-        "1.0" => Ok(Version::Http10),
-        "1.1" => Ok(Version::Http11),
-        _ => Err("this speaks HTTP 1.0 and 1.1".to_owned()),
-    }
 }
 
 #[cfg(test)]
@@ -101,9 +75,9 @@ mod tests {
 
     #[test]
     fn thoughts() {
-        assert_eq!(think("100ms"), Ok(Think::Constant(Nanos::from_millis(100))));
-        assert_eq!(think("1s:exp"), Ok(Think::Exponential(Nanos::from_secs(1))));
-        assert_eq!(think("0"), Ok(Think::None));
+        assert_eq!(think("100ms"), Ok(Some(Think::constant(Nanos::from_millis(100)))));
+        assert_eq!(think("1s:exp"), Ok(Some(Think::exponential(Nanos::from_secs(1)))));
+        assert_eq!(think("0"), Ok(None));
         assert!(think("1s:uniform").unwrap_err().contains("1s:exp"));
         assert!(think("soon").is_err());
     }
@@ -117,18 +91,18 @@ mod tests {
             flags.dress(&mut request);
             String::from_utf8(request.encode().unwrap()).unwrap()
         };
-        let with_close = sent(Version::Http11, true, &[]);
+        let with_close = sent(Protocol::Http11, true, &[]);
         assert!(
             with_close.starts_with("GET / HTTP/1.1\r\n") && with_close.contains("\r\nConnection: close\r\n")
         );
-        let like_ab = sent(Version::Http10, false, &[]);
+        let like_ab = sent(Protocol::Http10, false, &[]);
         assert!(
             like_ab.starts_with("GET / HTTP/1.0\r\n") && like_ab.contains("\r\nConnection: Keep-Alive\r\n")
         );
-        for silent in [sent(Version::Http11, false, &[]), sent(Version::Http10, true, &[])] {
+        for silent in [sent(Protocol::Http11, false, &[]), sent(Protocol::Http10, true, &[])] {
             assert!(!silent.contains("Connection"), "{silent}");
         }
         let given = [("connection".to_owned(), "upgrade".to_owned())];
-        assert_eq!(sent(Version::Http11, true, &given).matches("onnection").count(), 1);
+        assert_eq!(sent(Protocol::Http11, true, &given).matches("onnection").count(), 1);
     }
 }

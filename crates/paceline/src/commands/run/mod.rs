@@ -110,7 +110,7 @@ fn way_there(error: &std::io::Error, address: &Address, attempts: u64, made: u64
 /// What the user can do about an engine that could not run.
 fn explain(error: EngineError) -> anyhow::Error {
     let complaint = match &error {
-        EngineError::Settings(_) => Complaint::usage("the run makes no sense as asked"),
+        EngineError::Job(_) | EngineError::Settings(_) => Complaint::usage("the run makes no sense as asked"),
         EngineError::Unreachable { source, address, attempts, made } => {
             Complaint::environment("nothing was measured").hint(way_there(source, address, *attempts, *made))
         }

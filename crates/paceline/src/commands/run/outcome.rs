@@ -3,7 +3,6 @@
 //! Called by `paceline run` when the engine is done. Loop and segments are put together in `segments.rs`, requests and
 //! wrong bodies in `parts.rs`. Verdicts and gates are asked of the record crate, and judged by it alone.
 
-use super::flags::PaceFlag;
 use super::health::{Health, rss_bytes_peak};
 use super::left::left;
 use super::parts;
@@ -11,8 +10,8 @@ use super::segments::{arrival_check, by_segment, load_of};
 use super::settings::Job;
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
-    ConnectionCounts, Counts as EngineCounts, Ending, Failure, Measure, Nanos, Pace as EnginePace,
-    Phase as EnginePhase, RunOutcome, Spans, Tally,
+    ConnectionCounts, Counts as EngineCounts, Ending, Failure, Measure, Nanos, Phase as EnginePhase,
+    RunOutcome, SPIN_BEFORE, Spans, Tally,
 };
 use paceline_record as record;
 use paceline_record::{Block, Run, Times};
@@ -36,7 +35,7 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         loop_: load_of(job, &outcome),
         pace: pace_of(job),
         expectations: parts::expectations_of_all(job),
-        timeout_ns: settings.timeout.0,
+        timeout_ns: settings.job.timeout.0,
         phases: phases(&outcome.spans),
         window_s,
         stopped: outcome.stopped,
@@ -83,7 +82,7 @@ fn target(job: &Job, outcome: &RunOutcome) -> record::Target {
     });
     record::Target {
         url: job.url.to_string(),
-        protocol: job.protocol.clone(),
+        protocol: settings.job.protocol.name().to_owned(),
         address: settings.address.to_string(),
         sources: settings.sources.iter().map(ToString::to_string).collect(),
         tried: job.destination.tried.clone(),
@@ -92,17 +91,9 @@ fn target(job: &Job, outcome: &RunOutcome) -> record::Target {
 }
 
 fn pace_of(job: &Job) -> record::Pace {
-    let asked = match job.pace_asked {
-        PaceFlag::Auto => record::PaceAsked::Auto,
-        PaceFlag::Spin => record::PaceAsked::Spin,
-        PaceFlag::Sleep => record::PaceAsked::Sleep,
-    };
-    let (used, spin_before_ns) = match job.settings.pace {
-        EnginePace::Sleep => (record::PaceKind::Sleep, 0),
-        EnginePace::Hybrid(before) => (record::PaceKind::Hybrid, before.0),
-        EnginePace::Spin => (record::PaceKind::Spin, 0),
-    };
-    record::Pace { asked, used, spin_before_ns }
+    let used = job.settings.pace;
+    let spin_before = if used == record::PaceKind::Hybrid { SPIN_BEFORE } else { Nanos::ZERO };
+    record::Pace { asked: job.settings.job.pace, used, spin_before_ns: spin_before.0 }
 }
 
 fn phases(spans: &Spans) -> record::Phases {
@@ -121,7 +112,7 @@ fn phases(spans: &Spans) -> record::Phases {
 fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -> record::Connections {
     let commonest = counts.failures.iter().max_by_key(|(_, count)| *count);
     record::Connections {
-        asked: job.settings.connections.into(),
+        asked: job.settings.job.connections.into(),
         had: counts.had,
         closed_by_server: counts.closed_by_server,
         closed_by_us: counts.closed_by_us,

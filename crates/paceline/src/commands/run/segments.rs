@@ -2,39 +2,36 @@
 //!
 //! Called by `outcome.rs`. What a segment is, the engine knows; here it gets its published keys.
 
-use super::life::think_of;
 use super::outcome::block;
 use super::settings::Job;
-use paceline_engine::{Arrivals, Bound, Load, Nanos, RunOutcome, Segment, Settings, Shape, Tally};
+use paceline_engine::{RunOutcome, Tally};
+use paceline_job::{Bound, LoadModel, Nanos, Segment, Shape};
 use paceline_record as record;
 
 /// The loop that was asked for.
 pub fn load_of(job: &Job, outcome: &RunOutcome) -> record::Loop {
-    let settings = &job.settings;
-    let (kind, offered_per_s, arrivals, shape) = match &settings.load {
-        Load::Closed => (record::LoopKind::Closed, None, None, None),
-        Load::Open { shape, arrivals } => (
+    let asked = &job.settings.job;
+    let (kind, offered_per_s, arrivals, shape) = match &asked.load {
+        LoadModel::Closed => (record::LoopKind::Closed, None, None, None),
+        LoadModel::Open { shape, arrivals } => (
             record::LoopKind::Open,
-            Some(offered_per_s(settings, shape, outcome)),
-            Some(match arrivals {
-                Arrivals::Constant => record::Arrivals::Constant,
-                Arrivals::Poisson => record::Arrivals::Poisson,
-            }),
-            shape_of(shape),
+            Some(offered_per_s(asked, shape, outcome)),
+            Some(*arrivals),
+            Some(shape.clone()).filter(|shape| !matches!(shape, Shape::Steady { .. })),
         ),
     };
-    let requests = match settings.bound {
+    let requests = match asked.window {
         Bound::Requests(requests) => Some(requests),
         Bound::Duration(_) => None,
     };
     record::Loop {
         kind,
-        connections: settings.connections,
-        depth: settings.depth.into(),
-        batch: settings.batch,
-        requests_per_connection: settings.life.requests_per_connection,
-        without_keep_alive: !settings.life.keep_alive,
-        think: think_of(settings.life.think),
+        connections: asked.connections,
+        depth: asked.depth.into(),
+        batch: asked.batch,
+        requests_per_connection: asked.requests_per_connection,
+        without_keep_alive: !asked.keep_alive,
+        think: asked.think,
         requests,
         offered_per_s,
         shape,
@@ -43,25 +40,13 @@ pub fn load_of(job: &Job, outcome: &RunOutcome) -> record::Loop {
 }
 
 /// What was offered on average. Of a rate that changes only what was offered until the window ended counts.
-fn offered_per_s(settings: &Settings, shape: &Shape, outcome: &RunOutcome) -> f64 {
+fn offered_per_s(asked: &paceline_job::Job, shape: &Shape, outcome: &RunOutcome) -> f64 {
     let window = outcome.spans.drain.since(outcome.spans.window);
     match (shape, outcome.stopped) {
         (Shape::Ramp { .. } | Shape::Steps { .. }, true) if window > Nanos::ZERO => {
             outcome.total.counts.scheduled as f64 / window.as_secs_f64()
         }
-        _ => shape.offered_per_s(settings.warmup, window),
-    }
-}
-
-fn shape_of(shape: &Shape) -> Option<record::Shape> {
-    match shape {
-        Shape::Steady(_) => None,
-        Shape::Ramp { from, to } => Some(record::Shape::Ramp { from_per_s: from.get(), to_per_s: to.get() }),
-        Shape::Steps { rates, each } => Some(record::Shape::Steps {
-            rates_per_s: rates.iter().map(|rate| rate.get()).collect(),
-            step_s: each.as_secs_f64(),
-        }),
-        Shape::Trace(times) => Some(record::Shape::Trace { sends: times.len() as u64 }),
+        _ => shape.offered_per_s(asked.warmup, window),
     }
 }
 
@@ -86,7 +71,7 @@ pub fn by_segment(job: &Job, outcome: &RunOutcome) -> Option<Vec<record::Segment
         completed_in_segment: tally.counts.completed_in_segment,
         block: block(tally),
     };
-    let segments = job.settings.segments();
+    let segments = job.settings.job.segments();
     (!segments.is_empty())
         .then(|| segments.into_iter().filter(begun).zip(&outcome.by_segment).map(kept).collect())
 }

@@ -5,14 +5,15 @@
 //! well.
 
 use super::asked::{Asked, Named};
-use super::flags::{Arguments, PaceFlag, TimestampsFlag};
+use super::flags::Arguments;
 use super::inputs::Inputs;
 use super::shape::Planned;
 use super::sources::{asked_sources, sources};
 use super::target::Destination;
 use crate::exit::Complaint;
-use paceline_engine::{Nanos, Pace, SPIN_BEFORE, Settings};
+use paceline_engine::Settings;
 use paceline_http::{Scheme, Url};
+use paceline_job::{PaceChoice, PaceKind};
 use paceline_record::gate::Gate;
 
 /// Descriptors a run needs beside its connections and what each thread opens: standard streams, files.
@@ -33,16 +34,12 @@ pub struct Job {
     pub destination: Destination,
     /// What each kind of request is called; empty without a request file.
     pub named: Vec<Named>,
-    /// What `--pace` said.
-    pub pace_asked: PaceFlag,
     /// The cores this process may run on.
     pub cores: Vec<u32>,
     /// The command line.
     pub argv: Vec<String>,
     /// Settings of the machine that are held for the run.
     pub held: Vec<String>,
-    /// What requests and answers are spoken in.
-    pub protocol: String,
     /// What the run must keep to.
     pub gates: Vec<Gate>,
 }
@@ -58,26 +55,33 @@ impl Job {
         let destination = arguments.target.find(&url, &asked, arguments.connect_timeout, inputs)?;
         let threads = threads_for(arguments.connections, arguments.threads, raise_descriptor_limit())?;
         let Planned { load, bound, warmup } = super::shape::planned(arguments, inputs)?;
+        let mut asked_job = paceline_job::Job {
+            load,
+            connections: arguments.connections,
+            depth: arguments.pipeline,
+            batch: arguments.pipeline_batch,
+            window: bound,
+            warmup,
+            drain: arguments.drain.unwrap_or(arguments.timeout).into(),
+            timeout: arguments.timeout.into(),
+            connect_timeout: arguments.connect_timeout.into(),
+            pace: arguments.pace,
+            timestamps: arguments.timestamps,
+            threads: arguments.threads,
+            seed: arguments.seed,
+            ..paceline_job::Job::default()
+        };
+        arguments.life.fill(&mut asked_job);
         let settings = Settings {
             address: destination.address.clone(),
             tls: destination.tls.clone(),
             requests: wanted.requests,
-            connections: arguments.connections,
-            depth: arguments.pipeline,
-            batch: arguments.pipeline_batch,
-            life: arguments.life.life(),
             threads: threads.unwrap_or(arguments.threads),
-            load,
-            bound,
-            warmup,
-            drain: arguments.drain.unwrap_or(arguments.timeout).into(),
-            timeout: arguments.timeout.into(),
-            connect_limit: Nanos::from(arguments.connect_timeout),
-            pace: pace(arguments, threads.unwrap_or(arguments.threads), &cores),
+            pace: pace(&asked_job, threads.unwrap_or(arguments.threads), &cores),
             sources: sources(asked, &destination.address, arguments.connections),
             own_descriptors: threads.is_some(),
-            kernel_timestamps: arguments.timestamps == TimestampsFlag::Kernel,
             seed: arguments.seed.unwrap_or_else(paceline_lab::fresh_seed),
+            job: asked_job,
         };
         settings.check().map_err(|error| Complaint::usage(error.to_string()))?;
         Ok(Self {
@@ -85,11 +89,9 @@ impl Job {
             url,
             destination,
             named: wanted.named,
-            pace_asked: arguments.pace,
             cores,
             argv: argv(&arguments.asked.headers),
             held: Vec::new(),
-            protocol: arguments.life.protocol(),
             gates,
         })
     }
@@ -132,14 +134,14 @@ fn is_open(arguments: &Arguments) -> bool {
 
 /// Spinning is fair only where it takes no core from the server: where this process has been confined to some cores
 /// of several, and has one for each thread.
-fn pace(arguments: &Arguments, threads: u32, cores: &[u32]) -> Pace {
+fn pace(job: &paceline_job::Job, threads: u32, cores: &[u32]) -> PaceKind {
     let online = std::thread::available_parallelism().map_or(1, usize::from).max(online_cores());
     let has_cores_to_itself = cores.len() < online && cores.len() >= threads as usize;
-    match arguments.pace {
-        PaceFlag::Spin => Pace::Spin,
-        PaceFlag::Sleep => Pace::Sleep,
-        PaceFlag::Auto if is_open(arguments) && has_cores_to_itself => Pace::Hybrid(SPIN_BEFORE),
-        PaceFlag::Auto => Pace::Sleep,
+    match job.pace {
+        PaceChoice::Spin => PaceKind::Spin,
+        PaceChoice::Sleep => PaceKind::Sleep,
+        PaceChoice::Auto if job.load.is_open() && has_cores_to_itself => PaceKind::Hybrid,
+        PaceChoice::Auto => PaceKind::Sleep,
     }
 }
 

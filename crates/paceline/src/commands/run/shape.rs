@@ -2,11 +2,11 @@
 //!
 //! Called for the flags. What a shape means is the engine's; what its numbers come to in a record is in `outcome.rs`.
 
-use super::flags::{Arguments, ArrivalsFlag, rate};
+use super::flags::{Arguments, rate};
 use super::inputs::Inputs;
 use super::trace::trace;
 use crate::exit::Complaint;
-use paceline_engine::{Arrivals, Bound, Load, Nanos, Shape};
+use paceline_job::{Bound, LoadModel, Nanos, Shape};
 use std::time::Duration;
 
 /// The window without -n and -d.
@@ -17,7 +17,7 @@ const WARMUP: Duration = Duration::from_secs(1);
 /// What the flags of load and phases come to.
 pub struct Planned {
     /// Closed or open loop.
-    pub load: Load,
+    pub load: LoadModel,
     /// What ends the window.
     pub bound: Bound,
     /// Length of the warm-up.
@@ -26,10 +26,7 @@ pub struct Planned {
 
 /// Brings the flags of load and phases together.
 pub fn planned(arguments: &Arguments, inputs: &mut Inputs) -> anyhow::Result<Planned> {
-    let arrivals = match arguments.arrivals {
-        ArrivalsFlag::Constant => Arrivals::Constant,
-        ArrivalsFlag::Poisson => Arrivals::Poisson,
-    };
+    let arrivals = arguments.arrivals;
     let shape = match &arguments.schedule {
         Some(path) => Some(trace(path, inputs)?),
         None => arguments.rate.clone(),
@@ -40,7 +37,7 @@ pub fn planned(arguments: &Arguments, inputs: &mut Inputs) -> anyhow::Result<Pla
         Some(shape) => bound(shape, warmup, arguments)?,
         None => plain_bound(arguments),
     };
-    let load = shape.map_or(Load::Closed, |shape| Load::Open { shape, arrivals });
+    let load = shape.map_or(LoadModel::Closed, |shape| LoadModel::Open { shape, arrivals });
     Ok(Planned { load, bound, warmup })
 }
 
@@ -84,7 +81,7 @@ pub fn rates(text: &str) -> Result<Shape, String> {
     if let Some((steps, length)) = text.split_once('@') {
         let each = Nanos::from(super::flags::duration(length)?);
         let rates = steps.split(',').map(rate).collect::<Result<Vec<_>, _>>()?;
-        return Ok(Shape::Steps { rates: rates.into(), each });
+        return Ok(Shape::Steps { rates, each });
     }
     if text.contains(',') {
         let parts: Vec<&str> = text.split(',').collect();
@@ -94,7 +91,7 @@ pub fn rates(text: &str) -> Result<Shape, String> {
     }
     match text.split_once(':') {
         Some((from, to)) => Ok(Shape::Ramp { from: rate(from)?, to: rate(to)? }),
-        None => Ok(Shape::Steady(rate(text)?)),
+        None => Ok(Shape::Steady { rate: rate(text)? }),
     }
 }
 
@@ -105,7 +102,7 @@ mod tests {
     #[test]
     fn rates_that_change() {
         let per_second = |text: &str| rate(text).unwrap();
-        assert_eq!(rates("20k"), Ok(Shape::Steady(per_second("20000"))));
+        assert_eq!(rates("20k"), Ok(Shape::Steady { rate: per_second("20000") }));
         let ramp = Shape::Ramp { from: per_second("1000"), to: per_second("50000") };
         assert_eq!(rates("1000:50k"), Ok(ramp));
         let each = Nanos::from_secs(10);

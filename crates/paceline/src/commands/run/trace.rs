@@ -5,7 +5,7 @@
 use super::inputs::Inputs;
 use crate::exit::Complaint;
 use anyhow::Context as _;
-use paceline_engine::{Nanos, Shape};
+use paceline_job::{Nanos, Shape, Trace};
 use std::path::Path;
 
 /// The latest time, in seconds: a file of moments since 1970 is one whose first time was not subtracted.
@@ -18,7 +18,7 @@ pub fn trace(path: &Path, inputs: &mut Inputs) -> anyhow::Result<Shape> {
         .and_then(|bytes| Ok(String::from_utf8(bytes)?))
         .with_context(|| Complaint::usage(format!("cannot read the schedule {}", path.display())))?;
     match times(&text) {
-        Ok(times) => Ok(Shape::Trace(times.into())),
+        Ok(times) => Ok(Shape::Trace(Trace { file: Some(path.to_owned()), ..times.into() })),
         Err(Problem { line, what }) => {
             let place =
                 line.map_or_else(|| path.display().to_string(), |line| format!("{}:{line}", path.display()));

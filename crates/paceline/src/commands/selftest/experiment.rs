@@ -7,8 +7,8 @@ use super::child::Reference;
 use crate::commands::run::health::Health;
 use crate::reference::{BODY, FREEZE, FREEZE_PERIOD, Service};
 use paceline_engine::{
-    Arrivals, BodyCheck, Bound, Check, Life, Load, Measure, Nanos, Pace, Rate, Requests, RunOutcome,
-    SPIN_BEFORE, Settings, Shape, Stop,
+    Arrivals, BodyCheck, Bound, Check, Job, LoadModel, Measure, Nanos, PaceKind, Rate, Requests, RunOutcome,
+    Settings, Shape, Stop,
 };
 use paceline_http::{Method, Request, Url};
 use paceline_stats::Histogram;
@@ -71,10 +71,10 @@ pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow
     say("coordinated omission, a server that freezes ...");
     truths.push(bench.freeze(duration)?);
     say("generator lag, spinning and sleeping ...");
-    let (spin, spun_response) = bench.lag(Pace::Spin, true)?;
-    let (hybrid, _) = bench.lag(Pace::Hybrid(SPIN_BEFORE), true)?;
-    let (sleep, _) = bench.lag(Pace::Sleep, true)?;
-    let (_, woken_response) = bench.lag(Pace::Spin, false)?;
+    let (spin, spun_response) = bench.lag(PaceKind::Spin, true)?;
+    let (hybrid, _) = bench.lag(PaceKind::Hybrid, true)?;
+    let (sleep, _) = bench.lag(PaceKind::Sleep, true)?;
+    let (_, woken_response) = bench.lag(PaceKind::Spin, false)?;
     say("this machine's ceiling, one core ...");
     let (ceiling_per_s, ceiling_cpu_ns) = bench.ceiling()?;
     Ok(Instrument {
@@ -127,7 +127,7 @@ impl Bench {
     }
 
     /// Generator lag at one pace, and the median response time, of a server that spins or sleeps.
-    fn lag(&mut self, pace: Pace, server_spins: bool) -> anyhow::Result<(Histogram, u64)> {
+    fn lag(&mut self, pace: PaceKind, server_spins: bool) -> anyhow::Result<(Histogram, u64)> {
         let reference = self.start(Service::Immediate, server_spins)?;
         let settings = open_loop(&reference, SHORT, pace)?;
         let outcome = self.run(&settings)?;
@@ -138,8 +138,10 @@ impl Bench {
     /// Closed loop, as fast as it goes: requests per second and CPU time of each.
     fn ceiling(&mut self) -> anyhow::Result<(f64, f64)> {
         let reference = self.start(Service::Immediate, true)?;
-        let settings =
-            Settings { load: Load::Closed, connections: 64, ..open_loop(&reference, SHORT, Pace::Sleep)? };
+        let settings = open_loop(&reference, SHORT, PaceKind::Sleep)?.with(|job| {
+            job.load = LoadModel::Closed;
+            job.connections = 64;
+        });
         let health = Health::new(1, None);
         let outcome = paceline_engine::run(&settings, &Stop::new(), &health)?;
         let completed = outcome.total.counts.completed_in_window as f64;
@@ -152,8 +154,8 @@ impl Bench {
         Reference::start(service, self.cores.map(|(_, server)| server), spin && self.cores.is_some())
     }
 
-    fn pace(&self) -> Pace {
-        if self.cores.is_some() { Pace::Hybrid(SPIN_BEFORE) } else { Pace::Sleep }
+    fn pace(&self) -> PaceKind {
+        if self.cores.is_some() { PaceKind::Hybrid } else { PaceKind::Sleep }
     }
 
     fn run(&mut self, settings: &Settings) -> anyhow::Result<RunOutcome> {
@@ -166,33 +168,24 @@ impl Bench {
     }
 }
 
-fn open_loop(reference: &Reference, duration: Duration, pace: Pace) -> anyhow::Result<Settings> {
+fn open_loop(reference: &Reference, duration: Duration, pace: PaceKind) -> anyhow::Result<Settings> {
     let url = Url::parse(&format!("http://{}/", reference.address))?;
-    let rate = Rate::per_second(RATE)
-        .map_or(Load::Closed, |rate| Load::Open { shape: Shape::Steady(rate), arrivals: Arrivals::Constant });
-    Ok(Settings {
-        address: reference.address.into(),
-        tls: None,
-        requests: Arc::new(Requests::fixed(
-            Request::get(&url).encode()?,
-            Method::Other,
-            Check { status: Some(200), body: BodyCheck::Exact(Arc::from(BODY)) },
-        )),
+    let load = Rate::per_second(RATE).map_or(LoadModel::Closed, |rate| LoadModel::Open {
+        shape: Shape::Steady { rate },
+        arrivals: Arrivals::Constant,
+    });
+    let check = Check { status: Some(200), body: BodyCheck::Exact(Arc::from(BODY)) };
+    let requests = Arc::new(Requests::fixed(Request::get(&url).encode()?, Method::Other, check));
+    let job = Job {
+        load,
         connections: CONNECTIONS,
-        depth: 1,
-        batch: false,
-        life: Life::default(),
-        threads: 1,
-        load: rate,
-        bound: Bound::Duration(duration.into()),
+        window: Bound::Duration(duration.into()),
         warmup: Nanos::ZERO,
         drain: Nanos::from_secs(5),
         timeout: Nanos::from_secs(5),
-        connect_limit: Nanos::from_secs(5),
-        pace,
-        sources: Arc::from([]),
-        own_descriptors: false,
-        kernel_timestamps: false,
-        seed: 1,
-    })
+        connect_timeout: Nanos::from_secs(5),
+        seed: Some(1),
+        ..Job::default()
+    };
+    Ok(Settings { pace, ..Settings::new(job, reference.address, requests) })
 }

@@ -121,8 +121,7 @@ fn silence_that_is_to_be_expected_is_no_outage() {
     assert_eq!(verdicts(closed(), slow(2_000_000_000)), [], "every answer takes as long");
     let resting = |run: &mut Run| {
         silent(run);
-        run.loop_.think =
-            Some(crate::Think { mean_ns: 5_000_000_000, distribution: crate::Distribution::Constant });
+        run.loop_.think = Some(crate::Think::constant(paceline_job::Nanos::from_secs(5)));
     };
     assert_eq!(verdicts(closed(), resting), []);
     let long = |drain_end_s: u64| {

@@ -5,8 +5,8 @@
 
 use crate::commands::run::settings::Job;
 use paceline_engine::{
-    Bound, Clock as _, Counts, Ending, Load, Measure, Nanos, Phase, Second, Settings, Stop, Timeline,
-    WindowLength, kernel::KernelClock,
+    Bound, Clock as _, Counts, Ending, LoadModel, Measure, Nanos, Phase, Second, Settings, Stop, Timeline,
+    WindowLength, due_between, kernel::KernelClock,
 };
 use paceline_record as record;
 use paceline_report::Live;
@@ -76,7 +76,7 @@ impl Rows {
 
     /// Whether there are response times.
     pub(super) fn is_open(&self) -> bool {
-        !matches!(self.plan.settings.load, Load::Closed)
+        self.plan.settings.job.load.is_open()
     }
 
     /// A phase began.
@@ -166,7 +166,7 @@ impl Rows {
             let whole = timeline.window_end.since(timeline.epoch).as_secs_f64();
             live.left = Some(Duration::from(timeline.window_end.since(now))).filter(|left| !left.is_zero());
             live.done = Some(now.since(timeline.epoch).as_secs_f64() / whole.max(f64::MIN_POSITIVE));
-        } else if let Bound::Requests(all) = self.plan.settings.bound {
+        } else if let Bound::Requests(all) = self.plan.settings.job.window {
             let done = self.ended as f64 / all.max(1) as f64;
             live.done = Some(done);
             let rate =
@@ -185,14 +185,14 @@ impl Rows {
 
     /// What the schedule asked in this second: nothing before the warm-up and after the window.
     fn offered_per_s(&self, second: &Second) -> Option<f64> {
-        let Load::Open { shape, .. } = &self.plan.settings.load else { return None };
+        let LoadModel::Open { shape, .. } = &self.plan.settings.job.load else { return None };
         let timeline = self.timeline?;
         let from = second.start.max(timeline.epoch);
         let to = second.end.min(timeline.window_end).min(self.drain);
         let length_s = second.end.since(second.start).as_secs_f64();
         let (warmup, window) =
             (timeline.window_start.since(timeline.epoch), timeline.window_end.since(timeline.window_start));
-        let due = shape.due_between(warmup, window, from.since(timeline.epoch), to.since(timeline.epoch));
+        let due = due_between(shape, warmup, window, from.since(timeline.epoch), to.since(timeline.epoch));
         Some(if length_s > 0.0 { due / length_s } else { 0.0 })
     }
 }

@@ -1,11 +1,13 @@
 //! The shape of an open loop: how the offered rate changes over the window, and the segments it is reported in.
 //!
-//! `hot/ticks.rs` takes its moments from it, `hot/blocks.rs` the ends of the segments; the binary asks what was offered
-//! for the record, and for each second. Whether a shape fits the run is looked at in `settings.rs`; the integral of a
-//! rate is `profile.rs`.
+//! The engine takes the moments of sends from it and the ends of the segments. Whether a shape fits the rest of a job
+//! is checked in `check.rs`.
 
-use crate::profile::Profile;
+use crate::time::seconds;
 use crate::{Nanos, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Segments a ramp is reported in: enough to see where it breaks, long enough for percentiles of each.
@@ -16,27 +18,57 @@ const BURST: Nanos = Nanos::from_millis(100);
 /// Longest time that a window goes on for the answers to the burst it ends with. Who takes longer has not kept up.
 const ANSWERED_WITHIN: Nanos = Nanos::from_secs(1);
 
-/// How the offered rate changes. The warm-up is at the rate the window begins with.
-#[derive(Clone, Debug, PartialEq)]
+/// How the offered rate changes over the window. The warm-up is at the rate the window begins with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Shape {
-    /// It does not.
-    Steady(Rate),
-    /// It changes evenly from the beginning of the window to its end.
+    /// Not at all.
+    Steady {
+        /// Requests per second.
+        #[serde(rename = "per_s")]
+        rate: Rate,
+    },
+    /// Linearly, from the beginning of the window to its end.
     Ramp {
-        /// At the window's beginning.
+        /// Requests per second at the beginning.
+        #[serde(rename = "from_per_s")]
         from: Rate,
-        /// At its end.
+        /// Requests per second at the end.
+        #[serde(rename = "to_per_s")]
         to: Rate,
     },
-    /// It changes at once, several times.
+    /// At once, from one rate to the next.
     Steps {
-        /// One rate after the other.
-        rates: Arc<[Rate]>,
-        /// How long each lasts.
+        /// Requests per second, step after step.
+        #[serde(rename = "rates_per_s")]
+        rates: Vec<Rate>,
+        /// How long each step lasts, in seconds.
+        #[serde(rename = "step_s", with = "seconds")]
+        #[schemars(with = "f64")]
         each: Nanos,
     },
-    /// Every send has its moment, from the beginning of the warm-up on; they do not fall.
-    Trace(Arc<[Nanos]>),
+    /// Every send has its moment, read from a file.
+    Trace(Trace),
+}
+
+/// The moments of all sends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trace {
+    /// The file they were read from.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub file: Option<PathBuf>,
+    /// How many there are.
+    #[serde(default)]
+    pub sends: u64,
+    /// From the beginning of the warm-up on; they do not decrease. Not part of a record: a file may have millions.
+    #[serde(skip)]
+    pub moments: Arc<[Nanos]>,
+}
+
+impl From<Vec<Nanos>> for Trace {
+    fn from(moments: Vec<Nanos>) -> Self {
+        Self { file: None, sends: moments.len() as u64, moments: moments.into() }
+    }
 }
 
 /// A part of the window with a block of its own.
@@ -64,16 +96,16 @@ impl Shape {
     /// where the shape has no length of its own.
     pub fn length(&self) -> Option<Nanos> {
         match self {
-            Shape::Steady(_) | Shape::Ramp { .. } => None,
+            Shape::Steady { .. } | Shape::Ramp { .. } => None,
             Shape::Steps { rates, each } => Some(Nanos(each.0.saturating_mul(rates.len() as u64))),
-            Shape::Trace(times) => Some(*times.last()? + after_the_last(times)),
+            Shape::Trace(Trace { moments, .. }) => Some(*moments.last()? + after_the_last(moments)),
         }
     }
 
     /// The parts of a window of this length that are reported apart; none where nothing changes.
     pub fn segments(&self, window: Nanos) -> Vec<Segment> {
         match self {
-            Shape::Steady(_) | Shape::Trace(_) => Vec::new(),
+            Shape::Steady { .. } | Shape::Trace(_) => Vec::new(),
             Shape::Ramp { from, to } => {
                 let (from, to) = (from.get(), to.get());
                 let edge =
@@ -104,42 +136,17 @@ impl Shape {
     /// Mean rate offered over a window of this length after such a warm-up, per second.
     pub fn offered_per_s(&self, warmup: Nanos, window: Nanos) -> f64 {
         match self {
-            Shape::Steady(rate) => rate.get(),
+            Shape::Steady { rate } => rate.get(),
             Shape::Ramp { from, to } => (from.get() + to.get()) / 2.0,
             Shape::Steps { rates, .. } => {
                 rates.iter().map(|rate| rate.get()).sum::<f64>() / rates.len().max(1) as f64
             }
-            Shape::Trace(times) => {
-                let before = |end: Nanos| times.partition_point(|time| *time < end);
+            Shape::Trace(Trace { moments, .. }) => {
+                let before = |end: Nanos| moments.partition_point(|moment| *moment < end);
                 let sends = before(warmup + window) - before(warmup);
                 sends as f64 / window.as_secs_f64().max(1e-9)
             }
         }
-    }
-
-    /// How many requests are expected to fall due between two moments, both from the beginning of the warm-up.
-    pub fn due_between(&self, warmup: Nanos, window: Nanos, from: Nanos, to: Nanos) -> f64 {
-        let until = |moment: Nanos| match (self, self.profile(warmup, window)) {
-            (Shape::Trace(times), _) => times.partition_point(|time| *time < moment) as f64,
-            (_, Some(profile)) => profile.arrivals(moment.0 as f64),
-            (_, None) => 0.0,
-        };
-        (until(to) - until(from)).max(0.0)
-    }
-
-    /// The rate over warm-up and window; none of a trace, which has moments and no rate.
-    pub(crate) fn profile(&self, warmup: Nanos, window: Nanos) -> Option<Profile> {
-        let (first, mut stretches) = match self {
-            Shape::Trace(_) => return None,
-            Shape::Steady(rate) => (rate.get(), vec![(window.0 as f64, rate.get(), rate.get())]),
-            Shape::Ramp { from, to } => (from.get(), vec![(window.0 as f64, from.get(), to.get())]),
-            Shape::Steps { rates, each } => {
-                let step = |rate: &Rate| (each.0 as f64, rate.get(), rate.get());
-                (rates.first()?.get(), rates.iter().map(step).collect())
-            }
-        };
-        stretches.insert(0, (warmup.0 as f64, first, first));
-        Some(Profile::new(&stretches))
     }
 }
 
@@ -166,9 +173,9 @@ mod tests {
 
     /// How long the window goes on after the last of these sends.
     fn after(times: impl IntoIterator<Item = u64>) -> Nanos {
-        let times: Arc<[Nanos]> = times.into_iter().map(Nanos).collect();
+        let times: Vec<Nanos> = times.into_iter().map(Nanos).collect();
         let last = *times.last().unwrap();
-        Shape::Trace(times).length().unwrap().since(last)
+        Shape::Trace(times.into()).length().unwrap().since(last)
     }
 
     const MILLISECOND: u64 = 1_000_000;

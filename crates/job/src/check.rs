@@ -1,0 +1,202 @@
+//! Whether the parts of a job make sense together.
+
+use crate::{Arrivals, Bound, Job, LoadModel, Nanos, Shape};
+use std::fmt;
+
+/// Each step has a block with histograms of its own.
+const STEPS_MAX: usize = 100;
+
+/// Everything that is wrong with a job: at least one problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobError(pub Vec<JobProblem>);
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            f.write_str(if index == 0 { "" } else { "; " })?;
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for JobError {}
+
+/// One thing that is wrong with a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JobProblem {
+    /// `connections` is 0.
+    #[error("0 connections: ask for at least 1")]
+    NoConnections,
+    /// `threads` is 0.
+    #[error("0 threads: ask for at least 1")]
+    NoThreads,
+    /// A thread would have no connection.
+    #[error("more threads than connections: every thread needs at least one connection")]
+    TooManyThreads,
+    /// `depth` is 0.
+    #[error("a depth of 0 sends nothing: ask for at least 1")]
+    NoDepth,
+    /// The window has no length.
+    #[error("an empty window measures nothing: ask for a longer duration or more requests")]
+    EmptyWindow,
+    /// The timeout is finer than timers are checked.
+    #[error("a timeout below 1 ms cannot be kept")]
+    ShortTimeout,
+    /// The connect timeout is 0.
+    #[error("a connect timeout of 0 leaves no time to connect")]
+    NoConnectTimeout,
+    /// A bounded number of requests and a warm-up.
+    #[error("a number of requests cannot be combined with a warm-up: bound the run by a duration")]
+    RequestsWithWarmup,
+    /// Batches in an open loop.
+    #[error(
+        "batches cannot be combined with an offered rate: an open loop sends each request when it is due"
+    )]
+    BatchInOpenLoop,
+    /// A bounded number of requests at a rate that changes.
+    #[error("a rate that changes needs a duration, not a number of requests")]
+    RequestsWithShape,
+    /// No rate, or steps without length.
+    #[error("steps need at least one rate and a length above 0")]
+    NoSteps,
+    /// More than [`STEPS_MAX`] steps.
+    #[error("more than 100 steps: ask for fewer")]
+    TooManySteps,
+    /// The window differs from the sum of the steps.
+    #[error("the window of a run with steps must be as long as all steps together")]
+    WindowOfSteps,
+    /// A schedule without sends.
+    #[error("the schedule is empty")]
+    EmptySchedule,
+    /// A schedule whose moments decrease.
+    #[error("the moments of the schedule decrease")]
+    ScheduleDecreases,
+    /// Every send of the schedule is in the warm-up.
+    #[error("the schedule ends before its warm-up does: shorten the warm-up")]
+    ScheduleInWarmup,
+    /// A schedule has its own moments.
+    #[error("a schedule cannot be combined with random arrivals")]
+    ScheduleWithArrivals,
+    /// `requests_per_connection` is 0.
+    #[error("0 requests per connection sends nothing: ask for at least 1")]
+    NoRequestsPerConnection,
+    /// Several requests on a connection without keep-alive.
+    #[error("several requests per connection need keep-alive")]
+    RequestsWithoutKeepAlive,
+    /// Several outstanding requests on a connection without keep-alive.
+    #[error("pipelining needs keep-alive: without it a connection carries one request")]
+    DepthWithoutKeepAlive,
+    /// Think time in an open loop.
+    #[error("think time cannot be combined with an offered rate")]
+    ThinkInOpenLoop,
+    /// Think time between pipelined requests.
+    #[error("think time cannot be combined with pipelining")]
+    ThinkWithDepth,
+}
+
+impl Job {
+    /// Checks that the parts of the job make sense together.
+    ///
+    /// # Errors
+    /// [`JobError`] with everything that does not.
+    pub fn check(&self) -> Result<(), JobError> {
+        use JobProblem::*;
+        let has_count = matches!(self.window, Bound::Requests(_));
+        let is_open = self.load.is_open();
+        let thinks = self.think.is_some();
+        let mut problems: Vec<JobProblem> = [
+            (self.connections == 0, NoConnections),
+            (self.threads == 0, NoThreads),
+            (self.threads > self.connections && self.connections > 0, TooManyThreads),
+            (self.depth == 0, NoDepth),
+            (matches!(self.window, Bound::Duration(Nanos::ZERO) | Bound::Requests(0)), EmptyWindow),
+            (self.timeout < Nanos::from_millis(1), ShortTimeout),
+            (self.connect_timeout == Nanos::ZERO, NoConnectTimeout),
+            (has_count && self.warmup != Nanos::ZERO, RequestsWithWarmup),
+            (self.batch && is_open, BatchInOpenLoop),
+            (self.requests_per_connection == Some(0), NoRequestsPerConnection),
+            (!self.keep_alive && self.requests_per_connection > Some(1), RequestsWithoutKeepAlive),
+            (!self.keep_alive && self.depth > 1, DepthWithoutKeepAlive),
+            (thinks && is_open, ThinkInOpenLoop),
+            (thinks && self.depth > 1, ThinkWithDepth),
+        ]
+        .into_iter()
+        .filter_map(|(is_wrong, problem)| is_wrong.then_some(problem))
+        .collect();
+        if let LoadModel::Open { shape, arrivals } = &self.load {
+            problems.extend(self.shape_problem(shape, *arrivals));
+        }
+        if problems.is_empty() { Ok(()) } else { Err(JobError(problems)) }
+    }
+
+    /// The first problem with the shape of an open loop.
+    fn shape_problem(&self, shape: &Shape, arrivals: Arrivals) -> Option<JobProblem> {
+        let has_count = matches!(self.window, Bound::Requests(_));
+        match shape {
+            Shape::Steady { .. } => None,
+            _ if has_count => Some(JobProblem::RequestsWithShape),
+            Shape::Ramp { .. } => None,
+            Shape::Steps { rates, each } if rates.is_empty() || *each == Nanos::ZERO => {
+                Some(JobProblem::NoSteps)
+            }
+            Shape::Steps { rates, .. } if rates.len() > STEPS_MAX => Some(JobProblem::TooManySteps),
+            Shape::Steps { .. } => (shape.length().map(Bound::Duration) != Some(self.window))
+                .then_some(JobProblem::WindowOfSteps),
+            Shape::Trace(trace) => match trace.moments.as_ref() {
+                [] => Some(JobProblem::EmptySchedule),
+                moments if !moments.is_sorted() => Some(JobProblem::ScheduleDecreases),
+                [.., last] if *last < self.warmup => Some(JobProblem::ScheduleInWarmup),
+                _ => match arrivals {
+                    Arrivals::Constant => None,
+                    Arrivals::Poisson => Some(JobProblem::ScheduleWithArrivals),
+                },
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Distribution, Rate, Think};
+
+    fn problems(change: impl FnOnce(&mut Job)) -> Vec<JobProblem> {
+        let mut job = Job::default();
+        change(&mut job);
+        job.check().map_or_else(|JobError(problems)| problems, |()| Vec::new())
+    }
+
+    fn open(shape: Shape) -> LoadModel {
+        LoadModel::Open { shape, arrivals: Arrivals::Constant }
+    }
+
+    #[test]
+    fn the_default_is_valid_and_every_problem_is_reported() {
+        assert_eq!(problems(|_| {}), []);
+        let all = problems(|job| {
+            job.connections = 0;
+            job.depth = 0;
+            job.timeout = Nanos::ZERO;
+        });
+        assert_eq!(all, [JobProblem::NoConnections, JobProblem::NoDepth, JobProblem::ShortTimeout]);
+        let text = JobError(all).to_string();
+        assert!(text.starts_with("0 connections: ask for at least 1; a depth of 0"), "{text}");
+    }
+
+    #[test]
+    fn settings_that_exclude_each_other() {
+        let rate = Rate::per_second(10.0).unwrap();
+        let think = Some(Think { mean: Nanos(1), distribution: Distribution::Constant });
+        let steady = || open(Shape::Steady { rate });
+        assert_eq!(problems(|job| (job.think, job.load) = (think, steady())), [JobProblem::ThinkInOpenLoop]);
+        assert_eq!(problems(|job| (job.think, job.depth) = (think, 2)), [JobProblem::ThinkWithDepth]);
+        assert_eq!(
+            problems(|job| (job.keep_alive, job.depth) = (false, 2)),
+            [JobProblem::DepthWithoutKeepAlive]
+        );
+        assert_eq!(problems(|job| (job.batch, job.load) = (true, steady())), [JobProblem::BatchInOpenLoop]);
+        let steps = Shape::Steps { rates: [rate].into(), each: Nanos::from_secs(1) };
+        assert_eq!(problems(|job| job.load = open(steps)), [JobProblem::WindowOfSteps]);
+    }
+}

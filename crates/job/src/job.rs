@@ -1,0 +1,192 @@
+//! The job itself.
+
+use crate::time::seconds;
+use crate::{LoadModel, Nanos, Think};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a run is asked to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Job {
+    /// The version of HTTP that requests are sent as.
+    pub protocol: Protocol,
+    /// Closed or open loop.
+    #[serde(rename = "loop")]
+    pub load: LoadModel,
+    /// Connections, over all threads.
+    pub connections: u32,
+    /// Requests outstanding on a connection at most; above 1 they are pipelined, or multiplexed over HTTP/2.
+    pub depth: u16,
+    /// Whether a connection sends its next requests only when all of them are answered, as wrk's scripts do, instead
+    /// of one for each response.
+    pub batch: bool,
+    /// Whether a connection is used for more than one request. If not, requests say `Connection: close`.
+    pub keep_alive: bool,
+    /// After this many requests a connection is closed and replaced; without it as many as the server allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_per_connection: Option<u32>,
+    /// Pause between a response and the next request of a connection; closed loop only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think: Option<Think>,
+    /// What ends the window.
+    pub window: Bound,
+    /// Length of the warm-up, in seconds.
+    #[serde(rename = "warmup_s", with = "seconds")]
+    #[schemars(with = "f64")]
+    pub warmup: Nanos,
+    /// Longest wait for outstanding responses after the window, in seconds.
+    #[serde(rename = "drain_s", with = "seconds")]
+    #[schemars(with = "f64")]
+    pub drain: Nanos,
+    /// A request without a complete response this long after it was sent has timed out, in seconds. Checked up to a
+    /// 64th of the timeout later (at least 1 ms, at most 250 ms): a response that arrives in between counts.
+    #[serde(rename = "timeout_s", with = "seconds")]
+    #[schemars(with = "f64")]
+    pub timeout: Nanos,
+    /// Longest connect phase, and longest single attempt to connect, TLS handshake included, in seconds.
+    #[serde(rename = "connect_timeout_s", with = "seconds")]
+    #[schemars(with = "f64")]
+    pub connect_timeout: Nanos,
+    /// How to wait for the next send.
+    pub pace: PaceChoice,
+    /// Which timestamps are taken of responses.
+    pub timestamps: Timestamps,
+    /// Threads, each with its own share of the connections.
+    pub threads: u32,
+    /// Seed of every random choice; a random one if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+impl Default for Job {
+    /// The defaults of `paceline run`.
+    fn default() -> Self {
+        Self {
+            protocol: Protocol::default(),
+            load: LoadModel::Closed,
+            connections: 64,
+            depth: 1,
+            batch: false,
+            keep_alive: true,
+            requests_per_connection: None,
+            think: None,
+            window: Bound::Duration(Nanos::from_secs(10)),
+            warmup: Nanos::from_secs(1),
+            drain: Nanos::from_secs(10),
+            timeout: Nanos::from_secs(10),
+            connect_timeout: Nanos::from_secs(10),
+            pace: PaceChoice::Auto,
+            timestamps: Timestamps::User,
+            threads: 1,
+            seed: None,
+        }
+    }
+}
+
+impl Job {
+    /// The most requests that a connection carries.
+    pub fn requests_per_connection_max(&self) -> u32 {
+        if self.keep_alive { self.requests_per_connection.unwrap_or(u32::MAX) } else { 1 }
+    }
+
+    /// Whether connections are used for any number of requests, without a pause.
+    pub fn has_plain_connections(&self) -> bool {
+        self.keep_alive && self.requests_per_connection.is_none() && self.think.is_none()
+    }
+
+    /// A connection is free for another request while fewer than this are outstanding on it.
+    #[inline]
+    pub fn free_below(&self) -> u16 {
+        if self.batch { 1 } else { self.depth }
+    }
+
+    /// How many connections worker `k` of `threads` has: `connections` dealt out one by one.
+    pub fn connections_of(&self, worker: u32, threads: u32) -> u32 {
+        self.connections / threads + u32::from(worker < self.connections % threads)
+    }
+
+    /// The parts of the window that are reported apart; none if the offered rate does not change.
+    pub fn segments(&self) -> Vec<crate::Segment> {
+        match (&self.load, self.window) {
+            (LoadModel::Open { shape, .. }, Bound::Duration(window)) => shape.segments(window),
+            (LoadModel::Closed, _) | (_, Bound::Requests(_)) => Vec::new(),
+        }
+    }
+}
+
+/// What ends the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Bound {
+    /// A length of time, in seconds.
+    #[serde(rename = "duration_s", with = "seconds")]
+    #[schemars(with = "f64")]
+    Duration(Nanos),
+    /// A number of requests.
+    #[serde(rename = "requests")]
+    Requests(u64),
+}
+
+/// The version of HTTP that requests are sent as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum Protocol {
+    /// HTTP/1.0, with keep-alive asked for unless disabled
+    #[serde(rename = "http/1.0")]
+    #[cfg_attr(feature = "clap", value(name = "1.0"))]
+    Http10,
+    /// HTTP/1.1
+    #[default]
+    #[serde(rename = "http/1.1")]
+    #[cfg_attr(feature = "clap", value(name = "1.1"))]
+    Http11,
+}
+
+impl Protocol {
+    /// As records and reports show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Http10 => "http/1.0",
+            Protocol::Http11 => "http/1.1",
+        }
+    }
+}
+
+/// How to wait for the next send, as asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum PaceChoice {
+    /// Hybrid if the generator has its cores to itself, otherwise sleep
+    #[default]
+    Auto,
+    /// Always poll: the least lag, a whole core
+    Spin,
+    /// Never poll: the least CPU
+    Sleep,
+}
+
+/// How the generator waits for the next send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PaceKind {
+    /// Asleep in the kernel until an event or the next send is due.
+    #[default]
+    Sleep,
+    /// Asleep until shortly before the next send, then polling.
+    Hybrid,
+    /// Always polling.
+    Spin,
+}
+
+/// Which timestamps are taken of responses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum Timestamps {
+    /// When a response was read
+    #[default]
+    User,
+    /// Also when the kernel received it; costs 3 to 5 % more CPU per request
+    Kernel,
+}

@@ -1,0 +1,76 @@
+//! How load is applied: closed or open loop, how arrivals are spaced, and how long users think.
+
+use crate::time::nanoseconds;
+use crate::{Nanos, Shape};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// When the next request is sent: the open and the closed model of Schroeder, Wierman and Harchol-Balter, "Open versus
+/// closed: a cautionary tale" (NSDI 2006).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum LoadModel {
+    /// A connection sends its next request when the last is answered.
+    #[default]
+    Closed,
+    /// Requests are due on a schedule, whatever the server does.
+    Open {
+        /// The offered rate over time.
+        shape: Shape,
+        /// How arrivals are spaced.
+        #[serde(default)]
+        arrivals: Arrivals,
+    },
+}
+
+impl LoadModel {
+    /// Whether requests are due on a schedule.
+    pub fn is_open(&self) -> bool {
+        matches!(self, LoadModel::Open { .. })
+    }
+}
+
+/// How the arrivals of an open loop are spaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// At equal distances
+    #[default]
+    Constant,
+    /// At random, as independent users arrive: exponentially distributed gaps
+    Poisson,
+}
+
+/// How long users think between a response and their next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Think {
+    /// On average.
+    #[serde(rename = "mean_ns", with = "nanoseconds")]
+    #[schemars(with = "u64")]
+    pub mean: Nanos,
+    /// How it varies.
+    pub distribution: Distribution,
+}
+
+impl Think {
+    /// Always the same time.
+    pub fn constant(mean: Nanos) -> Self {
+        Self { mean, distribution: Distribution::Constant }
+    }
+
+    /// Exponentially distributed times with this mean.
+    pub fn exponential(mean: Nanos) -> Self {
+        Self { mean, distribution: Distribution::Exponential }
+    }
+}
+
+/// How a time varies around its mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Distribution {
+    /// Not at all.
+    Constant,
+    /// Exponentially distributed.
+    Exponential,
+}
