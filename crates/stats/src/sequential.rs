@@ -1,0 +1,221 @@
+//! Comparing two servers pair by pair, with the right to stop early.
+//!
+//! A pair is the logarithm of the ratio of two adjacent launches. The paired t test is looked at after 4, 6, 8, 10, 14
+//! and 20 pairs; its error is spent as 0.05 t^1.5 of the way (Lan and DeMets, "Discrete sequential boundaries for
+//! clinical trials", *Biometrika* 70(3), 1983), so that all looks together claim a difference between equal servers in
+//! at most 5 % of comparisons. Looking after every pair with the usual limit would do so in 8 to 23 %. Equivalence is
+//! two one-sided tests (Schuirmann, *J. Pharmacokinetics and Biopharmaceutics* 15, 1987) at the same looks.
+
+use crate::launches::{Interval, Variance, mean};
+use crate::special::{t_quantile, t_two_sided};
+
+/// A moment at which a comparison may end.
+struct Look {
+    pairs: usize,
+    /// Two-sided p value below which the two differ.
+    different: f64,
+    /// One-sided p value below which a difference over the margin is excluded, on either side.
+    equivalent: f64,
+}
+
+/// The looks. Limits from numerical integration of the boundary-crossing probabilities (Armitage, McPherson and Rowe
+/// 1969) for spending 0.05 t^1.5 and, halved, 0.10 t^1.5.
+const LOOKS: [Look; 6] = [
+    Look { pairs: 4, different: 0.00447, equivalent: 0.00447 },
+    Look { pairs: 6, different: 0.00532, equivalent: 0.00553 },
+    Look { pairs: 8, different: 0.00730, equivalent: 0.00768 },
+    Look { pairs: 10, different: 0.00960, equivalent: 0.01021 },
+    Look { pairs: 14, different: 0.01802, equivalent: 0.01908 },
+    Look { pairs: 20, different: 0.03260, equivalent: 0.03468 },
+];
+
+/// Pairs after which a comparison ends in any case.
+pub const PAIRS_MOST: usize = LOOKS[LOOKS.len() - 1].pairs;
+
+/// The number of pairs at which the next look is taken. None after the last.
+pub fn next_look(pairs: usize) -> Option<usize> {
+    LOOKS.iter().map(|look| look.pairs).find(|look| *look > pairs)
+}
+
+/// What a comparison of two figures comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The first figure is higher.
+    Higher,
+    /// The first figure is lower.
+    Lower,
+    /// They differ by less than the margin.
+    Equivalent,
+    /// None of these is proven.
+    Undecided {
+        /// About how many more pairs would decide, with 80 % probability.
+        more_pairs: usize,
+    },
+}
+
+/// The state of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// Pairs that count: those of the last look.
+    pub pairs: usize,
+    /// The first figure divided by the second.
+    pub ratio: f64,
+    /// The interval of the ratio that belongs to the decision: all looks together cover the truth with 95 %.
+    pub interval: Interval,
+    /// The two-sided p value of "equal", not corrected for the looks.
+    pub p_value: f64,
+    /// The decision at this look.
+    pub decision: Decision,
+}
+
+/// Compares by pairs in the order of measurement: `ln(first / second)` each. Uses as many as the last look had and
+/// ignores those after it. `margin` 0.05: a difference below 5 % does not matter. None before the first look.
+///
+/// Two figures that differ for certain, but by less than the margin for certain, are equivalent.
+pub fn compare_pairs(log_ratios: &[f64], margin: f64) -> Option<Comparison> {
+    let look = LOOKS.iter().rev().find(|look| look.pairs <= log_ratios.len())?;
+    let used = &log_ratios[..look.pairs];
+    let variance = Variance::of(used)?;
+    let error = Variance { value: variance.value / used.len() as f64, df: variance.df };
+    Some(decide(mean(used), error, used.len(), margin, look.different, look.equivalent))
+}
+
+/// Compares two figures of a finished measurement, where nobody could stop early: the difference of their logarithms
+/// with its squared standard error, as of `launches` launches, at 5 %.
+pub fn compare_difference(difference: f64, error: Variance, launches: usize, margin: f64) -> Comparison {
+    decide(difference, error, launches, margin, 0.05, 0.05)
+}
+
+fn decide(
+    difference: f64,
+    error: Variance,
+    pairs: usize,
+    margin: f64,
+    different: f64,
+    equivalent: f64,
+) -> Comparison {
+    let deviation = error.value.sqrt();
+    let margin = margin.ln_1p();
+    let p_of = |distance: f64| match deviation {
+        0.0 => f64::from(distance == 0.0),
+        deviation => t_two_sided(distance / deviation, error.df),
+    };
+    let p_value = p_of(difference);
+    let room = margin - difference.abs();
+    let decision = if room > 0.0 && p_of(room) / 2.0 < equivalent {
+        Decision::Equivalent
+    } else if p_value < different {
+        if difference > 0.0 { Decision::Higher } else { Decision::Lower }
+    } else {
+        Decision::Undecided { more_pairs: more_pairs(difference, deviation, pairs, margin) }
+    };
+    let half_width = t_quantile(1.0 - different / 2.0, error.df) * deviation;
+    let interval = Interval::around(difference, half_width).map(f64::exp);
+    Comparison { pairs, ratio: difference.exp(), interval, p_value, decision }
+}
+
+/// Pairs until a difference of the margin, or the one seen if that is larger, is found with 80 % probability:
+/// n = (2.8 s / difference)^2, from 1.96 + 0.84 (Cohen, *Statistical Power Analysis*, chapter 2).
+fn more_pairs(difference: f64, deviation: f64, pairs: usize, margin: f64) -> usize {
+    let of_one_pair = deviation * (pairs as f64).sqrt();
+    let needed = (2.8 * of_one_pair / difference.abs().max(margin)).powi(2).ceil();
+    // A cast of a large float saturates.
+    (needed as usize).saturating_sub(pairs).max(1)
+}
+
+/// Holm's correction for several figures compared at once ("A simple sequentially rejective multiple test procedure",
+/// *Scandinavian Journal of Statistics* 6, 1979): the adjusted p values in the order given.
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
+    let mut adjusted = vec![0.0; p_values.len()];
+    let mut largest: f64 = 0.0;
+    for (place, index) in order.iter().enumerate() {
+        largest = largest.max(((p_values.len() - place) as f64 * p_values[*index]).min(1.0));
+        adjusted[*index] = largest;
+    }
+    adjusted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn looks_spend_what_lan_and_demets_allow() {
+        // At the first look nothing has been spent: its limit is 0.05 (4/20)^1.5.
+        assert!((LOOKS[0].different - 0.05 * 0.2f64.powf(1.5)).abs() < 1e-5);
+        assert_eq!(
+            (next_look(0), next_look(4), next_look(19), next_look(20)),
+            (Some(4), Some(6), Some(20), None)
+        );
+        assert_eq!(compare_pairs(&[0.1; 3], 0.05), None);
+    }
+
+    #[test]
+    fn a_look_matches_scipy() {
+        // scipy.stats.ttest_1samp([.1, .12, .09, .11, 9], 0) of the first four; the fifth is after the look.
+        let comparison = compare_pairs(&[0.1, 0.12, 0.09, 0.11, 9.0], 0.05).unwrap();
+        assert_eq!((comparison.pairs, comparison.decision), (4, Decision::Higher));
+        assert!((comparison.p_value / 0.000_505_485_346 - 1.0).abs() < 1e-4, "{comparison:?}");
+        // exp(mean ± scipy.stats.t.ppf(1 - .00447 / 2, 3) * sem)
+        assert!((comparison.interval.low - 1.0565206415188215).abs() < 1e-6, "{comparison:?}");
+    }
+
+    #[test]
+    fn equal_pairs_are_decided_without_dividing_by_zero() {
+        assert_eq!(compare_pairs(&[0.0; 4], 0.05).unwrap().decision, Decision::Equivalent);
+        assert_eq!(compare_pairs(&[-0.2; 4], 0.05).unwrap().decision, Decision::Lower);
+    }
+
+    #[test]
+    fn holm_matches_r() {
+        // p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")
+        let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+        for (actual, expected) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02]) {
+            assert!((actual - expected).abs() < 1e-12, "{adjusted:?}");
+        }
+        assert!(holm(&[]).is_empty());
+    }
+
+    /// Shares of comparisons that find a difference, and equivalence, and their mean number of pairs.
+    fn simulate(difference: f64, sd: f64, rounds: usize) -> (f64, f64, f64) {
+        let mut random = Random::new(31);
+        let (mut different, mut equivalent, mut pairs) = (0, 0, 0);
+        for _ in 0..rounds {
+            let all: Vec<f64> =
+                (0..PAIRS_MOST).map(|_| f64::ln_1p(difference) + sd * random.normal()).collect();
+            let mut looked = 0;
+            while let Some(look) = next_look(looked) {
+                looked = look;
+                match compare_pairs(&all[..look], 0.05).unwrap().decision {
+                    Decision::Higher | Decision::Lower => different += 1,
+                    Decision::Equivalent => equivalent += 1,
+                    Decision::Undecided { .. } => continue,
+                }
+                break;
+            }
+            pairs += looked;
+        }
+        let share = |count| count as f64 / rounds as f64;
+        (share(different), share(equivalent), share(pairs))
+    }
+
+    #[test]
+    fn false_alarms_and_power_are_as_promised() {
+        for sd in [0.03, 0.06, 0.13] {
+            let (different, _, _) = simulate(0.0, sd, 1_500);
+            assert!(different <= 0.06, "sd {sd}: {different} false alarms");
+        }
+        let (different, _, pairs) = simulate(0.05, 0.03, 400);
+        assert!(different > 0.95 && pairs < 10.0, "{different} after {pairs} pairs");
+        let (different, _, _) = simulate(0.05, 0.06, 400);
+        assert!((0.82..0.96).contains(&different), "{different}");
+        let (_, equivalent, _) = simulate(0.0, 0.03, 400);
+        assert!(equivalent > 0.95, "{equivalent}");
+        // A difference of the margin itself is hardly ever called equivalent.
+        let (_, equivalent, _) = simulate(0.05, 0.06, 1_500);
+        assert!(equivalent <= 0.06, "{equivalent}");
+    }
+}
