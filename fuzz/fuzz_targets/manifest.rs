@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use paceline_lab::Manifest;
+use paceline_catalogue::Manifest;
 use std::path::Path;
 
 fuzz_target!(|text: &str| {

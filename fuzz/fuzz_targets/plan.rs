@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use paceline_lab::Plan;
+use paceline_catalogue::Plan;
 
 fuzz_target!(|text: &str| {
     match Plan::parse("a plan", text) {

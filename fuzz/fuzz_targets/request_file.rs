@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use paceline_lab::{REQUESTS_MOST, RequestFile, WEIGHT_MOST};
+use paceline_catalogue::{REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 use std::path::Path;
 
 fuzz_target!(|text: &str| {

@@ -4,5 +4,5 @@
 //! It reads its orders from standard input, as the lab gives them, and knows no flags.
 
 fn main() -> std::io::Result<()> {
-    paceline_lab::shepherd::watch()
+    paceline_host::shepherd::watch()
 }

@@ -2,6 +2,7 @@
 //!
 //! The binary renders it and turns [`LabError::blame`] into an exit status. Nothing here prints.
 
+use paceline_catalogue::CatalogueError;
 use paceline_record::Blame;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,17 +10,9 @@ use std::time::Duration;
 /// Why the lab could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A manifest, workload or plan that says something it may not. The parser's own error is folded into
-    /// `problem`: rendered beside it in a chain it would say the same thing twice.
-    #[error("{}: {problem}", at(path, *line))]
-    Document {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1, where the file has one to blame.
-        line: Option<usize>,
-        /// What is wrong, and the nearest right thing where there is one.
-        problem: String,
-    },
+    /// Something that a person wrote cannot be used.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
     /// A file or folder that could not be read or written.
     #[error("cannot {action} {}", path.display())]
     File {
@@ -30,32 +23,6 @@ pub enum LabError {
         /// What the system said.
         #[source]
         source: std::io::Error,
-    },
-    /// Neither a flag, nor the current folder, nor the installation says where the servers are.
-    #[error("found no folder `servers`: looked in {} and its parents, then in {}", from.display(), installed.display())]
-    NoTree {
-        /// Where the search began.
-        from: PathBuf,
-        /// Where an installation would have them.
-        installed: PathBuf,
-    },
-    /// A name that nothing in the catalogue has.
-    #[error("there is no {kind} `{name}`{}", nearest_of(nearest.as_deref()))]
-    Unknown {
-        /// "server", "workload", "plan", "form".
-        kind: &'static str,
-        /// The name asked for.
-        name: String,
-        /// The name that is closest to it.
-        nearest: Option<String>,
-    },
-    /// A plan or ad-hoc flags that cannot be carried out on this catalogue.
-    #[error("plan `{plan}`: {problem}")]
-    Plan {
-        /// The plan's name.
-        plan: String,
-        /// What is wrong, and what would be right.
-        problem: String,
     },
     /// Programs are missing or the private environment was never fetched.
     #[error("{server} is not set up: {missing}")]
@@ -143,12 +110,8 @@ impl LabError {
     /// Whose doing it is: the binary's exit status goes by this.
     pub fn blame(&self) -> Blame {
         match self {
-            LabError::Document { .. }
-            | LabError::NoTree { .. }
-            | LabError::Unknown { .. }
-            | LabError::Plan { .. }
-            | LabError::Generator { .. }
-            | LabError::Interrupted => Blame::User,
+            LabError::Catalogue(error) => error.blame(),
+            LabError::Generator { .. } | LabError::Interrupted => Blame::User,
             LabError::Command(_) | LabError::NoVersion { .. } => Blame::Server,
             LabError::File { .. }
             | LabError::Keep { .. }
@@ -167,22 +130,10 @@ impl LabError {
                 failure.absent_packages.join(" ")
             )),
             LabError::NotSetUp { server, .. } => Some(format!("paceline lab setup {server}")),
-            LabError::NoTree { .. } => Some("name the folders with --servers-dir and --workloads-dir".into()),
-            LabError::Unknown { kind: "server", .. } => Some("`paceline lab list` shows every server".into()),
+            LabError::Catalogue(error) => error.hint(),
             _ => None,
         }
     }
-}
-
-fn at(path: &std::path::Path, line: Option<usize>) -> String {
-    match line {
-        Some(line) => format!("{}:{line}", path.display()),
-        None => path.display().to_string(),
-    }
-}
-
-fn nearest_of(nearest: Option<&str>) -> String {
-    nearest.map(|name| format!("; the nearest is `{name}`")).unwrap_or_default()
 }
 
 fn tail_of(tail: &str) -> String {

@@ -4,11 +4,13 @@
 //! of a trial is what the route leads to, the balancer never counted in. Started by a round, followed by a generator's
 //! run, which looks at it as at one server.
 
-use crate::balancer::{Counted, Statistics};
+use crate::balancer::Ask as _;
+use crate::balancer::Counted;
 use crate::launch::Launch;
-use crate::shepherd::Ended;
-use crate::system;
-use crate::tree::TreeSample;
+use paceline_catalogue::Statistics;
+use paceline_host::shepherd::Ended;
+use paceline_host::system;
+use paceline_host::tree::TreeSample;
 use paceline_record::{BalancerReceipt, CpuSource, Route, Startup};
 use std::io;
 use std::net::SocketAddr;
@@ -159,7 +161,7 @@ impl Farm {
 
     /// Connections of each instance now; empty where the balancer tells what each instance got, which says more.
     pub(crate) fn connections(&self) -> Vec<u64> {
-        if self.statistics().tells_instances() {
+        if self.statistics().names_instances() {
             return Vec::new();
         }
         let pairs = self.instances.iter().zip(&self.sockets_first);

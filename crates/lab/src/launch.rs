@@ -2,11 +2,13 @@
 //!
 //! What goes wrong comes back as a fault with the end of the log, since a failed launch is a record, not an exit.
 
-use crate::cgroup::ControlGroup;
 use crate::probe::{Connection, Patience, Question, Trouble};
-use crate::shepherd::{Ended, Gone, Guard, Order, Output, Shepherd};
-use crate::tree::Tree;
-use crate::{Interrupt, Manifest, Variables, WorkloadCase, port, system, validate};
+use crate::validate;
+use paceline_catalogue::{Manifest, Variables, WorkloadCase};
+use paceline_host::cgroup::ControlGroup;
+use paceline_host::shepherd::{Ended, Gone, Guard, Order, Output, Shepherd};
+use paceline_host::tree::Tree;
+use paceline_host::{Interrupt, port, system};
 use paceline_record::{Fault, Stage, Startup};
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -5,8 +5,9 @@
 //! does not come to rest. Idle is what hardly wants CPU, by the account of all its processes: what waits for a core that
 //! somebody else has is not idle.
 
+use crate::LabError;
 use crate::farm::{Farm, Spent};
-use crate::{Interrupt, LabError};
+use paceline_host::Interrupt;
 use std::time::{Duration, Instant};
 
 /// How long a server may take to come to rest after a load, before it is started anew for the next.

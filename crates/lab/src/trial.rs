@@ -2,11 +2,13 @@
 //!
 //! Whatever goes wrong is in the record: a trial that was begun is never a missing row. Only Ctrl-C leaves none.
 
+use crate::Validated;
+use crate::balancer::Ask as _;
 use crate::farm::Farm;
 use crate::generator::{Followed, Following, Generator, Job, follow};
 use crate::launch::Spoiled;
-use crate::validate::hex;
-use crate::{Cell, Validated};
+use paceline_catalogue::Cell;
+use paceline_catalogue::hex;
 use paceline_record::{
     Balancing, Blame, CpuSource, Environment, Fault, FaultKind, FaultSeen, Pinning, ProcessRole, ProcessUse,
     Run, SCHEMA, Sample, Server, Severity, Stage, Trial, Usage, Verdict, verdict,
@@ -155,7 +157,7 @@ fn keep_body(folder: &Path, body: &[u8], launch: &str) -> Result<PathBuf, String
 /// A seed of the trial's own, from the round's: the same plan draws the same arrivals again.
 fn seed_of(seed: u64, cell: &str, repeat: u32) -> u64 {
     let digest = Sha256::digest(format!("{seed} {cell} {repeat}"));
-    digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte)) & crate::SEED_MAX
+    digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte)) & paceline_catalogue::SEED_MAX
 }
 
 fn complete(mut trial: Trial, followed: Followed, source: CpuSource) -> Trial {
@@ -228,7 +230,7 @@ fn balancing(trial: &Trial, followed: &Followed, launch: &Farm) -> Option<Balanc
             kind: FaultKind::KillOne,
             instance: made.instance as u32,
             at_ns: window_ns + made.after_window_start.as_nanos() as u64,
-            balancer_tells: statistics.tells_state(),
+            balancer_tells: statistics.names_instances(),
             taken_out_after_s: made.taken_out_after.map(|after| after.as_secs_f64()),
         }),
     })

@@ -6,7 +6,8 @@
 
 use crate::exit::{Complaint, Status, told};
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use paceline_lab::{Catalogue, LabError, PlaceFlags, Places};
+use paceline_catalogue::{Catalogue, PlaceFlags, Places};
+use paceline_lab::LabError;
 use paceline_record::Blame;
 use std::path::PathBuf;
 
@@ -57,7 +58,8 @@ pub fn shepherd_command() -> anyhow::Result<Vec<String>> {
 }
 
 /// The lab's error as a complaint: its whole chain, its hint, and the exit status for whose doing it is.
-pub fn complain(error: LabError) -> anyhow::Error {
+pub fn complain(error: impl Into<LabError>) -> anyhow::Error {
+    let error = error.into();
     let status = match (&error, error.blame()) {
         (LabError::Interrupted, _) => Status::Interrupted,
         (_, Blame::User) => Status::Usage,

@@ -3,7 +3,7 @@
 //! `follow` asks, between its samples and once more when the generator has ended. Nothing here waits, and a generator that
 //! tells nothing is no error.
 
-use crate::system;
+use paceline_host::system;
 use paceline_record::Phase;
 use std::fs::File;
 use std::io::Read as _;

@@ -7,12 +7,12 @@ use super::events::{Event, Events};
 use super::seen::{Fault, Made, Moment, Seen, Stretch, WindowTold, fault_after};
 use super::{Generator, Job, Measured, outlived, paceline};
 use crate::balancer::Counted;
-use crate::cores::CoreTicks;
 use crate::farm::Farm;
 use crate::launch::Spoiled;
-use crate::shepherd::{Ended, Guard, Order, Output, Shepherd};
-use crate::tree::TreeSample;
-use crate::{Interrupt, system};
+use paceline_host::CoreTicks;
+use paceline_host::shepherd::{Ended, Guard, Order, Output, Shepherd};
+use paceline_host::tree::TreeSample;
+use paceline_host::{Interrupt, system};
 use paceline_record::{Phase, Sample, Stage};
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -206,7 +206,7 @@ impl Watch {
         mut self,
         mut generator: Shepherd,
         launch: &mut Farm,
-    ) -> Result<(Self, crate::shepherd::Gone, Ended), Spoiled> {
+    ) -> Result<(Self, paceline_host::shepherd::Gone, Ended), Spoiled> {
         let mut next_sample = self.start + launch.sample_every();
         let ended = loop {
             self.wait(self.fault.due().map_or(next_sample, |due| due.min(next_sample)))?;

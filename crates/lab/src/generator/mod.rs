@@ -168,7 +168,7 @@ pub(crate) mod tests {
             "statusCodeDistribution": {{"200": {ok}}}, "errorDistribution": {{"broken": {}}}}}"#,
             u64::from(ok == 0)
         );
-        let ended = crate::shepherd::Ended { code: Some(0), signal: None, asked: false };
+        let ended = paceline_host::shepherd::Ended { code: Some(0), signal: None, asked: false };
         let finished = Finished { ended, stdout: text, stderr: String::new(), cpu_s: 0.1, elapsed_s: 1.0 };
         Foreign::unasked(&oha::OHA).read(&job(), &finished).unwrap().run
     }

@@ -6,7 +6,7 @@
 use super::Measured;
 use crate::farm::Farm;
 use crate::launch::Spoiled;
-use crate::shepherd::Ended;
+use paceline_host::shepherd::Ended;
 use paceline_record::Stage;
 use std::time::{Duration, Instant};
 

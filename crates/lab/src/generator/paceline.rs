@@ -107,7 +107,7 @@ fn milliseconds(seconds: f64) -> String {
 mod tests {
     use super::*;
     use crate::generator::tests::job;
-    use crate::shepherd::Ended;
+    use paceline_host::shepherd::Ended;
     use paceline_record::{Load, LoopKind};
 
     fn closed() -> Load {

@@ -3,9 +3,9 @@
 //! Plain data for `follow`, which decides when to look and when to break something.
 
 use crate::balancer::Counted;
-use crate::cores::CoreTicks;
 use crate::farm::{Farm, FarmSample};
-use crate::tree::TreeSample;
+use paceline_host::CoreTicks;
+use paceline_host::tree::TreeSample;
 use std::time::{Duration, Instant};
 
 /// At most such a share of what was sampled may lie outside the window. The lab reads its samples when it finds time: of

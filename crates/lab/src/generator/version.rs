@@ -5,7 +5,8 @@
 //! it in their manifest.
 
 use super::foreign::Known;
-use crate::{LabError, system};
+use crate::LabError;
+use paceline_host::system;
 use std::io::Read as _;
 use std::os::fd::AsRawFd as _;
 use std::process::{Child, Command, Stdio};

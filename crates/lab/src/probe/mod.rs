@@ -5,7 +5,7 @@
 
 mod reader;
 
-use crate::Interrupt;
+use paceline_host::Interrupt;
 use reader::Reader;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -3,8 +3,8 @@
 //! `carry_out` counts by it, at the beginning from what is kept and then trial by trial; `outlook` has what is left.
 //! Nothing is stored here: the binary's `round/keep.rs` does that. What makes a trial usable is the record's to say.
 
-use crate::plan::key_of;
-use crate::{Cell, PlannedLaunch};
+use paceline_catalogue::key_of;
+use paceline_catalogue::{Cell, PlannedLaunch};
 use paceline_record::Trial;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,18 +5,18 @@
 //! What the environment spoiled is tried once more at the end.
 
 mod keeper;
-mod neighbours;
 mod outlook;
 mod raise;
 mod turn;
 
 pub use keeper::{KeepError, Keeper};
-pub use neighbours::{Joined, Neighbours};
 pub use outlook::Outlook;
 
 use crate::generator::Generator;
-use crate::{Balancer, Cores, LabError, Made, Manifest, PlannedLaunch, Starter, Workload, Workshop};
+use crate::{Cores, LabError, Made, Starter, Workshop};
 use keeper::{Pass, Tally};
+use paceline_catalogue::{Balancer, Manifest, PlannedLaunch, Workload};
+use paceline_host::Neighbours;
 use paceline_record::{Environment, Fault, Server, Stage, Trial};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -5,17 +5,10 @@
 //! a trial may take at most is not decided here: its load says so.
 
 use super::keeper::{Pass, Tally};
-use crate::{PlanLoad, PlannedLaunch};
+use paceline_catalogue::{COUNTED_GUESS, LAUNCH_GUESS, PlannedLaunch, TRIAL_EXTRA_GUESS};
 use paceline_record::Trial;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
-
-/// A launch with its validation, before any was seen: half a second for a native server, two for a virtual machine.
-const LAUNCH_GUESS_S: f64 = 1.5;
-/// What a trial takes beyond its warm-up and window, before any was seen: connecting, draining, records.
-const TRIAL_EXTRA_GUESS_S: f64 = 0.5;
-/// The length of a trial that a number of requests bounds, where the plan tells neither its rate nor its usual length.
-const COUNTED_GUESS_S: f64 = 5.0;
 
 /// What is left of a round.
 #[derive(Clone, Debug)]
@@ -73,8 +66,8 @@ impl Outlook {
             load_left_s: 0.0,
             lengths_s: HashMap::new(),
             launching: 1,
-            launch_s: Mean::guess(LAUNCH_GUESS_S),
-            trial_extra_s: Mean::guess(TRIAL_EXTRA_GUESS_S),
+            launch_s: Mean::guess(LAUNCH_GUESS.as_secs_f64()),
+            trial_extra_s: Mean::guess(TRIAL_EXTRA_GUESS.as_secs_f64()),
             trial_began: None,
             launch_began: None,
         };
@@ -88,17 +81,17 @@ impl Outlook {
 
     /// These launches come on top.
     pub(super) fn add(&mut self, launches: &[PlannedLaunch]) {
-        self.launches_left += launches.iter().map(processes).sum::<usize>();
+        self.launches_left += launches.iter().map(|launch| launch.processes() as usize).sum::<usize>();
         for cell in launches.iter().flat_map(|launch| &launch.cells) {
             self.trials_planned += 1;
-            let length_s = length_s(&cell.load);
+            let length_s = cell.load.expected_length().as_secs_f64();
             self.lengths_s.insert(cell.load.name.clone(), length_s);
             self.load_left_s += length_s;
         }
     }
 
     pub(super) fn launch_begins(&mut self, launch: &PlannedLaunch) {
-        self.launching = processes(launch);
+        self.launching = launch.processes() as usize;
         self.launches_left = self.launches_left.saturating_sub(self.launching);
         self.launch_began = Some(Instant::now());
     }
@@ -112,7 +105,7 @@ impl Outlook {
 
     pub(super) fn trial_done(&mut self, trial: &Trial) {
         self.trials_done += 1;
-        let length = self.lengths_s.get(&trial.load.name).copied().unwrap_or(COUNTED_GUESS_S);
+        let length = self.lengths_s.get(&trial.load.name).copied().unwrap_or(COUNTED_GUESS.as_secs_f64());
         self.load_left_s = (self.load_left_s - length).max(0.0);
         if let (Some(began), None) = (self.trial_began.take(), &trial.error) {
             self.trial_extra_s.see((began.elapsed().as_secs_f64() - length).max(0.0));
@@ -127,15 +120,4 @@ impl Outlook {
         // A plan may ask for more requests than there is time.
         Duration::try_from_secs_f64(left_s).unwrap_or(Duration::MAX)
     }
-}
-
-/// What a trial of a load is taken to last, in seconds.
-fn length_s(load: &PlanLoad) -> f64 {
-    load.usual().map_or(COUNTED_GUESS_S, |length| length.as_secs_f64())
-}
-
-/// How many processes a launch starts: the instances and the balancer, else the server alone.
-fn processes(launch: &PlannedLaunch) -> usize {
-    let balanced = launch.cells.iter().find_map(|cell| cell.load.balanced.as_ref());
-    balanced.map_or(1, |balanced| balanced.instances as usize + 1)
 }

@@ -5,11 +5,13 @@
 
 use super::Carried;
 use super::turn::Turn;
-use crate::balancer::{BALANCER_FORM, Balancer, Filling};
 use crate::farm::{Farm, Front};
 use crate::launch::{Launch, LaunchOf, Spoiled};
-use crate::pin::stay_beside_generator;
-use crate::{Cell, LabError, Variables, port, system, workshop};
+use crate::placement::stay_beside_generator;
+use crate::{LabError, workshop};
+use paceline_catalogue::{BALANCER_FORM, Balancer, Filling};
+use paceline_catalogue::{Cell, Variables};
+use paceline_host::{port, system};
 use paceline_record::{BalancedLoad, BalancerReceipt, Fault, Stage};
 use std::fs;
 use std::net::SocketAddr;

@@ -3,15 +3,16 @@
 //! A server that dies under one cell, or is still busy with it long after, is started anew for the cells after it: they
 //! are not to pay for it. How one server, or several behind a balancer, are started is `raise`'s.
 
-use super::neighbours::{Look, Neighbours};
 use super::{Carried, Event};
 use crate::farm::Farm;
 use crate::generator::Following;
 use crate::launch::Spoiled;
-use crate::pin::CoresWanted;
+use crate::placement::CoresWanted;
 use crate::rest::{FIRST_REST_MOST, REST_MOST, Rest, await_rest};
 use crate::trial::{self, Place};
-use crate::{Cell, LabError, PlannedLaunch, Traits, Validated, Workload, validate};
+use crate::{LabError, Validated, validate};
+use paceline_catalogue::{Cell, PlannedLaunch, Traits, Workload};
+use paceline_host::{Look, Neighbours};
 use paceline_record::{Blame, Fault, Pinning, Route, Server, Severity, Stage, Trial, Verdict};
 use std::fs;
 use std::path::Path;

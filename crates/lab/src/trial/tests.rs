@@ -4,10 +4,10 @@
 //! held by the binary's tests.
 
 use super::*;
-use crate::CoreTicks;
 use crate::generator::tests::run_of;
 use crate::generator::{Measured, WindowTold};
-use crate::tree::TreeSample;
+use paceline_host::CoreTicks;
+use paceline_host::tree::TreeSample;
 use paceline_record::{BalancedLoad, Route};
 
 #[test]
@@ -78,8 +78,8 @@ fn a_load_past_the_balancer_is_shared_among_the_cores_of_one_instance() {
     let place = Place { round: "r", sitting: "s", launch: "l", block: 0, server: &server, pinning: &pinning };
     let plan = "name = \"one\"\nrepeats = 1\nworkloads = [\"hello\"]\n\
                 [[load]]\nname = \"closed\"\nconnections = 4\nduration = \"1s\"\n";
-    let catalogue = crate::fixture::Tree::with(&["a-one"]).catalogue();
-    let cells = crate::Plan::parse("one.toml", plan).unwrap().resolve(&catalogue).unwrap().cells;
+    let catalogue = paceline_catalogue::fixture::Tree::with(&["a-one"]).catalogue();
+    let cells = paceline_catalogue::Plan::parse("one.toml", plan).unwrap().resolve(&catalogue).unwrap().cells;
     let utilization = |route| {
         let mut trial = begin(&place, &cells[0], "t".into(), 0, String::new());
         let (balancer, policy) = ("fake".to_owned(), "roundrobin".to_owned());
@@ -102,7 +102,7 @@ fn a_window_that_was_not_sampled_is_noted() {
 fn each_trial_draws_its_own_seed_again() {
     let seed = seed_of(7, "go-nethttp single hello closed-64", 0);
     assert_eq!(seed, seed_of(7, "go-nethttp single hello closed-64", 0));
-    assert!(seed <= crate::SEED_MAX);
+    assert!(seed <= paceline_catalogue::SEED_MAX);
     assert_ne!(seed, seed_of(7, "go-nethttp single hello closed-64", 1));
     assert_ne!(seed, seed_of(8, "go-nethttp single hello closed-64", 0));
 }

@@ -6,7 +6,7 @@
 use super::asker::{Asker, check, passing_interrupt, question};
 use super::difference;
 use crate::probe::{Manner, Question, Trouble};
-use crate::{Trait, Traits, WorkloadCase};
+use paceline_catalogue::{Trait, Traits, WorkloadCase};
 use paceline_record::{Check, CheckOutcome};
 use std::time::Duration;
 
@@ -142,7 +142,7 @@ fn right(difference: Option<String>) -> Ability {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{MANIFEST, Tree};
+    use paceline_catalogue::fixture::{MANIFEST, Tree};
 
     fn told(traits: &str, one: Trait, ability: &Ability) -> (CheckOutcome, String) {
         let tree = Tree::new();

@@ -5,7 +5,8 @@
 
 use crate::probe::{self, Answer, Connection, Manner, Patience, Question, Trouble};
 use crate::validate::difference;
-use crate::{Interrupt, WorkloadCase};
+use paceline_catalogue::WorkloadCase;
+use paceline_host::Interrupt;
 use paceline_record::{Check, CheckOutcome};
 use std::net::SocketAddr;
 use std::time::Duration;

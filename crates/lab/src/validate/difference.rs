@@ -2,10 +2,9 @@
 //!
 //! Pure but for the clock that a `Date` is compared with. It asks nothing and decides nothing.
 
-use super::hex;
 use crate::probe::Answer;
-use crate::workload::DATE;
-use crate::{Expect, ExpectedBody};
+use paceline_catalogue::DATE;
+use paceline_catalogue::{Expect, ExpectedBody, hex};
 use sha2::{Digest as _, Sha256};
 use std::time::{Duration, SystemTime};
 

@@ -5,8 +5,8 @@
 
 use super::asker::{Asker, check, passing_interrupt, question, same};
 use super::difference;
-use crate::WorkloadCase;
 use crate::probe::{Answer, Rest, Trouble};
+use paceline_catalogue::WorkloadCase;
 use paceline_record::{Check, CheckOutcome};
 use std::time::{Duration, Instant};
 

@@ -15,9 +15,10 @@ pub(crate) use difference::difference;
 pub use examine::{Examination, Examined, examine};
 
 use crate::probe::{Question, Trouble};
-use crate::{Interrupt, RefusedStatus, Trait, Traits, Workload, WorkloadCase};
 use ability::Attempt;
 use asker::{Asker, question, same};
+use paceline_catalogue::{RefusedStatus, Trait, Traits, Workload, WorkloadCase};
+use paceline_host::Interrupt;
 use paceline_record::{Check, CheckOutcome, Validation};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -113,9 +114,4 @@ fn refusal(asker: &Asker, path: &str, status: RefusedStatus) -> Result<Check, Tr
         Err(trouble) => Some(trouble.to_string()),
     };
     Ok(same(format!("GET {path} refused"), wrong))
-}
-
-/// In hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -6,7 +6,7 @@
 use super::asker::{Asker, same};
 use super::difference;
 use crate::probe::{Question, Trouble};
-use crate::workload::Computed;
+use paceline_catalogue::Computed;
 use paceline_record::Check;
 use sha2::{Digest as _, Sha256};
 
@@ -49,13 +49,13 @@ fn values(computed: &Computed, seed: u64) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ExpectedBody;
-    use crate::fixture::Tree;
+    use paceline_catalogue::ExpectedBody;
+    use paceline_catalogue::fixture::Tree;
 
     fn computed() -> Computed {
         let tree = Tree::new();
         let more = "\n[[computed]]\npath = \"/tetra/{x}\"\nanswer = \"x^x\"\nleast = 0\nmost = 10000\ncontent_type = \"text/plain\"\n";
-        tree.write("workloads/tetra.toml", &format!("{}{more}", crate::fixture::TETRA));
+        tree.write("workloads/tetra.toml", &format!("{}{more}", paceline_catalogue::fixture::TETRA));
         tree.catalogue().workload("tetra").unwrap().computed[0].clone()
     }
 

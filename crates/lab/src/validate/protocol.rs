@@ -5,7 +5,7 @@
 use super::asker::{Asker, check, passing_interrupt, question, same};
 use super::{difference, refusal};
 use crate::probe::{Manner, Question, Trouble};
-use crate::{RefusedStatus, WorkloadCase};
+use paceline_catalogue::{RefusedStatus, WorkloadCase};
 use paceline_record::{Check, CheckOutcome};
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,8 @@
 //! is `setup`'s, the command is run by `command`, and what "the same" means is `fingerprint`'s.
 
 use super::{LAUNCHED, MAKE_LIMIT, Made, Workshop, lock, stamp};
-use crate::{LabError, Manifest};
+use crate::LabError;
+use paceline_catalogue::Manifest;
 use std::time::Duration;
 
 impl Workshop {
@@ -66,7 +67,7 @@ impl Workshop {
         Ok(elapsed)
     }
 
-    pub(super) fn lock(&self, server: &Manifest) -> Result<crate::FileLock, LabError> {
+    pub(super) fn lock(&self, server: &Manifest) -> Result<paceline_host::FileLock, LabError> {
         let waiting =
             || (self.notice)(&format!("{}: waiting for another paceline that is building it", server.id));
         lock::take(&self.keep_dir(server), waiting, || self.interrupt.asked())
@@ -80,8 +81,8 @@ fn not_set_up(server: &Manifest, missing: String) -> LabError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Interrupt;
-    use crate::fixture::{MANIFEST, Tree};
+    use paceline_catalogue::fixture::{MANIFEST, Tree};
+    use paceline_host::Interrupt;
     use std::sync::atomic::Ordering;
 
     #[test]

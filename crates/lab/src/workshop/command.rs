@@ -5,8 +5,9 @@
 //! twice.
 
 use crate::error::seconds;
-use crate::shepherd::{Ended, Guard, Order, Output, Shepherd};
-use crate::{CommandFailure, Interrupt, LabError};
+use crate::{CommandFailure, LabError};
+use paceline_host::Interrupt;
+use paceline_host::shepherd::{Ended, Guard, Order, Output, Shepherd};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,9 @@
 //! says.
 
 use super::Workshop;
-use crate::manifest::MANIFEST_FILE;
-use crate::{LabError, Manifest};
+use crate::LabError;
+use paceline_catalogue::MANIFEST_FILE;
+use paceline_catalogue::Manifest;
 use sha2::{Digest as _, Sha256};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;

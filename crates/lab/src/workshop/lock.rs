@@ -2,7 +2,8 @@
 //!
 //! The lock itself is `crate::lock`'s; here is the waiting.
 
-use crate::{FileLock, Id, LabError, LockAttempt};
+use crate::LabError;
+use paceline_host::{FileLock, Id, LockAttempt};
 use std::path::Path;
 use std::time::Duration;
 

@@ -17,8 +17,10 @@ mod tools;
 pub use setup::{ServerSetup, SetupPlan};
 pub(crate) use tools::program;
 
-use crate::{Interrupt, LabError, Manifest, Places, Variables};
+use crate::LabError;
 use command::{Step, Words};
+use paceline_catalogue::{Manifest, Places, Variables};
+use paceline_host::Interrupt;
 use std::path::PathBuf;
 use std::time::Duration;
 use tools::Toolbox;

@@ -5,7 +5,8 @@
 
 use super::command::{self, Step, Words};
 use super::{Workshop, tools};
-use crate::{LabError, Manifest};
+use crate::LabError;
+use paceline_catalogue::Manifest;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;

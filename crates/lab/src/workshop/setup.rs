@@ -4,7 +4,8 @@
 //! server never set up says so and leaves it.
 
 use super::{Made, Workshop, disk, packages};
-use crate::{LabError, Manifest};
+use crate::LabError;
+use paceline_catalogue::Manifest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -3,7 +3,8 @@
 //! A need is a program on the PATH, or, where it holds a `/`, a pattern of files of which one must exist: headers and
 //! modules come in packages that bring no program.
 
-use crate::{LabError, system};
+use crate::LabError;
+use paceline_host::system;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;

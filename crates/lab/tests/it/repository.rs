@@ -3,7 +3,8 @@
 //! Right as far as reading goes, and in the time it takes. No server is built or started here: whether one answers as
 //! its workloads want is asked by `paceline lab check`.
 
-use paceline_lab::{Catalogue, Cell, ExpectedBody, Outlook, PlaceFlags, Places, Room, order};
+use paceline_catalogue::{Catalogue, Cell, ExpectedBody, PlaceFlags, Places, Room, order};
+use paceline_lab::Outlook;
 use std::path::Path;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 //! binary's `lab/survivors.rs`.
 
 use crate::shepherd_door;
-use paceline_lab::shepherd::{Guard, Order, Output, Shepherd};
+use paceline_host::shepherd::{Guard, Order, Output, Shepherd};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -4,9 +4,9 @@
 //! print of it, and packages of the system, are held by the binary's `workshop.rs`.
 
 use crate::shepherd_door;
-use paceline_lab::{
-    Catalogue, CommandFailure, Interrupt, LabError, Made, Manifest, PlaceFlags, Places, State, Workshop,
-};
+use paceline_catalogue::{Catalogue, Manifest, PlaceFlags, Places};
+use paceline_host::Interrupt;
+use paceline_lab::{CommandFailure, LabError, Made, State, Workshop};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

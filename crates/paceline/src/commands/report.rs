@@ -8,7 +8,7 @@ use crate::exit::{Complaint, Status};
 use crate::kept::{StoreArguments, complain, readable_rounds, readable_trials};
 use crate::places::path_or_nothing;
 use crate::{file, terminal};
-use paceline_lab::{PlaceFlags, Places};
+use paceline_catalogue::{PlaceFlags, Places};
 use paceline_record::{Round, Trial};
 use paceline_report::{Format, Options, Report, Table};
 use paceline_store::Store;

@@ -1,6 +1,6 @@
 //! `paceline shepherd`: watches over one command of the lab's. Started by the lab, never by people.
 //!
-//! A thin door to [`paceline_lab::shepherd::watch`]. Nothing here may start a thread: the shepherd forks.
+//! A thin door to [`paceline_host::shepherd::watch`]. Nothing here may start a thread: the shepherd forks.
 
 use crate::exit::Status;
 
@@ -10,6 +10,6 @@ pub struct Arguments {}
 
 /// Takes an order and carries it out to the end.
 pub fn run(_arguments: Arguments) -> anyhow::Result<Status> {
-    paceline_lab::shepherd::watch()?;
+    paceline_host::shepherd::watch()?;
     Ok(Status::Done)
 }

@@ -4,10 +4,10 @@
 //! no server: `Tally` alone.
 
 use super::*;
-use crate::fixture::Tree;
 use crate::generator::tests::run_of;
 use crate::trial::{self, Place};
-use crate::{Plan, order};
+use paceline_catalogue::fixture::Tree;
+use paceline_catalogue::{Plan, order};
 use paceline_record::{Blame, Fault, Pinning, Server, Severity, Stage, Verdict};
 
 /// The launches of a plan with one cell, measured once.

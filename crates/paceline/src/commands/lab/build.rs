@@ -5,7 +5,8 @@
 
 use super::{Chosen, for_each, workshop};
 use crate::exit::Status;
-use paceline_lab::{Catalogue, Made};
+use paceline_catalogue::Catalogue;
+use paceline_lab::Made;
 
 /// Flags of `paceline lab build`.
 #[derive(clap::Args)]

@@ -6,7 +6,8 @@
 use super::{warn, workshop};
 use crate::exit::Status;
 use crate::places::complain;
-use paceline_lab::{Catalogue, LabError, Manifest, Workshop};
+use paceline_catalogue::{Catalogue, Manifest};
+use paceline_lab::{LabError, Workshop};
 use std::io::Write as _;
 
 /// Flags of `paceline lab list`.
@@ -109,7 +110,7 @@ fn as_json(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String>
             "state": state(server, workshop)?,
         }));
     }
-    let broken = |broken: &paceline_lab::Broken| serde_json::json!({ "name": broken.id, "error": broken.error.to_string() });
+    let broken = |broken: &paceline_catalogue::Broken| serde_json::json!({ "name": broken.id, "error": broken.error.to_string() });
     let list = serde_json::json!({
         "servers": servers,
         "broken_servers": catalogue.broken_servers.iter().map(broken).collect::<Vec<_>>(),

@@ -14,7 +14,9 @@ use crate::exit::{Complaint, Status, print, told};
 use crate::places::{PlaceArguments, complain, shepherd_command};
 use anyhow::Context as _;
 use clap::Subcommand;
-use paceline_lab::{Balancer, Catalogue, Interrupt, LabError, Manifest, Workshop, nearest};
+use paceline_catalogue::{Balancer, Catalogue, Manifest, nearest};
+use paceline_host::Interrupt;
+use paceline_lab::{LabError, Workshop};
 use std::io::Write as _;
 use std::sync::Arc;
 

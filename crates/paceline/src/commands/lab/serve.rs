@@ -8,11 +8,10 @@ use crate::exit::{Complaint, Status};
 use crate::moment;
 use crate::places::{complain, shepherd_command};
 use anyhow::Context as _;
-use paceline_lab::shepherd::Guard;
-use paceline_lab::{
-    Catalogue, Cores, CoresWanted, Interrupt, Launch, LaunchOf, Manifest, Spoiled, Starter, Variables,
-    WorkloadCase,
-};
+use paceline_catalogue::{Catalogue, Manifest, Variables, WorkloadCase};
+use paceline_host::Interrupt;
+use paceline_host::shepherd::Guard;
+use paceline_lab::{Cores, CoresWanted, Launch, LaunchOf, Spoiled, Starter};
 use std::io::Write as _;
 use std::time::Duration;
 

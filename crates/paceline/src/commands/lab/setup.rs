@@ -5,7 +5,8 @@
 use super::{Chosen, warn, workshop};
 use crate::exit::{Status, print, told};
 use crate::places::complain;
-use paceline_lab::{Catalogue, LabError, Made, Manifest, SetupPlan, Workshop};
+use paceline_catalogue::{Catalogue, Manifest};
+use paceline_lab::{LabError, Made, SetupPlan, Workshop};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;

@@ -4,7 +4,7 @@
 
 use crate::exit::Complaint;
 use anyhow::Context as _;
-use paceline_lab::{FileLock, Id, Joined, LockAttempt, Neighbours};
+use paceline_host::{FileLock, Id, Joined, LockAttempt, Neighbours};
 use paceline_store::Store;
 
 /// Locks a round, so that no second process carries it on. The lock is beside the store: whoever has the round has

@@ -6,7 +6,7 @@
 use super::flags::Asked;
 use crate::exit::Complaint;
 use crate::places::complain;
-use paceline_lab::{AdHoc, Catalogue, Plan, Select};
+use paceline_catalogue::{AdHoc, Catalogue, Plan, Select};
 
 /// The plan that is asked for, and what the flags changed of it, for people.
 pub fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {
@@ -61,7 +61,7 @@ fn ad_hoc(asked: &Asked) -> anyhow::Result<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_lab::Room;
+    use paceline_catalogue::Room;
 
     #[test]
     fn repeats_by_a_flag_are_told_and_hold() {

@@ -6,8 +6,8 @@
 use crate::kept::StoreArguments;
 use crate::places::PlaceArguments;
 use clap::builder::FalseyValueParser;
-use paceline_lab::parse_duration;
-use paceline_lab::shepherd::Guard;
+use paceline_catalogue::parse_duration;
+use paceline_host::shepherd::Guard;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -21,10 +21,9 @@ use anyhow::Context as _;
 use flags::Carrying;
 use keep::StoreKeeper;
 use open::Opened;
-use paceline_lab::{
-    Bench, Catalogue, Cores, Id, Interrupt, LabError, Outlook, PlannedLaunch, Sitting, Starter, Summary,
-    Workshop, carry_out,
-};
+use paceline_catalogue::{Catalogue, PlannedLaunch};
+use paceline_host::{Id, Interrupt};
+use paceline_lab::{Bench, Cores, LabError, Outlook, Sitting, Starter, Summary, Workshop, carry_out};
 use paceline_record::Round;
 use paceline_report::{Format, Options, Report};
 use paceline_store::Store;

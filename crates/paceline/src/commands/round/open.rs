@@ -8,10 +8,11 @@ use super::progress::people;
 use super::{alone, asked, generator, resume, tune};
 use crate::places::complain;
 use crate::{environment, kept, moment};
-use paceline_lab::{
-    Balancer, Catalogue, Cell, Cores, FileLock, Generator, Id, Neighbours, Outlook, Plan, PlannedLaunch,
-    Resolution, Room, Tuning, Workload, fresh_seed, order,
+use paceline_catalogue::{
+    Balancer, Catalogue, Cell, Plan, PlannedLaunch, Resolution, Room, Workload, fresh_seed, order,
 };
+use paceline_host::{FileLock, Id, Neighbours, Tuning};
+use paceline_lab::{Cores, Generator, Outlook};
 use paceline_record::{Environment, Round, SCHEMA, Sitting};
 use paceline_store::Store;
 use std::collections::BTreeSet;
@@ -201,7 +202,8 @@ mod tests {
     use super::super::flags::Arguments;
     use super::*;
     use clap::Parser as _;
-    use paceline_lab::{Scale, pin_self};
+    use paceline_catalogue::Scale;
+    use paceline_host::pin_self;
 
     const SERVER: &str = "name = \"Good\"\nlanguage = \"C\"\nframework = \"none\"\nengine = \"none\"\n\
                           kind = \"platform\"\ntags = [\"idiomatic\"]\nworkloads = [\"hello\"]\nneeds = [\"sh\"]\n\

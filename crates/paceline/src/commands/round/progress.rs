@@ -4,7 +4,8 @@
 //! Called by `mod.rs` for each event that the lab tells. The report at the end is no part of it, and goes to standard
 //! output.
 
-use paceline_lab::{Event, Outlook, PlannedLaunch};
+use paceline_catalogue::PlannedLaunch;
+use paceline_lab::{Event, Outlook};
 use paceline_record::{LoopKind, Round, Trial};
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;

@@ -8,7 +8,8 @@ use super::open::Begun;
 use crate::exit::Complaint;
 use crate::kept;
 use crate::places::complain;
-use paceline_lab::{Catalogue, FileLock, Id, InvalidId, Plan, order};
+use paceline_catalogue::{Catalogue, Plan, order};
+use paceline_host::{FileLock, Id, InvalidId};
 use paceline_record::Round;
 use paceline_store::{Store, StoreError};
 

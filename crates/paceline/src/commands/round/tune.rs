@@ -8,7 +8,8 @@ use super::flags::Carrying;
 use super::progress::Progress;
 use crate::places::shepherd_command;
 use anyhow::Context as _;
-use paceline_lab::{Catalogue, Tuning, mend_tuning};
+use paceline_catalogue::Catalogue;
+use paceline_host::{Tuning, mend_tuning};
 use paceline_record::Tuned;
 use std::path::{Path, PathBuf};
 

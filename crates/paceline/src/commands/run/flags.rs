@@ -182,11 +182,11 @@ pub enum OutputFormat {
 
 /// Reads a length of time: `500ms`, `10s`, `2m`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    paceline_lab::parse_duration(text).map_err(|error| {
+    paceline_catalogue::parse_duration(text).map_err(|error| {
         // The same with every digit a zero is a length of time if this would be one, were it not so long.
         let zeroes: String =
             text.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
-        match paceline_lab::parse_duration(&zeroes) {
+        match paceline_catalogue::parse_duration(&zeroes) {
             Ok(_) => "it is too long: at most 10000h".to_owned(),
             Err(_) => error.to_string(),
         }

@@ -4,7 +4,7 @@
 //! the record crate, from the record alone.
 
 use crate::exit::Complaint;
-use paceline_lab::nearest;
+use paceline_catalogue::nearest;
 use paceline_record::gate::{Demand, Gate, Statistic, TimeOf};
 
 /// What a gate can be about.

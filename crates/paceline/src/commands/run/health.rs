@@ -6,7 +6,7 @@
 use super::events::Events;
 use super::left::Sockets;
 use paceline_engine::{Nanos, Observer, Phase};
-use paceline_lab::CoreTicks;
+use paceline_host::CoreTicks;
 use paceline_record::CoreTime;
 use std::fs;
 use std::sync::{Mutex, OnceLock};

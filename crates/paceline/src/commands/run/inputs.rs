@@ -6,7 +6,7 @@
 use super::telling::Output;
 use crate::exit::Complaint;
 use crate::file::Identity;
-use paceline_lab::RequestFile;
+use paceline_catalogue::RequestFile;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;

@@ -80,7 +80,7 @@ impl Job {
             pace: pace(&asked_job, threads.unwrap_or(arguments.threads), &cores),
             sources: sources(asked, &destination.address, arguments.connections),
             own_descriptors: threads.is_some(),
-            seed: arguments.seed.unwrap_or_else(paceline_lab::fresh_seed),
+            seed: arguments.seed.unwrap_or_else(paceline_catalogue::fresh_seed),
             job: asked_job,
         };
         settings.check().map_err(|error| Complaint::usage(error.to_string()))?;

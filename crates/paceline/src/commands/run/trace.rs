@@ -81,7 +81,7 @@ fn time(text: &str) -> Result<Nanos, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_lab::RequestFile;
+    use paceline_catalogue::RequestFile;
 
     #[test]
     fn seconds_and_units() {

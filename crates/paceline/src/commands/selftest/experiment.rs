@@ -60,7 +60,7 @@ pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow
         _ => None,
     };
     if let Some((generator, _)) = cores {
-        paceline_lab::pin_self(&[generator])?;
+        paceline_host::pin_self(&[generator])?;
     }
     let mut bench = Bench { cores, run_delay_s: 0.0, steal_s: 0.0, measured_s: 0.0 };
     let mut truths = Vec::new();

@@ -62,7 +62,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 /// Serves until standard input ends.
 pub fn serve(arguments: ServerArguments) -> anyhow::Result<Status> {
     if let Some(core) = arguments.core {
-        paceline_lab::pin_self(&[core])?;
+        paceline_host::pin_self(&[core])?;
     }
     crate::reference::serve(arguments.service, arguments.seed, arguments.spin)?;
     Ok(Status::Done)

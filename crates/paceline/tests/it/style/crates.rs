@@ -17,9 +17,14 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("engine", &["stats", "http", "job"]),
     ("record", &["stats", "job"]),
     ("store", &["record"]),
-    ("lab", &["files", "record"]),
+    ("catalogue", &["files", "record"]),
+    ("host", &["files", "record"]),
+    ("lab", &["catalogue", "files", "host", "record"]),
     ("report", &["record", "stats"]),
-    ("paceline", &["stats", "http", "job", "engine", "files", "record", "store", "lab", "report"]),
+    (
+        "paceline",
+        &["stats", "http", "job", "engine", "files", "record", "store", "catalogue", "host", "lab", "report"],
+    ),
 ];
 
 type Edges = BTreeMap<String, BTreeSet<String>>;

@@ -6,9 +6,9 @@
 use super::super::warn;
 use crate::exit::told;
 use crate::moment;
+use paceline_catalogue::{Catalogue, Manifest, Variables, Workload, WorkloadCase};
 use paceline_lab::{
-    Catalogue, Cores, CoresWanted, Examination, LabError, Launch, LaunchOf, Manifest, Spoiled, Starter,
-    State, Variables, Workload, WorkloadCase, Workshop, examine,
+    Cores, CoresWanted, Examination, LabError, Launch, LaunchOf, Spoiled, Starter, State, Workshop, examine,
 };
 use paceline_record::{Check, CheckOutcome, Stage, Startup};
 use std::sync::Arc;

@@ -67,7 +67,7 @@ pub struct AskedFlags {
 }
 
 fn digest(text: &str) -> Result<[u8; 32], String> {
-    paceline_lab::parse_sha256(text).ok_or_else(|| "a SHA-256 has 64 hexadecimal digits".to_owned())
+    paceline_catalogue::parse_sha256(text).ok_or_else(|| "a SHA-256 has 64 hexadecimal digits".to_owned())
 }
 
 /// Reads a status that ends an exchange: responses of 1xx only announce another.

@@ -13,9 +13,9 @@ use crate::exit::Complaint;
 use crate::places::complain;
 use anyhow::Context as _;
 use content::Contents;
+use paceline_catalogue::{FileBody, FileRequest, RequestFile};
 use paceline_engine::{BodyCheck, Check, JsonCheck, RequestKind, Requests};
 use paceline_http::{LineFiles, Request, RequestError, RequestTemplate, Url};
-use paceline_lab::{FileBody, FileRequest, RequestFile};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -1,0 +1,175 @@
+//! A load balancer: a folder of `balancers/` with a manifest and a template of its configuration.
+//!
+//! It is started, watched and ended as a server is ([`Balancer::as_server`]); only what its configuration says and what
+//! it counts is its own. How many instances it has and where they are is the round's business.
+
+mod template;
+
+pub use template::Filling;
+
+use crate::document::Document;
+use crate::{CatalogueError, Form, Kind, Manifest, Traits, nearest};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The file in a balancer's folder.
+pub const BALANCER_FILE: &str = "balancer.toml";
+/// The path of its filled configuration, for its command.
+const CONFIG_VARIABLE: &str = "BALANCER_CONFIG";
+/// The folder of its filled configuration, where it may leave what it likes.
+const FOLDER_VARIABLE: &str = "BALANCER_FOLDER";
+/// How long a start may take: all that are known take a tenth of a second.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// One load balancer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Balancer {
+    /// The folder's name.
+    pub id: String,
+    /// Its folder, absolute.
+    pub folder: PathBuf,
+    /// Shown to people.
+    pub name: String,
+    /// Debian packages to install when `needs` is not met.
+    pub packages: Vec<String>,
+    /// Programs that must be on the PATH; with a `/`, patterns of files.
+    pub needs: Vec<String>,
+    /// The command that prints what is measured.
+    pub version: String,
+    /// The command that runs it.
+    pub command: String,
+    /// The template of its configuration, as text.
+    pub template: String,
+    /// How it is asked what it counted.
+    pub statistics: Statistics,
+    /// What it can choose instances by: the name in a plan, and what stands for it in the configuration.
+    pub policies: BTreeMap<String, String>,
+}
+
+/// How a balancer is asked what it counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Statistics {
+    /// It is not.
+    #[default]
+    None,
+    /// HAProxy's stats socket: its management guide, section 9.3, `show stat`.
+    Haproxy,
+    /// nginx's `stub_status`: ngx_http_stub_status_module.
+    Nginx,
+}
+
+impl Statistics {
+    /// Whether it says how many requests each instance got, and whether an instance is up.
+    pub fn names_instances(self) -> bool {
+        self == Statistics::Haproxy
+    }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    name: String,
+    #[serde(default, deserialize_with = "crate::manifest::packages::read")]
+    packages: Vec<String>,
+    #[serde(default)]
+    needs: Vec<String>,
+    version: String,
+    config: toml::Spanned<String>,
+    command: String,
+    #[serde(default)]
+    statistics: Statistics,
+    policies: BTreeMap<String, String>,
+}
+
+impl Balancer {
+    /// Reads the balancer in `folder`.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong, or the template has a placeholder that
+    /// nothing fills; [`CatalogueError::File`] when one of the two cannot be read.
+    pub fn read(folder: &Path) -> Result<Self, CatalogueError> {
+        let document = Document::read(&folder.join(BALANCER_FILE))?;
+        let wire: Wire = document.parse()?;
+        let path = folder.join(wire.config.get_ref());
+        let text = paceline_files::read_text(&path, paceline_files::TEXT_BYTES_MOST)
+            .map_err(|source| CatalogueError::File { action: "read", path: path.clone(), source })?;
+        template::check(&text).map_err(|(line, problem)| CatalogueError::Document {
+            path,
+            line: Some(line),
+            problem,
+        })?;
+        if wire.policies.is_empty() {
+            return Err(document.complain(None, "`policies` names none"));
+        }
+        Ok(Self {
+            id: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            folder: folder.into(),
+            name: wire.name,
+            packages: wire.packages,
+            needs: wire.needs,
+            version: wire.version,
+            command: wire.command,
+            template: text,
+            statistics: wire.statistics,
+            policies: wire.policies,
+        })
+    }
+
+    /// Whether it has a policy of that name; if not, what there is, for people.
+    ///
+    /// # Errors
+    /// What to say.
+    pub fn check_policy(&self, policy: &str) -> Result<(), String> {
+        if self.policies.contains_key(policy) {
+            return Ok(());
+        }
+        let known = || self.policies.keys().map(String::as_str);
+        let near = nearest(policy, known()).map(|near| format!("; the nearest is `{near}`"));
+        let all = || format!("; there are: {}", known().collect::<Vec<_>>().join(", "));
+        Err(format!("{} has no policy `{policy}`{}", self.id, near.unwrap_or_else(all)))
+    }
+
+    /// Itself as something that can be set up, started and asked for its version. `config` is its filled
+    /// configuration; none where it is not started.
+    pub fn as_server(&self, config: Option<&Path>) -> Manifest {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let paths = config.into_iter().flat_map(|config| {
+            [
+                (CONFIG_VARIABLE, text(config)),
+                (FOLDER_VARIABLE, config.parent().map(text).unwrap_or_default()),
+            ]
+        });
+        // A dollar sign in a value would be taken for a variable.
+        let env = paths.map(|(name, path)| (name.to_owned(), path.replace('$', "$$"))).collect();
+        let form = Form { command: self.command.clone(), env };
+        Manifest {
+            id: format!("balancer-{}", self.id),
+            folder: self.folder.clone(),
+            name: self.name.clone(),
+            language: String::new(),
+            framework: String::new(),
+            engine: String::new(),
+            kind: Kind::Platform,
+            tags: Vec::new(),
+            sources: Vec::new(),
+            workloads: Vec::new(),
+            packages: self.packages.clone(),
+            needs: self.needs.clone(),
+            version: self.version.clone(),
+            setup: None,
+            build: None,
+            start_timeout: START_TIMEOUT,
+            forms: BTreeMap::from([(BALANCER_FORM.to_owned(), form)]),
+            traits: Traits::default(),
+            workloads_line: None,
+        }
+    }
+}
+
+/// The one form of a balancer.
+pub const BALANCER_FORM: &str = "single";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! Everything there is: the servers, workloads and plans of one tree, the broken ones with their errors.
+//!
+//! Read afresh by every command that needs it. A broken file hides no other; a folder without a manifest is told and
+//! passed over. Where the tree is, is [`Places`]' matter.
+
+use crate::balancer::BALANCER_FILE;
+use crate::manifest::MANIFEST_FILE;
+use crate::{Balancer, CatalogueError, Manifest, Places, Plan, Select, Workload, nearest};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Everything there is in one tree.
+#[derive(Debug)]
+pub struct Catalogue {
+    /// Where it was found.
+    pub places: Places,
+    /// Every server with a sound manifest, by id.
+    pub servers: Vec<Arc<Manifest>>,
+    /// Every server whose manifest is wrong.
+    pub broken_servers: Vec<Broken>,
+    /// Every sound workload, by name.
+    pub workloads: Vec<Arc<Workload>>,
+    /// Every workload whose file is wrong.
+    pub broken_workloads: Vec<Broken>,
+    /// Every balancer that can be used, by id.
+    pub balancers: Vec<Arc<Balancer>>,
+    /// Every balancer whose manifest or template is wrong.
+    pub broken_balancers: Vec<Broken>,
+    /// What was passed over, for people.
+    pub notes: Vec<String>,
+}
+
+/// A server, workload or balancer that cannot be used.
+#[derive(Debug)]
+pub struct Broken {
+    /// Its id or name.
+    pub id: String,
+    /// Why.
+    pub error: CatalogueError,
+}
+
+impl Catalogue {
+    /// Reads everything in `places`.
+    ///
+    /// # Errors
+    /// [`CatalogueError::File`] when one of the folders itself cannot be listed. What is wrong within a manifest or
+    /// workload is kept beside the sound ones.
+    pub fn read(places: Places) -> Result<Self, CatalogueError> {
+        let mut catalogue = Self {
+            servers: Vec::new(),
+            broken_servers: Vec::new(),
+            workloads: Vec::new(),
+            broken_workloads: Vec::new(),
+            balancers: Vec::new(),
+            broken_balancers: Vec::new(),
+            notes: Vec::new(),
+            places,
+        };
+        catalogue.read_workloads()?;
+        catalogue.read_servers()?;
+        catalogue.read_balancers()?;
+        Ok(catalogue)
+    }
+
+    fn read_workloads(&mut self) -> Result<(), CatalogueError> {
+        for path in toml_files(&self.places.workloads_dir)? {
+            match Workload::read(&path) {
+                Ok(workload) => self.workloads.push(Arc::new(workload)),
+                Err(error) => self.broken_workloads.push(Broken { id: stem(&path), error }),
+            }
+        }
+        Ok(())
+    }
+
+    fn read_servers(&mut self) -> Result<(), CatalogueError> {
+        for folder in entries(&self.places.servers_dir)? {
+            let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            if id.starts_with('.') || !folder.is_dir() {
+                continue;
+            }
+            if !folder.join(MANIFEST_FILE).exists() {
+                self.notes.push(format!("{} has no {MANIFEST_FILE} and is passed over", folder.display()));
+                continue;
+            }
+            match Manifest::read(&folder).and_then(|manifest| self.with_known_workloads(manifest)) {
+                Ok(manifest) => self.servers.push(Arc::new(manifest)),
+                Err(error) => self.broken_servers.push(Broken { id, error }),
+            }
+        }
+        Ok(())
+    }
+
+    /// A folder with a manifest is a balancer; a tree without such folders has none.
+    fn read_balancers(&mut self) -> Result<(), CatalogueError> {
+        if !self.places.balancers_dir.is_dir() {
+            return Ok(());
+        }
+        for folder in entries(&self.places.balancers_dir)? {
+            if !folder.join(BALANCER_FILE).exists() {
+                continue;
+            }
+            match Balancer::read(&folder) {
+                Ok(balancer) => self.balancers.push(Arc::new(balancer)),
+                Err(error) => self.broken_balancers.push(Broken { id: stem(&folder), error }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The balancer of that id.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Unknown`] with the nearest id; for a broken one, what is wrong with it.
+    pub fn balancer(&self, id: &str) -> Result<Arc<Balancer>, CatalogueError> {
+        if let Some(balancer) = self.balancers.iter().find(|balancer| balancer.id == id) {
+            return Ok(Arc::clone(balancer));
+        }
+        if let Some(broken) = self.broken_balancers.iter().find(|broken| broken.id == id) {
+            return Balancer::read(&self.places.balancers_dir.join(&broken.id)).map(Arc::new);
+        }
+        let ids = self.balancers.iter().map(|balancer| balancer.id.as_str());
+        Err(CatalogueError::Unknown {
+            kind: "balancer",
+            name: id.into(),
+            nearest: nearest(id, ids).map(Into::into),
+        })
+    }
+
+    fn with_known_workloads(&self, manifest: Manifest) -> Result<Manifest, CatalogueError> {
+        let known = || self.workloads.iter().map(|workload| workload.name.as_str());
+        let broken = |name: &str| self.broken_workloads.iter().any(|workload| workload.id == name);
+        for name in &manifest.workloads {
+            if self.workload(name).is_none() && !broken(name) {
+                let hint = nearest(name, known()).map(|near| format!("; the nearest is `{near}`"));
+                let problem = format!("serves the unknown workload `{name}`{}", hint.unwrap_or_default());
+                let line = manifest.workloads_line;
+                return Err(CatalogueError::Document {
+                    path: manifest.folder.join(MANIFEST_FILE),
+                    line,
+                    problem,
+                });
+            }
+        }
+        Ok(manifest)
+    }
+
+    /// The server of that id.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Unknown`] with the nearest id; for a broken manifest, what is wrong with it.
+    pub fn server(&self, id: &str) -> Result<Arc<Manifest>, CatalogueError> {
+        if let Some(server) = self.servers.iter().find(|server| server.id == id) {
+            return Ok(Arc::clone(server));
+        }
+        if let Some(broken) = self.broken_server(id) {
+            // Read again for the error itself: the kept one stays where it is.
+            return Manifest::read(&self.places.servers_dir.join(&broken.id))
+                .and_then(|manifest| self.with_known_workloads(manifest))
+                .map(Arc::new);
+        }
+        let ids = self.servers.iter().map(|server| server.id.as_str());
+        Err(CatalogueError::Unknown {
+            kind: "server",
+            name: id.into(),
+            nearest: nearest(id, ids).map(Into::into),
+        })
+    }
+
+    /// The servers that `names` mean, ids or patterns such as `go-*`, each once.
+    ///
+    /// # Errors
+    /// As [`Catalogue::server`]; [`CatalogueError::Unknown`] also for a pattern that fits none.
+    pub fn servers_named(&self, names: &[String]) -> Result<Vec<Arc<Manifest>>, CatalogueError> {
+        let mut meant: Vec<Arc<Manifest>> = Vec::new();
+        for name in names {
+            let select = Select { servers: vec![name.clone()], ..Select::default() };
+            let mut fitting: Vec<_> =
+                self.servers.iter().filter(|server| select.admits(server)).cloned().collect();
+            if fitting.is_empty() {
+                fitting.push(self.server(name)?);
+            }
+            fitting.retain(|server| !meant.iter().any(|known| known.id == server.id));
+            meant.append(&mut fitting);
+        }
+        Ok(meant)
+    }
+
+    /// The workload of that name (not a case's address).
+    pub fn workload(&self, name: &str) -> Option<&Arc<Workload>> {
+        self.workloads.iter().find(|workload| workload.name == name)
+    }
+
+    /// The broken server of that id.
+    pub fn broken_server(&self, id: &str) -> Option<&Broken> {
+        self.broken_servers.iter().find(|broken| broken.id == id)
+    }
+
+    /// The broken workload of that name.
+    pub fn broken_workload(&self, name: &str) -> Option<&Broken> {
+        self.broken_workloads.iter().find(|broken| broken.id == name)
+    }
+
+    /// Reads the plan that a person means by `name`: a file, or a plan's name in the plans folder.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Unknown`] with the nearest plan; otherwise as [`Plan::read`].
+    pub fn plan(&self, name: &str) -> Result<Plan, CatalogueError> {
+        let named = self.places.plans_dir.join(format!("{name}.toml"));
+        let is_path = name.ends_with(".toml") || name.contains('/');
+        if is_path && Path::new(name).exists() {
+            Plan::read(Path::new(name))
+        } else if !is_path && named.exists() {
+            Plan::read(&named)
+        } else {
+            let plans: Vec<String> = self.plan_names()?;
+            // Of a path the file's name counts: its folder is seldom what was misspelt.
+            let wanted = if is_path { stem(Path::new(name)) } else { name.to_owned() };
+            let nearest = nearest(&wanted, plans.iter().map(String::as_str)).map(Into::into);
+            Err(CatalogueError::Unknown { kind: "plan", name: name.into(), nearest })
+        }
+    }
+
+    /// The names of the plans in the plans folder; none where there is no such folder.
+    ///
+    /// # Errors
+    /// [`CatalogueError::File`] when the folder is there and cannot be listed.
+    pub fn plan_names(&self) -> Result<Vec<String>, CatalogueError> {
+        if !self.places.plans_dir.is_dir() {
+            return Ok(Vec::new());
+        }
+        Ok(toml_files(&self.places.plans_dir)?.iter().map(|path| stem(path)).collect())
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
+    let is_toml = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
+    Ok(entries(folder)?.into_iter().filter(is_toml).collect())
+}
+
+/// What is in `folder`, sorted by name.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
+    let error = |source| CatalogueError::File { action: "list", path: folder.into(), source };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(error)? {
+        paths.push(entry.map_err(error)?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests;

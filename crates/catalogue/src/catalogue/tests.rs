@@ -1,0 +1,122 @@
+//! Tests of the catalogue: what is found where, and that nothing broken hides anything sound.
+//!
+//! The rules for finding a tree, `places.rs`, are tested here too. Trees are made up in temporary folders,
+//! and nothing of this repository is read: `tests/it/repository.rs` does that.
+
+use crate::fixture::{MANIFEST, Tree};
+use crate::{CatalogueError, PlaceFlags, Places};
+use std::path::Path;
+
+fn ids(tree: &Tree) -> Vec<String> {
+    tree.catalogue().servers.iter().map(|server| server.id.clone()).collect()
+}
+
+#[test]
+fn a_new_folder_is_all_a_server_takes() {
+    let tree = Tree::with(&["go-one"]);
+    assert_eq!(ids(&tree), ["go-one"]);
+    tree.write("servers/x-dummy/server.toml", MANIFEST);
+    assert_eq!(ids(&tree), ["go-one", "x-dummy"]);
+}
+
+#[test]
+fn a_broken_manifest_hides_no_other() {
+    let tree = Tree::with(&["go-one", "go-two"]);
+    tree.write("servers/go-bad/server.toml", "name = 3");
+    let catalogue = tree.catalogue();
+    assert_eq!(catalogue.servers.len(), 2);
+    let broken = catalogue.broken_server("go-bad").unwrap();
+    assert!(broken.error.to_string().contains("go-bad/server.toml:1: "), "{}", broken.error);
+    assert!(catalogue.server("go-bad").unwrap_err().to_string().contains("server.toml:1: "));
+}
+
+#[test]
+fn a_manifest_of_an_unknown_workload_is_told_with_its_line() {
+    let tree = Tree::new();
+    tree.write("servers/go-bad/server.toml", &MANIFEST.replace("\"hello\"", "\"helo\""));
+    let told = tree.catalogue().broken_servers[0].error.to_string();
+    assert!(
+        told.ends_with("server.toml:8: serves the unknown workload `helo`; the nearest is `hello`"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_folder_without_a_manifest_is_told_and_passed_over() {
+    let tree = Tree::with(&["go-one"]);
+    tree.write("servers/notes/README.md", "");
+    tree.write("servers/README.md", "");
+    let catalogue = tree.catalogue();
+    assert_eq!((catalogue.servers.len(), catalogue.broken_servers.len(), catalogue.notes.len()), (1, 0, 1));
+    assert!(catalogue.notes[0].contains("servers/notes has no server.toml"), "{}", catalogue.notes[0]);
+}
+
+#[test]
+fn a_wrong_name_is_told_with_the_nearest() {
+    let catalogue = Tree::with(&["go-nethttp", "node-http"]).catalogue();
+    let told = catalogue.server("go-netthp").unwrap_err().to_string();
+    assert_eq!(told, "there is no server `go-netthp`; the nearest is `go-nethttp`");
+    let named = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        catalogue.servers_named(&names).map(|servers| servers.len())
+    };
+    assert_eq!(named(&["*http", "go-nethttp"]).unwrap(), 2);
+    assert!(matches!(named(&["php-*"]), Err(CatalogueError::Unknown { .. })));
+}
+
+#[test]
+fn a_plan_is_found_by_name_and_by_file() {
+    let tree = Tree::with(&["go-one"]);
+    let text = "name = 'small'\nrepeats = 1\nworkloads = ['hello']\n[[load]]\nname = 'c'\nconnections = 1\nrequests = 9\n";
+    tree.write("plans/small.toml", text);
+    let catalogue = tree.catalogue();
+    let by_name = catalogue.plan("small").unwrap();
+    assert_eq!(by_name, catalogue.plan(&tree.path("plans/small.toml").to_string_lossy()).unwrap());
+    let told = catalogue.plan("smal").unwrap_err().to_string();
+    assert_eq!(told, "there is no plan `smal`; the nearest is `small`");
+}
+
+#[test]
+fn a_tree_is_found_around_the_current_folder() {
+    let tree = Tree::with(&["go-one"]);
+    let deep = tree.path("servers/go-one");
+    let places =
+        Places::find_from(&PlaceFlags::default(), &deep, Path::new("/nowhere/bin/paceline")).unwrap();
+    assert_eq!(places.workloads_dir, tree.path("workloads"));
+    assert_eq!(places.state_dir, tree.path(".paceline"));
+}
+
+#[test]
+fn an_installation_has_its_tree_beside_the_binary_and_keeps_its_state_elsewhere() {
+    let tree = Tree::new();
+    tree.write("usr/share/paceline/servers/go-one/server.toml", MANIFEST);
+    tree.write("usr/share/paceline/workloads/hello.toml", "");
+    let (here, binary) = (tempfile::tempdir().unwrap(), tree.path("usr/bin/paceline"));
+    let places = Places::find_from(&PlaceFlags::default(), here.path(), &binary).unwrap();
+    assert_eq!(places.servers_dir, tree.path("usr/share/paceline/servers"));
+    assert!(!places.state_dir.starts_with(tree.path("usr")), "{}", places.state_dir.display());
+}
+
+#[test]
+fn a_flag_decides_and_the_rest_lies_beside_it() {
+    let (project, own) = (Tree::with(&["go-one"]), Tree::with(&["go-mine"]));
+    let flags = PlaceFlags { servers_dir: Some(own.path("servers")), ..PlaceFlags::default() };
+    let here = project.path("");
+    let find = || Places::find_from(&flags, &here, Path::new("/nowhere/bin/paceline")).unwrap();
+    assert_eq!(find().workloads_dir, own.path("workloads"));
+    // A tree without workloads of its own uses the project's.
+    std::fs::remove_dir_all(own.path("workloads")).unwrap();
+    assert_eq!(find().workloads_dir, project.path("workloads"));
+    assert_eq!(find().state_dir, own.path(".paceline"));
+}
+
+#[test]
+fn no_tree_at_all_says_where_it_was_looked_for() {
+    let empty = tempfile::tempdir().unwrap();
+    let found = Places::find_from(&PlaceFlags::default(), empty.path(), Path::new("/nowhere/bin/paceline"));
+    let told = found.unwrap_err().to_string();
+    assert!(
+        told.contains(&empty.path().display().to_string()) && told.contains("/nowhere/share/paceline"),
+        "{told}"
+    );
+}

@@ -1,0 +1,150 @@
+//! Reads one TOML file into a type and turns every complaint into file, line and the nearest right key.
+//!
+//! Manifests, workloads and plans all come in through here. It knows no key of any of them: what is right comes from
+//! the types' own `deny_unknown_fields`.
+
+use crate::CatalogueError;
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+use toml::de::DeTable;
+
+/// A file's text with its name, to say where something is wrong in it.
+pub(crate) struct Document {
+    pub(crate) path: PathBuf,
+    text: String,
+}
+
+impl Document {
+    /// Reads the file at `path`.
+    pub(crate) fn read(path: &Path) -> Result<Self, CatalogueError> {
+        let text =
+            paceline_files::read_text(path, paceline_files::TEXT_BYTES_MOST).map_err(
+                |source| match source.kind() {
+                    std::io::ErrorKind::InvalidData => CatalogueError::Document {
+                        path: path.into(),
+                        line: None,
+                        problem: "not UTF-8 text".into(),
+                    },
+                    _ => CatalogueError::File { action: "read", path: path.into(), source },
+                },
+            )?;
+        Ok(Self { path: path.into(), text })
+    }
+
+    /// Text that is not in a file, or not any more: a stored plan.
+    pub(crate) fn of(path: &Path, text: &str) -> Self {
+        Self { path: path.into(), text: text.into() }
+    }
+
+    /// The document as a `T`.
+    pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, CatalogueError> {
+        toml::from_str(&self.text).map_err(|error| {
+            let start = error.span().map(|span| span.start);
+            self.complain(start, with_nearest(error.message()))
+        })
+    }
+
+    /// The line, from 1, of the byte at `offset`.
+    pub(crate) fn line(&self, offset: usize) -> usize {
+        let before = self.text.as_bytes().get(..offset.min(self.text.len())).unwrap_or_default();
+        before.iter().filter(|byte| **byte == b'\n').count() + 1
+    }
+
+    /// Where a key of the `nth` table of an array stands, in bytes.
+    pub(crate) fn place_in(&self, array: &str, nth: usize, key: &str) -> Option<usize> {
+        let document = DeTable::parse(&self.text).ok()?;
+        let tables = document.get_ref().iter().find(|(name, _)| name.get_ref() == array)?.1;
+        let table = tables.get_ref().as_array()?.get(nth)?.get_ref().as_table()?;
+        Some(table.iter().find(|(name, _)| name.get_ref() == key)?.0.span().start)
+    }
+
+    /// A complaint about the place `offset` bytes into the document.
+    pub(crate) fn complain(&self, offset: Option<usize>, problem: impl Into<String>) -> CatalogueError {
+        let line = offset.map(|offset| self.line(offset));
+        CatalogueError::Document { path: self.path.clone(), line, problem: problem.into() }
+    }
+}
+
+/// Puts serde's "unknown field `x`, expected one of `a`, `b`" into our words, with the nearest of the list. Serde
+/// offers the list in its message only; a message of another form is passed on as it is.
+fn with_nearest(message: &str) -> String {
+    let what = match message.split(" `").next() {
+        Some("unknown field") => "key",
+        Some("unknown variant") => "value",
+        _ => return message.trim_end().replace("missing field", "missing key"),
+    };
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let Some(wrong) = quoted.next() else { return message.into() };
+    let right: Vec<&str> = quoted.collect();
+    match nearest(wrong, right.iter().copied()) {
+        Some(nearest) => format!("unknown {what} `{wrong}`; the nearest right one is `{nearest}`"),
+        None => format!("unknown {what} `{wrong}`; right here are: {}", right.join(", ")),
+    }
+}
+
+/// The candidate closest to `word`, unless none is close enough to have been meant: at most a third of the letters,
+/// and at least one, may differ (Damerau-Levenshtein, so that two swapped letters count once).
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (word.chars().count() / 3).max(1) + 1;
+    let distance =
+        |candidate: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &candidate.to_lowercase());
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(candidate), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its keys are of interest")]
+    struct Sample {
+        name: String,
+        about: Option<u32>,
+    }
+
+    fn complaint(text: &str) -> String {
+        Document::of(Path::new("a/b.toml"), text).parse::<Sample>().expect_err("it is wrong").to_string()
+    }
+
+    #[test]
+    fn an_unknown_key_is_told_with_its_line_and_the_nearest_right_one() {
+        assert_eq!(
+            complaint("name = 'x'\n\nabuot = 3\n"),
+            "a/b.toml:3: unknown key `abuot`; the nearest right one is `about`"
+        );
+        assert_eq!(
+            complaint("colour = 3\n"),
+            "a/b.toml:1: unknown key `colour`; right here are: name, about"
+        );
+    }
+
+    #[test]
+    fn a_wrong_type_and_a_missing_key_are_told_with_their_place() {
+        let wrong = complaint("name = 'x'\nabout = 'no'\n");
+        assert!(wrong.starts_with("a/b.toml:2: invalid type: string \"no\""), "{wrong}");
+        let missing = complaint("about = 1\n");
+        assert!(missing.ends_with("missing key `name`"), "{missing}");
+        let broken = complaint("name = 'x'\nabout = = 1\n");
+        assert!(broken.starts_with("a/b.toml:2: "), "{broken}");
+    }
+
+    #[test]
+    fn finds_the_word_that_was_meant() {
+        let workloads = ["hello", "byte", "page", "tetra"];
+        assert_eq!(nearest("helo", workloads), Some("hello"));
+        assert_eq!(nearest("paeg", workloads), Some("page"));
+        assert_eq!(nearest("Tetra", workloads), Some("tetra"));
+    }
+
+    #[test]
+    fn suggests_nothing_for_a_word_unlike_all() {
+        assert_eq!(nearest("database", ["hello", "byte"]), None);
+        assert_eq!(nearest("x", []), None);
+    }
+}

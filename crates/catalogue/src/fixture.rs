@@ -1,0 +1,123 @@
+//! A small tree of servers and workloads in a temporary folder, for the tests of this crate.
+//!
+//! Many tests take the right manifest or workload and spoil one line of it. The manifests are only read, never carried
+//! out: what builds has a tree of its own in `tests/it/workshop.rs`.
+
+#![allow(clippy::unwrap_used, clippy::new_without_default, reason = "a failed unwrap is a failed test")]
+
+use crate::{Catalogue, Places};
+use std::path::{Path, PathBuf};
+
+/// A manifest that is right, to be changed by the tests. It serves `hello` and `tetra` in both forms.
+pub const MANIFEST: &str = r#"name = "A server"
+language = "Go"
+framework = "net/http"
+engine = "net/http"
+kind = "platform"
+tags = ["idiomatic"]
+sources = ["001"]
+workloads = ["hello", "tetra"]
+packages = ["golang-go"]
+needs = ["sh"]
+version = "echo one"
+
+[build]
+command = "true"
+
+[run]
+command = "exec server"
+env = { MODE = "production" }
+
+[forms.single]
+[forms.cores]
+env = { WORKERS = "$PACELINE_CORES" }
+"#;
+
+/// The manifest of a balancer whose template is `plain.conf`.
+pub const BALANCER: &str = "name = \"Plain\"\nversion = \"echo 1\"\nconfig = \"plain.conf\"\ncommand = \"true\"\n\
+                            [policies]\nroundrobin = \"rr\"\nrandom = \"\"\n";
+
+/// A workload of one case.
+pub const HELLO: &str = r#"about = "Twelve bytes."
+
+[[case]]
+path = "/hello"
+[case.expect]
+status = 200
+content_type = "text/plain"
+body = "Hello World\n"
+
+[[refuse]]
+path = "/no-such-path"
+status = "404"
+"#;
+
+/// A workload of two cases.
+pub const TETRA: &str = r#"about = "Big integers."
+
+[[case]]
+name = "3"
+path = "/tetra/3"
+[case.expect]
+status = 200
+body = "27"
+
+[[case]]
+name = "2"
+path = "/tetra/2"
+[case.expect]
+status = 200
+length = 1
+sha256 = "4b227777d4dd1fc61c6f884f48641d02b4d121d3fd328cb08b5531fcacdabf8a"
+
+[[refuse]]
+path = "/tetra/abc"
+status = "4xx"
+"#;
+
+/// A tree that lives as long as the test.
+pub struct Tree {
+    folder: tempfile::TempDir,
+}
+
+impl Tree {
+    /// With the workloads `hello` and `tetra` and no server.
+    pub fn new() -> Self {
+        let tree = Self { folder: tempfile::tempdir().unwrap() };
+        tree.write("workloads/hello.toml", HELLO);
+        tree.write("workloads/tetra.toml", TETRA);
+        std::fs::create_dir_all(tree.path("servers")).unwrap();
+        tree
+    }
+
+    /// With these servers too, each of the right manifest.
+    pub fn with(servers: &[&str]) -> Self {
+        let tree = Self::new();
+        servers.iter().for_each(|id| tree.write(&format!("servers/{id}/server.toml"), MANIFEST));
+        tree
+    }
+
+    /// Writes a file.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Where something in it is.
+    pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    /// All there is in it.
+    pub fn catalogue(&self) -> Catalogue {
+        let places = Places {
+            servers_dir: self.path("servers"),
+            workloads_dir: self.path("workloads"),
+            plans_dir: self.path("plans"),
+            balancers_dir: self.path("balancers"),
+            state_dir: self.path(".paceline"),
+        };
+        Catalogue::read(places).unwrap()
+    }
+}

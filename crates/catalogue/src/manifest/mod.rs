@@ -1,0 +1,159 @@
+//! A server's manifest, `server.toml`: what it is, what it serves, and the commands that take it through its life.
+//!
+//! The keys are those of `docs/adding-a-server.md`, the server's id is its folder's name. Nothing is run here: builds
+//! are the workshop's, launches the shepherd's. Whether the workloads it names exist is checked by the catalogue.
+
+pub(crate) mod packages;
+mod traits;
+mod wire;
+
+pub use traits::{Trait, Traits};
+
+use crate::{CatalogueError, Variables};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The file in a server's folder.
+pub const MANIFEST_FILE: &str = "server.toml";
+
+/// One server under test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifest {
+    /// The folder's name, `<language>-<name>`.
+    pub id: String,
+    /// Its folder, absolute: commands run there.
+    pub folder: PathBuf,
+    /// Shown to people.
+    pub name: String,
+    /// The language it is written in.
+    pub language: String,
+    /// The framework.
+    pub framework: String,
+    /// What speaks HTTP underneath.
+    pub engine: String,
+    /// How much a framework does.
+    pub kind: Kind,
+    /// `idiomatic` or `tuned`, then anything.
+    pub tags: Vec<String>,
+    /// The documents of `docs/sources.md` that measured it.
+    pub sources: Vec<String>,
+    /// The workloads it serves, by name.
+    pub workloads: Vec<String>,
+    /// Debian packages to install when [`Manifest::needs`] is not met.
+    pub packages: Vec<String>,
+    /// Programs that must be on the PATH; with a `/`, patterns of files.
+    pub needs: Vec<String>,
+    /// The command that prints what is measured.
+    pub version: String,
+    /// Fetches the private environment, once.
+    pub setup: Option<Setup>,
+    /// The build command, where there is something to build.
+    pub build: Option<String>,
+    /// How long a start may take.
+    pub start_timeout: Duration,
+    /// The forms it can run in, by name: `single`, `cores`.
+    pub forms: BTreeMap<String, Form>,
+    /// The framework's own limits.
+    pub traits: Traits,
+    /// Where the file names its workloads: whether they exist is known only to the catalogue, which then says where.
+    pub(crate) workloads_line: Option<usize>,
+}
+
+/// How much a framework does, after TechEmpower's classification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A language's or runtime's own HTTP server.
+    Platform,
+    /// Routing and little more.
+    Micro,
+    /// Everything an application wants.
+    Full,
+}
+
+impl Kind {
+    /// The word in a manifest.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Platform => "platform",
+            Kind::Micro => "micro",
+            Kind::Full => "full",
+        }
+    }
+}
+
+/// The command that fetches a server's private environment.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// Run under `sh -c`; safe to repeat.
+    pub command: String,
+    /// About how much it downloads, in megabytes.
+    pub download_mb: Option<f64>,
+}
+
+/// One way to run a server: what to run, and with what beside the documented variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Run under `sh -c` in the server's folder.
+    pub command: String,
+    /// Added to the environment; values as written, see [`Form::environment`].
+    pub env: BTreeMap<String, String>,
+}
+
+impl Form {
+    /// Everything to add to the environment of a launch: `variables`, then the form's own with `$NAME` expanded.
+    pub fn environment(&self, variables: &Variables) -> Vec<(String, std::ffi::OsString)> {
+        let given = variables.pairs().into_iter().map(|(name, value)| (name.to_owned(), value));
+        let own = self.env.iter().map(|(name, value)| (name.clone(), variables.expand(value).into()));
+        given.chain(own).collect()
+    }
+}
+
+impl Manifest {
+    /// Reads the manifest of the server in `folder`.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong, a form is missing or the folder's
+    /// name is no id; [`CatalogueError::File`] when it cannot be read.
+    pub fn read(folder: &Path) -> Result<Self, CatalogueError> {
+        wire::read(folder)
+    }
+
+    /// The manifest that `text` would be in `folder`; nothing is read.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Document`] as [`Manifest::read`].
+    pub fn parse(folder: &Path, text: &str) -> Result<Self, CatalogueError> {
+        wire::parse(folder, text)
+    }
+
+    /// The form of that name, if the server has it.
+    pub fn form(&self, name: &str) -> Option<&Form> {
+        self.forms.get(name)
+    }
+
+    /// Whether it serves the workload of that name (not a case's address).
+    pub fn serves(&self, workload: &str) -> bool {
+        self.workloads.iter().any(|served| served == workload)
+    }
+
+    /// What a trial's record says of the server, with what its version command printed.
+    pub fn record(&self, versions: String) -> paceline_record::Server {
+        paceline_record::Server {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            language: self.language.clone(),
+            framework: self.framework.clone(),
+            engine: self.engine.clone(),
+            kind: self.kind.as_str().into(),
+            tags: self.tags.clone(),
+            versions,
+            traits: self.traits.by_name(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! Tests of the manifest: what a right one says, and how a wrong one is told.
+//!
+//! Most take a manifest that is right and change one thing. Its workloads need not exist for that: the catalogue
+//! looks for them, and its tests do. Text at random is tried here for a moment, by `fuzz/` for as long as wanted.
+
+use crate::fixture::{MANIFEST, Tree};
+use crate::{Kind, Manifest, Trait, Variables};
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn read(text: &str) -> Result<Manifest, String> {
+    let tree = Tree::new();
+    tree.write("servers/go-server/server.toml", text);
+    let error = |error: crate::CatalogueError| {
+        let text = error.to_string();
+        text.split_once("go-server/").map_or(text.clone(), |(_, rest)| rest.to_owned())
+    };
+    Manifest::read(&tree.path("servers/go-server")).map_err(error)
+}
+
+fn complaint(from: &str, to: &str) -> String {
+    assert!(MANIFEST.contains(from), "{from}");
+    read(&MANIFEST.replacen(from, to, 1)).expect_err("it is wrong")
+}
+
+#[test]
+fn a_right_manifest_says_it_all() {
+    let manifest = read(MANIFEST).unwrap();
+    assert_eq!((manifest.id.as_str(), manifest.kind), ("go-server", Kind::Platform));
+    assert_eq!(manifest.start_timeout, Duration::from_secs(10));
+    assert!(manifest.serves("hello") && !manifest.serves("page"));
+    assert_eq!(manifest.build.as_deref(), Some("true"));
+    assert!(manifest.setup.is_none() && manifest.form("other").is_none());
+}
+
+#[test]
+fn a_form_adds_to_the_run_and_expands_what_it_is_given() {
+    let manifest = read(MANIFEST).unwrap();
+    let given = Variables {
+        port: Some(18_000),
+        host: "127.0.0.1".into(),
+        build: "/b".into(),
+        cores: 4,
+        workloads: "/w".into(),
+    };
+    let cores = manifest.form("cores").unwrap();
+    assert_eq!(cores.command, "exec server");
+    let environment = cores.environment(&given);
+    for (name, value) in [("MODE", "production"), ("WORKERS", "4"), ("PACELINE_PORT", "18000")] {
+        assert!(environment.contains(&(name.into(), value.into())), "{name}");
+    }
+    assert!(manifest.form("single").unwrap().environment(&given).iter().all(|(name, _)| name != "WORKERS"));
+}
+
+#[test]
+fn a_form_may_replace_the_command() {
+    let text = MANIFEST.replace("[forms.cores]", "[forms.cores]\ncommand = \"exec many\"");
+    assert_eq!(read(&text).unwrap().form("cores").unwrap().command, "exec many");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let table = [
+        (
+            "framework",
+            "framwork",
+            "server.toml:3: unknown key `framwork`; the nearest right one is `framework`",
+        ),
+        ("[build]", "[biuld]", "server.toml:13: unknown key `biuld`; the nearest right one is `build`"),
+        (
+            "[forms.cores]",
+            "[forms.core]",
+            "server.toml:21: unknown key `core`; the nearest right one is `cores`",
+        ),
+        (
+            "\"platform\"",
+            "\"plattform\"",
+            "server.toml:5: unknown value `plattform`; the nearest right one is `platform`",
+        ),
+        ("[\"idiomatic\"]", "[]", "server.toml:6: `tags` must hold exactly one of `idiomatic` and `tuned`"),
+        ("\"echo one\"", "\" \"", "server.toml:11: `version` is empty"),
+        ("[\"hello\", \"tetra\"]", "[]", "server.toml:8: `workloads` names none"),
+        (
+            "$PACELINE_CORES",
+            "$PACELINE_CORE",
+            "server.toml:22: `$PACELINE_CORE` is no variable a server is given; the nearest is `$PACELINE_CORES`",
+        ),
+    ];
+    for (from, to, expected) in table {
+        assert_eq!(complaint(from, to), expected);
+    }
+    assert!(complaint("[\"001\"]", "1").starts_with("server.toml:7: invalid type: integer"));
+}
+
+#[test]
+fn traits_are_known_with_their_lines() {
+    let traits =
+        read(&format!("{MANIFEST}\n[traits]\nkeep_alive = true\npipelining = false\n")).unwrap().traits;
+    assert_eq!((traits.stated(Trait::Pipelining), traits.has(Trait::Pipelining)), (Some(false), Some(false)));
+    assert_eq!((traits.stated(Trait::Head), traits.has(Trait::Head)), (None, Some(true)));
+    assert_eq!((traits.stated(Trait::Http10KeepAlive), traits.has(Trait::Http10KeepAlive)), (None, None));
+    assert_eq!(traits.present(), ["keep_alive", "byte_wise", "head"]);
+    assert_eq!(traits.lacking(), ["pipelining"]);
+    assert_eq!(traits.no_sending_ahead(), Some("does not answer requests sent ahead"));
+    let says = |one| traits.correction(one, true);
+    assert_eq!(says(Trait::Pipelining), "write `pipelining = true` in line 26 of server.toml");
+    assert_eq!(says(Trait::Head), "add `head = true` below [traits], line 24 of server.toml");
+    let none = read(MANIFEST).unwrap().traits;
+    assert_eq!(none.correction(Trait::Head, false), "add `head = false` below a new [traits] in server.toml");
+    assert_eq!(none.no_sending_ahead(), None);
+    assert_eq!(
+        read(&format!("{MANIFEST}\n[traits]\npiplining = true\n")).unwrap_err(),
+        "server.toml:25: unknown key `piplining`; the nearest right one is `pipelining`"
+    );
+}
+
+#[test]
+fn a_manifest_without_a_form_is_wrong() {
+    let text = MANIFEST.split("[forms.single]").next().unwrap().to_owned();
+    assert!(read(&text).unwrap_err().contains("missing key `forms`"));
+    let told = read(&format!("{text}[forms]\n")).unwrap_err();
+    assert!(told.contains("neither `[forms.single]` nor `[forms.cores]`"), "{told}");
+}
+
+#[test]
+fn the_folder_is_the_id() {
+    let tree = Tree::with(&["go", "Go-server", "go-", "go-a_b"]);
+    for folder in ["go", "Go-server", "go-", "go-a_b"] {
+        let told = Manifest::read(&tree.path("servers").join(folder)).unwrap_err().to_string();
+        assert!(told.contains("must be named `<language>-<name>`"), "{told}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    /// A manifest cut short or with a piece of it doubled is a manifest or an error, never a panic.
+    #[test]
+    fn no_text_makes_it_panic(cut in 0..MANIFEST.len(), from in 0..MANIFEST.len(), noise in "[\\[\\]=\"$a-z\n]{0,12}") {
+        let _ = read(&format!("{}{noise}{}", &MANIFEST[..cut], &MANIFEST[from..]));
+    }
+}

@@ -1,0 +1,193 @@
+//! `server.toml` as it stands in the file, and the checks that make a [`Manifest`] of it.
+//!
+//! Behind `Manifest::read` and `Manifest::parse`. Everything here can be told from the file and its folder's name: that
+//! a need is on this machine is for the workshop to find, that a workload exists for the catalogue.
+
+use super::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
+use crate::document::Document;
+use crate::{CatalogueError, variables};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+use toml::Spanned;
+
+/// How long a start may take where the manifest does not say, in seconds (docs/adding-a-server.md).
+const START_TIMEOUT_S: u64 = 10;
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    name: Spanned<String>,
+    language: String,
+    framework: String,
+    engine: String,
+    kind: Kind,
+    tags: Spanned<Vec<String>>,
+    #[serde(default)]
+    sources: Vec<String>,
+    workloads: Spanned<Vec<String>>,
+    #[serde(default, deserialize_with = "super::packages::read")]
+    packages: Vec<String>,
+    #[serde(default)]
+    needs: Vec<String>,
+    version: Spanned<String>,
+    setup: Option<Setup>,
+    build: Option<Build>,
+    run: Run,
+    forms: Spanned<Forms>,
+    traits: Option<Spanned<WireTraits>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Build {
+    command: String,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    command: Spanned<String>,
+    #[serde(default)]
+    env: BTreeMap<String, Spanned<String>>,
+    start_timeout_s: Option<u64>,
+}
+
+/// The forms there are. A struct, not a map, so that a misspelt form is told.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Forms {
+    single: Option<WireForm>,
+    cores: Option<WireForm>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireForm {
+    command: Option<String>,
+    #[serde(default)]
+    env: BTreeMap<String, Spanned<String>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireTraits {
+    keep_alive: Option<Spanned<bool>>,
+    pipelining: Option<Spanned<bool>>,
+    http10_keep_alive: Option<Spanned<bool>>,
+    byte_wise: Option<Spanned<bool>>,
+    head: Option<Spanned<bool>>,
+}
+
+pub(super) fn read(folder: &Path) -> Result<Manifest, CatalogueError> {
+    of(folder, Document::read(&folder.join(MANIFEST_FILE))?)
+}
+
+pub(super) fn parse(folder: &Path, text: &str) -> Result<Manifest, CatalogueError> {
+    of(folder, Document::of(&folder.join(MANIFEST_FILE), text))
+}
+
+fn of(folder: &Path, document: Document) -> Result<Manifest, CatalogueError> {
+    let id = id_of(folder, &document)?;
+    let wire: Wire = document.parse()?;
+    check(&wire, &document)?;
+    let forms = forms_of(&wire, &document)?;
+    let workloads_line = Some(document.line(wire.workloads.span().start));
+    Ok(Manifest {
+        id,
+        folder: folder.into(),
+        name: wire.name.into_inner(),
+        language: wire.language,
+        framework: wire.framework,
+        engine: wire.engine,
+        kind: wire.kind,
+        tags: wire.tags.into_inner(),
+        sources: wire.sources,
+        workloads: wire.workloads.into_inner(),
+        packages: wire.packages,
+        needs: wire.needs,
+        version: wire.version.into_inner(),
+        setup: wire.setup,
+        build: wire.build.map(|build| build.command),
+        start_timeout: Duration::from_secs(wire.run.start_timeout_s.unwrap_or(START_TIMEOUT_S)),
+        forms,
+        traits: traits_of(wire.traits, &document),
+        workloads_line,
+    })
+}
+
+fn traits_of(wire: Option<Spanned<WireTraits>>, document: &Document) -> Traits {
+    let mut traits = Traits::below(wire.as_ref().map(|table| document.line(table.span().start)));
+    let Some(wire) = wire.map(Spanned::into_inner) else { return traits };
+    let said = [
+        (Trait::KeepAlive, wire.keep_alive),
+        (Trait::Pipelining, wire.pipelining),
+        (Trait::Http10KeepAlive, wire.http10_keep_alive),
+        (Trait::ByteWise, wire.byte_wise),
+        (Trait::Head, wire.head),
+    ];
+    for (one, has) in said {
+        if let Some(has) = has {
+            let line = document.line(has.span().start);
+            traits.say(one, has.into_inner(), Some(line));
+        }
+    }
+    traits
+}
+
+/// The folder's name, if it has the form `<language>-<name>`.
+fn id_of(folder: &Path, document: &Document) -> Result<String, CatalogueError> {
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let whole = name.split('-').all(|part| !part.is_empty());
+    if name.contains('-') && whole && name.chars().all(allowed) {
+        return Ok(name);
+    }
+    Err(document.complain(
+        None,
+        format!("the folder `{name}` must be named `<language>-<name>` in small letters, digits and hyphens"),
+    ))
+}
+
+fn check(wire: &Wire, document: &Document) -> Result<(), CatalogueError> {
+    let required = [("name", &wire.name), ("version", &wire.version), ("command", &wire.run.command)];
+    for (key, value) in required {
+        if value.get_ref().trim().is_empty() {
+            return Err(document.complain(Some(value.span().start), format!("`{key}` is empty")));
+        }
+    }
+    if wire.workloads.get_ref().is_empty() {
+        return Err(document.complain(Some(wire.workloads.span().start), "`workloads` names none"));
+    }
+    let of_style = |tag: &&String| *tag == "idiomatic" || *tag == "tuned";
+    if wire.tags.get_ref().iter().filter(of_style).count() != 1 {
+        let problem = "`tags` must hold exactly one of `idiomatic` and `tuned`";
+        return Err(document.complain(Some(wire.tags.span().start), problem));
+    }
+    Ok(())
+}
+
+fn forms_of(wire: &Wire, document: &Document) -> Result<BTreeMap<String, Form>, CatalogueError> {
+    let forms = wire.forms.get_ref();
+    let mut known = BTreeMap::new();
+    for (name, form) in [("single", &forms.single), ("cores", &forms.cores)] {
+        let Some(form) = form else { continue };
+        let mut env = BTreeMap::new();
+        for (key, value) in wire.run.env.iter().chain(&form.env) {
+            if key.starts_with("PACELINE_") {
+                let problem = format!("`{key}` is the lab's to set; name it otherwise");
+                return Err(document.complain(Some(value.span().start), problem));
+            }
+            variables::check(value.get_ref())
+                .map_err(|problem| document.complain(Some(value.span().start), problem))?;
+            env.insert(key.clone(), value.get_ref().clone());
+        }
+        let command = form.command.clone().unwrap_or_else(|| wire.run.command.get_ref().clone());
+        known.insert(name.to_owned(), Form { command, env });
+    }
+    if known.is_empty() {
+        let problem = "`forms` has neither `[forms.single]` nor `[forms.cores]`";
+        return Err(document.complain(Some(wire.forms.span().start), problem));
+    }
+    Ok(known)
+}

@@ -1,0 +1,149 @@
+//! Where the servers, workloads and plans are, and where the lab keeps what it builds.
+//!
+//! A flag decides; else the project around the current folder; else what lies beside the installed binary.
+
+use crate::CatalogueError;
+use std::path::{Path, PathBuf};
+
+/// What the flags say of the places; each may be left out.
+#[derive(Clone, Debug, Default)]
+pub struct PlaceFlags {
+    /// `--servers-dir`.
+    pub servers_dir: Option<PathBuf>,
+    /// `--workloads-dir`.
+    pub workloads_dir: Option<PathBuf>,
+    /// `--plans-dir`.
+    pub plans_dir: Option<PathBuf>,
+    /// `--balancers-dir`.
+    pub balancers_dir: Option<PathBuf>,
+    /// `--state-dir`, or `PACELINE_HOME`.
+    pub state_dir: Option<PathBuf>,
+}
+
+/// The places, absolute. `plans_dir`, `balancers_dir` and `state_dir` need not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// One folder per server.
+    pub servers_dir: PathBuf,
+    /// One file per workload.
+    pub workloads_dir: PathBuf,
+    /// One file per plan.
+    pub plans_dir: PathBuf,
+    /// One folder per load balancer.
+    pub balancers_dir: PathBuf,
+    /// What the lab builds and keeps.
+    pub state_dir: PathBuf,
+}
+
+impl Places {
+    /// Finds the places for this process: from its current folder and its own binary.
+    ///
+    /// # Errors
+    /// [`CatalogueError::NoTree`] when there is no `servers` folder anywhere, [`CatalogueError::File`] when a named one is not
+    /// there.
+    pub fn find(flags: &PlaceFlags) -> Result<Self, CatalogueError> {
+        let here = std::env::current_dir().map_err(|source| CatalogueError::File {
+            action: "find",
+            path: ".".into(),
+            source,
+        })?;
+        let binary = std::env::current_exe().unwrap_or_default();
+        Self::find_from(flags, &here, &binary)
+    }
+
+    /// As [`Places::find`], from the folder `here` and the binary at `binary`.
+    ///
+    /// # Errors
+    /// As [`Places::find`].
+    pub fn find_from(flags: &PlaceFlags, here: &Path, binary: &Path) -> Result<Self, CatalogueError> {
+        let tree = Tree::around(here).or_else(|| Tree::beside(binary));
+        let place = |flag: &Option<PathBuf>, name: &str| match (flag, &tree) {
+            (Some(flag), _) => existing(&here.join(flag)),
+            (None, Some(tree)) => Ok(tree.root.join(name)),
+            (None, None) => Err(CatalogueError::NoTree { from: here.into(), installed: shared(binary) }),
+        };
+        let servers_dir = place(&flags.servers_dir, "servers")?;
+        // A tree of one's own needs no workloads of its own: those of the project or the installation serve.
+        let own = |name: &str| servers_dir.parent().map(|root| root.join(name)).filter(|dir| dir.is_dir());
+        let workloads_dir = match (&flags.workloads_dir, own("workloads")) {
+            (None, Some(own)) => own,
+            (flag, _) => place(flag, "workloads")?,
+        };
+        let optional = |flag: &Option<PathBuf>, name: &str| match (flag, own(name)) {
+            (None, Some(own)) => Ok(own),
+            (Some(flag), _) => existing(&here.join(flag)),
+            (None, None) => {
+                Ok(tree.as_ref().map(|tree| tree.root.join(name)).unwrap_or_else(|| here.join(name)))
+            }
+        };
+        let plans_dir = optional(&flags.plans_dir, "plans")?;
+        let balancers_dir = optional(&flags.balancers_dir, "balancers")?;
+        let state_dir = match (&flags.state_dir, &tree) {
+            (Some(flag), _) => absolute(&here.join(flag))?,
+            (None, Some(tree)) if tree.installed => home_state(here),
+            _ => servers_dir.parent().unwrap_or(here).join(".paceline"),
+        };
+        Self { servers_dir, workloads_dir, plans_dir, balancers_dir, state_dir }.speakable()
+    }
+
+    /// Servers' commands are told these paths, and a manifest's `env` holds text only.
+    fn speakable(self) -> Result<Self, CatalogueError> {
+        let all =
+            [&self.servers_dir, &self.workloads_dir, &self.plans_dir, &self.balancers_dir, &self.state_dir];
+        for path in all {
+            if path.to_str().is_none() {
+                let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path is not UTF-8");
+                return Err(CatalogueError::File { action: "use", path: path.clone(), source });
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// A folder that has a `servers` folder in it.
+struct Tree {
+    root: PathBuf,
+    installed: bool,
+}
+
+impl Tree {
+    fn around(here: &Path) -> Option<Self> {
+        let root = here.ancestors().find(|folder| folder.join("servers").is_dir())?;
+        Some(Self { root: root.into(), installed: false })
+    }
+
+    fn beside(binary: &Path) -> Option<Self> {
+        let root = shared(binary);
+        root.join("servers").is_dir().then_some(Self { root, installed: true })
+    }
+}
+
+/// `<binary>/../../share/paceline`: where an installation puts data beside `bin/`.
+fn shared(binary: &Path) -> PathBuf {
+    binary.ancestors().nth(2).unwrap_or(Path::new("/")).join("share/paceline")
+}
+
+/// An installation is not written to: XDG Base Directory Specification, `$XDG_STATE_HOME`.
+fn home_state(here: &Path) -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("XDG_STATE_HOME")
+        .or_else(|| set("HOME").map(|home| home.join(".local/state")))
+        .map(|state| state.join("paceline"))
+        .unwrap_or_else(|| here.join(".paceline"))
+}
+
+fn existing(path: &Path) -> Result<PathBuf, CatalogueError> {
+    std::fs::canonicalize(path).map_err(|source| CatalogueError::File {
+        action: "find",
+        path: path.into(),
+        source,
+    })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, CatalogueError> {
+    std::path::absolute(path).map_err(|source| CatalogueError::File {
+        action: "find",
+        path: path.into(),
+        source,
+    })
+}

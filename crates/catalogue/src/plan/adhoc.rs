@@ -1,0 +1,95 @@
+//! A plan from flags: `paceline round --servers 'go-*' --workloads hello --repeats 3`.
+//!
+//! The binary's `round/open.rs` fills it in where no plan is named. What comes out is checked and carried out as any
+//! other plan. It can say less than a file: twins, balancers, budgets and what a source observed have no flag.
+
+use super::{Plan, PlanLoad, Select, check};
+use crate::CatalogueError;
+use std::time::Duration;
+
+/// What the flags of an ad-hoc round say; what they leave out is as in [`AdHoc::default`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdHoc {
+    /// Which servers.
+    pub select: Select,
+    /// The workloads, as in a plan.
+    pub workloads: Vec<String>,
+    /// The forms.
+    pub forms: Vec<String>,
+    /// Launches of each server.
+    pub repeats: u32,
+    /// Connections of each load.
+    pub connections: u32,
+    /// Requests outstanding on a connection at most.
+    pub depth: u32,
+    /// Rates to offer; none means a closed loop alone.
+    pub rates_per_s: Vec<f64>,
+    /// Length of each window.
+    pub duration: Duration,
+    /// Length of each warm-up.
+    pub warmup: Duration,
+    /// Where every order is drawn from, if it is given.
+    pub seed: Option<u64>,
+}
+
+impl Default for AdHoc {
+    /// All idiomatic servers, `hello`, three launches each, a closed loop of 64 connections for 3 s after 1 s.
+    fn default() -> Self {
+        Self {
+            select: Select { tags: vec!["idiomatic".into()], ..Select::default() },
+            workloads: vec!["hello".into()],
+            forms: vec!["single".into()],
+            repeats: 3,
+            connections: 64,
+            depth: 1,
+            rates_per_s: Vec::new(),
+            duration: Duration::from_secs(3),
+            warmup: Duration::from_secs(1),
+            seed: None,
+        }
+    }
+}
+
+impl AdHoc {
+    /// The plan these flags make, named `ad-hoc`.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Plan`] when they contradict each other or ask for nothing.
+    pub fn plan(self) -> Result<Plan, CatalogueError> {
+        let load = self.loads();
+        let plan = Plan {
+            name: "ad-hoc".into(),
+            about: "From the command line.".into(),
+            seed: self.seed,
+            repeats: self.repeats,
+            forms: self.forms,
+            workloads: self.workloads,
+            select: self.select,
+            load,
+            ..Plan::default()
+        };
+        check::check(&plan).map_err(|problem| CatalogueError::Plan { plan: plan.name.clone(), problem })?;
+        Ok(plan)
+    }
+
+    fn loads(&self) -> Vec<PlanLoad> {
+        if self.rates_per_s.is_empty() {
+            return vec![self.load(format!("closed-{}", self.connections), None)];
+        }
+        let named = |rate: &f64| self.load(format!("open-{rate}"), Some(*rate));
+        self.rates_per_s.iter().map(named).collect()
+    }
+
+    fn load(&self, name: String, rate_per_s: Option<f64>) -> PlanLoad {
+        PlanLoad {
+            name,
+            connections: self.connections,
+            depth: self.depth,
+            rate_per_s,
+            duration: Some(self.duration),
+            warmup: Some(self.warmup),
+            keep_alive: true,
+            ..PlanLoad::default()
+        }
+    }
+}

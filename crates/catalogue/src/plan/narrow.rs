@@ -1,0 +1,188 @@
+//! A plan narrowed to some of its servers and workloads, as flags beside it ask.
+//!
+//! For `paceline round PLAN --servers ...`. It only takes away: what the plan does not have is a mistake, as a name that
+//! nothing has is. What was taken away is told in words. Loads and observations of what is gone go with it.
+
+use super::{Plan, PlanLoad, Select};
+use crate::{Catalogue, CatalogueError, WorkloadCase};
+use paceline_record::Observation;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl Plan {
+    /// The plan with only the servers that fit one of the patterns `servers`, and only `workloads`; an empty list leaves
+    /// it as it is. With what is not as the plan says, for people.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Unknown`] for a server that is not there; [`CatalogueError::Plan`] for one that the plan does not select,
+    /// a workload that it does not have, or one that none of its loads is for.
+    pub fn narrowed(
+        mut self,
+        servers: &[String],
+        workloads: &[String],
+        catalogue: &Catalogue,
+    ) -> Result<(Self, Vec<String>), CatalogueError> {
+        let mut changes = Vec::new();
+        if !servers.is_empty() {
+            self.select.servers = self.narrowed_servers(servers, catalogue)?;
+            changes.push(format!("only servers {}", servers.join(", ")));
+        }
+        if !workloads.is_empty() {
+            let left = self.narrowed_cases(workloads, catalogue)?;
+            self.load = self.narrowed_loads(&left, workloads, catalogue)?;
+            self.workloads = left;
+            let unseen = match self.forget_unseen() {
+                0 => "",
+                _ => ", without what a source observed of others",
+            };
+            changes.push(format!("only workloads {}{unseen}", workloads.join(", ")));
+        }
+        Ok((self, changes))
+    }
+
+    /// Leaves out what a source observed under a load or of a workload that the plan has not any more; how much.
+    pub(super) fn forget_unseen(&mut self) -> usize {
+        let loads: BTreeSet<String> = self.expanded().into_iter().map(|load| load.name).collect();
+        let (before, observed) = (self.observed.len(), std::mem::take(&mut self.observed));
+        let is_left = |seen: &Observation| {
+            seen.load.as_ref().is_none_or(|load| loads.contains(load))
+                && seen.workload.as_ref().is_none_or(|workload| self.has_workload(workload))
+        };
+        self.observed = observed.into_iter().filter(is_left).collect();
+        before - self.observed.len()
+    }
+
+    /// Whether it measures a workload or one of its cases, as a whole or by a case.
+    pub(super) fn has_workload(&self, name: &str) -> bool {
+        fn whole(name: &str) -> &str {
+            name.split('/').next().unwrap_or(name)
+        }
+        self.workloads.iter().any(|known| known == name || known == whole(name) || whole(known) == name)
+    }
+
+    /// The ids that are left, as patterns.
+    fn narrowed_servers(
+        &self,
+        patterns: &[String],
+        catalogue: &Catalogue,
+    ) -> Result<Vec<String>, CatalogueError> {
+        let mut ids = Vec::new();
+        for pattern in patterns {
+            let wanted = Select { servers: vec![pattern.clone()], ..Select::default() };
+            let fitting = catalogue.servers.iter().filter(|server| wanted.admits(server));
+            let left: Vec<String> = fitting
+                .filter(|server| self.select.admits(server))
+                .map(|server| glob::Pattern::escape(&server.id))
+                .collect();
+            if left.is_empty() {
+                catalogue.servers_named(std::slice::from_ref(pattern))?;
+                return Err(self.wrong(format!("it selects no server that fits `{pattern}`")));
+            }
+            ids.extend(left);
+        }
+        ids.sort();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    /// The addresses of the cases that are left.
+    fn narrowed_cases(
+        &self,
+        workloads: &[String],
+        catalogue: &Catalogue,
+    ) -> Result<Vec<String>, CatalogueError> {
+        let own = addresses(self.cases(&self.workloads, catalogue)?);
+        let mut left: Vec<String> = Vec::new();
+        for name in workloads {
+            let meant = addresses(self.cases(std::slice::from_ref(name), catalogue)?);
+            let mut meant: Vec<String> = meant.into_iter().filter(|address| own.contains(address)).collect();
+            if meant.is_empty() {
+                let has = self.workloads.join(", ");
+                return Err(self.wrong(format!("it has no workload `{name}`; it has: {has}")));
+            }
+            meant.retain(|address| !left.contains(address));
+            left.append(&mut meant);
+        }
+        Ok(left)
+    }
+
+    /// The loads that are for some of the cases that are `left`.
+    fn narrowed_loads(
+        &self,
+        left: &[String],
+        workloads: &[String],
+        catalogue: &Catalogue,
+    ) -> Result<Vec<PlanLoad>, CatalogueError> {
+        let mut loads = Vec::new();
+        for load in &self.load {
+            let own = addresses(self.cases(&load.workloads, catalogue)?);
+            let still: Vec<String> = own.into_iter().filter(|address| left.contains(address)).collect();
+            if load.workloads.is_empty() || !still.is_empty() {
+                loads.push(PlanLoad { workloads: still, ..load.clone() });
+            }
+        }
+        if loads.is_empty() {
+            return Err(self.wrong(format!("none of its loads is for {}", workloads.join(", "))));
+        }
+        Ok(loads)
+    }
+}
+
+fn addresses(cases: Vec<Arc<WorkloadCase>>) -> Vec<String> {
+    cases.into_iter().map(|case| case.address.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{MANIFEST, Tree};
+
+    const PLAN: &str = "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\", \"tetra/3\"]\n\
+                        [select]\ntags = [\"idiomatic\"]\n\
+                        [[load]]\nname = \"both\"\nconnections = 1\nduration = \"1s\"\n\
+                        [[load]]\nname = \"own\"\nconnections = 1\nduration = \"1s\"\nworkloads = [\"hello\"]\n\
+                        [[observed]]\nsource = \"001\"\nsubject = \"Go\"\nload = \"own\"\nworkload = \"hello\"\n\
+                        what = \"requests_per_s\"\nvalue = 1.0\nunit = \"requests/s\"\n";
+
+    /// What the narrowed plan comes to, and what is told of it.
+    fn narrowed(servers: &[&str], workloads: &[&str]) -> Result<(Vec<String>, Vec<String>), String> {
+        let tree = Tree::with(&["a-one", "a-two", "b-one"]);
+        tree.write("servers/b-tuned/server.toml", &MANIFEST.replace("\"idiomatic\"", "\"tuned\""));
+        let catalogue = tree.catalogue();
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let (plan, changes) = Plan::parse("p.toml", PLAN)
+            .unwrap()
+            .narrowed(&owned(servers), &owned(workloads), &catalogue)
+            .map_err(|error| error.to_string())?;
+        // As a round reads it again.
+        let plan = Plan::parse("kept", &plan.to_toml().unwrap()).unwrap();
+        let cells = plan.resolve(&catalogue).unwrap().cells;
+        Ok((cells.iter().map(|cell| cell.key().replace(" single", "")).collect(), changes))
+    }
+
+    #[test]
+    fn servers_and_workloads_are_taken_away_and_never_added() {
+        let (cells, changes) = narrowed(&["*-one"], &["tetra"]).unwrap();
+        assert_eq!(cells, ["a-one tetra/3 both", "b-one tetra/3 both"]);
+        assert_eq!(changes[0], "only servers *-one");
+        assert_eq!(changes[1], "only workloads tetra, without what a source observed of others");
+        let (cells, changes) = narrowed(&["b-*"], &["hello"]).unwrap();
+        assert_eq!(cells, ["b-one hello both", "b-one hello own"]);
+        assert_eq!(changes[1], "only workloads hello");
+        let (cells, changes) = narrowed(&[], &[]).unwrap();
+        assert_eq!((cells.len(), changes.len()), (9, 0));
+    }
+
+    #[test]
+    fn what_the_plan_has_not_is_a_mistake() {
+        for (servers, workloads, told) in [
+            (&["b-tuned"][..], &[][..], "it selects no server that fits `b-tuned`"),
+            (&["a-on"], &[], "a-one"),
+            (&[], &["tetra/2"], "it has no workload `tetra/2`; it has: hello, tetra/3"),
+            (&[], &["helo"], "the nearest is `hello`"),
+        ] {
+            let error = narrowed(servers, workloads).unwrap_err();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+}

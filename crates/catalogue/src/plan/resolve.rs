@@ -1,0 +1,257 @@
+//! What a plan comes to on a given catalogue: its cells, and what was left out and why.
+//!
+//! For `paceline round`, and for `paceline lab` where a plan is named. A name that is wrong is an error; a server that
+//! lacks something is a note. The cells are in no order that matters: `order` draws one. How many repeats there is time
+//! for is `size`'s.
+
+use super::{Plan, PlanLoad};
+use crate::{Balancer, Catalogue, CatalogueError, Manifest, Workload, WorkloadCase, nearest};
+use paceline_record::{Trial, VariantKind};
+use std::sync::Arc;
+
+/// One combination that is measured: a server in a form, under a load of a workload's case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// The server.
+    pub server: Arc<Manifest>,
+    /// The form it runs in; the server has it.
+    pub form: String,
+    /// What is asked; the server serves it.
+    pub case: Arc<WorkloadCase>,
+    /// The load.
+    pub load: Arc<PlanLoad>,
+}
+
+impl Cell {
+    /// Its name within a round: server, form, workload and load. Equal keys mean the same cell.
+    pub fn key(&self) -> String {
+        format!("{} {} {} {}", self.server.id, self.form, self.case.address, self.load.name)
+    }
+
+    /// What cells have in common that may share a launch of their server and form; empty for a plain launch.
+    pub fn group(&self) -> String {
+        let group = &self.load.group;
+        if group.is_ordered { format!("{} {}", group.name, self.case.address) } else { group.name.clone() }
+    }
+
+    /// Its turn on a launch whose cells have an order: the first run, what it is the first run of, then other twins.
+    pub fn turn(&self) -> u8 {
+        match self.load.variant.as_ref().map(|variant| variant.kind) {
+            _ if !self.load.group.is_ordered => 0,
+            Some(VariantKind::FirstRun) => 0,
+            None => 1,
+            Some(_) => 2,
+        }
+    }
+
+    /// The balancer of its launch.
+    pub fn balancer(&self) -> Option<&str> {
+        self.load.balanced.as_ref().map(|balanced| balanced.balancer.as_str())
+    }
+}
+
+/// The key of the cell that a trial is of.
+pub fn key_of(trial: &Trial) -> String {
+    format!("{} {} {} {}", trial.server.id, trial.form, trial.workload, trial.load.name)
+}
+
+/// What a plan comes to.
+#[derive(Clone, Debug)]
+pub struct Resolution {
+    /// Each cell once, by server, form, workload and load.
+    pub cells: Vec<Cell>,
+    /// Every workload that a cell needs, whole: its refusals are validated too.
+    pub workloads: Vec<Arc<Workload>>,
+    /// Every balancer that a cell needs.
+    pub balancers: Vec<Arc<Balancer>>,
+    /// What was left out and why, for people.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// What the plan comes to on `catalogue`.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Plan`] when it names a workload, case, tag or server that does not exist, or comes to nothing; a
+    /// broken manifest or workload it names outright is that document's own error.
+    pub fn resolve(&self, catalogue: &Catalogue) -> Result<Resolution, CatalogueError> {
+        if self.load.is_empty() {
+            return Err(self.wrong("nothing to measure: only a round with --full has its loads".into()));
+        }
+        let cases = self.cases(&self.workloads, catalogue)?;
+        let loads = self.meant_loads(&cases, catalogue)?;
+        let mut notes = Vec::new();
+        let servers = self.servers(catalogue, &mut notes)?;
+        let mut cells = Vec::new();
+        for server in servers {
+            if !cases.iter().any(|case| server.serves(&case.workload)) {
+                notes.push(format!("{} is left out: it serves none of the plan's workloads", server.id));
+                continue;
+            }
+            for form in &self.forms {
+                if server.form(form).is_none() {
+                    notes.push(format!("{} has no form `{form}`", server.id));
+                    continue;
+                }
+                let left_out = cells_of(&server, form, &cases, &loads, &mut cells);
+                if let Some(why) = server.traits.no_sending_ahead().filter(|_| !left_out.is_empty()) {
+                    notes.push(format!("{} {why}: without {}", server.id, left_out.join(", ")));
+                }
+            }
+        }
+        if cells.is_empty() {
+            let why =
+                if notes.is_empty() { "no server meets all its conditions".into() } else { notes.join("; ") };
+            return Err(self.wrong(format!("nothing to measure: {why}")));
+        }
+        let needed = |workload: &&Arc<Workload>| cells.iter().any(|cell| cell.case.workload == workload.name);
+        let workloads = catalogue.workloads.iter().filter(needed).cloned().collect();
+        let balancers = self.balancers(&cells, catalogue)?;
+        Ok(Resolution { cells, workloads, balancers, notes })
+    }
+
+    /// The balancers that the cells need, with the policies they ask for.
+    fn balancers(&self, cells: &[Cell], catalogue: &Catalogue) -> Result<Vec<Arc<Balancer>>, CatalogueError> {
+        let mut needed: Vec<Arc<Balancer>> = Vec::new();
+        for balanced in cells.iter().filter_map(|cell| cell.load.balanced.as_ref()) {
+            let balancer = catalogue.balancer(&balanced.balancer)?;
+            balancer.check_policy(&balanced.policy).map_err(|problem| self.wrong(problem))?;
+            if !needed.iter().any(|known| known.id == balancer.id) {
+                needed.push(balancer);
+            }
+        }
+        Ok(needed)
+    }
+
+    pub(super) fn wrong(&self, problem: String) -> CatalogueError {
+        CatalogueError::Plan { plan: self.name.clone(), problem }
+    }
+
+    /// The servers the plan selects, in the catalogue's order.
+    fn servers(
+        &self,
+        catalogue: &Catalogue,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Arc<Manifest>>, CatalogueError> {
+        for name in &self.select.servers {
+            // A pattern may pass over a broken manifest; a name may not.
+            if let Some(broken) = catalogue.broken_server(name) {
+                return Err(self.wrong(format!("`{name}` cannot be used: {}", broken.error)));
+            }
+        }
+        for broken in &catalogue.broken_servers {
+            if self.select.may_mean(&broken.id) {
+                notes.push(format!("{} is left out: {}", broken.id, broken.error));
+            }
+        }
+        let known: Vec<&Manifest> = catalogue.servers.iter().map(|server| &**server).collect();
+        let broken: Vec<&str> = catalogue.broken_servers.iter().map(|broken| broken.id.as_str()).collect();
+        if let Some(problem) = self.select.futile(&known, &broken) {
+            return Err(self.wrong(problem));
+        }
+        Ok(catalogue.servers.iter().filter(|server| self.select.admits(server)).cloned().collect())
+    }
+
+    /// The cases that `names` mean, in their order, each once.
+    pub(super) fn cases(
+        &self,
+        names: &[String],
+        catalogue: &Catalogue,
+    ) -> Result<Vec<Arc<WorkloadCase>>, CatalogueError> {
+        let mut cases: Vec<Arc<WorkloadCase>> = Vec::new();
+        for name in names {
+            for case in self.cases_named(name, catalogue)? {
+                if !cases.iter().any(|known| known.address == case.address) {
+                    cases.push(case);
+                }
+            }
+        }
+        Ok(cases)
+    }
+
+    fn cases_named(
+        &self,
+        name: &str,
+        catalogue: &Catalogue,
+    ) -> Result<Vec<Arc<WorkloadCase>>, CatalogueError> {
+        let workload_name = name.split('/').next().unwrap_or(name);
+        if let Some(broken) = catalogue.broken_workloads.iter().find(|broken| broken.id == workload_name) {
+            return Err(self.wrong(format!("workload `{workload_name}` cannot be used: {}", broken.error)));
+        }
+        let Some(workload) = catalogue.workload(workload_name) else {
+            let known = catalogue.workloads.iter().map(|workload| workload.name.as_str());
+            return Err(self.no_workload(name, nearest(workload_name, known)));
+        };
+        let meant = workload.cases.iter().filter(|case| name == workload_name || case.address == name);
+        let meant: Vec<Arc<WorkloadCase>> = meant.cloned().map(Arc::new).collect();
+        if meant.is_empty() {
+            let addresses: Vec<&str> = workload.cases.iter().map(|case| case.address.as_str()).collect();
+            return Err(
+                self.wrong(format!("there is no workload `{name}`; there are: {}", addresses.join(", ")))
+            );
+        }
+        Ok(meant)
+    }
+
+    fn no_workload(&self, name: &str, nearest: Option<&str>) -> CatalogueError {
+        let hint = nearest.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+        self.wrong(format!("there is no workload `{name}`{hint}"))
+    }
+
+    /// Each load with the cases it is for.
+    fn meant_loads(
+        &self,
+        cases: &[Arc<WorkloadCase>],
+        catalogue: &Catalogue,
+    ) -> Result<Vec<MeantLoad>, CatalogueError> {
+        let mut loads = Vec::new();
+        for load in &self.expanded() {
+            let own = if load.workloads.is_empty() {
+                cases.to_vec()
+            } else {
+                self.cases(&load.workloads, catalogue)?
+            };
+            let addresses: Vec<String> = own.iter().map(|case| case.address.clone()).collect();
+            if let Some(foreign) =
+                addresses.iter().find(|own| !cases.iter().any(|case| case.address == **own))
+            {
+                let problem = format!("load `{}` names `{foreign}`, which the plan does not", load.name);
+                return Err(self.wrong(problem));
+            }
+            loads.push(MeantLoad { load: Arc::new(load.clone()), addresses });
+        }
+        Ok(loads)
+    }
+}
+
+/// A load with the addresses of the cases it is for.
+struct MeantLoad {
+    load: Arc<PlanLoad>,
+    addresses: Vec<String>,
+}
+
+/// Adds the cells of a server in a form; the loads that it cannot be put under, by name.
+fn cells_of(
+    server: &Arc<Manifest>,
+    form: &str,
+    cases: &[Arc<WorkloadCase>],
+    loads: &[MeantLoad],
+    cells: &mut Vec<Cell>,
+) -> Vec<String> {
+    let mut left_out: Vec<String> = Vec::new();
+    for case in cases.iter().filter(|case| server.serves(&case.workload)) {
+        for meant in loads.iter().filter(|meant| meant.addresses.contains(&case.address)) {
+            if meant.load.depth > 1 && server.traits.no_sending_ahead().is_some() {
+                left_out.extend((!left_out.contains(&meant.load.name)).then(|| meant.load.name.clone()));
+                continue;
+            }
+            cells.push(Cell {
+                server: Arc::clone(server),
+                form: form.to_owned(),
+                case: Arc::clone(case),
+                load: Arc::clone(&meant.load),
+            });
+        }
+    }
+    left_out
+}

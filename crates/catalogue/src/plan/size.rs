@@ -1,0 +1,199 @@
+//! How much of a plan is carried out: all of it or what it does at its default, scaled to the machine, within its time.
+//!
+//! Done once, when a round begins; the round keeps the plan as it was carried out. What was changed is told in words.
+
+use super::{Plan, Scale, estimate};
+use crate::{CatalogueError, PlannedLaunch, format_duration};
+use std::time::Duration;
+
+/// What a machine has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Cores that may be used.
+    pub cores: u32,
+    /// Files that may be open at once in a process.
+    pub open_files: u64,
+}
+
+/// A plan as it is carried out, and what that changed, for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sized {
+    /// The plan.
+    pub plan: Plan,
+    /// What is not as it was written.
+    pub changes: Vec<String>,
+}
+
+/// Descriptors that are no connections: listeners, logs, libraries, with room to spare.
+const OTHER_FILES: u64 = 200;
+/// Factors of `auto` are whole parts, so that two machines of a kind come to the same one.
+const PARTS_MOST: u32 = 64;
+
+impl Plan {
+    /// The plan as it is carried out in `room`: whole, or without what only a full round has; `scale = "auto"` becomes
+    /// a number.
+    pub fn sized(mut self, is_full: bool, room: Room) -> Sized {
+        let mut changes = Vec::new();
+        if is_full {
+            self.budget = None;
+            self.repeats = self.repeats.max(self.full_repeats.unwrap_or(0));
+            for load in &mut self.load {
+                load.duration =
+                    load.duration.map(|duration| duration.max(self.full_duration.unwrap_or_default()));
+            }
+        } else if self.load.iter().any(|load| load.full) {
+            changes.push(self.drop_full());
+        }
+        self.load.iter_mut().for_each(|load| load.full = false);
+        (self.full_repeats, self.full_duration) = (None, None);
+        if self.scale == Some(Scale::Auto) {
+            self.scale = Some(Scale::Factor(self.factor(room)));
+        }
+        if let Some(Scale::Factor(factor)) = self.scale.filter(|scale| *scale != Scale::Factor(1.0)) {
+            let words = format!("connections, rates and numbers of requests are {factor} of the plan's");
+            let cores = self.full_size_cores.map(|cores| format!(", which is for {cores} cores"));
+            changes.push(words + &cores.unwrap_or_default());
+        }
+        Sized { plan: self, changes }
+    }
+
+    /// Leaves out what only a full round has, with what was observed under it: a plan names no load that it has not.
+    /// What to tell of it.
+    fn drop_full(&mut self) -> String {
+        let names: Vec<String> =
+            self.load.iter().filter(|load| load.full).map(|load| format!("`{}`", load.name)).collect();
+        self.load.retain(|load| !load.full);
+        let unseen = match self.forget_unseen() {
+            0 => "",
+            _ => ", and what a source observed under them",
+        };
+        format!("without the loads {}, which --full has{unseen}", names.join(", "))
+    }
+
+    /// The factor for a machine: one over the fewest whole parts with which cores and descriptors suffice.
+    fn factor(&self, room: Room) -> f64 {
+        let by_cores = self.full_size_cores.unwrap_or(0).div_ceil(room.cores.max(1));
+        let connections = self.load.iter().map(|load| u64::from(load.connections)).max().unwrap_or(0);
+        let by_files = connections.div_ceil(room.open_files.saturating_sub(OTHER_FILES).max(1));
+        1.0 / f64::from(by_cores.max(by_files as u32).clamp(1, PARTS_MOST))
+    }
+
+    /// Cuts repeats until the plan fits its time; `launches` tells what so many repeats come to. With the launches as
+    /// they are to be carried out.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Plan`] when a single repeat takes longer than that.
+    pub fn within_budget(
+        self,
+        launches: impl Fn(u32) -> Vec<PlannedLaunch>,
+    ) -> Result<(Sized, Vec<PlannedLaunch>), CatalogueError> {
+        let asked = self.repeats;
+        let Some(budget) = self.budget else {
+            return Ok((Sized { plan: self, changes: Vec::new() }, launches(asked)));
+        };
+        for repeats in (1..=asked).rev() {
+            let planned = launches(repeats);
+            let length = estimate(&planned);
+            if length <= budget {
+                let cut = format!(
+                    "{repeats} instead of {asked} repeats, to stay within {}: --full has them all",
+                    format_duration(budget)
+                );
+                let changes = if repeats < asked { vec![cut] } else { Vec::new() };
+                return Ok((Sized { plan: Plan { repeats, ..self }, changes }, planned));
+            }
+        }
+        let least = estimate(&launches(1));
+        Err(CatalogueError::Plan { plan: self.name.clone(), problem: too_long(least, budget) })
+    }
+}
+
+fn too_long(least: Duration, budget: Duration) -> String {
+    format!(
+        "a single repeat takes about {} of the {} that `budget` allows; --full takes the time it needs, or let the \
+         plan select fewer servers, workloads or loads",
+        format_duration(Duration::from_secs(least.as_secs())),
+        format_duration(budget)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Tree;
+    use crate::order;
+
+    const PLAN: &str = "name = \"p\"\nrepeats = 4\nfull_repeats = 9\nfull_duration = \"15s\"\nbudget = \"60s\"\nscale = \"auto\"\n\
+                        full_size_cores = 8\nworkloads = [\"hello\"]\n\
+                        [[load]]\nname = \"small\"\nconnections = 100\nduration = \"10s\"\n\
+                        [[load]]\nname = \"large\"\nconnections = 10000\nduration = \"10s\"\nfull = true\n";
+
+    fn plan() -> Plan {
+        Plan::parse("p.toml", PLAN).unwrap()
+    }
+
+    #[test]
+    fn a_full_round_has_everything() {
+        let room = Room { cores: 8, open_files: 20_000 };
+        let Sized { plan: full, changes } = plan().sized(true, room);
+        assert_eq!((full.load.len(), full.repeats, full.budget), (2, 9, None));
+        assert!(full.load.iter().all(|load| load.duration == Some(Duration::from_secs(15))));
+        assert_eq!((full.scale, changes.len()), (Some(Scale::Factor(1.0)), 0));
+        let Sized { plan: usual, changes } = plan().sized(false, room);
+        assert_eq!((usual.load.len(), usual.repeats), (1, 4));
+        assert_eq!(usual.load[0].duration, Some(Duration::from_secs(10)));
+        assert!(changes[0].contains("`large`"), "{changes:?}");
+    }
+
+    #[test]
+    fn what_is_carried_out_can_be_carried_on() {
+        let seen = |load: &str| {
+            format!(
+                "[[observed]]\nsource = \"001\"\nsubject = \"Go\"\nload = \"{load}\"\n\
+                 what = \"requests_per_s\"\nvalue = 1.0\nunit = \"requests/s\"\n"
+            )
+        };
+        let observed = ["small", "large", "large-close"].map(seen).concat();
+        let text = format!("{PLAN}twins = [\"close\"]\n{observed}");
+        let plan = Plan::parse("p.toml", &text).unwrap();
+        for (is_full, count) in [(false, 1), (true, 3)] {
+            let Sized { plan: sized, changes } =
+                plan.clone().sized(is_full, Room { cores: 8, open_files: 20_000 });
+            assert_eq!(sized.observed.len(), count);
+            assert_eq!(changes.iter().any(|change| change.ends_with("observed under them")), !is_full);
+            // What `--resume` reads.
+            assert_eq!(Plan::parse("kept", &sized.to_toml().unwrap()).unwrap(), sized);
+        }
+    }
+
+    #[test]
+    fn a_factor_is_what_cores_and_descriptors_allow() {
+        let factor = |cores, open_files| {
+            let sized = plan().sized(true, Room { cores, open_files });
+            assert_eq!(sized.changes.is_empty(), sized.plan.scale == Some(Scale::Factor(1.0)));
+            sized.plan.scale
+        };
+        assert_eq!(factor(2, 20_000), Some(Scale::Factor(0.25)));
+        assert_eq!(factor(3, 20_000), Some(Scale::Factor(1.0 / 3.0)));
+        assert_eq!(factor(8, 1_200), Some(Scale::Factor(0.1)));
+        assert_eq!(factor(64, 20_000), Some(Scale::Factor(1.0)));
+    }
+
+    #[test]
+    fn repeats_are_cut_to_the_budget_or_the_plan_is_refused() {
+        let tree = Tree::with(&["a-one"]);
+        let cells = plan().resolve(&tree.catalogue()).unwrap().cells;
+        let of = |budget: &str| {
+            Plan::parse("p.toml", &PLAN.replace("60s", budget))
+                .unwrap()
+                .within_budget(|repeats| order(&cells, repeats, 1))
+        };
+        // Two loads of 11 s, 0.5 s more for each and 1.5 s for the launch: 24.5 s a repeat.
+        let (sized, launches) = of("60s").unwrap();
+        assert_eq!((sized.plan.repeats, launches.len()), (2, 2));
+        assert!(sized.changes[0].starts_with("2 instead of 4 repeats"), "{:?}", sized.changes);
+        assert_eq!(of("10m").unwrap().0.plan.repeats, 4);
+        let error = of("20s").unwrap_err().to_string();
+        assert!(error.contains("takes about 24s of the 20s"), "{error}");
+    }
+}

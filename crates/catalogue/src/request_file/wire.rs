@@ -1,0 +1,183 @@
+//! A request file as it stands, and the checks that make a [`RequestFile`] of it.
+//!
+//! Behind `RequestFile::of`. Numbers are held to their bounds, bodies read at once through a
+//! function of the caller's. Methods, paths and headers are taken as they stand, placeholders in them too.
+
+use super::{FileBody, FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
+use crate::CatalogueError;
+use crate::digest::parse_sha256;
+use crate::document::Document;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use toml::Spanned;
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    request: Vec<Spanned<WireRequest>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireRequest {
+    name: Option<String>,
+    weight: Option<Spanned<i64>>,
+    method: Option<String>,
+    path: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<Spanned<String>, String>,
+    body: Option<String>,
+    body_file: Option<Spanned<String>>,
+    #[serde(default)]
+    literal: bool,
+    expect_status: Option<Spanned<i64>>,
+    expect_body: Option<String>,
+    expect_body_file: Option<Spanned<String>>,
+    expect_sha256: Option<Spanned<String>>,
+    expect_json: Option<Spanned<BTreeMap<Spanned<String>, toml::Value>>>,
+}
+
+/// Brings the content of a file that is named in the document.
+type Read<'r> = &'r mut dyn FnMut(&Path) -> std::io::Result<Vec<u8>>;
+
+pub(super) fn read(document: &Document, read: Read<'_>) -> Result<RequestFile, CatalogueError> {
+    let wire: Wire = document.parse()?;
+    if wire.request.is_empty() || wire.request.len() > REQUESTS_MOST {
+        let problem = format!("a request file has 1 to {REQUESTS_MOST} `[[request]]`");
+        return Err(document.complain(None, problem));
+    }
+    let mut names = BTreeSet::new();
+    let mut requests = Vec::new();
+    for request in wire.request {
+        let at = request.span().start;
+        let request = request_of(request, document, read)?;
+        if !names.insert(request.name.clone()) {
+            let problem = format!("a second request `{}`: give each a `name` of its own", request.name);
+            return Err(document.complain(Some(at), problem));
+        }
+        requests.push(request);
+    }
+    Ok(RequestFile { path: document.path.clone(), requests })
+}
+
+fn request_of(
+    request: Spanned<WireRequest>,
+    document: &Document,
+    read: Read<'_>,
+) -> Result<FileRequest, CatalogueError> {
+    let at = request.span().start;
+    let mut wire = request.into_inner();
+    let body = match (wire.body.take(), wire.body_file.take()) {
+        (Some(_), Some(_)) => {
+            return Err(document.complain(Some(at), "a request has a `body` or a `body_file`, not both"));
+        }
+        (Some(text), None) => text.into_bytes(),
+        (None, Some(file)) => load(&file, document, read)?,
+        (None, None) => Vec::new(),
+    };
+    let mut headers: Vec<(Spanned<String>, String)> = std::mem::take(&mut wire.headers).into_iter().collect();
+    headers.sort_by_key(|(name, _)| name.span().start);
+    Ok(FileRequest {
+        name: wire.name.clone().or_else(|| wire.path.clone()).unwrap_or_else(|| "/".into()),
+        weight: weight_of(wire.weight.as_ref(), document)?,
+        method: wire.method.clone().unwrap_or_else(|| "GET".into()),
+        path: wire.path.clone(),
+        headers: headers.into_iter().map(|(name, value)| (name.into_inner(), value)).collect(),
+        body,
+        literal: wire.literal,
+        expect_status: status_of(wire.expect_status.as_ref(), document)?,
+        expect_body: expected_body(wire, at, document, read)?,
+        line: document.line(at),
+    })
+}
+
+fn weight_of(weight: Option<&Spanned<i64>>, document: &Document) -> Result<u32, CatalogueError> {
+    let Some(weight) = weight else { return Ok(1) };
+    match u32::try_from(*weight.get_ref()) {
+        Ok(number @ 1..=WEIGHT_MOST) => Ok(number),
+        _ => {
+            let problem =
+                format!("weight {} is not a whole number from 1 to {WEIGHT_MOST}", weight.get_ref());
+            Err(document.complain(Some(weight.span().start), problem))
+        }
+    }
+}
+
+fn status_of(status: Option<&Spanned<i64>>, document: &Document) -> Result<Option<u16>, CatalogueError> {
+    let Some(status) = status else { return Ok(None) };
+    match u16::try_from(*status.get_ref()) {
+        Ok(number @ 200..=599) => Ok(Some(number)),
+        _ => {
+            let problem = format!("expect_status {} is not a final status, 200 to 599", status.get_ref());
+            Err(document.complain(Some(status.span().start), problem))
+        }
+    }
+}
+
+/// What must come back: at most one way to say it.
+fn expected_body(
+    wire: WireRequest,
+    at: usize,
+    document: &Document,
+    read: Read<'_>,
+) -> Result<Option<FileBody>, CatalogueError> {
+    match (wire.expect_body, wire.expect_body_file, wire.expect_sha256, wire.expect_json) {
+        (None, None, None, None) => Ok(None),
+        (Some(text), None, None, None) => Ok(Some(FileBody::Exact(text.into_bytes()))),
+        (None, Some(file), None, None) => Ok(Some(FileBody::Exact(load(&file, document, read)?))),
+        (None, None, Some(digest), None) => match parse_sha256(digest.get_ref()) {
+            Some(digest) => Ok(Some(FileBody::Sha256(digest))),
+            None => {
+                let problem = "`expect_sha256` is not 64 hexadecimal digits";
+                Err(document.complain(Some(digest.span().start), problem))
+            }
+        },
+        (None, None, None, Some(table)) => json_of(table, document).map(Some),
+        _ => {
+            let problem = "one of `expect_body`, `expect_body_file`, `expect_sha256` and `expect_json` says what must come back";
+            Err(document.complain(Some(at), problem))
+        }
+    }
+}
+
+fn json_of(
+    table: Spanned<BTreeMap<Spanned<String>, toml::Value>>,
+    document: &Document,
+) -> Result<FileBody, CatalogueError> {
+    if table.get_ref().is_empty() {
+        let problem = "`expect_json` is empty; write { \"/pointer\" = value }";
+        return Err(document.complain(Some(table.span().start), problem));
+    }
+    let value_of = |(pointer, value): (Spanned<String>, toml::Value)| {
+        let wrong = |problem: String| document.complain(Some(pointer.span().start), problem);
+        let value = json_value(value).map_err(|what| wrong(format!("`{}`: {what}", pointer.get_ref())))?;
+        Ok((pointer.into_inner(), value))
+    };
+    Ok(FileBody::Json(table.into_inner().into_iter().map(value_of).collect::<Result<_, CatalogueError>>()?))
+}
+
+/// A value of TOML as JSON has it.
+fn json_value(value: toml::Value) -> Result<serde_json::Value, &'static str> {
+    Ok(match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Boolean(truth) => truth.into(),
+        toml::Value::Float(number) => {
+            serde_json::Number::from_f64(number).ok_or("JSON has no such number")?.into()
+        }
+        toml::Value::Datetime(_) => return Err("JSON has no dates; write it in quotes"),
+        toml::Value::Array(values) => values.into_iter().map(json_value).collect::<Result<_, _>>()?,
+        toml::Value::Table(values) => values
+            .into_iter()
+            .map(|(key, value)| Ok((key, json_value(value)?)))
+            .collect::<Result<serde_json::Map<_, _>, &'static str>>()?
+            .into(),
+    })
+}
+
+fn load(file: &Spanned<String>, document: &Document, read: Read<'_>) -> Result<Vec<u8>, CatalogueError> {
+    let path = document.path.with_file_name(file.get_ref());
+    read(&path).map_err(|source| {
+        document.complain(Some(file.span().start), format!("cannot read `{}`: {source}", path.display()))
+    })
+}

@@ -1,0 +1,151 @@
+//! The variables a server's commands are given, and their expansion in a manifest's `env` values.
+//!
+//! Commands run under `sh -c`, which expands what it finds itself; `env` values never meet a shell, so they are
+//! expanded here, and only from these names.
+
+use crate::nearest;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The names of the variables, as `docs/adding-a-server.md` documents them.
+pub const VARIABLE_NAMES: [&str; 5] =
+    ["PACELINE_PORT", "PACELINE_HOST", "PACELINE_BUILD", "PACELINE_CORES", "PACELINE_WORKLOADS"];
+
+/// What one command of a server is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variables {
+    /// `PACELINE_PORT`: none for a command that listens on nothing, such as a build.
+    pub port: Option<u16>,
+    /// `PACELINE_HOST`.
+    pub host: String,
+    /// `PACELINE_BUILD`, absolute.
+    pub build: PathBuf,
+    /// `PACELINE_CORES`.
+    pub cores: u32,
+    /// `PACELINE_WORKLOADS`, absolute.
+    pub workloads: PathBuf,
+}
+
+impl Variables {
+    /// Each variable with its value, for a child's environment.
+    pub fn pairs(&self) -> Vec<(&'static str, OsString)> {
+        let mut pairs: Vec<(&'static str, OsString)> = vec![
+            ("PACELINE_HOST", self.host.clone().into()),
+            ("PACELINE_BUILD", self.build.clone().into()),
+            ("PACELINE_CORES", self.cores.to_string().into()),
+            ("PACELINE_WORKLOADS", self.workloads.clone().into()),
+        ];
+        if let Some(port) = self.port {
+            pairs.push(("PACELINE_PORT", port.to_string().into()));
+        }
+        pairs
+    }
+
+    /// As [`Variables::pairs`], as text, which they are: `Places` takes no path that is not UTF-8.
+    pub fn texts(&self) -> BTreeMap<String, String> {
+        let text = |(name, value): (&str, OsString)| (name.to_owned(), value.to_string_lossy().into_owned());
+        self.pairs().into_iter().map(text).collect()
+    }
+
+    /// `value` with each `$NAME` or `${NAME}` replaced; `$$` stands for a dollar sign. A name that is not a variable,
+    /// which [`check`] finds when a manifest is read, expands to nothing.
+    pub fn expand(&self, value: &str) -> String {
+        let texts = self.texts();
+        pieces(value)
+            .map(|piece| match piece {
+                Piece::Text(text) => text.to_owned(),
+                Piece::Variable(name) => texts.get(name).cloned().unwrap_or_default(),
+            })
+            .collect()
+    }
+}
+
+/// Whether every `$NAME` in `value` is a variable that will be given; if not, what is wrong with it.
+pub(crate) fn check(value: &str) -> Result<(), String> {
+    for piece in pieces(value) {
+        let Piece::Variable(name) = piece else { continue };
+        if !VARIABLE_NAMES.contains(&name) {
+            let hint = nearest(name, VARIABLE_NAMES).map(|near| format!("; the nearest is `${near}`"));
+            return Err(format!("`${name}` is no variable a server is given{}", hint.unwrap_or_default()));
+        }
+    }
+    Ok(())
+}
+
+enum Piece<'a> {
+    Text(&'a str),
+    Variable(&'a str),
+}
+
+fn pieces(mut rest: &str) -> impl Iterator<Item = Piece<'_>> {
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (piece, after) = next_piece(rest);
+        rest = after;
+        Some(piece)
+    })
+}
+
+fn next_piece(text: &str) -> (Piece<'_>, &str) {
+    let Some(after) = text.strip_prefix('$') else {
+        let (plain, rest) = text.split_at(text.find('$').unwrap_or(text.len()));
+        return (Piece::Text(plain), rest);
+    };
+    if let Some(rest) = after.strip_prefix('$') {
+        return (Piece::Text("$"), rest);
+    }
+    if let Some((name, rest)) = after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+        return (Piece::Variable(name), rest);
+    }
+    let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+    let (name, rest) = after.split_at(end);
+    if name.is_empty() { (Piece::Text("$"), rest) } else { (Piece::Variable(name), rest) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given() -> Variables {
+        Variables {
+            port: Some(8080),
+            host: "127.0.0.1".into(),
+            build: "/b".into(),
+            cores: 2,
+            workloads: "/w".into(),
+        }
+    }
+
+    #[test]
+    fn expands_names_and_leaves_the_rest() {
+        let table = [
+            ("$PACELINE_CORES", "2"),
+            ("-w${PACELINE_CORES}x", "-w2x"),
+            ("$PACELINE_HOST:$PACELINE_PORT", "127.0.0.1:8080"),
+            ("costs $$5", "costs $5"),
+            ("5 $", "5 $"),
+            ("plain", "plain"),
+        ];
+        for (value, expected) in table {
+            assert_eq!(given().expand(value), expected);
+            assert_eq!(check(value), Ok(()));
+        }
+    }
+
+    #[test]
+    fn names_the_nearest_variable() {
+        let wrong = check("$PACELINE_CORE").expect_err("no such variable");
+        assert!(wrong.ends_with("the nearest is `$PACELINE_CORES`"), "{wrong}");
+        assert!(check("$HOME").is_err());
+    }
+
+    #[test]
+    fn a_build_is_given_no_port() {
+        let pairs = Variables { port: None, ..given() }.pairs();
+        assert!(pairs.iter().all(|(name, _)| *name != "PACELINE_PORT"));
+        assert_eq!(pairs.len(), 4);
+    }
+}

@@ -1,0 +1,126 @@
+//! Tests of the workload: addresses, bodies, refusals, and how a wrong file is told.
+//!
+//! On files made up for each. How an answer is held against all this is tested in `validate/difference`, what the
+//! workloads of this repository say in `tests/it/repository.rs`.
+
+use crate::fixture::{HELLO, TETRA, Tree};
+use crate::{ExpectedBody, RefusedStatus, Workload};
+
+fn read(text: &str) -> Result<Workload, String> {
+    let tree = Tree::new();
+    tree.write("workloads/some.toml", text);
+    let told = |error: crate::CatalogueError| {
+        let text = error.to_string();
+        text.split_once("workloads/").map_or(text.clone(), |(_, rest)| rest.to_owned())
+    };
+    Workload::read(&tree.path("workloads/some.toml")).map_err(told)
+}
+
+#[test]
+fn a_single_case_is_addressed_by_the_workload_alone() {
+    let workload = read(HELLO).unwrap();
+    let case = &workload.cases[0];
+    assert_eq!((case.address.as_str(), case.method.as_str(), case.path.as_str()), ("some", "GET", "/hello"));
+    assert_eq!(case.expect.body, ExpectedBody::Exact(b"Hello World\n".to_vec()));
+    assert_eq!(workload.refusals[0].status, RefusedStatus::Exactly(404));
+}
+
+#[test]
+fn several_cases_are_addressed_by_name() {
+    let workload = read(TETRA).unwrap();
+    let addresses: Vec<&str> = workload.cases.iter().map(|case| case.address.as_str()).collect();
+    assert_eq!(addresses, ["some/3", "some/2"]);
+    let nameless = read(&TETRA.replace("name = \"2\"\n", "")).unwrap_err();
+    assert_eq!(nameless, "some.toml:10: where there are several cases, each needs a `name`");
+    let twice = read(&TETRA.replace("name = \"2\"", "name = \"3\"")).unwrap_err();
+    assert_eq!(twice, "some.toml:10: a second case `some/3`");
+}
+
+#[test]
+fn a_body_by_digest_is_the_one_with_that_digest() {
+    let workload = read(TETRA).unwrap();
+    let body = &workload.cases[1].expect.body;
+    assert_eq!(body.length(), Some(1));
+    assert!(body.matches(b"4") && !body.matches(b"5") && !body.matches(b"44"));
+}
+
+#[test]
+fn a_body_may_lie_in_a_file_beside() {
+    let tree = Tree::new();
+    tree.write("workloads/page.txt", "a page");
+    tree.write(
+        "workloads/page.toml",
+        &HELLO.replace("body = \"Hello World\\n\"", "body_file = \"page.txt\""),
+    );
+    let workload = Workload::read(&tree.path("workloads/page.toml")).unwrap();
+    assert_eq!(workload.cases[0].expect.body, ExpectedBody::Exact(b"a page".to_vec()));
+}
+
+#[test]
+fn headers_are_kept_in_small_letters() {
+    let text = HELLO
+        .replace("body = ", "headers = [\"Server\", \"Content-Length|X-Y\"]\ncharset = \"utf-8\"\nbody = ");
+    let expect = &read(&text).unwrap().cases[0].expect;
+    assert_eq!(expect.headers, ["server", "content-length|x-y"]);
+    assert_eq!(expect.charset.as_deref(), Some("utf-8"));
+}
+
+#[test]
+fn a_computed_answer_has_a_place_for_x_and_bounds() {
+    let with = |path: &str, least: u32, most: u32, answer: &str| {
+        let computed = format!("path = \"{path}\"\nanswer = \"{answer}\"\nleast = {least}\nmost = {most}\n");
+        read(&format!("{HELLO}\n[[computed]]\n{computed}")).map(|workload| workload.computed)
+    };
+    let right = with("/p/{x}", 2, 5, "x^x").unwrap();
+    assert_eq!(
+        (right[0].path_of(3), right[0].expect_of(3).body),
+        ("/p/3".into(), ExpectedBody::Exact(b"27".to_vec()))
+    );
+    assert!(
+        with("/p/x", 2, 5, "x^x").unwrap_err().contains("`/p/x` has no `{x}` where the number is to stand")
+    );
+    assert!(
+        with("/p/{x}", 6, 5, "x^x").unwrap_err().contains("`least` to `most` must lie within 0 to 100000")
+    );
+    assert!(with("/p/{x}", 0, 5, "x*x").unwrap_err().contains("unknown value `x*x`"));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let body = "body = \"Hello World\\n\"";
+    let table = [
+        (body, "body_file = \"none.txt\"", "some.toml:8: cannot read"),
+        (body, "", "some.toml:5: an answer needs exactly one of"),
+        (body, "body = \"a\"\nlength = 1", "some.toml:5: an answer needs exactly one of"),
+        (body, "length = 1\nsha256 = \"12\"", "some.toml:9: `sha256` is not 64 hexadecimal digits"),
+        (body, "json = \"{a}\"", "some.toml:8: `json` is no JSON: key must be a string"),
+        (body, "body = \"a\"\njson = \"1\"", "some.toml:5: an answer needs exactly one of"),
+        (body, "body = \"a\"\nheaders = [\"Server\", \"a b\"]", "some.toml:9: `a b` is no header's name"),
+        (
+            body,
+            "body = \"a\"\nheader = [\"Server\"]",
+            "some.toml:9: unknown key `header`; the nearest right one is `headers`",
+        ),
+        ("\"/hello\"", "\"hello\"", "some.toml:4: `hello` is no path"),
+        ("\"/hello\"", "\"/he llo\"", "some.toml:4: `/he llo` is no path"),
+        ("\"404\"", "\"40x\"", "some.toml:12: `40x` is no refusal"),
+        ("\"404\"", "\"200\"", "some.toml:12: `200` is no refusal"),
+        (
+            "status = 200",
+            "staus = 200",
+            "some.toml:6: unknown key `staus`; the nearest right one is `status`",
+        ),
+    ];
+    for (from, to, expected) in table {
+        let told = read(&HELLO.replacen(from, to, 1)).expect_err(to);
+        assert!(told.starts_with(expected), "{told}");
+    }
+}
+
+#[test]
+fn a_class_of_refusals_admits_its_hundred() {
+    let class = read(TETRA).unwrap().refusals[0].status;
+    assert!(class.admits(400) && class.admits(499) && !class.admits(500) && !class.admits(200));
+    assert_eq!(class.to_string(), "4xx");
+    assert!(!RefusedStatus::Exactly(404).admits(400));
+}

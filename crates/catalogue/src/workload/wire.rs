@@ -1,0 +1,207 @@
+//! `workloads/*.toml` as it stands in the file, and the checks that make a [`Workload`] of it.
+//!
+//! Behind `Workload::read`. The workload's name is the file's, and a case's address follows from it. A body that is
+//! given by its digest stays unknown here: validation hands on the first that matches.
+
+use super::{Computed, Expect, ExpectedBody, Formula, Refusal, RefusedStatus, Workload, WorkloadCase};
+use crate::CatalogueError;
+use crate::digest::parse_sha256;
+use crate::document::Document;
+use std::collections::BTreeSet;
+use std::path::Path;
+use toml::Spanned;
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    about: String,
+    case: Vec<Spanned<WireCase>>,
+    #[serde(default)]
+    refuse: Vec<WireRefusal>,
+    #[serde(default)]
+    computed: Vec<WireComputed>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireComputed {
+    path: Spanned<String>,
+    answer: Formula,
+    least: Spanned<u32>,
+    most: u32,
+    content_type: Option<String>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireCase {
+    name: Option<String>,
+    method: Option<String>,
+    path: Spanned<String>,
+    expect: Spanned<WireExpect>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireExpect {
+    status: u16,
+    content_type: Option<String>,
+    charset: Option<String>,
+    #[serde(default)]
+    headers: Vec<Spanned<String>>,
+    body: Option<String>,
+    body_file: Option<Spanned<String>>,
+    json: Option<Spanned<String>>,
+    length: Option<u64>,
+    sha256: Option<Spanned<String>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireRefusal {
+    path: Spanned<String>,
+    status: Spanned<String>,
+}
+
+pub(super) fn read(path: &Path) -> Result<Workload, CatalogueError> {
+    let document = Document::read(path)?;
+    let wire: Wire = document.parse()?;
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    if wire.case.is_empty() {
+        return Err(document.complain(None, "a workload needs at least one `[[case]]`"));
+    }
+    let several = wire.case.len() > 1;
+    let mut addresses = BTreeSet::new();
+    let mut cases = Vec::new();
+    for spanned in wire.case {
+        let at = spanned.span().start;
+        let case = case_of(&name, several, spanned, &document)?;
+        if !addresses.insert(case.address.clone()) {
+            return Err(document.complain(Some(at), format!("a second case `{}`", case.address)));
+        }
+        cases.push(case);
+    }
+    let refusals =
+        wire.refuse.into_iter().map(|refusal| refusal_of(refusal, &document)).collect::<Result<_, _>>()?;
+    let computed = wire
+        .computed
+        .into_iter()
+        .map(|computed| computed_of(computed, &document))
+        .collect::<Result<_, _>>()?;
+    Ok(Workload { name, about: wire.about, cases, refusals, computed })
+}
+
+/// The greatest x whose power of itself is computed in a moment, and held without a thought: half a million digits.
+const MOST_X: u32 = 100_000;
+
+fn computed_of(wire: WireComputed, document: &Document) -> Result<Computed, CatalogueError> {
+    let (at, least) = (wire.least.span().start, wire.least.into_inner());
+    if least > wire.most || wire.most > MOST_X {
+        return Err(document.complain(Some(at), format!("`least` to `most` must lie within 0 to {MOST_X}")));
+    }
+    if !wire.path.get_ref().contains("{x}") {
+        let problem = format!("`{}` has no `{{x}}` where the number is to stand", wire.path.get_ref());
+        return Err(document.complain(Some(wire.path.span().start), problem));
+    }
+    let (answer, content_type) = (wire.answer, wire.content_type);
+    Ok(Computed { path: path_of(wire.path, document)?, least, most: wire.most, answer, content_type })
+}
+
+fn case_of(
+    workload: &str,
+    several: bool,
+    case: Spanned<WireCase>,
+    document: &Document,
+) -> Result<WorkloadCase, CatalogueError> {
+    let at = case.span().start;
+    let case = case.into_inner();
+    let address = match (case.name, several) {
+        (Some(name), _) => format!("{workload}/{name}"),
+        (None, false) => workload.to_owned(),
+        (None, true) => {
+            return Err(document.complain(Some(at), "where there are several cases, each needs a `name`"));
+        }
+    };
+    Ok(WorkloadCase {
+        address,
+        workload: workload.to_owned(),
+        method: case.method.unwrap_or_else(|| "GET".into()),
+        path: path_of(case.path, document)?,
+        expect: expect_of(case.expect, document)?,
+    })
+}
+
+/// A path goes onto the request line as it is: it starts with `/` and holds no space or control character.
+fn path_of(path: Spanned<String>, document: &Document) -> Result<String, CatalogueError> {
+    if path.get_ref().starts_with('/') && path.get_ref().chars().all(|c| c.is_ascii_graphic()) {
+        return Ok(path.into_inner());
+    }
+    let problem = format!(
+        "`{}` is no path: it starts with `/` and holds neither spaces nor letters beyond ASCII",
+        path.get_ref()
+    );
+    Err(document.complain(Some(path.span().start), problem))
+}
+
+fn expect_of(expect: Spanned<WireExpect>, document: &Document) -> Result<Expect, CatalogueError> {
+    let at = expect.span().start;
+    let wire = expect.into_inner();
+    let body = match (wire.body, wire.body_file, wire.json, wire.length, wire.sha256) {
+        (Some(text), None, None, None, None) => ExpectedBody::Exact(text.into_bytes()),
+        (None, Some(file), None, None, None) => ExpectedBody::Exact(load(&file, document)?),
+        (None, None, Some(text), None, None) => ExpectedBody::Json(json_of(&text, document)?),
+        (None, None, None, Some(length), Some(digest)) => {
+            ExpectedBody::Digest { length, sha256: digest_of(&digest, document)? }
+        }
+        _ => {
+            let problem =
+                "an answer needs exactly one of `body`, `body_file`, `json`, or `length` with `sha256`";
+            return Err(document.complain(Some(at), problem));
+        }
+    };
+    let headers =
+        wire.headers.into_iter().map(|header| header_of(header, document)).collect::<Result<_, _>>()?;
+    Ok(Expect { status: wire.status, content_type: wire.content_type, charset: wire.charset, headers, body })
+}
+
+/// A name, or several of which one must be there: `Content-Length|Transfer-Encoding`.
+fn header_of(header: Spanned<String>, document: &Document) -> Result<String, CatalogueError> {
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if header.get_ref().split('|').all(is_name) {
+        return Ok(header.into_inner().to_ascii_lowercase());
+    }
+    let problem = format!("`{}` is no header's name, nor several with `|` between", header.get_ref());
+    Err(document.complain(Some(header.span().start), problem))
+}
+
+fn json_of(text: &Spanned<String>, document: &Document) -> Result<serde_json::Value, CatalogueError> {
+    serde_json::from_str(text.get_ref())
+        .map_err(|error| document.complain(Some(text.span().start), format!("`json` is no JSON: {error}")))
+}
+
+fn load(file: &Spanned<String>, document: &Document) -> Result<Vec<u8>, CatalogueError> {
+    let path = document.path.with_file_name(file.get_ref());
+    paceline_files::read(&path, paceline_files::OUTPUT_BYTES_MOST).map_err(|source| {
+        document.complain(Some(file.span().start), format!("cannot read `{}`: {source}", path.display()))
+    })
+}
+
+fn digest_of(digest: &Spanned<String>, document: &Document) -> Result<[u8; 32], CatalogueError> {
+    parse_sha256(digest.get_ref())
+        .ok_or_else(|| document.complain(Some(digest.span().start), "`sha256` is not 64 hexadecimal digits"))
+}
+
+fn refusal_of(refusal: WireRefusal, document: &Document) -> Result<Refusal, CatalogueError> {
+    let text = refusal.status.get_ref().as_str();
+    let status = match (text.strip_suffix("xx"), text.parse::<u16>()) {
+        (Some("4"), _) => RefusedStatus::Class(4),
+        (Some("5"), _) => RefusedStatus::Class(5),
+        (None, Ok(status)) if (400..600).contains(&status) => RefusedStatus::Exactly(status),
+        _ => {
+            let problem = format!("`{text}` is no refusal: write \"4xx\" or a status such as \"404\"");
+            return Err(document.complain(Some(refusal.status.span().start), problem));
+        }
+    };
+    Ok(Refusal { path: path_of(refusal.path, document)?, status })
+}

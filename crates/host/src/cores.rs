@@ -1,0 +1,125 @@
+//! Time of every core, from `/proc/stat`: what a process's own account leaves out, interrupts and steal, stands here.
+//!
+//! Read at the two ends of a window: for a trial by `generator/seen.rs`, for a run by `paceline run` itself. It only
+//! subtracts. How much stolen time is too much, the verdicts of the record say.
+
+use crate::system;
+use paceline_record::CoreTime;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+/// The account of every core at one moment, in clock ticks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreTicks {
+    monotonic_ns: u64,
+    cores: Vec<Ticks>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ticks {
+    core: u32,
+    busy: u64,
+    interrupt: u64,
+    steal: u64,
+}
+
+impl CoreTicks {
+    /// Reads it now. Empty where `/proc/stat` cannot be read.
+    pub fn now() -> Self {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        Self { monotonic_ns: crate::system::monotonic_ns(), cores: stat.lines().filter_map(parse).collect() }
+    }
+
+    /// What each core did since `earlier`.
+    pub fn since(&self, earlier: &CoreTicks) -> Vec<CoreTime> {
+        let over_s = self.monotonic_ns.saturating_sub(earlier.monotonic_ns) as f64 * 1e-9;
+        let per_s = crate::system::ticks_per_s();
+        let seconds = |now: u64, then: u64| now.saturating_sub(then) as f64 / per_s;
+        let pairs = self.cores.iter().filter_map(|now| {
+            let then = earlier.cores.iter().find(|then| then.core == now.core)?;
+            Some((now, then))
+        });
+        pairs
+            .map(|(now, then)| CoreTime {
+                core: now.core,
+                over_s,
+                busy_s: seconds(now.busy, then.busy),
+                interrupt_s: seconds(now.interrupt, then.interrupt),
+                steal_s: seconds(now.steal, then.steal),
+            })
+            .collect()
+    }
+}
+
+/// `cpuN user nice system idle iowait irq softirq steal ...`: proc_stat(5). Guest time is inside user and nice.
+fn parse(line: &str) -> Option<Ticks> {
+    let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
+    let core = fields.next()?.parse().ok()?;
+    // The line of all cores together has no number: its first field is a count that follows a space.
+    if line.as_bytes().get(3) == Some(&b' ') {
+        return None;
+    }
+    let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
+    let [user, nice, system, _idle, _iowait, irq, softirq, steal, ..] = ticks[..] else { return None };
+    let interrupt = irq + softirq;
+    Some(Ticks { core, busy: user + nice + system + interrupt, interrupt, steal })
+}
+
+/// The cores the calling thread may run on, in groups of hardware threads that share one physical core.
+///
+/// # Errors
+/// When the system does not say.
+pub fn physical_cores() -> io::Result<Vec<Vec<u32>>> {
+    Ok(by_physical_core(&system::affinity()?))
+}
+
+/// Keeps the calling thread, and every thread and process it starts, on these cores.
+///
+/// # Errors
+/// When the system refuses: no such core, or one this process may not use.
+pub fn pin_self(cores: &[u32]) -> io::Result<()> {
+    system::set_affinity(cores)
+}
+
+/// The cores in groups of those that share a physical core, in order of the first of each.
+fn by_physical_core(cores: &[u32]) -> Vec<Vec<u32>> {
+    let mut groups: BTreeMap<(u32, String), Vec<u32>> = BTreeMap::new();
+    let mut first_of: BTreeMap<String, u32> = BTreeMap::new();
+    for core in cores {
+        let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
+        // Without a topology each stands for itself.
+        let siblings = fs::read_to_string(path).unwrap_or_else(|_| core.to_string());
+        let first = *first_of.entry(siblings.clone()).or_insert(*core);
+        groups.entry((first, siblings)).or_default().push(*core);
+    }
+    groups.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_holds_interrupts_but_neither_idle_nor_steal() {
+        let ticks = parse("cpu1 10 1 5 1000 50 2 3 7 4 0");
+        assert_eq!(ticks, Some(Ticks { core: 1, busy: 21, interrupt: 5, steal: 7 }));
+        assert_eq!(parse("cpu  10 1 5 1000 50 2 3 7 4 0"), None);
+        assert_eq!(parse("intr 10 1"), None);
+    }
+
+    #[test]
+    fn a_stretch_is_the_difference() {
+        let at = |monotonic_ns, line| CoreTicks { monotonic_ns, cores: vec![parse(line).unwrap()] };
+        let since = at(2_000_000_000, "cpu0 110 0 50 0 0 0 20 3").since(&at(0, "cpu0 10 0 0 0 0 0 0 1"));
+        let per_s = crate::system::ticks_per_s();
+        let expected = CoreTime {
+            core: 0,
+            over_s: 2.0,
+            busy_s: 170.0 / per_s,
+            interrupt_s: 20.0 / per_s,
+            steal_s: 2.0 / per_s,
+        };
+        assert_eq!(since, [expected]);
+    }
+}

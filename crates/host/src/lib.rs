@@ -1,0 +1,26 @@
+//! All that touches the machine: processes and what they cost, control groups, cores, ports, locks, settings.
+//!
+//! [`shepherd`] starts a command and leaves nothing of it behind; [`tree`] samples what a process tree has cost;
+//! [`port`] finds a free port; [`Tuning`] changes settings of the machine and puts them back; [`FileLock`] and
+//! [`Neighbours`] keep two rounds from measuring each other. The only `unsafe` outside the engine's kernel module is
+//! in [`system`] and where a process forks. It knows no server, plan or round, and prints nothing.
+
+pub mod cgroup;
+mod cores;
+mod id;
+mod interrupt;
+mod lock;
+mod neighbours;
+pub mod port;
+pub mod process;
+pub mod shepherd;
+pub mod system;
+pub mod tree;
+mod tune;
+
+pub use cores::{CoreTicks, physical_cores, pin_self};
+pub use id::{Id, InvalidId};
+pub use interrupt::Interrupt;
+pub use lock::{FileLock, LockAttempt};
+pub use neighbours::{Joined, Look, Neighbours};
+pub use tune::{Tuning, mend_tuning};

@@ -1,0 +1,188 @@
+//! What a balancer counted, asked of itself: totals since its start, so that a window is the difference of two.
+//!
+//! One way to ask for each kind of balancer that is known, and none for those that are not: their trials then say what
+//! the lab saw itself, the CPU time and the open descriptors of each process.
+
+use paceline_catalogue::Statistics;
+use paceline_record::{InstanceTold, Told};
+use std::collections::HashMap;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// How long an answer may take. It is asked inside the window: a balancer that is slow to say is not waited for.
+const ANSWER_LIMIT: Duration = Duration::from_millis(500);
+/// No answer of theirs is longer: a line of 700 bytes for each instance.
+const LONGEST_BYTES: u64 = 1 << 20;
+
+/// Totals since the balancer's start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    requests: Option<u64>,
+    connections: Option<u64>,
+    retries: Option<u64>,
+    redispatches: Option<u64>,
+    failures: Option<u64>,
+    by_instance: Vec<InstanceTold>,
+}
+
+/// What the lab asks of each kind of statistics.
+pub(crate) trait Ask {
+    /// Asks, at `address`, for the totals of `instances` instances. `None` where there is no answer.
+    fn ask(self, address: SocketAddr, instances: usize) -> Option<Counted>;
+
+    /// What was counted between two moments.
+    fn told(self, from: &Counted, to: &Counted) -> Told;
+}
+
+impl Ask for Statistics {
+    fn ask(self, address: SocketAddr, instances: usize) -> Option<Counted> {
+        match self {
+            Statistics::None => None,
+            Statistics::Haproxy => haproxy(&exchange(address, "show stat\n").ok()?, instances),
+            Statistics::Nginx => {
+                let request = format!("GET / HTTP/1.0\r\nHost: {address}\r\n\r\n");
+                nginx(&exchange(address, &request).ok()?)
+            }
+        }
+    }
+
+    fn told(self, from: &Counted, to: &Counted) -> Told {
+        let (source, untold) = source(self);
+        let by_instance = from.by_instance.iter().zip(&to.by_instance).map(|(from, to)| InstanceTold {
+            requests: less(to.requests, from.requests),
+            connect_failures: less(to.connect_failures, from.connect_failures),
+            response_failures: less(to.response_failures, from.response_failures),
+            state_at_end: to.state_at_end.clone(),
+        });
+        Told {
+            source: source.to_owned(),
+            untold: untold.iter().map(|what| (*what).to_owned()).collect(),
+            requests: less(to.requests, from.requests),
+            connections: less(to.connections, from.connections),
+            retries: less(to.retries, from.retries),
+            redispatches: less(to.redispatches, from.redispatches),
+            failures: less(to.failures, from.failures),
+            by_instance: by_instance.collect(),
+        }
+    }
+}
+
+/// The name of the source, and what it does not say.
+fn source(statistics: Statistics) -> (&'static str, &'static [&'static str]) {
+    match statistics {
+        Statistics::None => ("", &[]),
+        Statistics::Haproxy => ("haproxy stats socket", &[]),
+        Statistics::Nginx => (
+            "nginx stub_status",
+            &["requests of each instance", "retries", "failures", "whether it takes an instance for dead"],
+        ),
+    }
+}
+
+impl Counted {
+    /// Whether it takes an instance for dead.
+    pub fn is_down(&self, instance: usize) -> bool {
+        let state = self.by_instance.get(instance).and_then(|told| told.state_at_end.as_deref());
+        state.is_some_and(|state| state.starts_with("DOWN"))
+    }
+}
+
+fn less(to: Option<u64>, from: Option<u64>) -> Option<u64> {
+    Some(to?.saturating_sub(from?))
+}
+
+/// Sends a question and reads until the other side closes.
+fn exchange(address: SocketAddr, question: &str) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER_LIMIT)?;
+    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+    stream.set_write_timeout(Some(ANSWER_LIMIT))?;
+    stream.write_all(question.as_bytes())?;
+    let mut answer = String::new();
+    stream.take(LONGEST_BYTES).read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// Reads `show stat`: CSV whose first line names the fields. Rows are found by the names that the template gives them.
+fn haproxy(answer: &str, instances: usize) -> Option<Counted> {
+    let mut lines = answer.lines().filter(|line| !line.is_empty());
+    let names: Vec<&str> = lines.next()?.strip_prefix("# ")?.split(',').collect();
+    let rows: Vec<HashMap<&str, &str>> =
+        lines.map(|line| names.iter().copied().zip(line.split(',')).collect()).collect();
+    let row = |proxy: &str, server: &str| {
+        rows.iter().find(|row| row.get("pxname") == Some(&proxy) && row.get("svname") == Some(&server))
+    };
+    let number = |row: &HashMap<&str, &str>, name: &str| row.get(name)?.parse::<u64>().ok();
+    let (clients, backend) = (row("clients", "FRONTEND")?, row("instances", "BACKEND")?);
+    let told = |instance| {
+        let name = format!("instance{instance}");
+        let row = row("instances", &name)?;
+        Some(InstanceTold {
+            // In HTTP mode a server's sessions are requests, however many share a connection.
+            requests: number(row, "stot"),
+            connect_failures: number(row, "econ"),
+            response_failures: number(row, "eresp"),
+            state_at_end: row.get("status").map(|state| (*state).to_owned()),
+        })
+    };
+    let by_instance = (0..instances).map(|instance| told(instance).unwrap_or_default()).collect();
+    let failures = ["econ", "eresp"].iter().filter_map(|name| number(backend, name)).sum();
+    Some(Counted {
+        requests: number(clients, "req_tot"),
+        connections: number(clients, "conn_tot").or_else(|| number(clients, "stot")),
+        retries: number(backend, "wretr"),
+        redispatches: number(backend, "wredis"),
+        failures: Some(failures),
+        by_instance,
+    })
+}
+
+/// Reads `stub_status`: its third line has connections accepted and handled, and requests.
+fn nginx(answer: &str) -> Option<Counted> {
+    let (_, rest) = answer.split_once("server accepts handled requests")?;
+    let numbers: Vec<u64> =
+        rest.lines().find(|line| !line.trim().is_empty())?.split_whitespace().flat_map(str::parse).collect();
+    let [accepted, _handled, requests] = numbers[..] else { return None };
+    Some(Counted { requests: Some(requests), connections: Some(accepted), ..Counted::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "# pxname,svname,stot,econ,eresp,wretr,wredis,status,conn_tot,req_tot,\n\
+                        clients,FRONTEND,8,,,,,OPEN,8,1000,\n\
+                        instances,instance0,600,0,0,0,0,UP,,,\n\
+                        instances,instance1,400,7,2,9,3,DOWN,,,\n\
+                        instances,BACKEND,1000,7,2,9,3,UP,,,\n\n";
+
+    #[test]
+    fn haproxy_tells_each_instance() {
+        let counted = haproxy(STAT, 2).unwrap();
+        assert!(counted.is_down(1) && !counted.is_down(0) && !counted.is_down(7));
+        let told = Statistics::Haproxy
+            .told(&haproxy(STAT, 2).unwrap(), &haproxy(&STAT.replace("600", "650"), 2).unwrap());
+        assert_eq!(told.by_instance[0].requests, Some(50));
+        let fresh = Counted { by_instance: vec![InstanceTold::default(); 2], ..Counted::default() };
+        assert_eq!(
+            Statistics::Haproxy.told(&fresh, &counted).requests,
+            None,
+            "what was not known then is not told"
+        );
+        let zero = haproxy(&STAT.replace("1000", "0").replace("600", "0").replace("400", "0"), 2).unwrap();
+        let told = Statistics::Haproxy.told(&zero, &counted);
+        assert_eq!((told.requests, told.by_instance[1].requests), (Some(1000), Some(400)));
+        assert_eq!(told.by_instance[1].state_at_end.as_deref(), Some("DOWN"));
+        assert_eq!((haproxy("", 2), haproxy("# a,b\n", 2)), (None, None));
+    }
+
+    #[test]
+    fn nginx_tells_what_clients_did() {
+        let answer = "HTTP/1.1 200 OK\r\n\r\nActive connections: 1 \nserver accepts handled requests\n 16 16 31 \n\
+                      Reading: 0 Writing: 1 Waiting: 0 \n";
+        let counted = nginx(answer).unwrap();
+        assert_eq!((counted.requests, counted.connections), (Some(31), Some(16)));
+        assert_eq!(nginx("HTTP/1.1 404 Not Found\r\n\r\n"), None);
+        assert!(!Statistics::Nginx.told(&counted, &counted).untold.is_empty());
+    }
+}

@@ -1,0 +1,194 @@
+//! Which cores the server gets and which the generator: disjoint wherever there are two.
+//!
+//! The lab's own threads stay on the generator's side. Hardware threads of one core share its execution units, so
+//! that they stay on one side wherever there are cores enough.
+
+use paceline_catalogue::{Pin, PinBalancer, PinInstances};
+use paceline_record::Pinning;
+use std::io;
+
+/// How many cores a server's form is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoresWanted {
+    /// One: the form `single`.
+    One,
+    /// Half of what there is: the form `cores`.
+    Half,
+}
+
+/// The cores this process may use, as they were before anything was pinned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cores {
+    /// In groups of hardware threads that share one physical core.
+    physical: Vec<Vec<u32>>,
+}
+
+impl Cores {
+    /// Looks which there are. Taken once, at the start: the lab's own pinning would hide some later.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn allowed() -> io::Result<Self> {
+        Ok(Self { physical: paceline_host::physical_cores()? })
+    }
+
+    /// Their numbers, ascending.
+    pub fn numbers(&self) -> Vec<u32> {
+        let mut numbers: Vec<u32> = self.physical.iter().flatten().copied().collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// Which of them the server gets, and which the generator.
+    pub fn split(&self, wanted: CoresWanted) -> Pinning {
+        split(&self.physical, wanted)
+    }
+
+    /// As [`Cores::split`] for so many instances behind a balancer.
+    pub fn split_balanced(&self, wanted: CoresWanted, instances: u32, pin: Pin) -> Pinning {
+        split_balanced(&self.physical, wanted, instances.max(1) as usize, pin)
+    }
+}
+
+impl CoresWanted {
+    /// What a form of that name is for.
+    pub fn of_form(form: &str) -> Self {
+        if form == "single" { Self::One } else { Self::Half }
+    }
+}
+
+/// Keeps the calling thread, and every thread and process it starts, on the generator's cores.
+///
+/// # Errors
+/// When the system refuses.
+pub fn stay_beside_generator(pinning: &Pinning) -> io::Result<()> {
+    paceline_host::pin_self(&pinning.generator)
+}
+
+/// Splits cores, given as groups of hardware threads that share one physical core.
+fn split(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
+    let all: Vec<u32> = physical.iter().flatten().copied().collect();
+    let wanted = match wanted {
+        CoresWanted::One => 1,
+        CoresWanted::Half => all.len() / 2,
+    };
+    if all.len() < 2 {
+        return Pinning { server: all.clone(), generator: all, disjoint: false, ..Pinning::default() };
+    }
+    let server: Vec<u32> = all.iter().copied().take(wanted.max(1)).collect();
+    let beside = |core: &u32| !server.contains(core);
+    // The rest of a core that the server has begun stays idle, unless there is nothing else.
+    let untouched = physical.iter().filter(|threads| threads.iter().all(beside));
+    let mut generator: Vec<u32> = untouched.flatten().copied().collect();
+    if generator.is_empty() {
+        generator = all.iter().copied().filter(beside).collect();
+    }
+    Pinning { server, generator, disjoint: true, ..Pinning::default() }
+}
+
+/// Splits cores among instances, balancer and generator. The generator has at least one to itself wherever there are
+/// two, the balancer wherever there are three and it is to; instances take what is left, one each as far as it lasts.
+fn split_balanced(physical: &[Vec<u32>], wanted: CoresWanted, instances: usize, pin: Pin) -> Pinning {
+    // Whole cores where there are enough for all three, else hardware threads.
+    let threads: Vec<Vec<u32>> = physical.iter().flatten().map(|thread| vec![*thread]).collect();
+    let units = if physical.len() >= 3 { physical } else { &threads };
+    let [_, _, ..] = units else {
+        let all = units.concat();
+        let each = vec![all.clone(); instances];
+        return Pinning {
+            server: all.clone(),
+            generator: all.clone(),
+            disjoint: false,
+            instances: each,
+            balancer: all,
+        };
+    };
+    let has_own = pin.balancer == PinBalancer::Own && units.len() >= 3;
+    let free = units.len() - 1 - usize::from(has_own);
+    let taken = match (pin.instances, wanted) {
+        (PinInstances::Together, CoresWanted::One) => 1,
+        (_, CoresWanted::One) => instances.min(free),
+        (_, CoresWanted::Half) => (units.len() / 2).clamp(1, free),
+    };
+    let (servers, rest) = units.split_at(taken);
+    // One process of one core has one thread of it.
+    let part = |unit: &Vec<u32>| if wanted == CoresWanted::One { unit[..1].to_vec() } else { unit.clone() };
+    let servers: Vec<Vec<u32>> = servers.iter().map(part).collect();
+    let each = (0..instances).map(|instance| match pin.instances {
+        PinInstances::Together => servers.concat(),
+        // Several cores for each where there are more cores than instances.
+        PinInstances::Apart => servers
+            .iter()
+            .enumerate()
+            .filter(|(core, _)| core % instances == instance % taken)
+            .flat_map(|(_, c)| c.clone())
+            .collect(),
+    });
+    let each: Vec<Vec<u32>> = each.collect();
+    let (own, generator) = rest.split_at(usize::from(has_own));
+    let generator = generator.concat();
+    let balancer = match pin.balancer {
+        PinBalancer::Own if has_own => own.iter().flat_map(part).collect(),
+        PinBalancer::Own | PinBalancer::Instances => servers.concat(),
+        PinBalancer::Generator => generator.clone(),
+    };
+    Pinning { server: servers.concat(), generator, disjoint: true, instances: each, balancer }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pinning(server: &[u32], generator: &[u32], disjoint: bool) -> Pinning {
+        Pinning { server: server.into(), generator: generator.into(), disjoint, ..Pinning::default() }
+    }
+
+    #[test]
+    fn two_cores_are_one_each() {
+        let cores = [vec![0], vec![1]];
+        assert_eq!(split(&cores, CoresWanted::One), pinning(&[0], &[1], true));
+        assert_eq!(split(&cores, CoresWanted::Half), pinning(&[0], &[1], true));
+        assert_eq!(split(&[vec![0, 1]], CoresWanted::One), pinning(&[0], &[1], true));
+    }
+
+    #[test]
+    fn one_core_is_shared_and_said() {
+        assert_eq!(split(&[vec![3]], CoresWanted::Half), pinning(&[3], &[3], false));
+    }
+
+    fn balanced(cores: u32, instances: usize, pin: Pin) -> (Vec<Vec<u32>>, Vec<u32>, Vec<u32>) {
+        let physical: Vec<Vec<u32>> = (0..cores).map(|core| vec![core]).collect();
+        let split = split_balanced(&physical, CoresWanted::One, instances, pin);
+        assert_eq!(split.disjoint, cores > 1);
+        (split.instances, split.balancer, split.generator)
+    }
+
+    #[test]
+    fn instances_and_balancer_get_what_the_generator_leaves() {
+        let own = Pin::default();
+        assert_eq!(balanced(1, 2, own), (vec![vec![0]; 2], vec![0], vec![0]));
+        assert_eq!(balanced(2, 2, own), (vec![vec![0]; 2], vec![0], vec![1]));
+        assert_eq!(balanced(3, 2, own), (vec![vec![0]; 2], vec![1], vec![2]));
+        assert_eq!(balanced(4, 4, own), (vec![vec![0], vec![1], vec![0], vec![1]], vec![2], vec![3]));
+        assert_eq!(balanced(8, 2, own), (vec![vec![0], vec![1]], vec![2], vec![3, 4, 5, 6, 7]));
+        let together = Pin { instances: PinInstances::Together, balancer: PinBalancer::Instances };
+        assert_eq!(balanced(8, 2, together).0, vec![vec![0]; 2]);
+        assert_eq!(balanced(8, 2, together).1, [0]);
+        let beside = Pin { balancer: PinBalancer::Generator, ..own };
+        assert_eq!(balanced(2, 2, beside).1, [1]);
+    }
+
+    #[test]
+    fn instances_of_several_cores_share_them_out() {
+        let cores: Vec<Vec<u32>> = (0..8).map(|core| vec![core]).collect();
+        let split = split_balanced(&cores, CoresWanted::Half, 2, Pin::default());
+        assert_eq!((split.instances, split.balancer), (vec![vec![0, 2], vec![1, 3]], vec![4]));
+    }
+
+    #[test]
+    fn hardware_threads_stay_on_one_side() {
+        let cores = [vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]];
+        assert_eq!(split(&cores, CoresWanted::One), pinning(&[0], &[1, 5, 2, 6, 3, 7], true));
+        assert_eq!(split(&cores, CoresWanted::Half), pinning(&[0, 4, 1, 5], &[2, 6, 3, 7], true));
+    }
+}
