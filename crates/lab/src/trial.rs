@@ -9,9 +9,10 @@ use crate::generator::{Followed, Following, Generator, Job, follow};
 use crate::launch::Spoiled;
 use paceline_catalogue::Cell;
 use paceline_catalogue::hex;
+use paceline_judge::{Finding, trial_verdicts};
 use paceline_record::{
-    Balancing, Blame, CpuSource, Environment, Fault, FaultKind, FaultSeen, Pinning, ProcessRole, ProcessUse,
-    Run, SCHEMA, Sample, Server, Severity, Stage, Trial, Usage, Verdict, verdict,
+    Balancing, CpuSource, Environment, Fault, FaultKind, FaultSeen, Pinning, ProcessRole, ProcessUse, Run,
+    SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
 };
 use sha2::{Digest as _, Sha256};
 use std::fs;
@@ -185,10 +186,8 @@ fn unsampled(followed: &Followed) -> Option<Verdict> {
     let run = &followed.measured.run;
     let over_ns = followed.over.1.monotonic_ns.saturating_sub(followed.over.0.monotonic_ns);
     (completed(run) > 0 && of_window(followed).is_none()).then(|| {
-        Verdict::new("window_not_sampled", Blame::Environment, Severity::Note)
-            .with("sampled_s", (over_ns as f64 * 1e-9).into())
-            .with("window_s", run.window_s.into())
-            .remedy("what was sampled of the server is not the window, so that its CPU time is left out: measure for longer, or when the machine does less")
+        let sampled_s = over_ns as f64 * 1e-9;
+        Finding::WindowNotSampled { sampled_s, window_s: run.window_s }.verdict()
     })
 }
 
@@ -279,7 +278,7 @@ pub fn with_environment(mut trial: Trial, environment: &Environment) -> Trial {
 }
 
 fn judged(mut trial: Trial) -> Trial {
-    let verdicts = verdict::of_trial(&trial);
+    let verdicts = trial_verdicts(&trial);
     trial.verdicts.extend(verdicts);
     trial
 }

@@ -1,4 +1,4 @@
-//! What a run and a trial leave behind: the wire types, their schema version, and the verdicts.
+//! What a run and a trial leave behind: the wire types, and their schema version.
 //!
 //! Written by the binary (a run) and the lab (a trial), kept by the store, read by reports and by anybody's own
 //! scripts: the JSON Schema of both is published under `docs/`. Nothing here measures anything. A number here is a
@@ -9,10 +9,9 @@ mod balancing;
 mod block;
 mod environment;
 mod error;
-pub mod gate;
+#[doc(hidden)]
+pub mod fixture;
 mod load;
-#[cfg(test)]
-mod made_up;
 mod observation;
 mod round;
 mod run;
@@ -22,7 +21,7 @@ mod shape;
 pub mod slim;
 mod target;
 mod trial;
-pub mod verdict;
+mod verdict;
 
 pub use asked::{BadBody, Expectations, ExpectedValue, RequestPart};
 pub use balancing::{
@@ -31,14 +30,13 @@ pub use balancing::{
 pub use block::{Block, Bytes, Censored, Counts, Lengths, Times};
 pub use environment::{Environment, IdleState};
 pub use error::RecordError;
-pub use gate::{GateOutcome, GateReason};
 pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};
 pub use observation::{Figure as ObservedFigure, Observation};
 pub use paceline_job::{Arrivals, Distribution, PaceChoice, PaceKind, Shape, Think, Trace};
 pub use round::{Round, Sitting, Tuned};
 pub use run::{
-    Connections, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace, Phase, Phases, Rates, Run,
-    Served, Span, Tool,
+    CarriedOver, Connections, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace, Phase,
+    Phases, Rates, Run, Served, Span, Tool,
 };
 pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, second_schema, trial_schema};
 pub use second::Second;
@@ -48,4 +46,4 @@ pub use trial::{
     Check, CheckOutcome, CoreTime, CpuSource, Fault, Pinning, Sample, Server, Stage, Startup, Trial, Usage,
     Validation,
 };
-pub use verdict::{Blame, Severity, Verdict};
+pub use verdict::{Blame, GateOutcome, GateReason, Severity, Verdict};

@@ -67,6 +67,9 @@ pub struct Run {
     /// The first body that was not as expected, of each request.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub bad_bodies: Vec<BadBody>,
+    /// What was outstanding when the window opened, and what became of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub carried_over: Option<CarriedOver>,
     /// Whether random arrivals left as randomly as was asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub arrival_check: Option<ArrivalCheck>,
@@ -259,6 +262,10 @@ pub struct Generator {
     pub steal_s: f64,
     /// Peak resident memory of the process.
     pub rss_bytes_peak: u64,
+    /// Longest time between two turns of a worker's loop in the window, waits that were asked for left out: how long the
+    /// generator stood still at most, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub longest_gap_ns: Option<u64>,
     /// Requests due and unsent when the window opened: the warm-up's backlog.
     pub backlog_at_window_start: u64,
     /// Each thread apart.
@@ -269,6 +276,15 @@ pub struct Generator {
     /// What was left to make connections with when the window ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub left: Option<Left>,
+}
+
+/// Requests of the warm-up that were outstanding when the window opened. They are in no count of the window's cohort.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CarriedOver {
+    /// Sent, or due, and not ended when the window opened.
+    pub outstanding: u64,
+    /// Of those: never answered, by a timeout or to the end of the run.
+    pub unanswered: u64,
 }
 
 /// What was left to make connections with when the window ended.

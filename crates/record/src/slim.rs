@@ -136,7 +136,7 @@ impl Block {
 mod tests {
     use super::*;
     use crate::Run;
-    use crate::verdict::trial_for_tests;
+    use crate::fixture::{self, trial as trial_for_tests};
 
     #[test]
     fn no_distribution_of_a_block_is_forgotten() {
@@ -173,7 +173,7 @@ mod tests {
             ["wrk", "-s/srv/me/x.lua", "--expect-body=@/srv/me/state/17", "http://127.0.0.1:1/srv/me/page"]
                 .map(str::to_owned)
                 .into();
-        trial.run = Some(Run { argv: trial.generator_argv.clone(), ..crate::made_up::run(0) });
+        trial.run = Some(Run { argv: trial.generator_argv.clone(), ..fixture::run(0) });
         forget_places(&mut trial, &["/srv/me/state".to_owned(), "/srv/me".to_owned()]);
         let expected = "wrk -s.../x.lua --expect-body=@.../17 http://127.0.0.1:1/srv/me/page";
         assert_eq!(trial.generator_argv.join(" "), expected);
@@ -189,7 +189,7 @@ mod tests {
             balancer_tells: false,
             taken_out_after_s: None,
         };
-        let mut run = crate::made_up::run(0);
+        let mut run = fixture::run(0);
         let times = run.total.response_time_ns.clone();
         run.intervals.iter_mut().for_each(|interval| interval.block.response_time_ns = times.clone());
         let mut trial = Trial { run: Some(run), ..trial_for_tests() };

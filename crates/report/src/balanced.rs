@@ -6,7 +6,7 @@
 use crate::figure::Figure;
 use crate::launch::{Launch, Launches};
 use crate::machine::Machines;
-use paceline_record::verdict::ran_out;
+use paceline_judge::full_cores;
 use paceline_record::{Balancing, FaultSeen, ProcessRole, ProcessUse, Route, Told, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -154,8 +154,8 @@ fn row(server: &str, trials: &[&Trial]) -> Option<BalancedRow> {
         (!told.is_empty()).then(|| told.iter().sum())
     };
     let mut cores_ran_out = BTreeMap::new();
-    for core in seen.iter().flat_map(|(launch, _)| ran_out(launch.trial)) {
-        *cores_ran_out.entry(format!("core {} ({})", core.core, core.whose.join(", "))).or_default() += 1;
+    for core in seen.iter().flat_map(|(launch, _)| full_cores(launch.trial)) {
+        *cores_ran_out.entry(format!("core {} ({})", core.core, core.processes.join(", "))).or_default() += 1;
     }
     let cpu = |launch: &Launch<'_>| Some(launch.trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
     Some(BalancedRow {

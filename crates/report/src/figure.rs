@@ -5,7 +5,7 @@
 //! `format/number.rs`'s.
 
 use crate::launch::Launch;
-use paceline_record::verdict::SAMPLES_FOR_INTERVAL;
+use paceline_judge::SAMPLES_FOR_INTERVAL;
 use paceline_record::{Block, LoopKind, Run, Times, Trial};
 use paceline_stats::Spread;
 use schemars::JsonSchema;

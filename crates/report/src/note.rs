@@ -5,7 +5,7 @@
 //! `format/words.rs`'s.
 
 use crate::launch::{Launch, Launches};
-use paceline_record::verdict::of_row;
+use paceline_judge::row_verdicts;
 use paceline_record::{Blame, Severity, Stage, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub fn verdicts<'a>(launch: &Launch<'a>) -> impl Iterator<Item = &'a Verdict> {
 /// The names of the verdicts that some launches carry or that are on all of them together, the most severe first, each
 /// once.
 pub fn names(launches: &[&Launch<'_>]) -> Vec<String> {
-    let together = of_row(launches.iter().map(|launch| launch.run));
+    let together = row_verdicts(launches.iter().map(|launch| launch.run));
     let mut found: Vec<(Severity, &str)> = Vec::new();
     for verdict in launches.iter().flat_map(|launch| verdicts(launch)).chain(&together) {
         match found.iter_mut().find(|(_, name)| *name == verdict.name) {
@@ -63,7 +63,7 @@ pub fn names(launches: &[&Launch<'_>]) -> Vec<String> {
 /// Adds a row's verdicts to the notes of its table. A launch counts once for a name, however often it carries it; what
 /// is on all of them together counts for each.
 pub fn collect(notes: &mut BTreeMap<String, Note>, server: &str, launches: &Launches<'_>) {
-    let together = of_row(launches.usable.iter().map(|launch| launch.run));
+    let together = row_verdicts(launches.usable.iter().map(|launch| launch.run));
     for launch in &launches.usable {
         let mut counted: Vec<&str> = Vec::new();
         for verdict in verdicts(launch).chain(&together) {

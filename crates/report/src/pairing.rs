@@ -8,7 +8,7 @@
 use crate::figure::{Figure, times_of};
 use crate::launch::{Launch, Launches};
 use crate::machine::Machines;
-use paceline_record::verdict::GENERATOR_BUSY_MOST;
+use paceline_judge::GENERATOR_BUSY_MOST;
 use paceline_record::{LoopKind, Times, Trial, VariantKind};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -6,13 +6,10 @@
 use crate::figure::{Figure, Figures};
 use crate::launch::{Launch, Launches};
 use crate::note::{Failure, failures, names, verdicts};
-use paceline_record::verdict::{self, ACHIEVED_LEAST, GENERATOR_BUSY_MOST};
+use paceline_judge::{self as judge, ACHIEVED_LEAST, GENERATOR_BUSY_MOST, VerdictName};
 use paceline_record::{Load, LoopKind, Server, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-/// The run's own verdict of overload: it sees the queue grow, too.
-const SATURATED: &str = "saturated";
 
 /// What a row can be taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -121,8 +118,8 @@ fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
 }
 
 fn fell_short(launch: &Launch<'_>) -> bool {
-    verdict::fell_short(launch.run, ACHIEVED_LEAST)
-        || verdicts(launch).any(|verdict| verdict.name == SATURATED)
+    judge::fell_short(launch.run, ACHIEVED_LEAST)
+        || verdicts(launch).any(|verdict| verdict.name == VerdictName::Saturated.as_str())
 }
 
 fn subject(servers: &[&Server]) -> Subject {

@@ -6,9 +6,10 @@
 
 use super::{Finished, Generator, Job, Measured, oha, template, version, wrk};
 use crate::LabError;
+use paceline_judge::Finding;
 use paceline_record::{
-    BalancedLoad, Blame, Block, Bytes, Connections, Counts, Environment, Expectations, Load, Loop, LoopKind,
-    Pace, PaceChoice, PaceKind, Phases, Rates, Run, SCHEMA, Severity, Span, Target, Tool, Verdict,
+    BalancedLoad, Block, Bytes, Connections, Counts, Environment, Expectations, Load, Loop, LoopKind, Pace,
+    PaceChoice, PaceKind, Phases, Rates, Run, SCHEMA, Span, Target, Tool, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -120,6 +121,7 @@ impl Foreign {
                 bytes: seen.bytes,
                 ..Block::default()
             },
+            carried_over: None,
             arrival_check: None,
             by_segment: None,
             by_request: None,
@@ -137,17 +139,8 @@ impl Foreign {
     }
 
     fn note(&self, seen: &Seen) -> Verdict {
-        Verdict {
-            name: "foreign_generator".into(),
-            blame: Blame::User,
-            severity: Severity::Note,
-            evidence: seen.percentiles_ns.iter().map(|(name, ns)| (name.clone(), (*ns).into())).collect(),
-            remedy: format!(
-                "{} checks no body, has no warm-up, and omits what a stalled server kept it from sending; \
-                 compare its rate, not its percentiles",
-                self.known.name
-            ),
-        }
+        let percentiles_ns = seen.percentiles_ns.clone();
+        Finding::ForeignGenerator { percentiles_ns, generator: self.known.name.to_owned() }.verdict()
     }
 }
 

@@ -13,7 +13,8 @@ use crate::trial::{self, Place};
 use crate::{LabError, Validated, validate};
 use paceline_catalogue::{Cell, PlannedLaunch, Traits, Workload};
 use paceline_host::{Look, Neighbours};
-use paceline_record::{Blame, Fault, Pinning, Route, Server, Severity, Stage, Trial, Verdict};
+use paceline_judge::Finding;
+use paceline_record::{Fault, Pinning, Route, Server, Stage, Trial, Verdict};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -191,11 +192,7 @@ impl Carried<'_> {
             _ => Vec::new(),
         };
         if !others.is_empty() {
-            trial.verdicts.push(
-                Verdict::new("shared_machine", Blame::User, Severity::Caution)
-                    .with("other", others.join(", ").into())
-                    .remedy("another round ran on the machine: measure again without it"),
-            );
+            trial.verdicts.push(Finding::SharedMachine { other: others.join(", ") }.verdict());
         }
         trial
     }
@@ -254,15 +251,15 @@ impl Carried<'_> {
 /// What to say of a server that did not come to rest: it is started anew, unless all of its launch belongs together.
 fn busy_after_load(rest: &Rest, is_whole: bool) -> Option<Verdict> {
     let Rest::Never { cores } = rest else { return None };
-    let remedy = match is_whole {
-        true => "its clients had gone, and it was still at work: the next load of its launch paid for it",
-        false => "its clients had gone, and it was still at work: it was started anew for the next load",
+    let consequence = match is_whole {
+        true => "The next load of the launch paid for this work; measure it again alone.",
+        false => "The server was restarted for the next load.",
     };
-    let severity = if is_whole { Severity::Caution } else { Severity::Note };
-    Some(
-        Verdict::new("busy_after_load", Blame::Server, severity)
-            .with("waited_s", REST_MOST.as_secs_f64().into())
-            .with("cores_used", (*cores).into())
-            .remedy(remedy),
-    )
+    let finding = Finding::BusyAfterLoad {
+        waited_s: REST_MOST.as_secs_f64(),
+        cores_used: *cores,
+        is_whole,
+        consequence,
+    };
+    Some(finding.verdict())
 }

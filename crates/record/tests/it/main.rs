@@ -1,9 +1,7 @@
-//! The record seen from outside: its published schemas and the guide to its verdicts.
+//! The record seen from outside: its published schemas, compared with the files under `docs/`.
 //!
-//! Both are held against files under `docs/`. When a verdict is given and when a gate fails is held beside the code, in
-//! `src/verdict` and `src/gate`.
+//! `schemas.rs` has the test; what is judged of a record is tested in the judge crate.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod schemas;
-mod verdicts;

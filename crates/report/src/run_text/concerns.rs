@@ -60,6 +60,8 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
         GateReason::NotDelivered => "the load was not delivered".to_owned(),
         GateReason::Invalid => "the run is invalid".to_owned(),
         GateReason::Stopped => "the run was interrupted".to_owned(),
+        GateReason::BrokeRules => "the server broke the rules of HTTP".to_owned(),
+        GateReason::Starved => "some connections were never answered".to_owned(),
     })
 }
 

@@ -16,6 +16,7 @@ mod times;
 pub(crate) use lines::{Style, columns};
 pub(crate) use spectrum::STEPS_PER_HALF;
 
+use paceline_judge::VerdictName;
 use paceline_record::{Counts, Distribution, Loop, LoopKind, Run, Shape};
 use quantity::{count, counted, seconds};
 
@@ -115,9 +116,9 @@ fn shape_words(shape: &Shape) -> String {
 /// The rate, and first of all whether the target kept up with what was offered.
 fn headline(run: &Run, style: Style) -> String {
     let achieved = format!("{} requests/s", count(run.rate_per_s.achieved));
-    let at_least = run.verdicts.iter().any(|verdict| verdict.name == "generator_bound");
+    let at_least = VerdictName::GeneratorBound.is_in(&run.verdicts);
     let achieved = if at_least { format!("at least {achieved}") } else { achieved };
-    let saturated = run.verdicts.iter().any(|verdict| verdict.name == "saturated");
+    let saturated = VerdictName::Saturated.is_in(&run.verdicts);
     match run.rate_per_s.offered {
         Some(offered) if saturated => {
             let line = format!("OVERLOADED: {achieved} achieved of {}/s offered", count(offered));

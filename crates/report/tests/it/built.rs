@@ -216,6 +216,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
                 .then_some(Censored { count: scheduled - ok, lowest_ns: (seen.p99_us * 1e3) as u64 }),
             ..Block::default()
         },
+        carried_over: None,
         arrival_check: None,
         by_segment: None,
         by_request: None,

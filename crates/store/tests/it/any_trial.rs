@@ -114,7 +114,7 @@ prop_compose! {
         };
         Generator {
             threads, cores, cpu_s: n[0], busy_s: n[1], spin_s: n[2], cpu_ns_per_request: n[3], utilization: n[4],
-            run_delay_s: n[5], steal_s: n[6], rss_bytes_peak: w, backlog_at_window_start: w, by_thread: vec![thread; 2],
+            run_delay_s: n[5], steal_s: n[6], rss_bytes_peak: w, longest_gap_ns: Some(w), backlog_at_window_start: w, by_thread: vec![thread; 2],
             by_core: vec![CoreTime { core: 3, over_s: n[3], busy_s: n[0], interrupt_s: n[1], steal_s: n[2] }],
             left: Some(Left { sockets_in_use: w, sockets_time_wait: w, ports: w, descriptors: w }),
         }
@@ -217,7 +217,7 @@ prop_compose! {
             loop_, pace: Pace { asked: PaceChoice::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
             expectations,
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false,
-            connections, environment, generator, total, arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, bad_bodies,
+            connections, environment, generator, total, carried_over: Some(paceline_record::CarriedOver { outstanding: 2, unanswered: 1 }), arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, bad_bodies,
             by_generator: segments.map(|segments| segments.into_iter().map(|segment| segment.block).collect()),
             intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { phase, start_ns, block }).collect(),
             rate_per_s: Rates { offered: None, sent: n, achieved: n }, verdicts, gates,

@@ -8,7 +8,8 @@ use crate::generator::tests::run_of;
 use crate::trial::{self, Place};
 use paceline_catalogue::fixture::Tree;
 use paceline_catalogue::{Plan, order};
-use paceline_record::{Blame, Fault, Pinning, Server, Severity, Stage, Verdict};
+use paceline_judge::Finding;
+use paceline_record::{Fault, Pinning, Server, Severity, Stage};
 
 /// The launches of a plan with one cell, measured once.
 fn launches() -> Vec<PlannedLaunch> {
@@ -36,7 +37,8 @@ fn tried_cell(launches: &[PlannedLaunch], cell: &Cell, at: &str, ok: u64) -> Tri
 
 /// The trial, disturbed by what the run itself saw.
 fn disturbed(mut trial: Trial, severity: Severity) -> Trial {
-    let verdict = Verdict::new("generator_descheduled", Blame::Environment, severity);
+    let (run_delay_share, percent, pin) = (0.5, 50.0, String::new());
+    let verdict = Finding::GeneratorDescheduled { run_delay_share, severity, percent, pin }.verdict();
     trial.run.as_mut().unwrap().verdicts.push(verdict);
     trial
 }

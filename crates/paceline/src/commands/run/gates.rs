@@ -5,7 +5,7 @@
 
 use crate::exit::Complaint;
 use paceline_catalogue::nearest;
-use paceline_record::gate::{Demand, Gate, Statistic, TimeOf};
+use paceline_judge::gate::{Demand, Gate, Statistic, TimeOf};
 
 /// What a gate can be about.
 const TIMES: [TimeOf; 6] =

@@ -48,6 +48,7 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         bad_bodies: parts::bad_bodies(job, &outcome),
         by_generator: None,
         intervals: intervals(&outcome),
+        carried_over: None,
         arrival_check: arrival_check(&outcome.arrival_gaps),
         rate_per_s: record::Rates::default(),
         verdicts: Vec::new(),
@@ -58,8 +59,8 @@ pub fn record(job: &Job, outcome: RunOutcome, health: Health, started_at: String
         sent: ratio(sent_in_window(&outcome) as f64, window_s),
         achieved: ratio(run.total.completed_in_window as f64, window_s),
     };
-    run.verdicts = record::verdict::of_run(&run);
-    run.gates = record::gate::judge(&job.gates, &run);
+    run.verdicts = paceline_judge::run_verdicts(&run);
+    run.gates = paceline_judge::judge_gates(&job.gates, &run);
     run
 }
 
@@ -180,6 +181,7 @@ fn generator(job: &Job, outcome: &RunOutcome, health: &Health, window_s: f64) ->
         run_delay_s: used.iter().map(|thread| thread.run_delay_s).sum(),
         steal_s: by_core.iter().map(|core| core.steal_s).sum(),
         rss_bytes_peak: rss_bytes_peak(),
+        longest_gap_ns: None,
         backlog_at_window_start: outcome.backlog,
         by_thread: threads
             .map(|index| record::GeneratorThread {

@@ -14,7 +14,7 @@ use crate::exit::Complaint;
 use paceline_engine::Settings;
 use paceline_http::{Scheme, Url};
 use paceline_job::{PaceChoice, PaceKind};
-use paceline_record::gate::Gate;
+use paceline_judge::gate::Gate;
 
 /// Descriptors a run needs beside its connections and what each thread opens: standard streams, files.
 const DESCRIPTORS_BESIDE: u64 = 16;

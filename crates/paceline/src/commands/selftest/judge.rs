@@ -4,7 +4,7 @@
 //! run is judged in the record crate, which lends it the limit of a disturbance that is too much.
 
 use super::experiment::{Instrument, Truth};
-use paceline_record::verdict::DISTURBANCE_MOST;
+use paceline_judge::DISTURBANCE_MOST;
 
 /// A reported time may exceed the true one by this much: the kernel's path there and back, and a wake-up, none of
 /// which the reference server sees. Twice what was seen on a quiet machine: 235 microseconds at a p99.

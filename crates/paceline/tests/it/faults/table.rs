@@ -32,7 +32,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["timed_out"],
         exits: &[1],
-        says: "no answer came within the timeout",
+        says: "No answer came within the timeout",
     },
     Fault {
         name: "sends a byte now and then",
@@ -40,7 +40,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["timed_out"],
         exits: &[1],
-        says: "no answer came within the timeout",
+        says: "No answer came within the timeout",
     },
     Fault {
         name: "resets each connection soon after it is made",
@@ -67,7 +67,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "the server broke every connection: its log should say why",
+        says: "The server broke every connection; its log should say why",
     },
     Fault {
         name: "resets in the middle of its answer",
@@ -97,7 +97,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
         exits: &[0],
-        says: "the server closed after every response: this measures connecting",
+        says: "The server closed after every response, so this measures connecting too",
     },
     Fault {
         name: "closes before it answers",
@@ -121,7 +121,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
         exits: &[0],
-        says: "the server closed after every response: this measures connecting",
+        says: "The server closed after every response, so this measures connecting too",
     },
     Fault {
         name: "closes after each answer without saying so",
@@ -130,7 +130,7 @@ pub const FAULTS: &[Fault] = &[
         outcomes: &["ok", "io_failed"],
         // A close that is read before the next request is sent costs nothing, one that crosses it costs the request.
         exits: &[0, 1],
-        says: "the server closed after every response: this measures connecting",
+        says: "The server closed after every response, so this measures connecting too",
     },
     Fault {
         name: "closes idle connections at random",
@@ -176,7 +176,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &[],
         outcomes: &[UNMEASURED, "io_failed"],
         exits: &[1, 3],
-        says: "is it the right port",
+        says: "Is it the right port",
     },
     Fault {
         name: "closes each connection at once",
@@ -192,7 +192,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "what came is not HTTP/1.1: is it the right port, and http rather than https?",
+        says: "What the server sent is not HTTP/1.1. Is it the right port, and http or https?",
     },
     Fault {
         name: "sends binary garbage",
@@ -200,7 +200,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "what came is not HTTP/1.1",
+        says: "What the server sent is not HTTP/1.1",
     },
     Fault {
         name: "sends headers without end",
@@ -242,7 +242,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["timed_out"],
         exits: &[1],
-        says: "no answer came within the timeout",
+        says: "No answer came within the timeout",
     },
     Fault {
         name: "sends more than it announced",
@@ -292,7 +292,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["bad_body"],
         exits: &[1],
-        says: "the server redirects: give the URL it points to",
+        says: "The server redirects. Use the URL it redirects to",
     },
     Fault {
         name: "answers with an error",
@@ -300,7 +300,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["bad_status"],
         exits: &[1],
-        says: "every answer had a status that is not expected",
+        says: "Every response has another status than expected",
     },
     Fault {
         name: "answers with another body",
@@ -308,7 +308,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["bad_body"],
         exits: &[1],
-        says: "the answers have another body than expected",
+        says: "Every response has another body than --expect-body says",
     },
 ];
 

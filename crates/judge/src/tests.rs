@@ -3,13 +3,16 @@
 //! Two sound runs, of an open and of a closed loop, have none; a test moves one figure to either side of its bound.
 //! Names and severities are compared, words of a remedy hardly ever.
 
-use super::*;
-use crate::made_up;
-use crate::{Censored, Connections, Counts, PaceKind, RequestPart};
+use crate::run_verdicts;
+use paceline_record::{
+    ArrivalCheck, Block, CarriedOver, Censored, Connections, CoreTime, Counts, Expectations, Lengths,
+    LoopKind, PaceKind, RequestPart, Run, Segment, Served, Severity, Shape, Think, Times, fixture,
+};
+use paceline_stats::Histogram;
 
 /// A run without a fault.
 fn sound() -> Run {
-    let mut run = made_up::run(0);
+    let mut run = fixture::run(0);
     let mut lag = run.total.response_time_ns.clone().unwrap();
     (lag.p50, lag.p99) = (50_000, 90_000);
     run.total.generator_lag_ns = Some(lag);
@@ -28,7 +31,7 @@ fn closed() -> Run {
 /// The names and severities of the verdicts on a run that something was done to.
 fn verdicts(mut run: Run, change: impl FnOnce(&mut Run)) -> Vec<(String, Severity)> {
     change(&mut run);
-    of_run(&run).into_iter().map(|verdict| (verdict.name, verdict.severity)).collect()
+    run_verdicts(&run).into_iter().map(|verdict| (verdict.name, verdict.severity)).collect()
 }
 
 fn note(name: &str) -> Vec<(String, Severity)> {
@@ -51,7 +54,7 @@ fn a_sound_run_has_none() {
 
 #[test]
 fn a_run_that_measured_nothing_is_invalid() {
-    let emptied = |run: &mut Run| run.total = crate::Block::default();
+    let emptied = |run: &mut Run| run.total = Block::default();
     assert_eq!(verdicts(sound(), emptied), invalid("nothing_scheduled"));
     assert_eq!(verdicts(closed(), emptied), invalid("nothing_scheduled"));
     let all = |change: fn(&mut Counts)| {
@@ -77,7 +80,8 @@ fn a_wait_that_the_end_of_the_run_cut_short_is_no_timeout() {
         run.timeout_ns = 10_000_000_000;
         (run.total.counts.ok, run.total.counts.timed_out, run.total.completed_in_window) = (0, 10_000, 0);
         run.total.service_time_ns.as_mut().unwrap().max = waited_ns;
-        let said = of_run(&run).into_iter().find(|verdict| verdict.name == "no_valid_response").unwrap();
+        let said =
+            run_verdicts(&run).into_iter().find(|verdict| verdict.name == "no_valid_response").unwrap();
         assert!(said.remedy.contains(way), "{}", said.remedy);
     }
 }
@@ -91,17 +95,13 @@ fn a_number_of_requests_must_be_reached_unless_it_was_stopped() {
 }
 
 #[test]
-fn a_silent_second_is_an_outage_wherever_the_window_begins() {
+fn silent_intervals_are_an_outage_wherever_the_window_begins() {
     let silent = |second: usize| move |run: &mut Run| run.intervals[second].block.counts.ok = 0;
     // Eleven seconds hold the window; it begins within the first and ends within the last.
     assert_eq!(verdicts(closed(), silent(0)), []);
     assert_eq!(verdicts(closed(), silent(1)), caution("outage"));
     assert_eq!(verdicts(closed(), silent(9)), caution("outage"));
     assert_eq!(verdicts(closed(), silent(10)), []);
-    assert_eq!(verdicts(closed(), |run| drop(run.intervals.drain(3..6))), caution("outage"));
-    let mut run = closed();
-    run.intervals.truncate(2);
-    assert_eq!(of_run(&run)[0].evidence["silent_s"], 8);
     let rare = |run: &mut Run| (run.total.counts.ok, run.total.counts.scheduled) = (89, 89);
     let rarely_silent = |run: &mut Run| (rare(run), silent(4)(run)).0;
     assert_eq!(verdicts(closed(), rarely_silent), [], "fewer than ten in each of nine whole seconds");
@@ -117,21 +117,117 @@ fn silence_that_is_to_be_expected_is_no_outage() {
             run.total.service_time_ns.as_mut().unwrap().p50 = p50;
         }
     };
-    assert_eq!(verdicts(closed(), slow(1_999_999_999)), caution("outage"));
-    assert_eq!(verdicts(closed(), slow(2_000_000_000)), [], "every answer takes as long");
+    assert_eq!(verdicts(closed(), slow(200_000_000)), caution("outage"));
+    assert_eq!(verdicts(closed(), slow(201_000_000)), [], "a pause of ten times the median");
     let resting = |run: &mut Run| {
         silent(run);
-        run.loop_.think = Some(crate::Think::constant(paceline_job::Nanos::from_secs(5)));
+        run.loop_.think = Some(Think::constant(paceline_job::Nanos::from_secs(5)));
     };
     assert_eq!(verdicts(closed(), resting), []);
-    let long = |drain_end_s: u64| {
+}
+
+/// Times of 1 ms, and a pause that everything outstanding waited for.
+fn with_pause(pause_ms: u64, waiting: u64) -> Times {
+    let mut histogram = Histogram::new();
+    (0..9_000).for_each(|_| histogram.record(1_000_000));
+    (1..=waiting).for_each(|n| histogram.record(pause_ms * 1_000_000 * n / waiting));
+    Times::of(&histogram)
+}
+
+#[test]
+fn a_pause_is_an_outage_of_its_length_and_no_overload() {
+    // 1,000/s: a pause of 500 ms delays 500 requests.
+    let paused = |run: &mut Run| run.total.response_time_ns = Some(with_pause(500, 500));
+    assert_eq!(verdicts(sound(), paused), caution("outage"));
+    let mut run = sound();
+    paused(&mut run);
+    let longest = run_verdicts(&run)[0].evidence["longest_s"].as_f64().unwrap();
+    assert!((longest - 0.5).abs() < 0.001, "{longest}");
+    let at_the_end = |run: &mut Run| {
+        paused(run);
+        run.total.completed_in_window -= 500;
+        run.intervals[9].block.counts.ok = 500;
+    };
+    assert_eq!(verdicts(sound(), at_the_end), caution("outage"), "what is missing at the end is one jump");
+    let one_slow = |run: &mut Run| run.total.response_time_ns = Some(with_pause(500, 1));
+    assert_eq!(verdicts(sound(), one_slow), [], "one slow request is no pause");
+    let brief = |run: &mut Run| run.total.response_time_ns = Some(with_pause(190, 190));
+    assert_eq!(verdicts(sound(), brief), [], "below 2 % of the window");
+    // Twenty connections waited.
+    let of_a_closed_loop = |run: &mut Run| run.total.service_time_ns = Some(with_pause(500, 20));
+    assert_eq!(verdicts(closed(), of_a_closed_loop), caution("outage"));
+}
+
+#[test]
+fn a_pause_of_the_generator_is_not_the_server_s() {
+    let stalled = |run: &mut Run| {
+        run.generator.longest_gap_ns = Some(500_000_000);
+        run.total.service_time_ns = Some(with_pause(500, 20));
+    };
+    assert_eq!(verdicts(closed(), stalled), caution("generator_stall"));
+    let long = |run: &mut Run| run.generator.longest_gap_ns = Some(1_100_000_000);
+    assert_eq!(verdicts(closed(), long), invalid("generator_stall"));
+    let short = |run: &mut Run| run.generator.longest_gap_ns = Some(99_000_000);
+    assert_eq!(verdicts(closed(), short), []);
+}
+
+#[test]
+fn connections_that_are_never_answered_are_starved() {
+    let served =
+        |min: u64| move |run: &mut Run| run.connections.served = Some(Served { min, median: 500, max: 600 });
+    assert_eq!(verdicts(closed(), served(1)), []);
+    assert_eq!(verdicts(closed(), served(0)), caution("starved_connections"));
+    assert_eq!(verdicts(sound(), served(0)), [], "an open loop need not use all connections");
+    let carried = |unanswered| {
+        move |run: &mut Run| run.carried_over = Some(CarriedOver { outstanding: 12, unanswered })
+    };
+    assert_eq!(verdicts(sound(), carried(0)), []);
+    assert_eq!(verdicts(sound(), carried(12)), caution("starved_connections"));
+}
+
+#[test]
+fn a_window_that_changes_is_not_steady() {
+    let rates = |rates: [u64; 9]| {
         move |run: &mut Run| {
-            silent(run);
-            run.phases.drain.end_ns = run.phases.warmup.start_ns + drain_end_s * 1_000_000_000;
+            for (interval, rate) in run.intervals[1..10].iter_mut().zip(rates) {
+                (interval.block.counts.ok, interval.block.counts.scheduled) = (rate, rate);
+            }
         }
     };
-    assert_eq!(verdicts(closed(), long(500)), caution("outage"));
-    assert_eq!(verdicts(closed(), long(501)), [], "intervals may be longer than a second");
+    assert_eq!(verdicts(closed(), rates([1000, 990, 1010, 1000, 995, 1005, 1000, 990, 1010])), []);
+    assert_eq!(
+        verdicts(closed(), rates([1000, 990, 1010, 900, 800, 700, 200, 210, 190])),
+        caution("slowing_down")
+    );
+    assert_eq!(
+        verdicts(closed(), rates([500, 510, 490, 700, 800, 900, 1000, 990, 1010])),
+        caution("still_warming")
+    );
+    let times = |slower: u64| {
+        move |run: &mut Run| {
+            for (place, interval) in run.intervals[1..10].iter_mut().enumerate() {
+                let mut histogram = Histogram::new();
+                let time = if place >= 6 { 1_000_000 * slower } else { 1_000_000 };
+                (0..1_000).for_each(|n| histogram.record(time + n));
+                interval.block.service_time_ns = Some(Times::of(&histogram));
+            }
+        }
+    };
+    assert_eq!(verdicts(sound(), times(1)), []);
+    assert_eq!(verdicts(sound(), times(5)), caution("slowing_down"), "the rate of an open loop is given");
+}
+
+#[test]
+fn a_last_byte_that_comes_40_ms_after_the_first_waits_for_an_acknowledgement() {
+    let gap = |gap_ns: u64| {
+        move |run: &mut Run| {
+            run.total.first_byte_ns.as_mut().unwrap().p50 = 96_000;
+            run.total.service_time_ns.as_mut().unwrap().p50 = 96_000 + gap_ns;
+        }
+    };
+    assert_eq!(verdicts(closed(), gap(44_000_000)), caution("delayed_ack"));
+    assert_eq!(verdicts(closed(), gap(30_000_000)), []);
+    assert_eq!(verdicts(closed(), gap(60_000_000)), []);
 }
 
 #[test]
@@ -140,31 +236,86 @@ fn a_busy_generator_was_the_limit() {
     assert_eq!(verdicts(closed(), busy(0.9)), []);
     assert_eq!(verdicts(closed(), busy(0.91)), caution("generator_bound"));
     assert_eq!(verdicts(sound(), busy(0.91)), caution("generator_bound"), "it delivered what was asked");
-    let short = |run: &mut Run| (busy(0.91)(run), run.total.completed_in_window = 9_899).0;
+    let short = |run: &mut Run| (busy(0.91)(run), answered(980)(run)).0;
     let named = verdicts(sound(), short);
     assert_eq!(named, [invalid("generator_bound"), caution("saturated")].concat());
 }
 
+/// As many responses in each second of the window.
+fn answered(per_s: u64) -> impl Fn(&mut Run) {
+    move |run: &mut Run| {
+        for interval in &mut run.intervals {
+            (interval.block.counts.ok, interval.block.counts.scheduled) = (per_s, per_s);
+        }
+        run.total.completed_in_window = 10 * per_s;
+    }
+}
+
 #[test]
-fn overload_is_what_is_missing_beyond_what_is_in_service() {
-    let done = |count: u64| move |run: &mut Run| run.total.completed_in_window = count;
-    assert_eq!(verdicts(sound(), done(9_900)), []);
-    assert_eq!(verdicts(sound(), done(9_899)), caution("saturated"));
-    assert_eq!(verdicts(closed(), done(9_000)), [], "a closed loop has no schedule to keep up with");
+fn overload_is_growth_of_what_is_outstanding() {
+    assert_eq!(verdicts(sound(), answered(995)), caution("saturated"), "504/s on a server of 500/s");
+    assert_eq!(verdicts(sound(), answered(996)), [], "below half a percent");
+    assert_eq!(verdicts(closed(), answered(500)), [], "a closed loop has no schedule to keep up with");
+    let queue = |run: &mut Run| {
+        answered(500)(run);
+        run.connections = Connections { asked: 2_000, had: 2_000, ..Connections::default() };
+        run.total.service_time_ns.as_mut().unwrap().mean = 6e9;
+    };
+    assert_eq!(
+        verdicts(sound(), queue),
+        caution("saturated"),
+        "service times that contain the queue excuse nothing"
+    );
     let refused = |run: &mut Run| {
         (run.total.counts.ok, run.total.counts.bad_status) = (9_600, 400);
         run.total.completed_in_window = 9_600;
+        for interval in &mut run.intervals {
+            (interval.block.counts.ok, interval.block.counts.bad_status) = (960, 40);
+        }
     };
-    assert_eq!(verdicts(sound(), refused), caution("failed_requests"), "answers came, and no queue grew");
-    // 1,000/s of 5.0005 ms each keep six in service, and 20 connections would carry twenty.
+    assert_eq!(verdicts(sound(), refused), caution("failed_requests"), "responses came, and no queue grew");
+    let mut run = sound();
+    answered(500)(&mut run);
+    let verdict = run_verdicts(&run).remove(0);
+    assert!(verdict.remedy.ends_with("Try -r 700."), "{}", verdict.remedy);
+    assert_eq!(verdict.evidence["outstanding_growth_per_s"], 500.0);
+}
+
+#[test]
+fn a_window_of_a_moment_is_judged_by_what_is_missing() {
+    // 1,000/s with a median of 5 ms keep five in service.
     let brief = |missing: u64| {
         move |run: &mut Run| {
+            run.intervals.clear();
             run.total.counts.scheduled = 100;
             (run.total.counts.ok, run.total.completed_in_window) = (100, 100 - missing);
         }
     };
-    assert!(!verdicts(sound(), brief(6)).contains(&caution("saturated")[0]));
-    assert!(verdicts(sound(), brief(7)).contains(&caution("saturated")[0]));
+    assert!(!verdicts(sound(), brief(5)).contains(&caution("saturated")[0]));
+    assert!(verdicts(sound(), brief(8)).contains(&caution("saturated")[0]));
+}
+
+#[test]
+fn a_load_that_changes_breaks_where_completions_fall_behind() {
+    let segment = |run: &Run, offered_per_s: f64, completed: u64, lag_max: u64| {
+        let mut block = run.total.clone();
+        block.counts =
+            Counts { scheduled: offered_per_s as u64, ok: offered_per_s as u64, ..Counts::default() };
+        block.generator_lag_ns.as_mut().unwrap().max = lag_max;
+        Segment { start_ns: 0, end_ns: 1_000_000_000, offered_per_s, completed_in_segment: completed, block }
+    };
+    let steps = |second: u64, lag_max: u64| {
+        move |run: &mut Run| {
+            run.loop_.shape = Some(Shape::Steps {
+                rates: [500.0, 2_000.0].map(|rate| paceline_job::Rate::per_second(rate).unwrap()).into(),
+                each: paceline_job::Nanos::from_secs(1),
+            });
+            run.by_segment = Some(vec![segment(run, 500.0, 500, 0), segment(run, 2_000.0, second, lag_max)]);
+        }
+    };
+    assert_eq!(verdicts(sound(), steps(1_900, 0)), []);
+    assert_eq!(verdicts(sound(), steps(1_899, 0)), caution("saturated"));
+    assert_eq!(verdicts(sound(), steps(1_800, 110_000_000)), [], "the generator stood still for as long");
 }
 
 #[test]
@@ -223,6 +374,8 @@ fn a_rate_needs_rate_times_service_time_connections() {
     assert_eq!(verdicts(sound(), had(6, 1)), []);
     assert_eq!(verdicts(sound(), had(4, 1)), caution("too_few_connections"));
     assert_eq!(verdicts(sound(), had(4, 0)), [], "nothing waited");
+    let overloaded = |run: &mut Run| (had(4, 1)(run), answered(500)(run)).0;
+    assert_eq!(verdicts(sound(), overloaded), caution("saturated"), "a queue needs no connections");
     let deep = |run: &mut Run| (had(4, 1)(run), run.loop_.depth = 2).0;
     assert_eq!(verdicts(sound(), deep), []);
 }
@@ -312,7 +465,7 @@ fn notes_say_what_was_left_open() {
 fn random_arrivals_are_held_to_it() {
     let p = |p_value: f64| {
         move |run: &mut Run| {
-            run.arrival_check = Some(crate::ArrivalCheck { gaps: 100, anderson_darling: 9.0, p_value });
+            run.arrival_check = Some(ArrivalCheck { gaps: 100, anderson_darling: 9.0, p_value });
         }
     };
     assert_eq!(verdicts(sound(), p(0.001)), []);

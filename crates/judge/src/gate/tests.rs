@@ -4,10 +4,33 @@
 //! written is tested in the binary, which reads them (`commands/run/gates.rs`).
 
 use super::*;
-use crate::made_up::run;
-use crate::verdict::{Blame, Severity, Verdict};
-use crate::{Block, Censored, Counts, Interval, LoopKind, Phase, Run};
+use crate::Finding;
+use paceline_record::fixture::run;
+use paceline_record::{Block, Censored, Counts, Interval, LoopKind, Phase, Run, Severity, Verdict};
 use serde_json::json;
+
+fn saturated() -> Verdict {
+    let finding = Finding::Saturated {
+        offered_per_s: None,
+        achieved_per_s: 1.0,
+        outstanding_growth_per_s: None,
+        outstanding_growth_per_s_low: None,
+        outstanding_growth_per_s_high: None,
+        kept_up_at_per_s: None,
+        fell_behind_at_per_s: None,
+        try_rate: String::new(),
+    };
+    finding.verdict()
+}
+
+fn connections_short() -> Verdict {
+    let advice = String::new();
+    Finding::ConnectionsShort { asked: 2, had: 1, commonest_failure: None, failed_here: 0, advice }.verdict()
+}
+
+fn invalid() -> Verdict {
+    Finding::Steal { steal_share: 0.5, severity: Severity::Invalid }.verdict()
+}
 
 fn time(of: TimeOf, statistic: Statistic, limit_us: u64) -> Demand {
     Demand::Time { of, statistic, limit_ns: limit_us * 1_000, or_equal: false }
@@ -88,11 +111,11 @@ fn a_lower_bound_shows_nothing() {
 #[test]
 fn a_load_that_was_not_delivered_passes_no_gate() {
     let mut run = run(0);
-    run.verdicts = vec![Verdict::new("saturated", Blame::Server, Severity::Caution)];
+    run.verdicts = vec![saturated()];
     assert_eq!(reasons(percentile(99.0, 20_000), &run), [GateReason::NotDelivered]);
     assert_eq!(reasons(Demand::ErrorCount(5), &run), [GateReason::NotDelivered]);
     assert_eq!(reasons(Demand::AchievedShare(0.99), &run), [], "it judges the delivery itself");
-    run.verdicts = vec![Verdict::new("connections_short", Blame::Server, Severity::Caution)];
+    run.verdicts = vec![connections_short()];
     assert_eq!(reasons(percentile(99.0, 20_000), &run), [], "the schedule was kept all the same");
     run.loop_.kind = LoopKind::Closed;
     assert_eq!(reasons(Demand::ErrorShare(0.1), &run), [GateReason::NotDelivered]);
@@ -101,7 +124,7 @@ fn a_load_that_was_not_delivered_passes_no_gate() {
 #[test]
 fn an_invalid_or_stopped_run_passes_no_gate() {
     let mut run = run(0);
-    run.verdicts = vec![Verdict::new("generator_lag", Blame::Generator, Severity::Invalid)];
+    run.verdicts = vec![invalid()];
     run.stopped = true;
     let expected = [GateReason::Invalid, GateReason::Stopped];
     assert_eq!(reasons(percentile(99.0, 20_000), &run), expected);
@@ -145,7 +168,7 @@ fn what_never_came_is_not_excused_as_in_service() {
     hanging.total.completed_in_window = 950;
     hanging.connections.had = 64;
     hanging.loop_.offered_per_s = Some(100.0);
-    hanging.total.service_time_ns.as_mut().unwrap().mean = 0.5e9;
+    hanging.total.service_time_ns.as_mut().unwrap().p50 = 500_000_000;
     let share = |least| Demand::AchievedShare(least);
     assert_eq!(reasons(share(0.99), &hanging), [GateReason::BeyondLimit]);
     assert_eq!(reasons(share(0.95), &hanging), []);

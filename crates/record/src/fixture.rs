@@ -1,9 +1,10 @@
-//! A run that never was, for the tests of verdicts, gates and slim trials.
+//! A sound run and a sound trial for the tests of this crate and of those that judge and report.
 //!
-//! They start from it and spoil it as they need. It is compiled for tests alone; a trial for the judges of trials is
-//! made up beside them (`verdict/trial/tests.rs`).
+//! A test starts from one of them and changes what it is about. Nothing else uses it.
 
-use crate::{Block, Connections, Counts, Environment, Generator, Interval, Phase, Phases, Run, Span, Times};
+use crate::{
+    Block, Connections, Counts, Environment, Generator, Interval, Phase, Phases, Run, Span, Times, Trial,
+};
 use paceline_stats::Histogram;
 use serde_json::json;
 
@@ -29,9 +30,9 @@ pub fn run(failed: u64) -> Run {
         "total": Block::default(), "intervals": [],
         "rate_per_s": {"offered": 1000.0, "sent": 1000.0, "achieved": counts.ok as f64 / 10.0}, "verdicts": []
     }))
-    .unwrap();
+    .expect("a run with every key that has no default");
     run.phases = phases(SECOND_NS / 2, SECOND_NS / 5, 10 * SECOND_NS);
-    run.intervals = intervals(&run.phases, counts.ok / 10);
+    run.intervals = intervals(&run.phases, counts.ok / 10, failed / 10);
     run.total = Block {
         counts,
         completed_in_window: counts.ok,
@@ -44,17 +45,31 @@ pub fn run(failed: u64) -> Run {
     run
 }
 
-/// Phases of these lengths, and no drain.
+/// Phases of these lengths, and a drain of a second.
 fn phases(connect_ns: u64, warmup_ns: u64, window_ns: u64) -> Phases {
     let span = |start_ns, length_ns| Span { start_ns, end_ns: start_ns + length_ns };
     let warmup = span(connect_ns, warmup_ns);
     let window = span(warmup.end_ns, window_ns);
-    Phases { connect: span(0, connect_ns), warmup, window, drain: span(window.end_ns, 0) }
+    Phases { connect: span(0, connect_ns), warmup, window, drain: span(window.end_ns, SECOND_NS) }
 }
 
 /// Seconds from the beginning of the warm-up on in which the window's cohort had so many answers.
-fn intervals(phases: &Phases, ok: u64) -> Vec<Interval> {
+fn intervals(phases: &Phases, ok: u64, bad_status: u64) -> Vec<Interval> {
     let starts = (phases.warmup.start_ns..phases.window.end_ns).step_by(SECOND_NS as usize);
-    let block = Block { counts: Counts { scheduled: ok, ok, ..Counts::default() }, ..Block::default() };
+    let counts = Counts { scheduled: ok + bad_status, ok, bad_status, ..Counts::default() };
+    let block = Block { counts, ..Block::default() };
     starts.map(|start_ns| Interval { phase: Phase::Window, start_ns, block: block.clone() }).collect()
+}
+
+/// A sound trial without a run.
+pub fn trial() -> Trial {
+    serde_json::from_value(json!({
+        "schema": 1, "id": "t", "round": "r", "sitting": "s", "launch": "l", "block": 0, "order": 0, "repeat": 0,
+        "started_at": "2026-11-21T00:00:00.000Z", "server": crate::Server::default(), "form": "single",
+        "workload": "hello",
+        "load": {"name": "closed-64", "kind": "closed", "connections": 64, "depth": 1, "duration_s": 1.0, "warmup_s": 1.0},
+        "pinning": {"server": [0], "generator": [1], "disjoint": true},
+        "generator_argv": [], "samples": [], "cores": [], "log_tail": "", "verdicts": []
+    }))
+    .expect("a trial with every key that has no default")
 }

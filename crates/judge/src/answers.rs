@@ -1,0 +1,199 @@
+//! What the server answered: not at all, wrongly, against the rules of HTTP, or too rarely to say much.
+//!
+//! Every judge is a pure function of the run. Whether the server kept up is judged in `load.rs`.
+
+use crate::facts::is_open;
+use crate::{Finding, GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL};
+use paceline_record::{Block, Expectations, Lengths, Phase, Run, Severity, Times};
+use std::collections::BTreeMap;
+
+/// Above this share of failed requests, the times and rates are those of the exceptions.
+const FAILED_MOST: f64 = 0.5;
+/// Closes for each response from which keep-alive counts as refused: a tenth may be connections that broke otherwise.
+const CLOSES_LEAST: f64 = 0.9;
+/// Responses per connection from which one without any is starved.
+const SERVED_LEAST: u64 = 10;
+/// Between first and last byte, where a delayed acknowledgement is waited for (Linux: TCP_DELACK_MIN, 40 ms).
+const DELAYED_ACK_NS: std::ops::Range<u64> = 38_000_000..50_000_000;
+
+/// Why requests failed: statuses, bodies, connections.
+type Reasons = (Option<BTreeMap<String, u64>>, Option<u64>, Option<String>);
+
+fn reasons(run: &Run) -> Reasons {
+    let counts = run.total.counts;
+    let status = (counts.bad_status > 0).then(|| run.total.status.clone());
+    let bad_body = (counts.bad_body > 0).then_some(counts.bad_body);
+    (status, bad_body, run.connections.commonest_failure.clone())
+}
+
+pub(crate) fn broke_rules(run: &Run) -> Option<Finding> {
+    let connections = run.connections.broke_rules;
+    (connections > 0).then(|| Finding::BrokeRules {
+        connections,
+        commonest_failure: run.connections.commonest_failure.clone(),
+        url: run.target.url.clone(),
+    })
+}
+
+/// In a closed loop a connection without a response in the window is seen in how evenly they were served; in both loops
+/// the engine counts what was outstanding when the window opened.
+pub(crate) fn starved_connections(run: &Run) -> Option<Finding> {
+    let connections = &run.connections;
+    let carried = run.carried_over;
+    let unanswered = carried.map(|carried| carried.unanswered);
+    let served = connections.served.filter(|_| !is_open(run));
+    let starved = served.is_some_and(|served| served.min == 0 && served.median >= SERVED_LEAST);
+    (starved || unanswered.is_some_and(|count| count > 0)).then_some(Finding::StarvedConnections {
+        unanswered,
+        outstanding_at_window_start: carried.map(|carried| carried.outstanding),
+        connections: connections.had,
+        served_min: served.map(|served| served.min),
+        served_median: served.map(|served| served.median),
+    })
+}
+
+pub(crate) fn no_valid_response(run: &Run) -> Option<Finding> {
+    let counts = run.total.counts;
+    (counts.scheduled > 0 && counts.ok == 0 && counts.unsent < counts.scheduled).then(|| {
+        let (status, bad_body, commonest_failure) = reasons(run);
+        let scheduled = counts.scheduled;
+        Finding::NoValidResponse { scheduled, status, bad_body, commonest_failure, advice: advice(run) }
+    })
+}
+
+/// What to do where not one response was as expected, by what happened instead most often.
+fn advice(run: &Run) -> String {
+    let counts = &run.total.counts;
+    let url = &run.target.url;
+    let redirects = run.total.status.iter().filter(|(status, _)| status.starts_with('3'));
+    let redirected = redirects.fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
+    let not_http = counts.io_failed.min(run.connections.broke_rules);
+    let look = format!("Check with: curl -i {url}");
+    let ways = [
+        (
+            redirected,
+            format!("The server redirects. Use the URL it redirects to, or --expect-status. {look}"),
+        ),
+        (
+            counts.bad_status - redirected.min(counts.bad_status),
+            format!(
+                "Every response has another status than expected. Check the path, or use --expect-status. {look}"
+            ),
+        ),
+        (
+            counts.bad_body - redirected.min(counts.bad_body),
+            format!("Every response has another body than {} says. {look}", expectation(&run.expectations)),
+        ),
+        (counts.timed_out, no_answer(run, &look)),
+        (
+            not_http,
+            "What the server sent is not HTTP/1.1. Is it the right port, and http or https?".to_owned(),
+        ),
+        (
+            counts.io_failed - not_http,
+            format!("The server broke every connection; its log should say why. {look}"),
+        ),
+        (
+            counts.connect_failed,
+            "No connection could be opened. Is the server still running, and its backlog long enough?"
+                .to_owned(),
+        ),
+    ];
+    // Of equals the first: the more specific ones come first.
+    ways.into_iter().rev().max_by_key(|(count, _)| *count).map_or(look, |(_, way)| way)
+}
+
+/// The flag that says what a body should be.
+fn expectation(expected: &Expectations) -> &'static str {
+    match expected {
+        Expectations { json, .. } if !json.is_empty() => "--expect-json",
+        Expectations { body_bytes: None, body_sha256: Some(_), .. } => "--expect-sha256",
+        _ => "--expect-body",
+    }
+}
+
+/// The timeout ended the wait, or the end of the run did.
+fn no_answer(run: &Run, look: &str) -> String {
+    // There was no other response: all service times are those of requests that were given up.
+    if run.total.service_time_ns.as_ref().is_some_and(|waited| waited.max < run.timeout_ns) {
+        return format!(
+            "No answer came before the run was over. {look}\u{20}If the server is only slow, measure longer (-d) or wait longer (--drain)."
+        );
+    }
+    format!("No answer came within the timeout. {look}\u{20}If the server is only slow, raise --timeout.")
+}
+
+pub(crate) fn failed_requests(run: &Run) -> Option<Finding> {
+    let counts = run.total.counts;
+    (counts.ok > 0 && counts.failed() > 0).then(|| {
+        let share = counts.failed() as f64 / (counts.scheduled as f64).max(1.0);
+        let (status, bad_body, commonest_failure) = reasons(run);
+        let severity = if share > FAILED_MOST { Severity::Invalid } else { Severity::Caution };
+        Finding::FailedRequests {
+            failed: counts.failed(),
+            share,
+            status,
+            bad_body,
+            commonest_failure,
+            severity,
+        }
+    })
+}
+
+pub(crate) fn censored(run: &Run) -> Option<Finding> {
+    let censored = run.total.censored?;
+    let counts = run.total.counts;
+    Some(Finding::Censored {
+        timed_out: counts.timed_out,
+        unsent: counts.unsent,
+        lowest_ns: censored.lowest_ns,
+        count: censored.count,
+    })
+}
+
+pub(crate) fn keep_alive_refused(run: &Run) -> Option<Finding> {
+    let closed = run.connections.closed_by_server as f64;
+    // Closes are counted from the warm-up on, so the responses are too, good and bad.
+    let cohorts = run.intervals.iter().filter(|interval| interval.phase != Phase::Connect);
+    let statuses = cohorts.flat_map(|interval| interval.block.status.values().copied());
+    let answered = statuses.fold(0u64, u64::saturating_add);
+    // The last close of each connection may come after the run.
+    let had = run.connections.had as f64;
+    let refused = answered > 0 && closed >= CLOSES_LEAST * (answered as f64 - had) && closed > had;
+    refused.then(|| Finding::KeepAliveRefused {
+        closed_by_server: run.connections.closed_by_server,
+        protocol: run.target.protocol.clone(),
+    })
+}
+
+/// The first byte came at once and the last one when the generator's kernel acknowledged it.
+pub(crate) fn delayed_ack(run: &Run) -> Option<Finding> {
+    let first = run.total.first_byte_ns.as_ref()?.p50;
+    let service = run.total.service_time_ns.as_ref()?.p50;
+    let gap = service.saturating_sub(first);
+    let idle = run.generator.utilization <= GENERATOR_BUSY_MOST;
+    (idle && DELAYED_ACK_NS.contains(&gap) && first < gap)
+        .then_some(Finding::DelayedAck { first_byte_ns_p50: first, service_time_ns_p50: service })
+}
+
+pub(crate) fn body_length_varies(run: &Run) -> Option<Finding> {
+    let lengths = match &run.by_request {
+        Some(parts) => parts.iter().find_map(|part| varying(&part.block, &part.expectations)),
+        None => varying(&run.total, &run.expectations),
+    }?;
+    Some(Finding::BodyLengthVaries { body_bytes_min: lengths.min, body_bytes_max: lengths.max })
+}
+
+/// The lengths of the bodies of one request, where they differ and no body was expected.
+fn varying(block: &Block, expected: &Expectations) -> Option<Lengths> {
+    let is_checked =
+        expected.body_bytes.is_some() || expected.body_sha256.is_some() || !expected.json.is_empty();
+    block.body_bytes.filter(|lengths| !is_checked && lengths.min != lengths.max)
+}
+
+pub(crate) fn few_samples(run: &Run) -> Option<Finding> {
+    let times: &Times = run.total.response_time_ns.as_ref().or(run.total.service_time_ns.as_ref())?;
+    let needed = SAMPLES_FOR_INTERVAL / (1.0 - 0.99);
+    ((times.count as f64) < needed)
+        .then_some(Finding::FewSamples { samples: times.count, samples_for_p99: needed.ceil() })
+}

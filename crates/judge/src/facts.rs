@@ -1,0 +1,120 @@
+//! What several judges ask of a run: its loop, its stalls, and its window as a series.
+//!
+//! A record keeps intervals by cohort; a judge of change and growth needs them by time, whichever phase a request was
+//! due in. Intervals that lie only partly in the window are left out.
+
+use paceline_record::{Counts, LoopKind, Phase, Run};
+use std::collections::BTreeMap;
+
+/// A stretch of the window between two moments.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Stretch {
+    pub start_ns: u64,
+    pub end_ns: u64,
+    /// How the requests that ended in it ended.
+    pub counts: Counts,
+    /// Sum of the service times of those that have one, in nanoseconds, and their number.
+    pub service: (f64, u64),
+}
+
+impl Stretch {
+    pub fn length_s(&self) -> f64 {
+        self.end_ns.saturating_sub(self.start_ns) as f64 / 1e9
+    }
+
+    /// Responses, good and bad.
+    pub fn answered(&self) -> u64 {
+        [self.counts.ok, self.counts.bad_status, self.counts.bad_body]
+            .iter()
+            .fold(0, |sum, n| sum.saturating_add(*n))
+    }
+}
+
+/// The intervals that lie wholly in the window, in order of time.
+pub(crate) fn window(run: &Run) -> Vec<Stretch> {
+    let mut by_start: BTreeMap<u64, Stretch> = BTreeMap::new();
+    for interval in run.intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
+        let stretch = by_start.entry(interval.start_ns).or_default();
+        let counts = interval.block.counts;
+        stretch.counts = added(stretch.counts, counts);
+        if let Some(times) = interval.block.service_time_ns.as_ref() {
+            stretch.service.0 += times.mean * times.count as f64;
+            stretch.service.1 += times.count;
+        }
+    }
+    let window = run.phases.window;
+    let last_ns = run.phases.drain.end_ns.max(window.end_ns);
+    let starts: Vec<u64> = by_start.keys().copied().collect();
+    let ends = starts.iter().skip(1).copied().chain([last_ns]);
+    by_start
+        .into_iter()
+        .zip(ends)
+        .map(|((start_ns, stretch), end_ns)| Stretch { start_ns, end_ns, ..stretch })
+        .filter(|stretch| stretch.start_ns >= window.start_ns && stretch.end_ns <= window.end_ns)
+        .filter(|stretch| stretch.end_ns > stretch.start_ns)
+        .collect()
+}
+
+fn added(a: Counts, b: Counts) -> Counts {
+    Counts {
+        scheduled: a.scheduled.saturating_add(b.scheduled),
+        ok: a.ok.saturating_add(b.ok),
+        bad_status: a.bad_status.saturating_add(b.bad_status),
+        bad_body: a.bad_body.saturating_add(b.bad_body),
+        connect_failed: a.connect_failed.saturating_add(b.connect_failed),
+        io_failed: a.io_failed.saturating_add(b.io_failed),
+        timed_out: a.timed_out.saturating_add(b.timed_out),
+        unsent: a.unsent.saturating_add(b.unsent),
+    }
+}
+
+/// The mean of some values and the half-width of its confidence interval at this level (Student's t).
+pub(crate) fn mean_interval(values: &[f64], level: f64) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    if values.len() < 3 {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let t = t_quantile(0.5 + level / 2.0, n - 1.0);
+    Some((mean, t * (variance / n).sqrt()))
+}
+
+/// Student's t quantile, until the stats crate has one: Hill's expansion, exact enough from two degrees of freedom on.
+fn t_quantile(p: f64, df: f64) -> f64 {
+    let table = [63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106, 3.055, 3.012];
+    debug_assert!((p - 0.995).abs() < 1e-9);
+    table.get(df as usize - 1).copied().unwrap_or(2.576 + 5.2 / df)
+}
+
+pub(crate) fn is_open(run: &Run) -> bool {
+    run.loop_.kind == LoopKind::Open
+}
+
+/// Whether the generator was kept to fewer cores than the machine has.
+pub(crate) fn is_pinned(run: &Run) -> bool {
+    run.generator.cores.len() < run.environment.cores as usize
+}
+
+/// What to do where other processes were in the generator's way: a command that gives it the machine's last core.
+pub(crate) fn pin(run: &Run) -> String {
+    let core = run.environment.cores.saturating_sub(1);
+    if is_pinned(run) {
+        let cores: Vec<String> = run.generator.cores.iter().map(u32::to_string).collect();
+        format!("keep other processes off core {}", cores.join(","))
+    } else {
+        format!("taskset -c {core} paceline run ...")
+    }
+}
+
+/// Valid responses completed in the window for each request scheduled in it.
+pub fn achieved_share(run: &Run) -> f64 {
+    run.total.completed_in_window as f64 / (run.total.counts.scheduled as f64).max(1.0)
+}
+
+/// The longest time the generator stood still, in nanoseconds: between two turns of its loop where the record has it,
+/// else the longest lag of a schedule.
+pub(crate) fn longest_stall_ns(run: &Run) -> u64 {
+    let lag = run.total.generator_lag_ns.as_ref().map_or(0, |lag| lag.max);
+    run.generator.longest_gap_ns.unwrap_or(0).max(lag)
+}

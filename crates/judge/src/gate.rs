@@ -1,0 +1,327 @@
+//! Gates: what a run must keep to, judged from its record alone (`--slo`, `--max-errors`).
+//!
+//! A gate fails closed. It fails not only when a figure is beyond its limit, but whenever the figure does not show that
+//! the limit was kept: the run is invalid or was stopped, the load was not delivered, the requests were too few, the
+//! figure is a lower bound. Every request that failed is a miss: it counts as one beyond any limit. How a gate is written
+//! on the command line is the binary's business.
+
+use crate::{VerdictName, achieved_share, fell_short};
+use paceline_record::{Block, GateOutcome, GateReason, LoopKind, Run, Severity, Times};
+use paceline_stats::Histogram;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Requests that must lie beyond a percentile before it counts as known: p99 takes 1,000 requests, p99.9 10,000.
+pub const SAMPLES_BEYOND: f64 = 10.0;
+/// Requests before a mean or a maximum counts as known.
+pub const SAMPLES_LEAST: u64 = 10;
+
+/// One thing that a run must keep to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    /// As it was written.
+    pub expression: String,
+    /// What is demanded.
+    pub demand: Demand,
+}
+
+/// What a gate demands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Demand {
+    /// A statistic of a time is below the limit, or at it where `or_equal`.
+    Time {
+        /// Which time.
+        of: TimeOf,
+        /// Which figure of its distribution.
+        statistic: Statistic,
+        /// The limit, in nanoseconds.
+        limit_ns: u64,
+        /// Whether the limit itself is kept.
+        or_equal: bool,
+    },
+    /// At least this share of what was scheduled was answered well inside the window, 0 to 1.
+    AchievedShare(f64),
+    /// At least so many valid responses a second.
+    AchievedPerS(f64),
+    /// At most this share of what was scheduled did not end well, 0 to 1.
+    ErrorShare(f64),
+    /// At most so many requests did not end well.
+    ErrorCount(u64),
+}
+
+/// The times that a gate can demand something of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeOf {
+    /// Response time; open loop.
+    Response,
+    /// Service time.
+    Service,
+    /// Connect time, over every connection of the run.
+    Connect,
+    /// Time of TLS handshakes, over every connection of the run.
+    Handshake,
+    /// First byte.
+    FirstByte,
+    /// Generator lag; open loop.
+    Lag,
+}
+
+/// A figure of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statistic {
+    /// A percentile, 0 to 100.
+    Percentile(f64),
+    /// The highest.
+    Max,
+    /// The arithmetic mean.
+    Mean,
+}
+
+impl TimeOf {
+    /// Its name in an expression.
+    pub fn name(self) -> &'static str {
+        match self {
+            TimeOf::Response => "response",
+            TimeOf::Service => "service",
+            TimeOf::Connect => "connect",
+            TimeOf::Handshake => "handshake",
+            TimeOf::FirstByte => "first_byte",
+            TimeOf::Lag => "lag",
+        }
+    }
+
+    /// Its key in a block.
+    fn key(self) -> &'static str {
+        match self {
+            TimeOf::Response => "response_time_ns",
+            TimeOf::Service => "service_time_ns",
+            TimeOf::Connect => "connect_time_ns",
+            TimeOf::Handshake => "handshake_time_ns",
+            TimeOf::FirstByte => "first_byte_ns",
+            TimeOf::Lag => "generator_lag_ns",
+        }
+    }
+
+    /// Whether only a schedule makes it: a closed loop has no such time.
+    pub fn needs_open_loop(self) -> bool {
+        matches!(self, TimeOf::Response | TimeOf::Lag)
+    }
+}
+
+impl Statistic {
+    /// Its name at the end of a key: `p99_9`, `max`, `mean`.
+    fn key(self) -> String {
+        match self {
+            Statistic::Percentile(percentile) => format!("p{percentile}").replace('.', "_"),
+            Statistic::Max => "max".to_owned(),
+            Statistic::Mean => "mean".to_owned(),
+        }
+    }
+
+    /// How many requests it takes.
+    pub fn samples_needed(self) -> u64 {
+        match self {
+            // A quotient such as 10 / 0.01 may come out a hair above the whole number it means.
+            Statistic::Percentile(percentile) => {
+                (SAMPLES_BEYOND / (1.0 - percentile / 100.0) * (1.0 - 1e-9)).ceil() as u64
+            }
+            Statistic::Max | Statistic::Mean => SAMPLES_LEAST,
+        }
+    }
+}
+
+/// How each gate came out. The run's verdicts are part of what is judged.
+pub fn judge(gates: &[Gate], run: &Run) -> Vec<GateOutcome> {
+    gates.iter().map(|gate| judge_one(gate, run)).collect()
+}
+
+/// What a judge finds: reasons against, and the figures.
+#[derive(Default)]
+struct Assessment {
+    reasons: Vec<GateReason>,
+    evidence: BTreeMap<String, Value>,
+}
+
+impl Assessment {
+    fn against(&mut self, reason: GateReason, holds: bool) {
+        if holds {
+            self.reasons.push(reason);
+        }
+    }
+
+    fn with(&mut self, key: &str, figure: Value) {
+        self.evidence.insert(key.to_owned(), figure);
+    }
+}
+
+fn judge_one(gate: &Gate, run: &Run) -> GateOutcome {
+    let mut found = Assessment::default();
+    let judges_delivery = match gate.demand {
+        Demand::Time { of, statistic, limit_ns, or_equal } => {
+            time(&mut found, run, of, statistic, (limit_ns, or_equal));
+            false
+        }
+        Demand::AchievedShare(least) => {
+            delivered_share(&mut found, run, least);
+            true
+        }
+        Demand::AchievedPerS(least) => {
+            found.with("achieved_per_s", json!(run.rate_per_s.achieved));
+            found.with("least_per_s", json!(least));
+            found.against(GateReason::BeyondLimit, run.rate_per_s.achieved < least);
+            true
+        }
+        Demand::ErrorShare(most) => {
+            errors(&mut found, run);
+            found.with("most_share", json!(most));
+            found.against(GateReason::BeyondLimit, error_share(run) > most);
+            false
+        }
+        Demand::ErrorCount(most) => {
+            errors(&mut found, run);
+            found.with("most", json!(most));
+            found.against(GateReason::BeyondLimit, run.total.counts.not_ok() > most);
+            false
+        }
+    };
+    of_the_run(&mut found, run, judges_delivery);
+    let Assessment { reasons, evidence } = found;
+    GateOutcome { gate: gate.expression.clone(), passed: reasons.is_empty(), reasons, evidence }
+}
+
+/// What spoils every figure of a run alike. A gate on what was achieved judges the delivery itself.
+fn of_the_run(found: &mut Assessment, run: &Run, judges_delivery: bool) {
+    if !judges_delivery && !was_delivered(run) {
+        found.reasons.push(GateReason::NotDelivered);
+        found.with("achieved_per_s", json!(run.rate_per_s.achieved));
+        found.with("offered_per_s", json!(run.rate_per_s.offered));
+    }
+    let invalid = run.verdicts.iter().any(|verdict| verdict.severity == Severity::Invalid);
+    found.against(GateReason::Invalid, invalid);
+    found.against(GateReason::Stopped, run.stopped);
+    found.against(GateReason::BrokeRules, VerdictName::BrokeRules.is_in(&run.verdicts));
+    found.against(GateReason::Starved, VerdictName::StarvedConnections.is_in(&run.verdicts));
+}
+
+/// Whether the load was the one asked for: as many connections, and an open loop was kept up with.
+fn was_delivered(run: &Run) -> bool {
+    let nothing = run.total.counts.scheduled == 0;
+    let closed = run.loop_.kind == LoopKind::Closed;
+    let short = closed && VerdictName::ConnectionsShort.is_in(&run.verdicts);
+    !nothing && !short && !VerdictName::Saturated.is_in(&run.verdicts)
+}
+
+fn delivered_share(found: &mut Assessment, run: &Run, least: f64) {
+    let share = achieved_share(run);
+    found.with("achieved_share", json!(share));
+    found.with("achieved_per_s", json!(run.rate_per_s.achieved));
+    found.with("offered_per_s", json!(run.rate_per_s.offered));
+    found.with("least_share", json!(least));
+    found.against(GateReason::BeyondLimit, fell_short(run, least));
+    found.against(GateReason::NotMeasured, run.total.counts.scheduled == 0);
+}
+
+fn error_share(run: &Run) -> f64 {
+    run.total.counts.not_ok() as f64 / (run.total.counts.scheduled as f64).max(1.0)
+}
+
+fn errors(found: &mut Assessment, run: &Run) {
+    found.with("not_ok", json!(run.total.counts.not_ok()));
+    found.with("scheduled", json!(run.total.counts.scheduled));
+    found.with("share", json!(error_share(run)));
+    found.against(GateReason::NotMeasured, run.total.counts.scheduled == 0);
+}
+
+/// A distribution of times as a gate judges it.
+struct Sample {
+    histogram: Histogram,
+    /// Requests that have no such time because they failed: each is a miss.
+    misses: u64,
+    /// From here on values are lower bounds, in nanoseconds.
+    censored_from_ns: u64,
+}
+
+fn time(found: &mut Assessment, run: &Run, of: TimeOf, statistic: Statistic, limit: (u64, bool)) {
+    let (limit_ns, or_equal) = limit;
+    found.with("limit_ns", json!(limit_ns));
+    let Some(sample) = sample(run, of) else {
+        return found.reasons.push(GateReason::NotMeasured);
+    };
+    let samples = sample.histogram.count() + sample.misses;
+    found.with("samples", json!(samples));
+    found.with("samples_needed", json!(statistic.samples_needed()));
+    if sample.misses > 0 {
+        found.with("misses", json!(sample.misses));
+    }
+    found.with("within_share", json!(within_share(&sample, limit_ns, samples)));
+    match value(&sample, statistic, samples) {
+        Some(value_ns) => {
+            found.with(&format!("{}_{}", of.key(), statistic.key()), json!(value_ns));
+            let kept = value_ns < limit_ns as f64 || or_equal && value_ns == limit_ns as f64;
+            found.against(GateReason::BeyondLimit, !kept);
+            // A mean has every lower bound in it.
+            let reaches = match statistic {
+                Statistic::Mean => sample.censored_from_ns < u64::MAX,
+                _ => value_ns >= sample.censored_from_ns as f64,
+            };
+            found.against(GateReason::LowerBound, reaches);
+        }
+        None => found.reasons.push(GateReason::Failures),
+    }
+    found.against(GateReason::TooFewSamples, samples < statistic.samples_needed());
+}
+
+/// The share of all requests that were answered well within the limit, to the resolution of the histogram.
+fn within_share(sample: &Sample, limit_ns: u64, samples: u64) -> f64 {
+    sample.histogram.count_at_or_below(limit_ns) as f64 / (samples as f64).max(1.0)
+}
+
+/// The figure, in nanoseconds, every miss counted as beyond all others; none where it falls among the misses.
+fn value(sample: &Sample, statistic: Statistic, samples: u64) -> Option<f64> {
+    let histogram = &sample.histogram;
+    match statistic {
+        Statistic::Percentile(percentile) => {
+            // The rank as HdrHistogram has it, among all requests (see `Histogram::quantile`).
+            let rank = (percentile / 100.0 * samples as f64 * (1.0 - 1e-12)).ceil().max(1.0);
+            let share = rank / histogram.count() as f64;
+            (share <= 1.0).then(|| histogram.quantile(share)).flatten().map(|value| value as f64)
+        }
+        _ if sample.misses > 0 => None,
+        Statistic::Max => histogram.max().map(|value| value as f64),
+        Statistic::Mean => histogram.mean(),
+    }
+}
+
+/// The times of one kind, with the requests that have none because they failed.
+fn sample(run: &Run, of: TimeOf) -> Option<Sample> {
+    let (total, counts) = (&run.total, run.total.counts);
+    let lowest_ns = total.censored.map_or(u64::MAX, |censored| censored.lowest_ns);
+    let (times, misses, censored_from_ns) = match of {
+        TimeOf::Response => (&total.response_time_ns, counts.failed(), lowest_ns),
+        // In an open loop the lowest time waited is a response time; a service time then waited for the timeout.
+        TimeOf::Service => {
+            let censored = if counts.timed_out > 0 { lowest_ns.min(run.timeout_ns) } else { u64::MAX };
+            (&total.service_time_ns, counts.failed() + counts.unsent, censored)
+        }
+        TimeOf::FirstByte => (&total.first_byte_ns, counts.not_ok(), u64::MAX),
+        TimeOf::Lag => (&total.generator_lag_ns, 0, u64::MAX),
+        TimeOf::Connect => return connects(run, |block| block.connect_time_ns.as_ref()),
+        TimeOf::Handshake => return connects(run, |block| block.handshake_time_ns.as_ref()),
+    };
+    let histogram = times.as_ref()?.decode().ok()?;
+    Some(Sample { histogram, misses, censored_from_ns })
+}
+
+/// Every connection of the run, from the first: with keep-alive few are made in the window.
+fn connects(run: &Run, times: fn(&Block) -> Option<&Times>) -> Option<Sample> {
+    let mut histogram = Histogram::new();
+    for times in run.intervals.iter().filter_map(|interval| times(&interval.block)) {
+        histogram.merge(&times.decode().ok()?);
+    }
+    let misses = run.connections.failed_attempts;
+    (histogram.count() + misses > 0).then_some(Sample { histogram, misses, censored_from_ns: u64::MAX })
+}
+
+#[cfg(test)]
+#[path = "gate/tests.rs"]
+mod tests;

@@ -1,0 +1,118 @@
+//! What the generator and the machine under it did to the numbers.
+//!
+//! Every judge is a pure function of the run. How much time taken by the environment spoils is one scale for a run and a
+//! trial: above it a round retries the trial.
+
+use crate::facts::{achieved_share, is_open, is_pinned, pin};
+use crate::{ACHIEVED_LEAST, Finding};
+use paceline_record::{CoreTime, Run, Severity};
+
+/// A generator busier than this share of a core was the limit, or nearly so.
+pub const GENERATOR_BUSY_MOST: f64 = 0.9;
+/// Above this share of time lost to other processes or to the hypervisor the number is spoiled: one request in ten met
+/// other work. Above the same share the self-test calls a machine unfit.
+pub const DISTURBANCE_MOST: f64 = 0.1;
+/// Below this share lost time is not worth a verdict: the 99th percentile may be affected above it.
+const DISTURBANCE_LEAST: f64 = 0.01;
+/// Share of the response time at which generator lag begins to matter.
+const LAG_SHARE_MOST: f64 = 0.1;
+/// Generator lag below this, in nanoseconds, is what a sleeping generator has everywhere: a timer wakes late.
+const LAG_UNAVOIDABLE_NS: u64 = 200_000;
+/// A lag from which the generator stalled, in nanoseconds,
+const STALL_NS_LEAST: u64 = 10_000_000;
+/// and its share of the window: above it the stall is in the 99th percentile.
+const STALL_SHARE_LEAST: f64 = 0.01;
+/// A stall above this share of the window spoils the rate by as much.
+const STALL_SHARE_MOST: f64 = 0.1;
+/// Above this share of a median, what the generator added spoils it: less than half of the time is the server's.
+const OWN_SHARE_MOST: f64 = 0.5;
+/// Below this probability the sends of random arrivals were not random: a false alarm in a thousand runs.
+const ARRIVALS_P_LEAST: f64 = 0.001;
+
+/// How much a share of time that the environment took spoils; none where it is too little to matter.
+pub(crate) fn disturbance(share: f64) -> Option<Severity> {
+    if share > DISTURBANCE_MOST {
+        Some(Severity::Invalid)
+    } else {
+        (share > DISTURBANCE_LEAST).then_some(Severity::Caution)
+    }
+}
+
+/// A closed loop's rate is a minimum then; an open loop that did not deliver says nothing of the server at all.
+pub(crate) fn bound(run: &Run) -> Option<Finding> {
+    let delivered = !is_open(run) || achieved_share(run) >= ACHIEVED_LEAST;
+    let severity = if delivered { Severity::Caution } else { Severity::Invalid };
+    (run.generator.utilization > GENERATOR_BUSY_MOST).then_some(Finding::GeneratorBound {
+        generator_utilization: run.generator.utilization,
+        threads: run.generator.threads,
+        severity,
+    })
+}
+
+pub(crate) fn stall(run: &Run) -> Option<Finding> {
+    let longest_ns = run.generator.longest_gap_ns?;
+    let share = longest_ns as f64 / (run.window_s * 1e9).max(1.0);
+    (longest_ns >= STALL_NS_LEAST && share >= STALL_SHARE_LEAST).then(|| Finding::GeneratorStall {
+        longest_s: longest_ns as f64 / 1e9,
+        share_of_window: share.min(1.0),
+        severity: if share > STALL_SHARE_MOST { Severity::Invalid } else { Severity::Caution },
+        pin: pin(run),
+    })
+}
+
+pub(crate) fn lag(run: &Run) -> Option<Finding> {
+    let lag = run.total.generator_lag_ns.as_ref()?;
+    let response = run.total.response_time_ns.as_ref()?;
+    let late = lag.p99 > LAG_UNAVOIDABLE_NS && lag.p99 as f64 > LAG_SHARE_MOST * response.p99 as f64;
+    let spoils = lag.p50 as f64 > OWN_SHARE_MOST * response.p50 as f64 && lag.p50 > LAG_UNAVOIDABLE_NS;
+    let stall_ns = STALL_NS_LEAST.max((STALL_SHARE_LEAST * run.window_s * 1e9) as u64);
+    let stalled = lag.max >= stall_ns && lag.max as f64 > OWN_SHARE_MOST * response.p99 as f64;
+    (late || spoils || stalled).then(|| Finding::GeneratorLag {
+        generator_lag_ns_p99: lag.p99,
+        generator_lag_ns_max: lag.max,
+        response_time_ns_p99: response.p99,
+        severity: if spoils { Severity::Invalid } else { Severity::Caution },
+        lag: millis(lag.p99),
+        pin: pin(run),
+    })
+}
+
+fn millis(ns: u64) -> String {
+    if ns < 1_000_000 { format!("{} µs", ns / 1_000) } else { format!("{:.0} ms", ns as f64 / 1e6) }
+}
+
+/// Only `--timestamps kernel` can tell.
+pub(crate) fn own_queue(run: &Run) -> Option<Finding> {
+    let delay = run.total.receive_delay_ns.as_ref()?;
+    let service = run.total.service_time_ns.as_ref()?;
+    (delay.p50 as f64 > OWN_SHARE_MOST * service.p50 as f64)
+        .then_some(Finding::OwnQueue { receive_delay_ns_p50: delay.p50, service_time_ns_p50: service.p50 })
+}
+
+pub(crate) fn arrivals_off(run: &Run) -> Option<Finding> {
+    let check = run.arrival_check.filter(|check| check.p_value < ARRIVALS_P_LEAST)?;
+    Some(Finding::ArrivalsOff {
+        anderson_darling: check.anderson_darling,
+        p_value: check.p_value,
+        gaps: check.gaps,
+        pin: pin(run),
+    })
+}
+
+pub(crate) fn descheduled(run: &Run) -> Option<Finding> {
+    let available_s = run.window_s * f64::from(run.generator.threads);
+    let share = run.generator.run_delay_s / available_s.max(f64::MIN_POSITIVE);
+    disturbance(share).map(|severity| Finding::GeneratorDescheduled {
+        run_delay_share: share,
+        // A generator free to run anywhere shares its cores with the server as a matter of course.
+        severity: if is_pinned(run) { severity } else { severity.min(Severity::Caution) },
+        percent: 100.0 * share,
+        pin: pin(run),
+    })
+}
+
+pub(crate) fn steal(run: &Run) -> Option<Finding> {
+    let cores = &run.generator.by_core;
+    let share = cores.iter().map(CoreTime::steal_share_least).sum::<f64>() / cores.len().max(1) as f64;
+    disturbance(share).map(|severity| Finding::Steal { steal_share: share, severity })
+}

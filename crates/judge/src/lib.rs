@@ -1,0 +1,65 @@
+//! What a record's numbers can be taken for: verdicts, gates and metrics, as tables and pure functions of records.
+//!
+//! The binary asks for the verdicts and gates on a run, the lab for those on a trial, a report for those on a row. A
+//! verdict corrects nothing and drops nothing: the number stays beside it.
+
+mod answers;
+mod facts;
+pub mod gate;
+mod generator;
+mod load;
+mod steady;
+mod table;
+mod trial;
+mod verdict;
+
+pub use facts::achieved_share;
+pub use gate::judge as judge_gates;
+pub use generator::{DISTURBANCE_MOST, GENERATOR_BUSY_MOST};
+pub use load::fell_short;
+pub use table::{Finding, VerdictName};
+pub use trial::{FullCore, full_cores, process_name, row_verdicts, trial_verdicts};
+pub use verdict::{Scope, VerdictDoc, verdict_reference};
+
+use paceline_record::{Run, Verdict};
+
+/// Below this share of what was scheduled a load counts as not delivered.
+pub const ACHIEVED_LEAST: f64 = 0.99;
+/// Samples beyond a percentile that an order-statistic interval at 95 % needs, as a multiple of 1/(1-p)
+/// (p^n <= 0.025, that is n >= ln 40 / -ln p, about 3.7/(1-p)).
+pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
+
+/// Every verdict on a run, the most severe first.
+pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
+    let judges: [fn(&Run) -> Option<Finding>; 25] = [
+        load::nothing_scheduled,
+        load::nothing_sent,
+        answers::no_valid_response,
+        load::gave_up,
+        generator::stall,
+        load::outage,
+        answers::broke_rules,
+        answers::starved_connections,
+        generator::bound,
+        load::saturated,
+        generator::lag,
+        generator::own_queue,
+        generator::arrivals_off,
+        load::too_few_connections,
+        answers::failed_requests,
+        answers::censored,
+        load::connections_short,
+        answers::keep_alive_refused,
+        steady::slowing_down,
+        steady::still_warming,
+        answers::delayed_ack,
+        generator::descheduled,
+        generator::steal,
+        answers::body_length_varies,
+        answers::few_samples,
+    ];
+    verdict::verdicts(judges.iter().filter_map(|judge| judge(run)))
+}
+
+#[cfg(test)]
+mod tests;

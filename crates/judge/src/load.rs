@@ -1,0 +1,311 @@
+//! Was the load that was asked for delivered, and did the server keep up with it?
+//!
+//! Overload is growth of what is outstanding; a pause is an outage. Neither is judged by the mean service time, which
+//! contains the server's queue. Gates go by the same figures.
+
+use crate::facts::{self, Stretch, is_open, longest_stall_ns};
+use crate::{ACHIEVED_LEAST, Finding};
+use paceline_record::{Blame, LoopKind, Run, Segment, Times};
+
+/// Level of the interval of the growth of outstanding requests: a false alarm in 200 runs.
+const GROWTH_LEVEL: f64 = 0.99;
+/// Growth over the window that counts, as a share of what was scheduled: random arrivals at 95 % load stay below.
+const GROWTH_SHARE_LEAST: f64 = 0.005;
+/// And in requests: fewer are what a burst leaves.
+const GROWTH_REQUESTS_LEAST: f64 = 5.0;
+/// Intervals that the growth's interval needs.
+const STRETCHES_LEAST: usize = 4;
+/// Below this share of what fell due in a segment, the server fell behind in it: a pause of a twentieth of a segment at
+/// its end is no overload.
+const SEGMENT_ACHIEVED_LEAST: f64 = 0.95;
+/// Responses that come in a tenth of the timeout are not those of a queue: requests that time out beside them hang.
+const HANGING_SHARE: f64 = 0.1;
+/// A pause counts from this length, in nanoseconds,
+const OUTAGE_NS_LEAST: u64 = 100_000_000;
+/// this share of the window,
+const OUTAGE_SHARE_LEAST: f64 = 0.02;
+/// and this multiple of the median time.
+const OUTAGE_MEDIANS_LEAST: f64 = 10.0;
+
+pub(crate) fn nothing_scheduled(run: &Run) -> Option<Finding> {
+    let (blame, advice) = match run.loop_.kind {
+        LoopKind::Open => (Blame::User, "Use a longer window (-d) or a higher rate (-r)."),
+        // Nothing falls due in a closed loop while every connection waits for a response.
+        LoopKind::Closed => (
+            Blame::Server,
+            "Every connection was still waiting for a response from before the window. Use a longer window (-d), or no warm-up (--warmup 0s).",
+        ),
+    };
+    (run.total.counts.scheduled == 0).then(|| Finding::NothingScheduled {
+        window_s: run.window_s,
+        blame,
+        advice,
+    })
+}
+
+pub(crate) fn nothing_sent(run: &Run) -> Option<Finding> {
+    let counts = run.total.counts;
+    let achieved_per_s = run.rate_per_s.achieved;
+    let advice = if achieved_per_s > 0.0 {
+        format!("Lower -r to about {}.", rounded(achieved_per_s))
+    } else {
+        format!("The server completed no response in the window. Check with: curl -i {}", run.target.url)
+    };
+    (counts.scheduled > 0 && counts.unsent == counts.scheduled).then(|| Finding::NothingSent {
+        unsent: counts.unsent,
+        backlog_at_window_start: run.generator.backlog_at_window_start,
+        achieved_per_s,
+        advice,
+    })
+}
+
+pub(crate) fn gave_up(run: &Run) -> Option<Finding> {
+    let (asked, scheduled) = (run.loop_.requests?, run.total.counts.scheduled);
+    let url = run.target.url.clone();
+    (scheduled < asked && !run.stopped).then_some(Finding::GaveUp { asked, scheduled, url })
+}
+
+/// A rate to try: below what the server achieved, two digits.
+fn rounded(rate: f64) -> String {
+    let step = 10f64.powf(rate.max(1.0).log10().floor() - 1.0).max(1.0);
+    format!("{:.0}", ((rate / step).floor() * step).max(1.0))
+}
+
+pub(crate) fn saturated(run: &Run) -> Option<Finding> {
+    if !is_open(run) || run.total.counts.scheduled == 0 {
+        return None;
+    }
+    let growth = growth(run);
+    let fell_behind = first_break(run);
+    // Where the rate changes, its segments are judged instead: the schedule of an interval is not in the record.
+    let grows = match (&growth, run.loop_.shape.is_some()) {
+        (_, true) => false,
+        (Some(growth), false) => growth.is_overload(run),
+        (None, false) => falls_short_at_once(run),
+    };
+    (grows || fell_behind.is_some()).then(|| Finding::Saturated {
+        offered_per_s: run.rate_per_s.offered,
+        achieved_per_s: run.rate_per_s.achieved,
+        outstanding_growth_per_s: growth.map(|growth| growth.mean_per_s),
+        outstanding_growth_per_s_low: growth.map(|growth| growth.mean_per_s - growth.half_per_s),
+        outstanding_growth_per_s_high: growth.map(|growth| growth.mean_per_s + growth.half_per_s),
+        kept_up_at_per_s: fell_behind.and_then(|(before, _)| Some(before?.offered_per_s)),
+        fell_behind_at_per_s: fell_behind.map(|(_, at)| at.offered_per_s),
+        try_rate: rounded(0.7 * kept_up(run, fell_behind)),
+    })
+}
+
+/// The highest rate that the server is known to have kept up with.
+fn kept_up(run: &Run, fell_behind: Option<(Option<&Segment>, &Segment)>) -> f64 {
+    match fell_behind {
+        Some((Some(before), _)) => before.offered_per_s,
+        _ => run.rate_per_s.achieved,
+    }
+}
+
+/// How outstanding requests grew, per second of window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Growth {
+    mean_per_s: f64,
+    half_per_s: f64,
+}
+
+impl Growth {
+    fn is_overload(self, run: &Run) -> bool {
+        let least = (GROWTH_SHARE_LEAST * run.total.counts.scheduled as f64).max(GROWTH_REQUESTS_LEAST);
+        self.mean_per_s > self.half_per_s && self.mean_per_s * run.window_s >= least
+    }
+}
+
+/// The growth over the intervals of the window: what fell due in each less what was answered, or failed, in it. Growth
+/// that is one jump, as a pause leaves, has a wide interval.
+fn growth(run: &Run) -> Option<Growth> {
+    let offered = run.loop_.offered_per_s?;
+    let stretches = facts::window(run);
+    if stretches.len() < STRETCHES_LEAST {
+        return None;
+    }
+    let grown = |stretch: &Stretch| offered - ended(run, stretch) / stretch.length_s();
+    let rates: Vec<f64> = stretches.iter().map(grown).collect();
+    let (mean_per_s, half_per_s) = facts::mean_interval(&rates, GROWTH_LEVEL)?;
+    Some(Growth { mean_per_s, half_per_s })
+}
+
+/// Requests of a stretch that no longer wait. One that timed out gave up its place in the queue, if there is one.
+fn ended(run: &Run, stretch: &Stretch) -> f64 {
+    let counts = stretch.counts;
+    let hang = if hangs(run) { counts.timed_out } else { 0 };
+    (stretch.answered() as f64) + (counts.connect_failed as f64) + (counts.io_failed as f64) + hang as f64
+}
+
+/// Whether requests that time out hang, while others are answered quickly.
+fn hangs(run: &Run) -> bool {
+    let median = run.total.service_time_ns.as_ref().map_or(0, |times| times.p50);
+    (median as f64) < HANGING_SHARE * run.timeout_ns as f64
+}
+
+/// Whether a window too short for an interval fell short of its schedule by more than is in service at any moment.
+fn falls_short_at_once(run: &Run) -> bool {
+    let counts = run.total.counts;
+    let hang = if hangs(run) { counts.timed_out } else { 0 };
+    let ended = [
+        run.total.completed_in_window,
+        counts.bad_status,
+        counts.bad_body,
+        counts.connect_failed,
+        counts.io_failed,
+        hang,
+    ];
+    let missing = counts.scheduled as f64 - ended.iter().map(|count| *count as f64).sum::<f64>();
+    missing > (1.0 - ACHIEVED_LEAST) * counts.scheduled as f64 && missing > in_service(run)
+}
+
+/// Requests in service at any moment, by Little's law: so many are unanswered at the end of a window that began with
+/// none, of a server that keeps up too. A median that is a quarter of the window is a queue's.
+fn in_service(run: &Run) -> f64 {
+    let most = run.connections.had as f64 * f64::from(run.loop_.depth);
+    let service_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| service_s(times, run.window_s));
+    (run.loop_.offered_per_s.unwrap_or(0.0) * service_s).ceil().min(most)
+}
+
+fn service_s(times: &Times, window_s: f64) -> f64 {
+    let median_s = times.p50 as f64 / 1e9;
+    if median_s > window_s / 4.0 { times.min as f64 / 1e9 } else { median_s }
+}
+
+/// Whether an open loop achieved less than this share of what it scheduled. Responses that came well, but after the
+/// window, are excused as far as a server that keeps up has them too; requests that never ended well are not.
+pub fn fell_short(run: &Run, least: f64) -> bool {
+    let counts = run.total.counts;
+    let scheduled = counts.scheduled as f64;
+    let never = (counts.ok as f64) < least * scheduled;
+    let missing = scheduled - run.total.completed_in_window as f64;
+    // A queue is no excuse: what grows is not in service.
+    let excused = if saturated(run).is_some() { 0.0 } else { in_service(run) };
+    never || missing > (1.0 - least) * scheduled && missing > excused
+}
+
+/// The first segment in which the server fell behind, with the one before it.
+fn first_break(run: &Run) -> Option<(Option<&Segment>, &Segment)> {
+    let segments = run.by_segment.as_deref()?;
+    let most = run.connections.had as f64 * f64::from(run.loop_.depth);
+    let index = (0..segments.len()).find(|index| {
+        let before = index.checked_sub(1).and_then(|before| segments.get(before));
+        segments.get(*index).is_some_and(|segment| fell_behind(segment, before, most))
+    })?;
+    let before = index.checked_sub(1).and_then(|before| segments.get(before));
+    Some((before, segments.get(index)?))
+}
+
+/// Whether fewer responses came in a segment than fell due in it, by more than are in service at any moment, and by more
+/// than a stall of the generator explains. How long a request is in service is what it took in the segment before, with
+/// which the server kept up.
+fn fell_behind(segment: &Segment, before: Option<&Segment>, most: f64) -> bool {
+    let counts = segment.block.counts;
+    let scheduled = counts.scheduled as f64;
+    let ended = [
+        segment.completed_in_segment,
+        counts.bad_status,
+        counts.bad_body,
+        counts.connect_failed,
+        counts.io_failed,
+    ];
+    let missing = scheduled - ended.iter().map(|count| *count as f64).sum::<f64>();
+    let service = before.unwrap_or(segment).block.service_time_ns.as_ref();
+    let service_s = service.map_or(0.0, |times| service_s(times, segment.length_s()));
+    let in_service = (segment.offered_per_s * service_s).ceil().min(most);
+    let stalled_s = segment.block.generator_lag_ns.as_ref().map_or(0.0, |lag| lag.max as f64 / 1e9);
+    let by_generator = segment.offered_per_s * stalled_s;
+    missing > in_service.max(by_generator) && missing > (1.0 - SEGMENT_ACHIEVED_LEAST) * scheduled
+}
+
+/// The longest pause of the server, from the tail of the times: everything that was outstanding when it began ended when
+/// it was over, and in an open loop what fell due meanwhile waited for the rest of it.
+pub(crate) fn outage(run: &Run) -> Option<Finding> {
+    let longest_ns = silent_ns(run).max(pause_ns(run)?);
+    let median_ns = times(run)?.p50 as f64;
+    let share = longest_ns as f64 / (run.window_s * 1e9).max(1.0);
+    let counts = longest_ns >= OUTAGE_NS_LEAST
+        && share >= OUTAGE_SHARE_LEAST
+        && longest_ns as f64 >= OUTAGE_MEDIANS_LEAST * median_ns
+        && longest_stall_ns(run) < longest_ns / 2;
+    (counts && saturated(run).is_none())
+        .then_some(Finding::Outage { longest_s: longest_ns as f64 / 1e9, share_of_window: share.min(1.0) })
+}
+
+/// The times a pause shows in.
+fn times(run: &Run) -> Option<&Times> {
+    run.total.response_time_ns.as_ref().or(run.total.service_time_ns.as_ref())
+}
+
+/// The longest time, where as many requests are near it as a pause of all connections leaves: in an open loop half of
+/// what fell due in half of it, in a closed one half of what the connections carry. One slow request is no pause.
+fn pause_ns(run: &Run) -> Option<u64> {
+    let histogram = times(run)?.decode().ok()?;
+    let longest_ns = histogram.max()?;
+    let above = |share: f64| {
+        let limit = (share * longest_ns as f64) as u64;
+        (histogram.count() - histogram.count_at_or_below(limit)) as f64
+    };
+    let carried = run.connections.had as f64 * f64::from(run.loop_.depth);
+    let is_pause = match run.loop_.offered_per_s.filter(|_| is_open(run)) {
+        Some(offered) => above(0.5) >= 0.5 * (offered * longest_ns as f64 / 2e9).max(2.0),
+        None => above(0.5) >= 0.5 * carried.max(1.0),
+    };
+    Some(if is_pause { longest_ns } else { 0 })
+}
+
+/// The longest run of intervals without a valid response, where every interval before and after had some.
+fn silent_ns(run: &Run) -> u64 {
+    let pauses = run.loop_.shape.is_some() || run.loop_.think.is_some();
+    let stretches = facts::window(run);
+    if pauses || run.total.counts.ok < 10 * stretches.len() as u64 {
+        return 0;
+    }
+    let (mut longest, mut since) = (0, None);
+    for stretch in &stretches {
+        if stretch.counts.ok > 0 {
+            since = None;
+        } else {
+            let since = *since.get_or_insert(stretch.start_ns);
+            longest = longest.max(stretch.end_ns - since);
+        }
+    }
+    longest
+}
+
+pub(crate) fn too_few_connections(run: &Run) -> Option<Finding> {
+    let wait = run.total.connection_wait_ns.as_ref()?;
+    let service = run.total.service_time_ns.as_ref()?;
+    let needed = (offered_per_s_peak(run)? * service.p50 as f64 / 1e9).ceil();
+    let had = run.connections.had as f64 * f64::from(run.loop_.depth);
+    let waited = wait.p50 > 0 && needed > had;
+    (waited && saturated(run).is_none()).then_some(Finding::TooFewConnections {
+        connections: run.connections.had,
+        connections_needed: needed,
+        connection_wait_ns_p50: wait.p50,
+    })
+}
+
+/// The highest rate that was offered for a while, per second; none in a closed loop.
+fn offered_per_s_peak(run: &Run) -> Option<f64> {
+    let segments = run.by_segment.as_deref().unwrap_or_default();
+    Some(segments.iter().map(|segment| segment.offered_per_s).fold(run.loop_.offered_per_s?, f64::max))
+}
+
+pub(crate) fn connections_short(run: &Run) -> Option<Finding> {
+    let connections = &run.connections;
+    let (asked, had) = (connections.asked, connections.had);
+    let advice = if connections.failed_here > 0 {
+        format!("This machine's limit was reached. Raise it: ulimit -n {} (or lower -c).", asked + 100)
+    } else {
+        "Check the server's backlog and its limit of open files, or lower -c.".to_owned()
+    };
+    (had < asked).then(|| Finding::ConnectionsShort {
+        asked,
+        had,
+        commonest_failure: connections.commonest_failure.clone(),
+        failed_here: connections.failed_here,
+        advice,
+    })
+}

@@ -1,0 +1,382 @@
+//! Every verdict: name, scope, who is to blame, severity, evidence, documentation and remedy, in one table.
+//!
+//! Over 400 lines: it is one list. When a verdict is given is decided by the judges in `load.rs`, `generator.rs`,
+//! `answers.rs`, `steady.rs`, `trial.rs` and by the lab; the compiler asks them for every field. After a change here:
+//! `UPDATE=1 cargo test -p paceline-judge --test it` rewrites `docs/reading-a-verdict.md`.
+
+use crate::verdict::verdict_table;
+use paceline_record::{Blame, Severity};
+use std::collections::BTreeMap;
+
+verdict_table! {
+    /// No request fell due in the window. In an open loop the window is shorter than a gap of the schedule. In a closed
+    /// loop every connection was still waiting for the response to a request from before the window.
+    NothingScheduled "nothing_scheduled" Run [User, Server: *blame] [Invalid] "No request fell due in the window."
+    { window_s: f64 = "length of the window" } with { blame: Blame, advice: &'static str = "Use a longer window (-d) or a higher rate (-r)." }
+    => "{advice}";
+
+    /// Every request of the window was still waiting for a connection when the drain ended: the backlog of the warm-up
+    /// took all of the window. The user is to blame if the server completed responses meanwhile (the rate was too high
+    /// for it), the server if it completed none.
+    NothingSent "nothing_sent" Run [User, Server: if *achieved_per_s > 0.0 { Blame::User } else { Blame::Server }]
+    [Invalid] "No request of the window was sent."
+    {
+        unsent: u64 = "requests of the window that were never sent",
+        backlog_at_window_start: u64 = "requests of the warm-up that were still unsent when the window opened",
+        achieved_per_s: f64 = "responses completed in the window, per second",
+    } with { advice: String = "Lower -r to about the achieved rate, or check the server: `curl -i URL`" }
+    => "No request of the window was sent; the warm-up backlog filled it. {advice}";
+
+    /// A run bounded by a number of requests (`-n`) ended before it had sent them: no connection could be opened for longer
+    /// than a request may take. The rate does not include the time spent waiting.
+    GaveUp "gave_up" Run [Server] [Invalid] "The run ended before it had sent all its requests."
+    { asked: u64 = "requests asked for", scheduled: u64 = "requests that fell due" } with { url: String = "URL" }
+    => "No connection could be opened any more. Check that the server still runs: curl -i {url}";
+
+    /// No response arrived for a part of the window, although many arrived before or after: the server paused. The rate is
+    /// an average over that pause, and so are the percentiles of a closed loop. Given from a pause of 100 ms and 2 % of
+    /// the window that is ten times longer than the median time. A pause of the generator is `generator_stall`; a queue
+    /// that keeps growing is `saturated`.
+    Outage "outage" Run [Server] [Caution] "The server paused."
+    {
+        longest_s: f64 = "length of the longest pause, in seconds",
+        share_of_window: f64 = "that length as a share of the window, 0 to 1",
+    }
+    => "The server did not respond for {longest_s:.2} s. Look for a garbage collection, a restart or disk writes in its log at that time.";
+
+    /// Responses broke the rules of HTTP: bytes arrived that no request had asked for (two responses to one request, a
+    /// response before its request, a body longer than announced), or something that is not HTTP. The connection was
+    /// closed. Gates fail.
+    BrokeRules "broke_rules" Run [Server] [Caution] "The server broke the rules of HTTP."
+    {
+        connections: u64 = "connections that were closed for it",
+        commonest_failure: Option<String> = "the most frequent reason",
+    } with { url: String = "URL" }
+    => "Fix the server before comparing it. See what it sends: curl -i --raw {url}";
+
+    /// Requests that were sent before the window opened were never answered, or connections got no response at all in the
+    /// window while others did. They are not in the percentiles, which count requests that fell due in the window.
+    /// Gates on errors fail.
+    StarvedConnections "starved_connections" Run [Server] [Caution] "Some connections were never answered."
+    {
+        unanswered: Option<u64> = "requests outstanding when the window opened that were never answered",
+        outstanding_at_window_start: Option<u64> = "requests outstanding when the window opened",
+        connections: u64 = "open connections",
+        served_min: Option<u64> = "responses in the window on the connection with the fewest",
+        served_median: Option<u64> = "responses in the window on the typical connection",
+    }
+    => "The server answers only some of its connections. Raise its worker or connection limit, or lower -c.";
+
+    /// Requests were sent, and none was answered as expected, so the figures are not the server doing its work. The remedy
+    /// depends on what happened most often: a redirect, another status, another body, a timeout, something that is not
+    /// HTTP, closed connections ([faults.md](faults.md) lists all).
+    NoValidResponse "no_valid_response" Run [Server] [Invalid] "Not one valid response."
+    {
+        scheduled: u64 = "requests that fell due",
+        status: Option<BTreeMap<String, u64>> = "responses by status code, where the status was not the expected one",
+        bad_body: Option<u64> = "responses with another body than expected",
+        commonest_failure: Option<String> = "the most frequent connection error",
+    } with { advice: String = "depends on what happened most often; `curl -i URL` shows one response." }
+    => "{advice}";
+
+    /// The busiest generator thread was busy for more than 90 % of the window. In a closed loop the rate is then a minimum,
+    /// printed with \"at least\" or `≥`. An open loop that also delivered less than 99 % of its schedule is invalid: whose
+    /// limit it was is unknown.
+    GeneratorBound "generator_bound" Run [Generator] [Caution, Invalid: *severity]
+    "The load generator was the limit."
+    {
+        generator_utilization: f64 = "busy share of the busiest thread, 0 to 1",
+        threads: u32 = "generator threads",
+    } with { severity: Severity }
+    => "The server can do at least this. Give Paceline more threads on cores of their own (-t), or compare CPU per request at a fixed rate (-r).";
+
+    /// The generator itself stood still for a part of the window: its process was stopped, or its thread did not get a core.
+    /// Responses that arrived meanwhile were read late, and their times contain the stall.
+    GeneratorStall "generator_stall" Run [Generator] [Caution, Invalid: *severity] "Paceline itself stood still."
+    {
+        longest_s: f64 = "longest time between two turns of the loop, in seconds",
+        share_of_window: f64 = "that time as a share of the window, 0 to 1",
+    } with { severity: Severity, pin: String = "`taskset -c 1 paceline run ...`" }
+    => "Paceline did not run for {longest_s:.2} s; the server is not to blame for that time. Repeat the run, with Paceline pinned: {pin}";
+
+    /// Completions fell behind the schedule: what was outstanding grew through the window, by more than chance explains.
+    /// The response times are those of a queue that grows for as long as the load lasts, not the server's speed. Judged
+    /// by the growth of outstanding requests over the intervals of the window with its 99 % interval; where the offered
+    /// rate changes, by the first segment of the window in which completions fell behind. A single pause is an `outage`.
+    Saturated "saturated" Run [Server] [Caution] "The server could not keep up with the offered rate."
+    {
+        offered_per_s: Option<f64> = "rate that the schedule asked for",
+        achieved_per_s: f64 = "valid responses completed in the window, per second",
+        outstanding_growth_per_s: Option<f64> = "growth of outstanding requests, per second of window",
+        outstanding_growth_per_s_low: Option<f64> = "lower end of its 99 % interval",
+        outstanding_growth_per_s_high: Option<f64> = "upper end of its 99 % interval",
+        kept_up_at_per_s: Option<f64> = "where the rate changes: the last segment's rate that the server kept up with",
+        fell_behind_at_per_s: Option<f64> = "where the rate changes: the first segment's rate that was too high",
+    } with { try_rate: String = "350" }
+    => "The server cannot keep up, so requests queue and these times depend on how long you run. Try -r {try_rate}.";
+
+    /// Paceline sent late: its lag at the 99th percentile is above 200 µs and above a tenth of the response time's, or it
+    /// stalled for at least 10 ms, 1 % of the window and half of the response time's 99th percentile. Invalid where the
+    /// median lag is above 200 µs and above half of the median response time.
+    GeneratorLag "generator_lag" Run [Generator] [Caution, Invalid: *severity] "Paceline itself sent late."
+    {
+        generator_lag_ns_p99: u64 = "99th percentile of the generator's lag",
+        generator_lag_ns_max: u64 = "its maximum",
+        response_time_ns_p99: u64 = "99th percentile of the response time, which contains the lag",
+    } with { severity: Severity, lag: String = "6 ms", pin: String = "`taskset -c 1 paceline run ...`" }
+    => "Paceline itself sent late (p99 {lag}). Pin it: {pin}";
+
+    /// With `--timestamps kernel`: at the median, responses waited in the generator's socket for more than half of the
+    /// service time before they were read. Every closed loop at its limit has such a queue.
+    OwnQueue "own_queue" Run [Generator] [Caution] "Responses waited to be read by Paceline."
+    {
+        receive_delay_ns_p50: u64 = "median time a response waited to be read",
+        service_time_ns_p50: u64 = "median service time",
+    }
+    => "Measure at a fixed rate below the limit (-r).";
+
+    /// With `--arrivals poisson`: the gaps between a sample of the actual sends do not follow the exponential distribution
+    /// that was asked for (Anderson-Darling test, p below 0.001). Late sends left together. The schedule was random all
+    /// the same, and response times count from it.
+    ArrivalsOff "arrivals_off" Run [Generator] [Note] "Sends were not spaced as Poisson arrivals."
+    {
+        anderson_darling: f64 = "the test's statistic",
+        p_value: f64 = "probability of such a sample if the sends were as asked",
+        gaps: u64 = "gaps tested",
+    } with { pin: String = "`taskset -c 1 paceline run ...`" }
+    => "Pin Paceline and let it spin: {pin} --pace spin";
+
+    /// By Little's law an offered rate needs at least rate times service time connections. There were fewer, and more than
+    /// half of the requests waited for one. Not given beside `saturated`, where the service time contains the server's
+    /// queue.
+    TooFewConnections "too_few_connections" Run [User] [Caution] "Requests waited for a free connection."
+    {
+        connections: u64 = "open connections",
+        connections_needed: f64 = "offered rate times median service time",
+        connection_wait_ns_p50: u64 = "median wait for a free connection",
+    }
+    => "Use more connections: -c {connections_needed}";
+
+    /// Requests ended as `bad_status`, `bad_body`, `connect_failed` or `io_failed`. They are in no percentile of service or
+    /// response time. Invalid where more than half failed.
+    FailedRequests "failed_requests" Run [Server] [Caution, Invalid: *severity] "Requests failed."
+    {
+        failed: u64 = "requests that failed",
+        share: f64 = "their share of all requests, 0 to 1",
+        status: Option<BTreeMap<String, u64>> = "responses by status code, where some had another than expected",
+        bad_body: Option<u64> = "responses with another body than expected",
+        commonest_failure: Option<String> = "the most frequent connection error",
+    } with { severity: Severity }
+    => "Failed requests are not part of the percentiles above; look at both.";
+
+    /// Requests never got an answer: `timed_out` after they were sent, or `unsent` when the drain ended. They are in the
+    /// histogram at the time waited so far. Percentiles at or above the lowest of those times are minimums, printed with
+    /// `≥`.
+    Censored "censored" Run [Server] [Caution] "Requests never got an answer."
+    {
+        timed_out: u64 = "requests without a complete response within the timeout",
+        unsent: u64 = "requests never sent",
+        lowest_ns: u64 = "the lowest time waited",
+    } with { count: u64 }
+    => "{count} requests never got an answer; times marked ≥ are minimums.";
+
+    /// Fewer connections were open when the warm-up began than were asked for, so the load is not the one asked for. The
+    /// environment is to blame where attempts failed on this machine (ports, descriptors, memory).
+    ConnectionsShort "connections_short" Run
+    [Server, Environment: if *failed_here > 0 { Blame::Environment } else { Blame::Server }] [Caution]
+    "Not all connections could be opened."
+    {
+        asked: u64 = "connections asked for",
+        had: u64 = "connections open when the warm-up began",
+        commonest_failure: Option<String> = "the most frequent reason",
+        failed_here: u64 = "attempts that failed on this machine",
+    } with { advice: String = "Raise the limit that was reached (`ulimit -n 20000`, the server's backlog), or lower -c." }
+    => "Only {had} of {asked} connections opened. {advice}";
+
+    /// The server closed the connection after nearly every response. The row measures connecting as well as answering.
+    KeepAliveRefused "keep_alive_refused" Run [Server] [Caution] "The server does not keep connections open."
+    {
+        closed_by_server: u64 = "connections that the server closed",
+        protocol: String = "the version of HTTP that was used",
+    }
+    => "The server closed after every response, so this measures connecting too; compare it only with other runs without keep-alive.";
+
+    /// The generator's threads were ready to run but did not get a core for more than 1 % of the window. Above 10 % the run
+    /// is invalid where the generator was pinned; one that may run anywhere shares cores with the server as a matter of
+    /// course.
+    GeneratorDescheduled "generator_descheduled" Run [Environment] [Caution, Invalid: *severity]
+    "Other processes used Paceline's CPU."
+    { run_delay_share: f64 = "time ready but not running, as a share of the window, 0 to 1" }
+    with { severity: Severity, percent: f64 = "38", pin: String = "`taskset -c 1 paceline run ...`" }
+    => "Other processes used Paceline's CPU for {percent:.0} % of the run. Pin it: {pin}";
+
+    /// The hypervisor took more than 1 % of the machine's time during the window; above 10 % the run is invalid. One kernel
+    /// tick (10 ms) per core is not counted, so `steal_share` is a minimum.
+    Steal "steal" Run [Environment] [Caution, Invalid: *severity] "The hypervisor took time from the machine."
+    { steal_share: f64 = "time taken, as a share of all cores' time, 0 to 1" } with { severity: Severity }
+    => "Repeat on a quieter host.";
+
+    /// In an open loop or a closed one, the last third of the window was significantly slower than the first (by more than
+    /// 5 %, |t| above 3, over the intervals of the window). The figures are averages over a change.
+    SlowingDown "slowing_down" Run [Server] [Caution] "The server became slower during the window."
+    {
+        first_third: f64 = "mean of the first third: responses per second (closed loop) or service time in ns (open loop)",
+        last_third: f64 = "mean of the last third, in the same unit",
+        change: f64 = "change from the first to the last third as a share, 0 to 1",
+    } with { percent: f64 = "38" }
+    => "The server was {percent:.0} % slower at the end than at the beginning. Look for leaks, growing data or throttling, and measure longer.";
+
+    /// The server was still becoming faster: during the window (the last third was more than 5 % faster than the first), or
+    /// at the end of the launch's warm-up (which reached its limit before 4 s in a row were no more than 5 % faster than
+    /// the 4 s before).
+    StillWarming "still_warming" Run [User] [Caution] "The server was still warming up."
+    {
+        first_third: f64 = "mean of the first part: responses per second (closed loop) or service time in ns (open loop)",
+        last_third: f64 = "mean of the last part, in the same unit",
+        change: f64 = "change from the first to the last part as a share, 0 to 1",
+    } with { warmup: String = "20s" }
+    => "The server was still getting faster, so its steady rate is higher. Use a longer warm-up: --warmup {warmup}";
+
+    /// Responses take about 40 ms longer to complete than to begin, while nothing is busy: the usual sign of Nagle's
+    /// algorithm on the server meeting delayed acknowledgements (Linux waits 40 ms). The server writes a response in two
+    /// pieces without TCP_NODELAY.
+    DelayedAck "delayed_ack" Run [Server] [Caution] "Responses wait for a delayed acknowledgement."
+    {
+        first_byte_ns_p50: u64 = "median time to the first byte",
+        service_time_ns_p50: u64 = "median time to the last byte",
+    }
+    => "Set TCP_NODELAY in the server, or write head and body at once.";
+
+    /// No expected body was given, and valid responses differed in length. Perhaps they are meant to; perhaps some are error
+    /// pages with status 200.
+    BodyLengthVaries "body_length_varies" Run [User] [Note] "Responses differ in length."
+    { body_bytes_min: u64 = "shortest body", body_bytes_max: u64 = "longest body" }
+    => "If they should not differ, check them with --expect-body, --expect-json or --expect-sha256.";
+
+    /// Fewer requests than a 95 % interval for the 99th percentile needs: 370, by 3.7/(1 - p).
+    FewSamples "few_samples" Run [User] [Note] "Too few requests for the 99th percentile."
+    { samples: u64 = "requests measured", samples_for_p99: f64 = "requests needed" }
+    => "Measure longer (-d).";
+
+    /// Server and generator could not be given cores of their own and took time from each other.
+    SharedCores "shared_cores" Trial [Environment] [Caution] "Server and generator share cores."
+    { server_cores: Vec<u32> = "the server's cores", generator_cores: Vec<u32> = "the generator's cores" }
+    => "Use a machine with at least two cores.";
+
+    /// No control group could be made for the server, so its CPU time was read from `/proc`. Processes that started and
+    /// ended between two samples are missing: the figure is a minimum.
+    CpuLowerBound "cpu_lower_bound" Trial [Environment] [Note] "The server's CPU time is a minimum."
+    { cpu_s: f64 = "CPU time that was seen, in seconds" }
+    => "Run as root, or delegate a control group to the user.";
+
+    /// The server ended, or failed, under load.
+    ServerDied "server_died" Trial [Server] [Invalid] "The server crashed under load."
+    { message: String = "what happened" }
+    => "Read the end of its log in the trial (log_tail).";
+
+    /// The hypervisor took more than 1 % of the window of a core that server, balancer or generator may run on, less one
+    /// kernel tick; above 10 % the trial is invalid.
+    StolenTime "stolen_time" Trial [Environment] [Caution, Invalid: *severity] "The hypervisor took time from a used core."
+    {
+        core: u32 = "the core that lost the most",
+        steal_s: f64 = "time taken, in seconds",
+        over_s: f64 = "length of the window, in seconds",
+    } with { severity: Severity }
+    => "Repeat when the host is quieter, or on a dedicated machine.";
+
+    /// A check before the load found that a trait of the server's manifest (pipelining, keep-alive in HTTP/1.0) does not
+    /// hold, or holds although the manifest denies it.
+    ClaimDoesNotHold "claim_does_not_hold" Trial [Server] [Note] "The manifest and the server differ."
+    { checks: Vec<String> = "the checks that differ" }
+    => "Fix the server, or the traits in its manifest.";
+
+    /// The server did not become steady before its launch's first load: the warm-up reached its limit while the server was
+    /// still getting faster.
+    LaunchNotSteady "launch_not_steady" Trial [User] [Caution] "The launch's warm-up ended before the server was steady."
+    {
+        warmed_s: f64 = "length of the warm-up, in seconds",
+        rate_before_per_s: f64 = "responses per second in the 4 s before the last 4 s",
+        rate_last_per_s: f64 = "responses per second in the last 4 s",
+    }
+    => "Raise the plan's limit for the warm-up of a launch.";
+
+    /// Nothing was busy, and yet the rate was low: server, generator and balancer were below half of their cores while every
+    /// connection waited. Waiting was the limit, for locks, a database or the network, not CPU.
+    Waiting "waiting" Trial [Server] [Note] "Nothing was busy: the limit was waiting."
+    {
+        server_utilization: f64 = "server's CPU time as a share of its cores, 0 to 1",
+        generator_utilization: f64 = "busy share of the generator's busiest thread, 0 to 1",
+        service_time_ns_p50: u64 = "median service time",
+        first_byte_ns_p50: Option<u64> = "median time to the first byte",
+    }
+    => "The rate is limited by waiting, not by CPU. Look at locks, sleeps, back ends and TCP settings, or use more connections.";
+
+    /// Another round ran on the machine before, during or after the trial: one of the two was allowed to
+    /// (`--share-machine`).
+    SharedMachine "shared_machine" Trial [User] [Caution] "Another round ran on the machine."
+    { other: String = "each process with its round" }
+    => "Measure again without the other round.";
+
+    /// In a trial with a balancer, at least one core was busy for 90 % of the window or more.
+    CoreRanOut "core_ran_out" Trial [Environment] [Note] "A core was full."
+    { cores: Vec<String> = "each such core, what runs on it and its busy share" }
+    => "The number is what these cores can do; processes with time left were not the limit.";
+
+    /// The balancer used 90 % of its cores or more: it was the limit, not the instances.
+    BalancerBound "balancer_bound" Trial [Environment] [Caution] "The balancer was the limit."
+    {
+        balancer_utilization: f64 = "the balancer's CPU time as a share of its cores, 0 to 1",
+        balancer_cpu_ns_per_request: f64 = "the balancer's CPU time per response",
+    }
+    => "Give the balancer more cores, or read the number as the balancer's.";
+
+    /// The balancer ran on cores of the instances or of the generator, so its CPU time was missing there.
+    BalancerSharesCores "balancer_shares_cores" Trial [Environment] [Caution] "The balancer shares cores."
+    {
+        balancer_cores: Vec<u32> = "the balancer's cores",
+        with: Vec<String> = "what else runs on them",
+    }
+    => "Use a machine with at least three cores, or pin the balancer to a separate one.";
+
+    /// There were more instances than cores for them: together they cannot do more than one on each core.
+    InstancesShareCores "instances_share_cores" Trial [Environment] [Note] "More instances than cores."
+    { instances: usize = "instances", cores: usize = "cores they may use" }
+    => "This measures what a balancer costs, not what instances gain. Use a core for each instance.";
+
+    /// The balancer gave one instance more than 1.3 times its even share.
+    UnevenInstances "uneven_instances" Trial [Environment] [Note] "The balancer's shares are uneven."
+    { requests_by_instance: Vec<u64> = "requests given to each instance" }
+    => "The busiest instance reaches its limit first. Check the balancer's policy.";
+
+    /// An instance was killed, and the balancer considered it alive until the end of the run.
+    InstanceNotTakenOut "instance_not_taken_out" Trial [Environment] [Caution] "The balancer kept a dead instance."
+    { instance: u32 = "the instance that was killed" }
+    => "Check the balancer's health checks, or measure longer.";
+
+    /// Ten seconds after the load had ended the server was still working on it. The next load of the launch would have paid
+    /// for that, so the server was restarted. A caution where the loads of a launch belong together (a first run and what
+    /// follows it): there it was not restarted.
+    BusyAfterLoad "busy_after_load" Trial [Server] [Note, Caution: if *is_whole { Severity::Caution } else { Severity::Note }]
+    "The server was still busy after the load."
+    { waited_s: f64 = "how long it was given", cores_used: f64 = "cores still in use at the end" }
+    with { is_whole: bool, consequence: &'static str = "None where it was restarted for the next load; else measure the next load alone." }
+    => "{consequence}";
+
+    /// What the lab sampled of the server is not the run's window (too short a window, a busy machine, or a generator that
+    /// did not report its end), so the trial has no CPU figures.
+    WindowNotSampled "window_not_sampled" Trial [Environment] [Note] "The server's CPU time was not measured."
+    { sampled_s: f64 = "length of what was sampled", window_s: f64 = "length of the window" }
+    => "Measure longer, or when the machine is less busy.";
+
+    /// The load came from another generator (wrk or oha). It checks no body, has no warm-up and leaves out what a stalled
+    /// server kept it from sending: compare its rate, not its percentiles.
+    ForeignGenerator "foreign_generator" Trial [User] [Note] "Another load generator was used."
+    { percentiles_ns: BTreeMap<String, u64> = "the percentiles as that generator printed them" } with { generator: String = "wrk" }
+    => "{generator} checks no body, has no warm-up and omits requests that a stalled server kept it from sending; compare its rate, not its percentiles.";
+
+    /// The launches of the row were not all measured by the same build of the generator: its name, version or commit
+    /// differs. They differ by more than the server then.
+    GeneratorChanged "generator_changed" Row [User] [Caution] "The launches were measured by different generators."
+    { tools: Vec<String> = "name, version and commit of each" }
+    => "Measure all launches of the row with one build.";
+}

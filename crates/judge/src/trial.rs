@@ -1,0 +1,239 @@
+//! Verdicts on a trial, from its launch, its sampling and the machine; and on a row, from its launches together.
+//!
+//! Pure functions of the record, so that a stored trial can be judged again by a later version. What only the lab knows
+//! (a neighbour on the machine, a server that did not come to rest) the lab adds itself, from the same table.
+
+use crate::generator::disturbance;
+use crate::{Finding, GENERATOR_BUSY_MOST, verdict};
+use paceline_record::{
+    CheckOutcome, CoreTime, CpuSource, LoopKind, Pinning, ProcessRole, ProcessUse, Route, Run, Stage, Tool,
+    Trial, Verdict,
+};
+use std::collections::BTreeSet;
+
+/// From this share of its time on, a core, or a process on its cores, is full.
+const FULL_LEAST: f64 = 0.9;
+/// Below this share of a core's busy time, another process kept it busy.
+const OWN_LEAST: f64 = 0.5;
+/// An instance that got so many times its even share did not get it by chance: of 1,000 requests or more, drawn at
+/// random over four, one in a million rounds would be above 1.3.
+const UNEVEN_LEAST: f64 = 1.3;
+/// Below so many requests shares mean nothing.
+const SHARES_NEED: u64 = 1000;
+/// Below this share of their cores, server and generator had time left.
+const IDLE_MOST: f64 = 0.5;
+/// Times below this, in nanoseconds, are too short to be a wait.
+const WAIT_NS_LEAST: u64 = 1_000_000;
+
+/// Every verdict on a trial, beside its run's own.
+pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
+    let judges = [
+        shared_cores,
+        cpu_lower_bound,
+        server_died,
+        stolen_time,
+        claim_does_not_hold,
+        waiting,
+        core_ran_out,
+        balancer_bound,
+        balancer_shares_cores,
+        instances_share_cores,
+        uneven_instances,
+        instance_not_taken_out,
+    ];
+    judges.iter().filter_map(|judge| judge(trial)).map(|finding| finding.verdict()).collect()
+}
+
+/// Every verdict on a row that is made of these runs, beside the verdicts on each.
+pub fn row_verdicts<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<Verdict> {
+    verdict::verdicts(generator_changed(runs))
+}
+
+fn generator_changed<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<Finding> {
+    let name = |Tool { name, version, commit }: &Tool| {
+        let commit = commit.as_ref().map(|commit| format!(" ({commit})")).unwrap_or_default();
+        format!("{name} {version}{commit}")
+    };
+    let tools: BTreeSet<String> = runs.into_iter().map(|run| name(&run.tool)).collect();
+    (tools.len() > 1).then(|| Finding::GeneratorChanged { tools: tools.into_iter().collect() })
+}
+
+fn shared_cores(trial: &Trial) -> Option<Finding> {
+    (!trial.pinning.disjoint).then(|| Finding::SharedCores {
+        server_cores: trial.pinning.server.clone(),
+        generator_cores: trial.pinning.generator.clone(),
+    })
+}
+
+fn cpu_lower_bound(trial: &Trial) -> Option<Finding> {
+    let usage = trial.usage.as_ref().filter(|usage| usage.source == CpuSource::Proc)?;
+    Some(Finding::CpuLowerBound { cpu_s: usage.cpu_s })
+}
+
+fn server_died(trial: &Trial) -> Option<Finding> {
+    let fault = trial.error.as_ref().filter(|fault| fault.stage == Stage::Load)?;
+    Some(Finding::ServerDied { message: fault.message.clone() })
+}
+
+fn stolen_time(trial: &Trial) -> Option<Finding> {
+    let used = used_cores(&trial.pinning);
+    let judged = trial.cores.iter().filter(|core| used.is_empty() || used.contains(&core.core));
+    let worst = judged.max_by(|a, b| a.steal_share_least().total_cmp(&b.steal_share_least()))?;
+    disturbance(worst.steal_share_least()).map(|severity| Finding::StolenTime {
+        core: worst.core,
+        steal_s: worst.steal_s,
+        over_s: worst.over_s,
+        severity,
+    })
+}
+
+/// The cores that a process of the trial may run on; none where nothing was pinned. Time stolen from other cores does not
+/// matter.
+fn used_cores(pinning: &Pinning) -> BTreeSet<u32> {
+    let one_by_one = [&pinning.server, &pinning.balancer, &pinning.generator];
+    one_by_one.into_iter().chain(&pinning.instances).flatten().copied().collect()
+}
+
+fn claim_does_not_hold(trial: &Trial) -> Option<Finding> {
+    let checks = &trial.validation.as_ref()?.checks;
+    let warnings = checks.iter().filter(|check| check.outcome == CheckOutcome::Warn);
+    let checks: Vec<String> = warnings.map(|check| format!("{}: {}", check.name, check.detail)).collect();
+    (!checks.is_empty()).then_some(Finding::ClaimDoesNotHold { checks })
+}
+
+/// A closed loop without think times whose connections wait while no core is full. A load of a fixed number of requests
+/// may be over before anything is busy.
+fn waiting(trial: &Trial) -> Option<Finding> {
+    let run = trial.usable_run()?;
+    let asks =
+        run.loop_.kind == LoopKind::Closed && run.loop_.think.is_none() && run.loop_.requests.is_none();
+    let server_utilization = trial.usage.as_ref()?.utilization;
+    let service = run.total.service_time_ns.as_ref()?;
+    let full = |core: &CoreTime| core.over_s > 0.0 && core.busy_s / core.over_s >= FULL_LEAST;
+    let balancer = balanced_processes(trial).into_iter().flatten();
+    let idle = server_utilization < IDLE_MOST
+        && run.generator.utilization < IDLE_MOST.min(GENERATOR_BUSY_MOST)
+        && !trial.cores.iter().any(full)
+        && balancer.into_iter().all(|process| process.utilization < IDLE_MOST);
+    (asks && idle && service.p50 >= WAIT_NS_LEAST).then(|| Finding::Waiting {
+        server_utilization,
+        generator_utilization: run.generator.utilization,
+        service_time_ns_p50: service.p50,
+        first_byte_ns_p50: run.total.first_byte_ns.as_ref().map(|times| times.p50),
+    })
+}
+
+/// A core that had no time left, with what may run on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FullCore {
+    /// Its number.
+    pub core: u32,
+    /// Not idle, as a share of the window.
+    pub busy_share: f64,
+    /// What may run on it: `instance 0`, `balancer`, `generator`; and `mostly something else` where theirs was the
+    /// smaller part.
+    pub processes: Vec<String>,
+}
+
+/// The full cores of a balanced trial, busiest first.
+pub fn full_cores(trial: &Trial) -> Vec<FullCore> {
+    let Some(balancing) = &trial.balancing else { return Vec::new() };
+    let mut cores: Vec<FullCore> = trial
+        .cores
+        .iter()
+        .filter(|core| core.over_s > 0.0 && core.busy_s / core.over_s >= FULL_LEAST)
+        .map(|core| {
+            let own = balancing.processes.iter().filter(|process| process.cores.contains(&core.core));
+            let mut processes: Vec<String> = own.clone().map(process_name).collect();
+            let generator = &trial.pinning.generator;
+            processes.extend(generator.contains(&core.core).then(|| "generator".to_owned()));
+            let used_s: f64 = own.map(|process| process.cpu_s / process.cores.len() as f64).sum();
+            let by_generator_s = trial.run.as_ref().map_or(0.0, |run| run.generator.cpu_s);
+            let by_generator_s = by_generator_s / generator.len().max(1) as f64;
+            let used_s = used_s + if generator.contains(&core.core) { by_generator_s } else { 0.0 };
+            if used_s < OWN_LEAST * core.busy_s {
+                processes.push("mostly something else".to_owned());
+            }
+            FullCore { core: core.core, busy_share: (core.busy_s / core.over_s).min(1.0), processes }
+        })
+        .collect();
+    cores.sort_by(|a, b| b.busy_share.total_cmp(&a.busy_share).then(a.core.cmp(&b.core)));
+    cores
+}
+
+/// A process for people: `instance 2`, `balancer`.
+pub fn process_name(process: &ProcessUse) -> String {
+    match process.role {
+        ProcessRole::Balancer => "balancer".to_owned(),
+        ProcessRole::Instance => format!("instance {}", process.index),
+    }
+}
+
+fn core_ran_out(trial: &Trial) -> Option<Finding> {
+    let line = |core: &FullCore| {
+        format!("core {} ({}): {:.0} %", core.core, core.processes.join(", "), core.busy_share * 1e2)
+    };
+    let cores: Vec<String> = full_cores(trial).iter().map(line).collect();
+    (!cores.is_empty()).then_some(Finding::CoreRanOut { cores })
+}
+
+fn balancer_bound(trial: &Trial) -> Option<Finding> {
+    let balancer = balancer_of(trial)?;
+    (balancer.utilization >= FULL_LEAST).then_some(Finding::BalancerBound {
+        balancer_utilization: balancer.utilization,
+        balancer_cpu_ns_per_request: balancer.cpu_ns_per_request,
+    })
+}
+
+fn balancer_shares_cores(trial: &Trial) -> Option<Finding> {
+    let balancer = balancer_of(trial)?;
+    let overlap = |cores: &[u32]| cores.iter().any(|core| balancer.cores.contains(core));
+    let instances = instances_of(trial)?;
+    let mut with: Vec<String> =
+        instances.filter(|process| overlap(&process.cores)).map(process_name).collect();
+    with.extend(overlap(&trial.pinning.generator).then(|| "generator".to_owned()));
+    (!with.is_empty()).then(|| Finding::BalancerSharesCores { balancer_cores: balancer.cores.clone(), with })
+}
+
+fn instances_share_cores(trial: &Trial) -> Option<Finding> {
+    let instances = instances_of(trial)?.count();
+    let cores: BTreeSet<u32> = instances_of(trial)?.flat_map(|process| &process.cores).copied().collect();
+    (instances > cores.len()).then_some(Finding::InstancesShareCores { instances, cores: cores.len() })
+}
+
+fn uneven_instances(trial: &Trial) -> Option<Finding> {
+    let balanced = trial.load.balanced.as_ref()?;
+    if balanced.route != Route::Balanced || balanced.fault.is_some() {
+        return None;
+    }
+    let told = trial.balancing.as_ref()?.told.as_ref()?;
+    let requests: Vec<u64> = told.by_instance.iter().filter_map(|instance| instance.requests).collect();
+    let (sum, most) = (requests.iter().sum::<u64>(), requests.iter().copied().max()?);
+    let share = most as f64 * requests.len() as f64 / sum.max(1) as f64;
+    (sum >= SHARES_NEED && share > UNEVEN_LEAST)
+        .then_some(Finding::UnevenInstances { requests_by_instance: requests })
+}
+
+fn instance_not_taken_out(trial: &Trial) -> Option<Finding> {
+    let fault = trial.balancing.as_ref()?.fault?;
+    (fault.balancer_tells && fault.taken_out_after_s.is_none())
+        .then_some(Finding::InstanceNotTakenOut { instance: fault.instance })
+}
+
+/// The processes of a trial whose requests went through the balancer.
+fn balanced_processes(trial: &Trial) -> Option<&[ProcessUse]> {
+    let balanced = trial.load.balanced.as_ref().filter(|balanced| balanced.route == Route::Balanced);
+    balanced.and(trial.balancing.as_ref()).map(|balancing| &*balancing.processes)
+}
+
+fn balancer_of(trial: &Trial) -> Option<&ProcessUse> {
+    balanced_processes(trial)?.iter().find(|process| process.role == ProcessRole::Balancer)
+}
+
+fn instances_of(trial: &Trial) -> Option<impl Iterator<Item = &ProcessUse>> {
+    Some(balanced_processes(trial)?.iter().filter(|process| process.role == ProcessRole::Instance))
+}
+
+#[cfg(test)]
+#[path = "trial/tests.rs"]
+mod tests;

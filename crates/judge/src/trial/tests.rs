@@ -1,0 +1,251 @@
+//! Verdicts on trials, each brought on by its own reason, and the cores that a trial's cost is shared among.
+//!
+//! The sound trial that the tests start from serves those of balanced trials and of slim ones, too. The run's own
+//! verdicts have theirs in `verdict/run/tests.rs`.
+
+use super::*;
+use paceline_record::fixture::{run, trial};
+use paceline_record::{
+    BalancedLoad, BalancerReceipt, Balancing, Check, Fault, FaultKind, FaultSeen, InstanceTold, Load,
+    Severity, Told, Usage, Validation,
+};
+
+fn usage(source: CpuSource) -> Usage {
+    Usage {
+        over_s: 1.0,
+        cpu_s: 0.5,
+        cpu_ns_per_request: 1.0,
+        utilization: 0.5,
+        source,
+        rss_bytes_peak: 0,
+        pss_bytes: None,
+        rss_bytes_after: None,
+        threads_peak: 1,
+        voluntary_switches: 0,
+        involuntary_switches: 0,
+        run_delay_s: 0.0,
+    }
+}
+
+fn names(trial: &Trial) -> Vec<String> {
+    trial_verdicts(trial).into_iter().map(|verdict| verdict.name).collect()
+}
+
+#[test]
+fn a_sound_trial_has_none() {
+    let core = CoreTime { core: 0, over_s: 10.0, busy_s: 10.0, interrupt_s: 0.0, steal_s: 0.1 };
+    let usage = Some(usage(CpuSource::Cgroup));
+    assert_eq!(names(&Trial { usage, cores: vec![core], ..trial() }), [] as [&str; 0]);
+}
+
+#[test]
+fn much_stolen_time_spoils_a_trial() {
+    let severity = |steal_s| {
+        let core = CoreTime { core: 0, over_s: 10.0, busy_s: 10.0, interrupt_s: 0.0, steal_s };
+        trial_verdicts(&Trial { cores: vec![core], ..trial() }).first().map(|verdict| verdict.severity)
+    };
+    assert_eq!(severity(0.11), None);
+    assert_eq!((severity(0.12), severity(1.0)), (Some(Severity::Caution), Some(Severity::Caution)));
+    assert_eq!(severity(1.1), Some(Severity::Invalid));
+}
+
+#[test]
+fn time_stolen_from_a_core_that_nobody_uses_spoils_nothing() {
+    let core = |core, steal_s| CoreTime { core, over_s: 10.0, busy_s: 9.0, interrupt_s: 0.0, steal_s };
+    let stolen = |number, pinning: Pinning| {
+        let cores = (0..5).map(|other| core(other, if other == number { 5.0 } else { 0.0 })).collect();
+        names(&Trial { cores, pinning: Pinning { disjoint: true, ..pinning }, ..trial() })
+    };
+    let used = Pinning {
+        server: vec![0],
+        generator: vec![1],
+        instances: vec![vec![0], vec![2]],
+        balancer: vec![3],
+        ..Pinning::default()
+    };
+    for number in 0..4 {
+        assert_eq!(stolen(number, used.clone()), ["stolen_time"], "core {number}");
+    }
+    assert_eq!(stolen(4, used), [] as [&str; 0]);
+    assert_eq!(stolen(4, Pinning::default()), ["stolen_time"], "where nobody was kept to a core");
+}
+
+#[test]
+fn a_load_past_the_balancer_has_the_cores_of_one_instance() {
+    let mut trial = trial();
+    assert_eq!(trial.server_cores(), [0]);
+    trial.pinning.server = vec![0, 1, 2, 3];
+    assert_eq!(trial.server_cores(), [0, 1, 2, 3]);
+    trial.pinning.instances = vec![vec![0], vec![1], vec![2], vec![3]];
+    let by = |route| {
+        let (balancer, policy) = ("haproxy".to_owned(), "roundrobin".to_owned());
+        let balanced = Some(BalancedLoad { balancer, policy, instances: 4, route, fault: None });
+        Trial { load: Load { balanced, ..trial.load.clone() }, ..trial.clone() }
+    };
+    assert_eq!(by(Route::Direct).server_cores(), [0]);
+    assert_eq!(by(Route::Balanced).server_cores(), [0, 1, 2, 3]);
+}
+
+#[test]
+fn one_tick_of_a_short_window_is_no_evidence() {
+    let core = |steal_s| CoreTime { core: 0, over_s: 0.025, busy_s: 0.02, interrupt_s: 0.0, steal_s };
+    let names = |steal_s| names(&Trial { cores: vec![core(steal_s)], ..trial() });
+    assert_eq!(names(0.01), [] as [&str; 0]);
+    assert_eq!(names(0.02), ["stolen_time"]);
+}
+
+#[test]
+fn each_reason_is_named() {
+    let shared = Pinning { server: vec![0], generator: vec![0], disjoint: false, ..Pinning::default() };
+    assert_eq!(names(&Trial { pinning: shared, ..trial() }), ["shared_cores"]);
+    let usage = Some(usage(CpuSource::Proc));
+    assert_eq!(names(&Trial { usage, ..trial() }), ["cpu_lower_bound"]);
+    let fault = Fault { stage: Stage::Load, message: "signal 11".into(), transient: false };
+    assert_eq!(names(&Trial { error: Some(fault), ..trial() }), ["server_died"]);
+    let core = CoreTime { core: 1, over_s: 10.0, busy_s: 9.0, interrupt_s: 0.0, steal_s: 0.3 };
+    assert_eq!(names(&Trial { cores: vec![core], ..trial() }), ["stolen_time"]);
+    let check = Check { name: "pipelining".into(), outcome: CheckOutcome::Warn, detail: "no".into() };
+    let validation = Some(Validation { checks: vec![check] });
+    assert_eq!(names(&Trial { validation, ..trial() }), ["claim_does_not_hold"]);
+}
+
+// balanced trials
+
+fn process(role: ProcessRole, index: u32, core: u32, utilization: f64) -> ProcessUse {
+    ProcessUse {
+        role,
+        index,
+        cores: vec![core],
+        cpu_s: utilization,
+        utilization,
+        cpu_ns_per_request: 1e4,
+        rss_bytes_peak: 1,
+        threads_peak: 1,
+        run_delay_s: 0.0,
+        connections_mean: None,
+    }
+}
+
+/// Two instances on cores 0 and 1, a balancer on core 2, the generator on core 3; nothing has run out.
+fn balanced() -> Trial {
+    let mut trial = trial();
+    trial.load.balanced = Some(BalancedLoad {
+        balancer: "haproxy".into(),
+        policy: "roundrobin".into(),
+        instances: 2,
+        route: Route::Balanced,
+        fault: None,
+    });
+    trial.pinning = Pinning {
+        server: vec![0, 1],
+        generator: vec![3],
+        disjoint: true,
+        instances: vec![vec![0], vec![1]],
+        balancer: vec![2],
+    };
+    trial.balancing = Some(Balancing {
+        balancer: BalancerReceipt::default(),
+        processes: vec![
+            process(ProcessRole::Instance, 0, 0, 0.5),
+            process(ProcessRole::Instance, 1, 1, 0.5),
+            process(ProcessRole::Balancer, 0, 2, 0.5),
+        ],
+        told: None,
+        fault: None,
+    });
+    trial
+}
+
+fn with(change: impl FnOnce(&mut Balancing)) -> Trial {
+    let mut trial = balanced();
+    change(trial.balancing.as_mut().unwrap());
+    trial
+}
+
+#[test]
+fn each_reason_of_a_balanced_trial_is_named() {
+    assert_eq!(names(&balanced()), [""; 0]);
+    assert_eq!(names(&with(|b| b.processes[2].utilization = 0.95)), ["balancer_bound"]);
+    assert_eq!(names(&with(|b| b.processes[2].cores = vec![1])), ["balancer_shares_cores"]);
+    assert_eq!(names(&with(|b| b.processes[2].cores = vec![3])), ["balancer_shares_cores"]);
+    assert_eq!(names(&with(|b| b.processes[1].cores = vec![0])), ["instances_share_cores"]);
+    let seen = |taken_out_after_s| FaultSeen {
+        kind: FaultKind::KillOne,
+        instance: 1,
+        at_ns: 0,
+        balancer_tells: true,
+        taken_out_after_s,
+    };
+    assert_eq!(names(&with(|b| b.fault = Some(seen(None)))), ["instance_not_taken_out"]);
+    assert_eq!(names(&with(|b| b.fault = Some(seen(Some(6.0))))), [""; 0]);
+}
+
+#[test]
+fn uneven_shares_are_told_of_enough_requests() {
+    let told = |requests: [u64; 2]| Told {
+        by_instance: requests
+            .map(|requests| InstanceTold { requests: Some(requests), ..InstanceTold::default() })
+            .into(),
+        ..Told::default()
+    };
+    assert_eq!(names(&with(|b| b.told = Some(told([5000, 4000])))), [""; 0]);
+    assert_eq!(names(&with(|b| b.told = Some(told([7000, 3000])))), ["uneven_instances"]);
+    assert_eq!(names(&with(|b| b.told = Some(told([7, 3])))), [""; 0]);
+}
+
+#[test]
+fn the_core_that_ran_out_is_named_with_who_runs_on_it() {
+    let mut trial = balanced();
+    let core = |core, busy_s| CoreTime { core, over_s: 10.0, busy_s, interrupt_s: 0.0, steal_s: 0.0 };
+    trial.cores = vec![core(0, 5.0), core(2, 9.5), core(3, 9.9)];
+    trial.balancing.as_mut().unwrap().processes[2].cpu_s = 9.0;
+    let other = "mostly something else".to_owned();
+    let expected = [(3, vec!["generator".to_owned(), other]), (2, vec!["balancer".to_owned()])];
+    let found: Vec<(u32, Vec<String>)> =
+        full_cores(&trial).into_iter().map(|c| (c.core, c.processes)).collect();
+    assert_eq!(found, expected);
+    assert_eq!(names(&trial), ["core_ran_out"]);
+}
+
+#[test]
+fn nothing_is_said_of_the_balancer_where_requests_went_past_it() {
+    let mut trial = with(|b| b.processes[2].cores = vec![0]);
+    trial.load.balanced.as_mut().unwrap().route = Route::Direct;
+    assert_eq!(names(&trial), [""; 0]);
+}
+
+#[test]
+fn launches_measured_by_two_builds_are_named() {
+    let tool = |version: &str, commit: Option<&str>| Tool {
+        name: "paceline".to_owned(),
+        version: version.to_owned(),
+        commit: commit.map(str::to_owned),
+    };
+    let names = |tools: &[Tool]| -> Vec<String> {
+        let runs: Vec<Run> = tools.iter().map(|tool| Run { tool: tool.clone(), ..run(0) }).collect();
+        row_verdicts(&runs).into_iter().map(|verdict| verdict.name).collect()
+    };
+    let first = tool("0.1.0", Some("1fa9ae1"));
+    assert_eq!(names(&[first.clone(), first.clone()]), [] as [&str; 0]);
+    for other in [tool("0.1.0", Some("adbce85")), tool("0.2.0", Some("1fa9ae1")), tool("0.1.0", None)] {
+        assert_eq!(names(&[first.clone(), other]), ["generator_changed"]);
+    }
+}
+
+#[test]
+fn a_slow_answer_while_nothing_is_busy_is_a_wait() {
+    let waiting = |change: &dyn Fn(&mut Trial)| {
+        let mut run = run(0);
+        run.loop_.kind = LoopKind::Closed;
+        let usage = Some(Usage { utilization: 0.02, ..usage(CpuSource::Cgroup) });
+        let mut trial = Trial { run: Some(run), usage, ..trial() };
+        change(&mut trial);
+        names(&trial)
+    };
+    assert_eq!(waiting(&|_| {}), ["waiting"]);
+    assert_eq!(waiting(&|trial| trial.usage.as_mut().unwrap().utilization = 0.6), [""; 0]);
+    assert_eq!(waiting(&|trial| trial.run.as_mut().unwrap().generator.utilization = 0.6), [""; 0]);
+    assert_eq!(waiting(&|trial| trial.run.as_mut().unwrap().loop_.kind = LoopKind::Open), [""; 0]);
+    let core = CoreTime { core: 0, over_s: 10.0, busy_s: 9.9, interrupt_s: 0.0, steal_s: 0.0 };
+    assert_eq!(waiting(&|trial| trial.cores = vec![core]), [""; 0]);
+}
