@@ -4,6 +4,7 @@
 //! `cargo run --release -p paceline-engine --example threads` prints requests per second of one thread and of two,
 //! in turn, five times. Each thread has a core of its own as far as the machine has as many.
 
+use paceline_engine::h1::Http1;
 use paceline_engine::hot::{Conductor, Recorder, Worker};
 use paceline_engine::kernel::KernelClock;
 use paceline_engine::sim::{Echo, response};
@@ -53,7 +54,7 @@ fn drive() -> Result<f64, EngineError> {
     let settings = settings();
     let mut recorder = Recorder::new();
     let transport = Echo::new(settings.job.connections, REQUEST.len(), response("Hello World\n"));
-    let mut worker = Worker::new(&settings, 0, KernelClock, transport, &mut recorder);
+    let mut worker = Worker::<_, _, Http1>::new(&settings, 0, KernelClock, transport, &mut recorder);
     worker.run(&Alone, &NoObserver)?;
     Ok(worker.into_outcome().total.counts.completed_in_window as f64)
 }

@@ -11,6 +11,7 @@ mod address;
 mod arrivals;
 mod check;
 mod error;
+pub mod h1;
 pub mod hot;
 pub mod kernel;
 mod observer;
@@ -35,7 +36,7 @@ pub use address::Address;
 pub use check::{BodyCheck, BodyFault, Check, JsonCheck, PointerError, WrongBody};
 pub use error::EngineError;
 pub use observer::{NoObserver, Observer, Second};
-pub use outcome::{ConnectionCounts, Failure, RunOutcome, ThreadOutcome};
+pub use outcome::{Carried, ConnectionCounts, Failure, RunOutcome, Stall, ThreadOutcome};
 pub use pace::SPIN_BEFORE;
 pub use paceline_job::{
     Arrivals, Bound, Distribution, Job, LoadModel, Nanos, PaceKind, Rate, Segment, Shape, Think, Timestamps,
@@ -47,7 +48,7 @@ pub use requests::{RequestKind, Requests};
 pub use run::{Stop, run};
 pub use settings::Settings;
 pub(crate) use sums::Sums;
-pub use tally::{CompactTally, Counts, Ending, KeptInterval, Measure, Tally};
+pub use tally::{CompactTally, Counts, Ending, Endings, KeptInterval, Measure, Tally};
 pub use time::Clock;
 pub use timeline::{Phase, Spans, Timeline, WindowLength};
 pub use transport::{Patience, Progress, Ready, Slot, Transport};

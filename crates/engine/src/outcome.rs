@@ -3,8 +3,9 @@
 //! Each worker leaves a [`ThreadOutcome`]; `run.rs` puts them together, and the binary makes the record from that
 //! (`commands/run/outcome.rs`). Rates, utilization and verdicts are not part of it.
 
+use crate::tally::Endings;
 use crate::tls::{TlsError, TlsFault, TlsOutcome};
-use crate::{KeptInterval, Nanos, Spans, Tally, WrongBody};
+use crate::{Ending, KeptInterval, Nanos, Spans, Tally, WrongBody};
 use std::io;
 
 /// Why an attempt to connect failed or a connection broke.
@@ -28,6 +29,8 @@ pub enum Failure {
     ClosedBehind,
     /// The run was over before the answer came.
     CutOff,
+    /// The server did not say within the limit what HTTP/2 begins with.
+    NoSettings,
     /// What came is not HTTP.
     Protocol,
     /// Bytes came that no request had asked for.
@@ -58,6 +61,7 @@ impl std::fmt::Display for Failure {
             Failure::Truncated => "the server closed the connection in the middle of a response",
             Failure::ClosedBehind => "the server closed with requests still sent ahead",
             Failure::CutOff => "the run ended before the answer came",
+            Failure::NoSettings => "no HTTP/2 SETTINGS from the server within the limit",
             Failure::Protocol => "the response is not HTTP",
             Failure::Unsolicited => "the server sent bytes that no request had asked for",
             Failure::TimedOut => "no complete response within the timeout",
@@ -81,6 +85,8 @@ pub struct ConnectionCounts {
     pub closed_as_asked: u64,
     /// Attempts to connect that failed.
     pub failed_attempts: u64,
+    /// Requests that servers handed back unprocessed, and that were sent again.
+    pub handed_back: u64,
     /// What went wrong how often.
     pub failures: Vec<(Failure, u64)>,
     /// The first response that was not HTTP: what was wrong with it.
@@ -109,11 +115,45 @@ impl ConnectionCounts {
         self.closed_by_us += other.closed_by_us;
         self.closed_as_asked += other.closed_as_asked;
         self.failed_attempts += other.failed_attempts;
+        self.handed_back += other.handed_back;
         other.failures.into_iter().for_each(|(failure, count)| self.note(failure, count));
         self.protocol_error = self.protocol_error.take().or(other.protocol_error);
         self.served.extend(other.served);
         self.medians.extend(other.medians);
     }
+}
+
+/// Requests of the warm-up that had not ended when the window opened. They are in no count and no time of the window, but
+/// the connections they were sent on may have done nothing else in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// In flight when the window opened.
+    pub outstanding: u64,
+    /// How they ended, and those that were due in the warm-up and sent later: a server that never answered, say, left
+    /// them as [`Ending::TimedOut`] or [`Ending::IoFailed`].
+    pub ended: Endings,
+}
+
+impl Carried {
+    /// How many of them ended this way.
+    pub fn ended(&self, ending: Ending) -> u64 {
+        self.ended[ending as usize]
+    }
+
+    /// Adds another worker's.
+    pub(crate) fn absorb(&mut self, other: &Carried) {
+        self.outstanding += other.outstanding;
+        self.ended.iter_mut().zip(other.ended).for_each(|(ours, theirs)| *ours += theirs);
+    }
+}
+
+/// A time in which a worker's loop did not come around although it had no reason to wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stall {
+    /// When it should have come around, on the run's clock.
+    pub at: Nanos,
+    /// How much later it did. Some of it is work: reading the answers that one wait brought, and sending on.
+    pub length: Nanos,
 }
 
 /// What one worker saw.
@@ -133,6 +173,10 @@ pub struct ThreadOutcome {
     pub interval: Nanos,
     /// Its connections.
     pub connections: ConnectionCounts,
+    /// Requests that the window took over from the warm-up.
+    pub carried: Carried,
+    /// The longest stall of its loop in the window.
+    pub stall: Stall,
     /// Time inside the window spent in polls that found nothing.
     pub spun: Nanos,
     /// Requests due and unsent when the window began.
@@ -160,6 +204,10 @@ pub struct RunOutcome {
     pub intervals: Vec<KeptInterval>,
     /// All connections.
     pub connections: ConnectionCounts,
+    /// Requests that the window took over from the warm-up.
+    pub carried: Carried,
+    /// The longest stall of a thread's loop in the window, in either loop: the generator's, not the server's.
+    pub stall: Stall,
     /// Time inside the window spent in polls that found nothing, by thread.
     pub spun: Vec<Nanos>,
     /// Requests due and unsent when the window began.

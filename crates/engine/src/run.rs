@@ -5,7 +5,8 @@
 //! worker does is in `hot`; `sim/mod.rs` runs one without threads.
 
 use crate::arrivals::Stretches;
-use crate::hot::{Conductor, Recorder, Worker, settling_nap};
+use crate::h1::Http1;
+use crate::hot::{Conductor, Protocol, Recorder, Worker, settling_nap};
 use crate::kernel::{Epoll, KernelClock, own_descriptor_table, sharpen_timers};
 use crate::outcome::ThreadOutcome;
 use crate::tls::Tls;
@@ -171,10 +172,10 @@ fn work(
     }
     let transport = Epoll::new(settings, worker)?;
     let outcome = match &settings.tls {
-        None => drive(Worker::new(settings, worker, KernelClock, transport, &mut recorder), gate, observer),
+        None => drive::<_, Http1>(settings, worker, transport, &mut recorder, gate, observer),
         Some(tls) => {
             let transport = Tls::new(tls, settings.connections_of(worker), KernelClock, transport);
-            drive(Worker::new(settings, worker, KernelClock, transport, &mut recorder), gate, observer)
+            drive::<_, Http1>(settings, worker, transport, &mut recorder, gate, observer)
         }
     }?;
     gate.drained.fetch_max(outcome.spans.drain.0, Ordering::Relaxed);
@@ -182,12 +183,16 @@ fn work(
     Ok(outcome)
 }
 
-/// The loop, compiled for each transport by itself.
-fn drive<T: Transport>(
-    mut worker: Worker<'_, KernelClock, T>,
+/// The loop, compiled for each transport and protocol by itself.
+fn drive<T: Transport, P: Protocol>(
+    settings: &Settings,
+    worker: u32,
+    transport: T,
+    recorder: &mut Recorder,
     gate: &Gate<'_>,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
+    let mut worker = Worker::<_, _, P>::new(settings, worker, KernelClock, transport, recorder);
     worker.run(gate, observer)?;
     Ok(worker.into_outcome())
 }
@@ -258,6 +263,8 @@ fn gather(
         by_request: Vec::new(),
         intervals: Vec::new(),
         connections: Default::default(),
+        carried: Default::default(),
+        stall: Default::default(),
         spun: Vec::new(),
         backlog: 0,
         spans: Spans { start, warmup: Nanos::NEVER, window: Nanos::NEVER, ..Spans::default() },
@@ -276,6 +283,10 @@ fn gather(
         merge_each(&mut outcome.by_request, worker.by_request);
         outcome.intervals.extend(worker.intervals);
         outcome.connections.absorb(worker.connections);
+        outcome.carried.absorb(&worker.carried);
+        if worker.stall.length > outcome.stall.length {
+            outcome.stall = worker.stall;
+        }
         outcome.spun.push(worker.spun);
         outcome.backlog = outcome.backlog.saturating_add(worker.backlog);
         outcome.spans.warmup = outcome.spans.warmup.min(worker.spans.warmup);

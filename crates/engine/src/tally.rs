@@ -28,6 +28,9 @@ pub enum Ending {
 /// Number of endings.
 const ENDINGS: usize = Ending::Unsent as usize + 1;
 
+/// Requests by how they ended, indexed by [`Ending`].
+pub type Endings = [u64; ENDINGS];
+
 /// The times that are kept, as indices into [`Tally::times`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
@@ -61,8 +64,8 @@ const MEASURES: usize = Measure::ConnectAndService as usize + 1;
 pub struct Counts {
     /// Requests that fell due.
     pub scheduled: u64,
-    /// Requests by ending, indexed by [`Ending`].
-    pub endings: [u64; ENDINGS],
+    /// Requests by how they ended.
+    pub endings: Endings,
     /// Valid responses completed inside the window.
     pub completed_in_window: u64,
     /// Valid responses completed in the segment, whenever they fell due; nothing where there is one segment.

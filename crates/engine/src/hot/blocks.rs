@@ -6,7 +6,7 @@
 use crate::{Nanos, Timeline};
 
 /// The number of a block: place times kinds plus kind, where place 0 is the warm-up and place 1 the first segment.
-pub(super) type Block = u16;
+pub type Block = u16;
 
 /// From a moment on for a while.
 #[derive(Clone, Copy, Debug)]

@@ -21,7 +21,7 @@ const SHOWN_BEFORE: usize = 24;
 
 /// What is known of a body that comes in pieces.
 #[derive(Debug, Default)]
-pub(super) struct Body {
+pub(crate) struct Body {
     /// Bytes so far.
     pub bytes: u64,
     /// Whether they differ from the reference, or there is none.

@@ -1,32 +1,40 @@
 //! One request's life, in the order of the files:
-//! [`schedule`] (when is it due), [`connect`] (have a connection), [`send`], [`receive`] (parse, check the body),
-//! [`record`].
+//! [`schedule`] (when is it due), [`source`] (which one is it), [`exchange`] (where is it while it is in flight),
+//! [`inspect`] (is its answer right), [`record`] (what came of it), and the [`ledger`] that puts these together;
+//! [`pool`] (which connection is free); [`protocol`] (how it becomes bytes); [`traffic`] and [`worker`] (the loop).
 //!
-//! All of it is one [`Worker`] with one loop, generic over clock and transport. Closed or open, constant or Poisson,
-//! pipelined or not, validating or not are values in that loop, never copies of it. After warm-up, for plaintext
-//! HTTP, nothing that is done for each request allocates, locks, formats, logs or calls through `dyn`; a response that
-//! arrives in one piece costs two clock reads. Once a second what was counted is put away, which allocates, and told of
-//! to whoever listens.
+//! There is one loop, generic over clock, transport and protocol. Closed or open, constant or Poisson, pipelined or not,
+//! validating or not are values in that loop, never copies of it. After warm-up, for plaintext HTTP, nothing that is done
+//! for each request allocates, locks, formats, logs or calls through `dyn`; a response that arrives in one piece costs two
+//! clock reads. Once a second what was counted is put away, which allocates, and reported to the observer.
 
-mod answers;
-mod blocks;
-mod connect;
-mod connection;
-mod fairness;
-mod familiar;
-mod inspect;
-mod intervals;
-mod life;
-mod outgoing;
-mod phases;
-mod receive;
-mod record;
 mod schedule;
-mod send;
 mod ticks;
+
+mod source;
+
+mod exchange;
+
+mod inspect;
+
+mod blocks;
+mod fairness;
+mod intervals;
+mod record;
+
+mod ledger;
+mod pool;
+mod protocol;
+mod traffic;
 mod worker;
 
+pub(crate) use blocks::Block;
+pub(crate) use exchange::{Exchange, Place};
 pub(crate) use intervals::join_intervals;
+pub(crate) use ledger::{Departure, Incoming, Ledger, Response};
+pub use protocol::Protocol;
+pub(crate) use protocol::{Cancelled, Fault, Flow};
 pub use record::Recorder;
+pub(crate) use source::RequestSource;
 pub(crate) use worker::settling_nap;
 pub use worker::{Conductor, Worker};

@@ -4,9 +4,11 @@
 //! block's tally of the current interval, which moves into the total once a second, so that a request is recorded once.
 
 use super::blocks::{Block, Blocks};
-use super::connection::Sent;
+use super::exchange::Exchange;
 use super::intervals::{add_up, join_intervals};
+use super::schedule::Returned;
 use crate::arrivals::{Notes, Stretches};
+use crate::tally::Endings;
 use crate::{Ending, KeptInterval, Measure, Nanos, Phase, Settings, Sums, Tally, Timeline};
 
 /// Length of an interval while it is counted, and as it is kept to begin with.
@@ -15,9 +17,9 @@ const INTERVAL: Nanos = Nanos::from_secs(1);
 const KEPT_MOST: usize = 1024;
 
 /// A response, complete; or several that are alike, to requests that were sent in the same moment.
-pub(super) struct Answer {
-    /// The request it answers.
-    pub sent: Sent,
+pub(super) struct Answer<'e> {
+    /// The exchange it ends.
+    pub exchange: &'e Exchange,
     /// How many of them.
     pub count: u64,
     /// What it comes to.
@@ -53,6 +55,8 @@ pub struct Recorder {
     /// When the warm-up began; the grid of intervals counts from it.
     epoch: Nanos,
     blocks: Blocks,
+    /// How the warm-up's requests had ended when the window opened.
+    ended_before: Endings,
     /// Actual sends, where arrivals are random.
     notes: Notes,
     /// Whether intended sends come from a schedule, so that there are response times.
@@ -82,6 +86,7 @@ impl Recorder {
             interval_end: Nanos::NEVER,
             epoch: Nanos::ZERO,
             blocks: Blocks::new(1, Vec::new()),
+            ended_before: Endings::default(),
             notes: Notes::default(),
             open: false,
             news: None,
@@ -101,6 +106,7 @@ impl Recorder {
         (self.epoch, self.open) = (Nanos::ZERO, open);
         self.news = None;
         self.notes = Notes::default();
+        self.ended_before = Endings::default();
     }
 
     /// The connect phase is over: what was counted so far is put away, cohorts begin.
@@ -111,6 +117,27 @@ impl Recorder {
         self.blocks.begin(&timeline);
         self.interval_start = timeline.epoch;
         self.interval_end = timeline.epoch + INTERVAL;
+    }
+
+    /// The window opens: what of the warm-up's requests ends from now on was carried into it.
+    pub(super) fn window_opens(&mut self) {
+        self.ended_before = self.warmup_endings();
+    }
+
+    /// How those requests of the warm-up ended that had not when the window opened.
+    pub(super) fn carried(&self) -> Endings {
+        let mut ended = self.warmup_endings();
+        ended.iter_mut().zip(self.ended_before).for_each(|(ended, before)| *ended -= before);
+        ended
+    }
+
+    fn warmup_endings(&self) -> Endings {
+        let mut sum = Endings::default();
+        let kinds = self.blocks.kinds();
+        for tally in self.total[..kinds].iter().chain(&self.current[..kinds]) {
+            sum.iter_mut().zip(tally.counts.endings).for_each(|(sum, ended)| *sum += ended);
+        }
+        sum
     }
 
     /// Sends are noted in these stretches.
@@ -203,12 +230,12 @@ impl Recorder {
 
     /// Requests were taken off the schedule and, at the same moment, handed to a socket: `bytes` of them so far.
     #[inline]
-    pub(super) fn sent(&mut self, sent: &Sent, requests: u64, bytes: u64) {
-        let in_window = self.in_window(sent.actual);
-        if sent.actual >= self.notes.from {
-            self.notes.note(sent.actual);
+    pub(super) fn sent(&mut self, exchange: &Exchange, requests: u64, bytes: u64) {
+        let in_window = self.in_window(exchange.actual);
+        if exchange.actual >= self.notes.from {
+            self.notes.note(exchange.actual);
         }
-        let counts = &mut self.tally(sent.block).counts;
+        let counts = &mut self.tally(exchange.block).counts;
         counts.scheduled += requests;
         counts.sent_in_window += if in_window { requests } else { 0 };
         counts.sent_bytes += bytes;
@@ -224,22 +251,22 @@ impl Recorder {
 
     /// A response is complete, or several that are alike.
     #[inline(always)]
-    pub(super) fn answered(&mut self, answer: &Answer) {
+    pub(super) fn answered(&mut self, answer: &Answer<'_>) {
         self.roll(answer.completed);
         let completed_in_window = answer.ending == Ending::Ok && self.in_window(answer.completed);
         if completed_in_window && self.blocks.segments() > 1 {
             self.completed_in_segment(answer);
         }
         let (open, count) = (self.open, answer.count);
-        let tally = self.tally(answer.sent.block);
+        let tally = self.tally(answer.exchange.block);
         tally.counts.completed_in_window += if completed_in_window { count } else { 0 };
         tally.counts.count_status(answer.status, count);
         tally.counts.body_bytes += answer.body_bytes * count;
         tally.counts.received_bytes += answer.received_bytes * count;
-        let service = end(tally, answer.ending, &answer.sent, answer.completed, open, count);
+        let service = end(tally, answer.ending, answer.exchange, answer.completed, open, count);
         if answer.ending == Ending::Ok {
             tally.counts.count_body(answer.body_bytes);
-            tally.record_service(service, answer.first_byte.since(answer.sent.actual), count);
+            tally.record_service(service, answer.first_byte.since(answer.exchange.actual), count);
             if let Some(received) = answer.kernel_received {
                 tally.record(Measure::ReceiveDelay, answer.completed.since(received), count);
             }
@@ -248,18 +275,18 @@ impl Recorder {
 
     /// Counts an answer in the segment in which it came, which may be a later one than that of its request.
     #[cold]
-    fn completed_in_segment(&mut self, answer: &Answer) {
-        let kind = answer.sent.block % self.blocks.kinds() as Block;
+    fn completed_in_segment(&mut self, answer: &Answer<'_>) {
+        let kind = answer.exchange.block % self.blocks.kinds() as Block;
         let block = self.block_of(answer.completed, kind);
         self.tally(block).counts.completed_in_segment += answer.count;
     }
 
     /// A request that was sent will not be answered: its connection broke, or its time is up.
-    pub(super) fn abandoned(&mut self, sent: &Sent, ending: Ending, at: Nanos) {
+    pub(super) fn abandoned(&mut self, exchange: &Exchange, ending: Ending, at: Nanos) {
         self.roll(at);
         let open = self.open;
-        let tally = self.tally(sent.block);
-        let waited = end(tally, ending, sent, at, open, 1);
+        let tally = self.tally(exchange.block);
+        let waited = end(tally, ending, exchange, at, open, 1);
         if ending == Ending::TimedOut {
             tally.record_waited(waited);
         }
@@ -278,6 +305,24 @@ impl Recorder {
             tally.counts.count_censored(waited);
         } else {
             tally.record(Measure::Failed, waited, 1);
+        }
+    }
+
+    /// A request that a server handed back, and that was counted as scheduled then, was not sent again. Its time goes
+    /// where those of requests without an answer are: in a closed loop it counts from its first send.
+    pub(super) fn not_sent_again(&mut self, returned: &Returned, ending: Ending, at: Nanos) {
+        self.roll(at);
+        let open = self.open;
+        let tally = self.tally(returned.block);
+        tally.counts.endings[ending as usize] += 1;
+        let waited = at.since(if open { returned.intended } else { returned.sent });
+        match (ending, open) {
+            (Ending::Unsent, true) => tally.record(Measure::Response, waited, 1),
+            (Ending::Unsent, false) => tally.record_waited(waited),
+            _ => tally.record(Measure::Failed, waited, 1),
+        }
+        if ending == Ending::Unsent {
+            tally.counts.count_censored(waited);
         }
     }
 
@@ -363,12 +408,12 @@ impl Recorder {
 /// Counts how requests sent in the same moment ended, and all that it took but the service time, which it returns. Response =
 /// schedule lag + service time holds for each one, or it is counted as a violation.
 #[inline]
-fn end(tally: &mut Tally, ending: Ending, sent: &Sent, at: Nanos, open: bool, count: u64) -> Nanos {
+fn end(tally: &mut Tally, ending: Ending, exchange: &Exchange, at: Nanos, open: bool, count: u64) -> Nanos {
     tally.counts.endings[ending as usize] += count;
-    let service = at.since(sent.actual);
+    let service = at.since(exchange.actual);
     // In a closed loop a request is due when it is sent.
-    let response = if open { end_scheduled(tally, ending, sent, at, service, count) } else { service };
-    tally.counts.violations += u64::from(at < sent.actual);
+    let response = if open { end_scheduled(tally, ending, exchange, at, service, count) } else { service };
+    tally.counts.violations += u64::from(at < exchange.actual);
     match ending {
         Ending::Ok => {}
         Ending::TimedOut => tally.counts.count_censored(response),
@@ -381,15 +426,16 @@ fn end(tally: &mut Tally, ending: Ending, sent: &Sent, at: Nanos, open: bool, co
 fn end_scheduled(
     tally: &mut Tally,
     ending: Ending,
-    sent: &Sent,
+    exchange: &Exchange,
     at: Nanos,
     service: Nanos,
     count: u64,
 ) -> Nanos {
-    let response = at.since(sent.intended);
-    let wait = sent.free_at.since(sent.intended);
-    let lag = sent.actual.since(sent.intended.max(sent.free_at));
-    let adds_up = sent.actual >= sent.intended && response == wait + lag + service;
+    let &Exchange { intended, actual, free_at, .. } = exchange;
+    let response = at.since(intended);
+    let wait = free_at.since(intended);
+    let lag = actual.since(intended.max(free_at));
+    let adds_up = actual >= intended && response == wait + lag + service;
     tally.counts.violations += u64::from(!adds_up);
     if matches!(ending, Ending::Ok | Ending::TimedOut) {
         tally.record(Measure::Response, response, count);

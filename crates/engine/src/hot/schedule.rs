@@ -4,12 +4,27 @@
 //! queue in memory. `send.rs` asks what is due and takes it off, the loop asks when to wake, `phases.rs` begins it and
 //! ends it. Where the ticks lie is for `ticks.rs` to say.
 
+use super::blocks::Block;
 use super::ticks::Ticks;
 use crate::{Bound, Nanos, Settings, Timeline};
+use std::collections::VecDeque;
 
 /// Ticks counted at most by [`Schedule::backlog_about`]: some tens of microseconds' worth where they are even. Random
 /// ones cost a draw for each tick of every worker, so that many threads take milliseconds.
 const TICKS_COUNTED: u64 = 4_000;
+
+/// A request that a server handed back unprocessed: it is still due, with the intended send that it had.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Returned {
+    /// When the schedule said.
+    pub intended: Nanos,
+    /// When it was sent the first time.
+    pub sent: Nanos,
+    /// Where it is counted.
+    pub block: Block,
+    /// How often it was handed back, this time included.
+    pub returns: u8,
+}
 
 /// A cursor into the ticks of one worker. Worker k of N takes the ticks k, k + N, k + 2N, ...
 #[derive(Clone, Debug)]
@@ -21,6 +36,8 @@ pub(super) struct Schedule {
     end: Nanos,
     /// How many requests may still be scheduled.
     remaining: u64,
+    /// Requests that were handed back: due before all others, at most as many as were in flight.
+    returned: VecDeque<Returned>,
 }
 
 impl Schedule {
@@ -32,7 +49,7 @@ impl Schedule {
             Bound::Requests(all) => all / n + u64::from(k < all % n),
         };
         let ticks = Ticks::new(settings, timeline, worker);
-        Self { ticks, start: timeline.epoch, end: timeline.window_end, remaining }
+        Self { ticks, start: timeline.epoch, end: timeline.window_end, remaining, returned: VecDeque::new() }
     }
 
     /// Whether intended sends come from the clock rather than from free connections.
@@ -43,6 +60,9 @@ impl Schedule {
     /// The intended send of a request that is due at `now`; in a closed loop that is `now` itself.
     #[inline]
     pub(super) fn due(&self, now: Nanos) -> Option<Nanos> {
+        if let Some(returned) = self.returned.front() {
+            return Some(returned.intended);
+        }
         let at = self.next(now);
         (at <= now && at < self.end && self.remaining > 0).then_some(at)
     }
@@ -50,6 +70,9 @@ impl Schedule {
     /// When the next request is due, given a free connection; [`Nanos::NEVER`] if none will be.
     #[inline]
     pub(super) fn next_due(&self, now: Nanos) -> Nanos {
+        if !self.returned.is_empty() {
+            return now;
+        }
         let at = self.next(now);
         if at < self.end && self.remaining > 0 { at } else { Nanos::NEVER }
     }
@@ -74,9 +97,25 @@ impl Schedule {
         }
     }
 
-    /// How many requests may still be scheduled, at most.
+    /// How many requests may still be sent, at most.
     pub(super) fn remaining(&self) -> u64 {
-        self.remaining
+        self.remaining.saturating_add(self.returned.len() as u64)
+    }
+
+    /// A request was handed back: it is due again.
+    pub(super) fn put_back(&mut self, returned: Returned) {
+        self.returned.push_back(returned);
+    }
+
+    /// Whether a request is due again.
+    pub(super) fn has_returned(&self) -> bool {
+        !self.returned.is_empty()
+    }
+
+    /// Takes the request that is due again; none where there is none, as nearly always.
+    #[inline]
+    pub(super) fn take_returned(&mut self) -> Option<Returned> {
+        self.returned.pop_front()
     }
 
     /// Nothing falls due from `end` on; never later than was planned.
@@ -87,7 +126,7 @@ impl Schedule {
     /// How many requests were due before `now` and are still unsent, at a bounded cost. Those of a trace are exact. Of
     /// others [`TICKS_COUNTED`] are counted, what is beyond them is computed as if they went on as they did so far.
     pub(super) fn backlog_about(&self, now: Nanos) -> u64 {
-        match &self.ticks {
+        let on_schedule = match &self.ticks {
             Ticks::WhenFree => 0,
             Ticks::Trace { index, stride, times, .. } => {
                 let end = self.end.min(now);
@@ -97,12 +136,14 @@ impl Schedule {
             Ticks::Constant { .. } | Ticks::Poisson { .. } | Ticks::Shaped { .. } => {
                 self.extrapolated_backlog(now)
             }
-        }
+        };
+        on_schedule + self.returned.len() as u64
     }
 
     /// What [`TICKS_COUNTED`] ticks tell of the backlog.
     fn extrapolated_backlog(&self, now: Nanos) -> u64 {
         let mut cursor = self.clone();
+        cursor.returned.clear();
         cursor.end_at(now);
         let Some(first) = cursor.due(now) else { return 0 };
         for counted in 1..=TICKS_COUNTED {
@@ -129,7 +170,7 @@ mod tests {
     const START: Nanos = Nanos::from_secs(77);
 
     fn schedule(ticks: Ticks) -> Schedule {
-        Schedule { ticks, start: START, end: Nanos::NEVER, remaining: u64::MAX }
+        Schedule { ticks, start: START, end: Nanos::NEVER, remaining: u64::MAX, returned: VecDeque::new() }
     }
 
     /// One worker's part of a trace.

@@ -1,41 +1,30 @@
-//! The worker: its state and its one loop.
+//! The worker: its one loop, and its way through the phases.
 //!
-//! [`super::phases`] moves it through the phases; what it does between two waits is in the files before it.
+//! What it does between two waits is the traffic's; how long a wait may last is the pace's. The moments of the phases are
+//! those of the timeline, the same in every worker.
 
-use super::answers::Answers;
-use super::connection::{Connection, Sent, State};
-use super::fairness::Medians;
-use super::outgoing::Outgoing;
+use super::pool::Pool;
+use super::protocol::Protocol;
 use super::record::Recorder;
-use super::schedule::Schedule;
-use crate::outcome::Failure;
-use crate::timers::{Alarm, Timers};
+use super::traffic::Traffic;
+use crate::outcome::{Carried, Failure, Stall};
+use crate::tls::TlsFault;
 use crate::{
-    Clock, ConnectionCounts, EngineError, Nanos, Observer, Patience, Phase, Random, Ready, Second, Settings,
-    Slot, Spans, ThreadOutcome, Timeline, Transport, WindowLength,
+    Clock, EngineError, Nanos, Observer, Patience, Phase, Ready, Second, Settings, Slot, Spans,
+    ThreadOutcome, Timeline, Transport, WindowLength, pace, think,
 };
-use paceline_http::{Decoder, Method};
-use std::collections::VecDeque;
 
-/// Bytes read at a time: large enough that a page arrives in one piece, small enough to stay in the cache.
-const BUFFER: usize = 64 * 1024;
 /// Longest sleep: how soon a worker notices that it is to stop.
 const NAP: Nanos = Nanos::from_millis(100);
-
-/// What the seed of think times is drawn with, so that they are not those of anything else.
-const STREAM: u64 = 0x7468_696E_6B73;
+/// Attempts to connect that must fail, with none succeeding, before the target counts as unreachable.
+const ATTEMPTS_LEAST: u64 = 5;
+/// How long a server that asked for a certificate is given to refuse it before the run begins: some round trips.
+const REFUSAL_AWAITED: Nanos = Nanos::from_millis(100);
 
 /// Longest sleep of a worker that waits for the others to be connected: a millisecond, and more where so many would wake
 /// so often that no core is left for those they wait for.
 pub(crate) fn settling_nap(threads: u32) -> Nanos {
     Nanos::from_millis(1 + u64::from(threads / 16))
-}
-
-/// A worker's own sequence of think times: as far from the others' as chance has it, among 2^64 starting points.
-fn thinking(seed: u64, worker: u32) -> Random {
-    let mut seeds = Random::new(seed ^ STREAM);
-    (0..worker).for_each(|_| _ = seeds.next_u64());
-    Random::new(seeds.next_u64())
 }
 
 /// What a worker must know of the others. Asked between turns of the loop, never inside one.
@@ -53,59 +42,29 @@ pub trait Conductor {
 }
 
 /// Drives its share of the load over its own connections.
-pub struct Worker<'a, C, T> {
-    pub(super) settings: &'a Settings,
-    pub(super) clock: C,
-    pub(super) transport: T,
-    pub(super) recorder: &'a mut Recorder,
-    pub(super) schedule: Schedule,
+pub struct Worker<'a, C, T, P> {
+    settings: &'a Settings,
+    index: u32,
+    traffic: Traffic<'a, C, T, P>,
     /// None while connecting.
-    pub(super) timeline: Option<Timeline>,
-    pub(super) timers: Timers,
-    pub(super) connections: Vec<Connection>,
-    /// Requests on their way: a ring of `depth` for each connection.
-    pub(super) in_flight: Vec<Sent>,
-    /// Free connections, longest free first. An entry may be stale: whoever takes it looks.
-    line: VecDeque<Slot>,
-    /// Slots that want a handshake.
-    pub(super) to_connect: VecDeque<Slot>,
-    /// Slots with more to read than their turn allowed, each once.
-    pub(super) again: VecDeque<Slot>,
-    pub(super) outgoing: Outgoing,
-    pub(super) buffer: Vec<u8>,
-    /// What is known of the responses to each kind of request.
-    pub(super) answers: Box<[Answers]>,
-    /// Service times by connection, in an open loop.
-    pub(super) medians: Medians,
-    ready: Vec<Ready>,
-    pub(super) open: u32,
-    pub(super) connecting: u32,
-    /// Requests sent and not ended, over all connections.
-    pub(super) outstanding: u64,
-    pub(super) counts: ConnectionCounts,
-    /// Connections that were made and lost before the run began.
-    pub(super) lost: u64,
-    pub(super) deadline_grid: Nanos,
-    /// Whether connections are kept as long as the server keeps them, and never rest.
-    pub(super) plain_life: bool,
-    /// How long to think.
-    pub(super) random: Random,
+    timeline: Option<Timeline>,
     /// Computed before anything is due: with random arrivals it takes a walk along all of them.
-    pub(super) window_length: WindowLength,
-    /// When a connection was last made, or a request on one last ended.
-    pub(super) last_progress: Nanos,
-    /// When the kernel received what was read last, where it was asked.
-    pub(super) kernel_received: Option<Nanos>,
-    pub(super) index: u32,
-    pub(super) phase: Phase,
-    pub(super) spans: Spans,
+    window_length: WindowLength,
+    phase: Phase,
+    spans: Spans,
+    ready: Vec<Ready>,
     /// Since when it has been polling in vain; [`Nanos::NEVER`] while it has something to do.
     idle_since: Nanos,
     spun: Nanos,
-    pub(super) backlog: u64,
+    backlog: u64,
+    /// Requests in flight when the window opened.
+    carried: u64,
+    /// When the turn before was to be over at the latest, had it nothing to do but wait.
+    expected: Nanos,
+    stall: Stall,
 }
 
-impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
+impl<'a, C: Clock, T: Transport, P: Protocol> Worker<'a, C, T, P> {
     /// A worker with all its connections still to make.
     pub fn new(
         settings: &'a Settings,
@@ -114,53 +73,22 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
         transport: T,
         recorder: &'a mut Recorder,
     ) -> Self {
-        let count = settings.connections_of(index);
-        let schedule = Schedule::new(settings, &Timeline::NEVER, index);
-        let schedule_is_open = schedule.is_open();
-        let method = settings.requests.kinds().first().map_or(Method::Other, |kind| kind.method);
-        recorder.reset(settings, schedule_is_open);
+        let traffic = Traffic::new(settings, index, clock, transport, recorder);
         Self {
             settings,
-            schedule,
-            recorder,
-            timeline: None,
-            timers: Timers::default(),
-            connections: (0..count).map(|_| Connection::new(Decoder::new(method))).collect(),
-            in_flight: vec![Sent::default(); count as usize * usize::from(settings.job.depth)],
-            line: VecDeque::with_capacity(count as usize),
-            to_connect: (0..count).collect(),
-            again: VecDeque::new(),
-            outgoing: Outgoing::new(
-                &settings.requests,
-                settings.job.depth,
-                settings.seed,
-                index,
-                settings.threads,
-            ),
-            buffer: vec![0; BUFFER],
-            answers: settings.requests.kinds().iter().map(Answers::new).collect(),
-            medians: if schedule_is_open { Medians::new(count) } else { Medians::default() },
-            ready: Vec::with_capacity(1024),
-            open: 0,
-            connecting: 0,
-            outstanding: 0,
-            counts: ConnectionCounts::default(),
-            lost: 0,
-            // A 64th of the timeout: an alarm rings at most so late, and wakes at most so often.
-            deadline_grid: Nanos((settings.job.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
-            plain_life: settings.job.has_plain_connections(),
-            random: thinking(settings.seed, index),
-            window_length: WindowLength::of(settings),
-            last_progress: clock.now(),
-            kernel_received: None,
-            spans: Spans { start: clock.now(), ..Spans::default() },
-            clock,
-            transport,
             index,
+            timeline: None,
+            window_length: WindowLength::of(settings),
             phase: Phase::Connect,
+            spans: Spans { start: traffic.now(), ..Spans::default() },
+            traffic,
+            ready: Vec::with_capacity(1024),
             idle_since: Nanos::NEVER,
             spun: Nanos::ZERO,
             backlog: 0,
+            carried: 0,
+            expected: Nanos::NEVER,
+            stall: Stall::default(),
         }
     }
 
@@ -171,13 +99,12 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     pub fn run(&mut self, conductor: &impl Conductor, observer: &dyn Observer) -> Result<(), EngineError> {
         observer.thread_phase(self.index, Phase::Connect);
         if observer.wants_seconds() {
-            self.recorder.listen();
+            self.traffic.ledger_mut().recorder().listen();
         }
         while !self.has_connections() && conductor.stop_at() == Nanos::NEVER && !conductor.aborted() {
-            self.turn(self.clock.now(), NAP)?;
+            self.turn(self.traffic.now(), NAP)?;
         }
-        self.counts.had = u64::from(self.open);
-        conductor.connected(self.counts.had);
+        conductor.connected(self.traffic.connected_in_all());
         // Connections that close meanwhile are remade; the epoch comes as soon as the slowest worker is ready. A worker
         // without a connection goes on trying as long as others have some.
         while self.timeline.is_none() && !conductor.aborted() {
@@ -186,19 +113,19 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
             }
             match conductor.epoch() {
                 Some(epoch) => self.begin(epoch),
-                None => self.turn(self.clock.now(), settling_nap(self.settings.threads))?,
+                None => self.turn(self.traffic.now(), settling_nap(self.settings.threads))?,
             }
         }
         while self.timeline.is_some() {
-            let now = self.clock.now();
+            let now = self.traffic.now();
             self.advance(now, conductor.stop_at(), observer);
             if self.phase == Phase::End {
-                self.recorder.end(now);
+                self.traffic.ledger_mut().recorder().end(now);
                 self.tell(now, observer);
                 break;
             }
             self.turn(now, NAP)?;
-            if self.recorder.has_news() {
+            if self.traffic.ledger_mut().recorder().has_news() {
                 self.tell(now, observer);
             }
         }
@@ -208,167 +135,229 @@ impl<'a, C: Clock, T: Transport> Worker<'a, C, T> {
     /// Tells of the seconds that are over.
     #[cold]
     fn tell(&mut self, now: Nanos, observer: &dyn Observer) {
-        for (start, end, cohorts) in self.recorder.take_news() {
+        for (start, end, cohorts) in self.traffic.ledger_mut().recorder().take_news() {
             let start = start.max(self.spans.start);
-            let backlog = self.schedule.backlog_about(end.min(now));
+            let backlog = self.traffic.ledger().schedule().backlog_about(end.min(now));
             observer.second(Second { worker: self.index, start, end, cohorts, backlog });
         }
     }
 
     /// What came of it. The recorder is emptied.
-    pub fn into_outcome(mut self) -> ThreadOutcome {
-        self.counts.served = self.connections.iter().map(|connection| connection.served).collect();
-        self.counts.medians = self.medians.into_medians();
-        let (sums, intervals, interval) = self.recorder.finish();
+    pub fn into_outcome(self) -> ThreadOutcome {
+        let (mut ledger, pool, transport) = self.traffic.into_parts();
+        let noted_sends = ledger.recorder().take_noted();
+        let carried = Carried { outstanding: self.carried, ended: ledger.recorder().carried() };
+        let (sums, intervals, interval) = ledger.recorder().finish();
+        let mut connections = pool.into_counts();
+        let wrong_bodies;
+        (connections.served, connections.medians, wrong_bodies, connections.handed_back) = ledger.into_rest();
         ThreadOutcome {
-            noted_sends: self.recorder.take_noted(),
+            noted_sends,
             total: sums.total,
             by_segment: sums.by_segment,
             by_request: sums.by_request,
             intervals,
             interval,
-            connections: self.counts,
+            connections,
+            carried,
+            stall: self.stall,
             spun: self.spun,
             backlog: self.backlog,
             spans: self.spans,
-            tls: self.transport.tls_outcome().cloned(),
-            wrong_bodies: self.answers.into_iter().map(|answers| answers.inspector.into_wrong()).collect(),
+            tls: transport.tls_outcome().cloned(),
+            wrong_bodies,
         }
     }
 
     /// Shows the tallies of all blocks and the transport, for simulations that use a recorder again.
     pub(crate) fn settled<R>(&mut self, look: impl FnOnce(&[crate::Tally], &T) -> R) -> R {
-        look(self.recorder.settle(), &self.transport)
+        let (recorder, transport) = self.traffic.recorder_and_transport();
+        look(recorder.settle(), transport)
+    }
+
+    /// Connections made, and alarms set.
+    #[cfg(test)]
+    pub(super) fn connections_and_alarms(&self) -> (u64, usize) {
+        (self.traffic.pool().counts().made, self.traffic.alarms())
     }
 
     /// One turn of the loop: send what is due, ring what is due, wait, handle what happened.
     fn turn(&mut self, start: Nanos, nap: Nanos) -> Result<(), EngineError> {
         self.spun += start.since(self.idle_since);
+        self.note_stall(start);
         // Before anything is sent: what is due as a second begins is counted in it.
-        self.recorder.roll(start);
-        let now = self.dispatch(start);
-        self.ring(now);
-        self.keep_connecting();
+        self.traffic.ledger_mut().recorder().roll(start);
+        let now = self.traffic.dispatch(start);
+        self.traffic.ring(now);
+        self.traffic.keep_connecting();
         let patience = self.patience(now, nap);
+        self.expected = start;
+        if let Patience::For(wait) = patience {
+            self.expected += wait;
+        }
         let mut ready = std::mem::take(&mut self.ready);
-        let waited = self.transport.wait(patience, &mut ready);
-        let found_nothing = ready.is_empty() && now == start && self.again.is_empty();
+        let waited = self.traffic.transport_mut().wait(patience, &mut ready);
+        let found_nothing = ready.is_empty() && now == start && self.traffic.pool().turns() == 0;
         let spinning = found_nothing && patience == Patience::Poll && self.phase == Phase::Window;
         self.idle_since = if spinning { start } else { Nanos::NEVER };
         for event in ready.drain(..) {
-            self.handle(event);
+            self.traffic.handle(event);
         }
         self.ready = ready;
-        if !self.again.is_empty() {
-            self.read_on();
+        if self.traffic.pool().turns() > 0 {
+            self.traffic.read_on();
         }
         waited.map_err(|source| EngineError::Kernel { what: "wait for network events", source })
     }
 
-    fn handle(&mut self, event: Ready) {
-        match self.connections[event.slot as usize].state {
-            State::Closed => {}
-            State::Connecting => {
-                self.check_connecting(event.slot);
-                // A server that closes or speaks at once says so in the same event, and only there.
-                if event.readable || event.hangup {
-                    self.receive(event.slot, event.hangup);
-                }
-                let now = self.clock.now();
-                self.dispatch(now);
-            }
-            State::Open | State::Full | State::Last | State::Thinking => {
-                let connection = &mut self.connections[event.slot as usize];
-                if connection.in_again {
-                    // Its turn comes when the others have had theirs.
-                    connection.hung_up |= event.hangup;
-                } else if event.readable || event.hangup {
-                    self.receive(event.slot, event.hangup);
-                }
-                let connection = &self.connections[event.slot as usize];
-                let waiting = connection.unsent_bytes > 0 || !connection.in_line;
-                if event.writable && waiting && connection.state.is_up() {
-                    self.continue_sending(event.slot);
-                }
-            }
-        }
-    }
-
-    fn ring(&mut self, now: Nanos) {
-        while let Some((slot, alarm)) = self.timers.due(now) {
-            match alarm {
-                Alarm::Deadline => self.check_deadline(slot, now),
-                Alarm::ConnectLimit => self.check_connect_limit(slot, now),
-                Alarm::Reconnect => self.reconnect(slot),
-                Alarm::Think => self.thought(slot, now),
-            }
+    /// Keeps the longest time in the window in which the loop did not come around although it had no reason to wait: it
+    /// had much to do, or did not have its core, or was stopped.
+    #[inline]
+    fn note_stall(&mut self, start: Nanos) {
+        let length = start.since(self.expected);
+        if length > self.stall.length && self.phase == Phase::Window {
+            self.stall = Stall { at: self.expected, length };
         }
     }
 
     /// How long the next wait may last.
     fn patience(&self, now: Nanos, nap: Nanos) -> Patience {
-        if !self.again.is_empty() || !self.to_connect.is_empty() && self.timeline.is_some() {
+        if self.traffic.is_busy() {
             return Patience::Poll;
         }
-        let send = if self.line.is_empty() { Nanos::NEVER } else { self.schedule.next_due(now) };
-        let other =
-            self.timers.next().min(self.next_boundary(now)).min(self.recorder.interval_end()).min(now + nap);
-        match crate::pace::wait(self.settings.pace, now, send, other) {
+        let ledger = self.traffic.ledger();
+        let send = if self.traffic.has_no_line() { Nanos::NEVER } else { ledger.schedule().next_due(now) };
+        let next_alarm = self.traffic.next_alarm();
+        let other = next_alarm.min(self.next_boundary(now)).min(ledger.interval_end()).min(now + nap);
+        match pace::wait(self.settings.pace, now, send, other) {
             Nanos::ZERO => Patience::Poll,
             wait => Patience::For(wait),
         }
     }
-
-    /// Puts a connection at the end of the line of free ones.
-    #[inline]
-    pub(super) fn stand_in_line(&mut self, slot: Slot) {
-        let connection = &mut self.connections[slot as usize];
-        if !connection.in_line {
-            connection.in_line = true;
-            self.line.push_back(slot);
-        }
-    }
-
-    /// Takes the connection that has been free longest.
-    #[inline]
-    pub(super) fn next_in_line(&mut self) -> Option<Slot> {
-        while let Some(slot) = self.line.pop_front() {
-            let connection = &mut self.connections[slot as usize];
-            connection.in_line = false;
-            if connection.is_free(self.settings.job.free_below()) {
-                return Some(slot);
-            }
-        }
-        None
-    }
-
-    /// Whether no connection is free.
-    pub(super) fn line_is_empty(&self) -> bool {
-        let free = |slot: &Slot| self.connections[*slot as usize].is_free(self.settings.job.free_below());
-        !self.line.iter().any(free)
-    }
-
-    /// Counts a failure for the report.
-    pub(super) fn note(&mut self, failure: Failure) {
-        self.counts.note(failure, 1);
-    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::thinking;
-    use std::collections::HashSet;
+/// The phases.
+impl<C: Clock, T: Transport, P: Protocol> Worker<'_, C, T, P> {
+    /// The next moment at which a phase may change.
+    fn next_boundary(&self, now: Nanos) -> Nanos {
+        let Some(timeline) = &self.timeline else { return Nanos::NEVER };
+        let boundaries = [timeline.window_start, timeline.window_end, timeline.drain_end()];
+        boundaries.into_iter().find(|boundary| *boundary > now).unwrap_or(Nanos::NEVER)
+    }
 
-    #[test]
-    fn no_worker_thinks_as_another_does() {
-        for seed in [0, 1, 42] {
-            let drawn: Vec<u64> = (0..8)
-                .flat_map(|worker| {
-                    let mut random = thinking(seed, worker);
-                    (0..200).map(move |_| random.next_u64())
-                })
-                .collect();
-            assert_eq!(drawn.iter().collect::<HashSet<_>>().len(), 8 * 200, "with seed {seed}");
+    /// Whether the connect phase is over: all connections are made, its limit has passed, or none can be made.
+    fn has_connections(&self) -> bool {
+        let (pool, now) = (self.traffic.pool(), self.traffic.now());
+        let all = pool.open() == pool.count();
+        let late = now.since(self.spans.start) >= self.settings.job.connect_timeout;
+        let hopeless = pool.failed() >= ATTEMPTS_LEAST.max(2 * u64::from(pool.count()));
+        let settled = !self.traffic.transport().refusal_may_follow()
+            || now.since(self.traffic.last_progress()) >= REFUSAL_AWAITED;
+        all && settled || late || pool.open() == 0 && hopeless
+    }
+
+    /// Why not one connection was had.
+    fn unreachable(&self) -> EngineError {
+        let pool = self.traffic.pool();
+        let last = pool.counts().failures.last();
+        let failure = last.map_or_else(|| self.slow_to_connect(pool), |(failure, _)| *failure);
+        let told = self.traffic.transport().tls_outcome().map(|tls| failure.told_by(tls));
+        EngineError::Unreachable {
+            address: self.settings.address.clone(),
+            attempts: pool.failed(),
+            made: pool.counts().made,
+            source: told.unwrap_or_else(|| failure.into()),
         }
+    }
+
+    /// What took too long, where nothing failed.
+    fn slow_to_connect(&self, pool: &Pool) -> Failure {
+        let stands = |slot: Slot| self.traffic.transport().handshake_began(slot).is_some();
+        if (0..pool.count()).any(stands) { Failure::Tls(TlsFault::TooSlow) } else { Failure::ConnectLimit }
+    }
+
+    fn begin(&mut self, epoch: Nanos) {
+        let timeline = self.window_length.timeline(self.settings, epoch);
+        self.timeline = Some(timeline);
+        self.traffic.begin_run(timeline, self.index);
+    }
+
+    /// Moves on through the phases.
+    fn advance(&mut self, now: Nanos, stop_at: Nanos, observer: &dyn Observer) {
+        let Some(timeline) = &mut self.timeline else { return };
+        if stop_at > timeline.window_end {
+            // Stopped in the drain, or never: what has not ended by then is cut off.
+            timeline.drain = timeline.drain.min(stop_at.since(timeline.window_end));
+        } else if stop_at < timeline.window_end {
+            timeline.drain = timeline.drain.min(Nanos::from_millis(500));
+            if now < timeline.window_end {
+                // A worker that hears of it late has sent until now: what it counted stays counted. The end it settles
+                // on then is the end, however late it looks again.
+                let stop_at = stop_at.max(now + Nanos(1));
+                timeline.window_end = stop_at;
+                self.traffic.ledger_mut().end_at(stop_at);
+            }
+        }
+        let timeline = *timeline;
+        if self.phase == Phase::Connect && now >= timeline.epoch {
+            self.enter(Phase::Warmup, now, observer);
+        }
+        if self.phase == Phase::Warmup && now >= timeline.window_start.min(timeline.window_end) {
+            self.backlog = self.traffic.ledger().schedule().backlog_about(timeline.window_start);
+            self.carried = self.traffic.ledger().exchanges().outstanding();
+            self.traffic.ledger_mut().recorder().window_opens();
+            self.enter(Phase::Window, now, observer);
+        }
+        if self.phase == Phase::Window && (now >= timeline.window_end || self.is_counted_out(now)) {
+            self.note_stall(timeline.window_end.min(now));
+            self.enter(Phase::Drain, now, observer);
+        }
+        if self.phase == Phase::Drain && (self.is_finished(now) || now >= timeline.drain_end()) {
+            self.traffic.cut_off(now);
+            self.enter(Phase::End, now, observer);
+        }
+    }
+
+    fn enter(&mut self, phase: Phase, now: Nanos, observer: &dyn Observer) {
+        self.phase = phase;
+        // Phases are as planned, to the nanosecond: the cohort is. Only a number of requests leaves the end open.
+        let planned = self.timeline.unwrap_or(Timeline::NEVER);
+        match phase {
+            Phase::Connect => {}
+            Phase::Warmup => self.spans.warmup = planned.epoch,
+            Phase::Window => {
+                self.spans.window = planned.window_start;
+                self.expected = self.expected.max(planned.window_start);
+            }
+            Phase::Drain if planned.window_end == Nanos::NEVER => {
+                self.spans.drain = self.traffic.last_progress();
+            }
+            Phase::Drain => self.spans.drain = planned.window_end,
+            Phase::End => self.spans.end = now,
+        }
+        observer.thread_phase(self.index, phase);
+    }
+
+    /// Whether every request has ended and none will fall due.
+    fn is_finished(&self, now: Nanos) -> bool {
+        let ledger = self.traffic.ledger();
+        let none_due = ledger.schedule().next_due(now) == Nanos::NEVER;
+        ledger.exchanges().outstanding() == 0 && (none_due || self.window_is_open_ended())
+    }
+
+    /// Whether a closed loop bounded by a number of requests is done. It gives up when no connection has been had for
+    /// longer than a request may take.
+    fn is_counted_out(&self, now: Nanos) -> bool {
+        if !self.window_is_open_ended() || self.traffic.ledger().exchanges().outstanding() > 0 {
+            return false;
+        }
+        let patience = self.settings.job.timeout + think::longest(self.settings.job.think);
+        let is_idle = now.since(self.traffic.last_progress()) > patience;
+        let given_up = self.traffic.pool().open() == 0 && is_idle;
+        self.traffic.ledger().schedule().next_due(now) == Nanos::NEVER || given_up
+    }
+
+    fn window_is_open_ended(&self) -> bool {
+        self.timeline.is_some_and(|timeline| timeline.window_end == Nanos::NEVER)
     }
 }

@@ -14,9 +14,11 @@ pub use echo::Echo;
 pub use network::{Act, Connect, Network, Script};
 pub use server::{Freezing, Unruly, response};
 
-use crate::hot::{Conductor, Recorder, Worker};
+use crate::h1::Http1;
+use crate::hot::{Conductor, Protocol, Recorder, Worker};
 use crate::{EngineError, Nanos, NoObserver, Observer, Settings, Tally, ThreadOutcome};
 use std::cell::Cell;
+use std::rc::Rc;
 
 /// Runs one worker against a scripted server in virtual time.
 ///
@@ -41,7 +43,23 @@ pub fn simulate_observed<S: Script>(
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
     let mut recorder = Recorder::new();
-    let worker = drive(settings, script, clock, Nanos::NEVER, &mut recorder, observer)?;
+    let worker = drive::<Http1, _>(settings, script, clock, Nanos::NEVER, &mut recorder, observer)?;
+    Ok(worker.into_outcome())
+}
+
+/// Runs one worker over [`Echo`], which gives `answer` to every request, on a clock that moves by a microsecond at every
+/// look. What it costs is the engine's own, and the same every time.
+///
+/// # Errors
+/// As [`crate::run`].
+pub fn echo(settings: &Settings, answer: Rc<[u8]>) -> Result<ThreadOutcome, EngineError> {
+    settings.check()?;
+    let clock = VirtualClock::new(Nanos::from_micros(1));
+    let length = settings.requests.as_fixed().map_or(1, <[u8]>::len);
+    let transport = Echo::new(settings.job.connections, length, answer);
+    let mut recorder = Recorder::new();
+    let mut worker = Worker::<_, _, Http1>::new(settings, 0, clock.clone(), transport, &mut recorder);
+    worker.run(&Alone { clock, stop_at: Nanos::NEVER, unreachable: Cell::new(false) }, &NoObserver)?;
     Ok(worker.into_outcome())
 }
 
@@ -58,19 +76,19 @@ pub fn simulate_with<S: Script, R>(
     recorder: &mut Recorder,
     look: impl FnOnce(&[Tally], &S) -> R,
 ) -> Result<R, EngineError> {
-    let worker = drive(settings, script, clock, stop_at, recorder, &NoObserver)?;
+    let worker = drive::<Http1, _>(settings, script, clock, stop_at, recorder, &NoObserver)?;
     Ok(worker.settle(look))
 }
 
 /// Drives one worker, which still has everything that it came to.
-pub(crate) fn drive<'a, S: Script>(
+pub(crate) fn drive<'a, P: Protocol, S: Script>(
     settings: &'a Settings,
     script: S,
     clock: &VirtualClock,
     stop_at: Nanos,
     recorder: &'a mut Recorder,
     observer: &dyn Observer,
-) -> Result<Worker<'a, VirtualClock, Network<S>>, EngineError> {
+) -> Result<Worker<'a, VirtualClock, Network<S>, P>, EngineError> {
     settings.check()?;
     let network = Network::new(
         clock.clone(),
@@ -112,7 +130,7 @@ impl Conductor for Alone {
     }
 }
 
-impl<S: Script> Worker<'_, VirtualClock, Network<S>> {
+impl<S: Script, P: Protocol> Worker<'_, VirtualClock, Network<S>, P> {
     fn settle<R>(mut self, look: impl FnOnce(&[Tally], &S) -> R) -> R {
         self.settled(|tallies, network| look(tallies, network.script()))
     }

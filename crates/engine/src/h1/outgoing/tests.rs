@@ -44,7 +44,7 @@ fn the_same_request_is_a_slice() {
     for (sent, count, unsent) in [(3, 1, 0), (1, 1, 2), (4, 2, 2), (9, 3, 0)] {
         assert_eq!(outgoing.begun(0, sent), Begun { kind: 0, count, bytes: sent, unsent });
     }
-    assert_eq!(outgoing.tail(0, 0, 2), b"bc");
+    assert_eq!(outgoing.tail(0, 2), b"bc");
     assert_eq!(outgoing.skip(), 0);
 }
 
@@ -85,12 +85,12 @@ fn a_seed_gives_each_worker_its_own_sequence_and_always_the_same() {
     let mut kinds = Vec::new();
     while kinds.len() < 64 {
         let wanted = 1 + kinds.len() % 4;
-        let length = outgoing.next(wanted).len();
+        let length = outgoing.next(wanted as u16).len();
         match kinds.len() % 5 {
             0 => kinds.push(outgoing.skip()),
             1 => {
                 // No room at all, and then room for part of one.
-                assert_eq!(outgoing.next(wanted).len(), length);
+                assert_eq!(outgoing.next(wanted as u16).len(), length);
                 kinds.push(outgoing.begun(1, 3).kind);
                 outgoing.forget_tail(1);
             }
@@ -126,26 +126,23 @@ fn a_request_cut_short_is_completed_with_its_own_bytes() {
         assert_eq!(outgoing.next(1), &bytes[at + third.unsent..]);
         let length = outgoing.next(1).len();
         outgoing.begun(slot + 10, length);
-        assert_eq!(outgoing.tail(slot, third.kind, third.unsent), &bytes[at..at + third.unsent]);
-        assert_eq!(outgoing.tail(slot, third.kind, 5), &bytes[at + third.unsent - 5..at + third.unsent]);
+        assert_eq!(outgoing.tail(slot, third.unsent), &bytes[at..at + third.unsent]);
+        assert_eq!(outgoing.tail(slot, 5), &bytes[at + third.unsent - 5..at + third.unsent]);
         outgoing.forget_tail(slot);
         seen[usize::from(third.kind)] = true;
     }
     assert_eq!(seen, [true; 2]);
-    assert!(outgoing.maker.unwrap().spare.len() <= 1, "memory is used again");
+    assert!(outgoing.varied.unwrap().spare.len() <= 1, "memory is used again");
 }
 
 #[test]
 fn buffers_do_not_grow_once_a_run_goes() {
     let requests = mix(&[("/{seq}/{rand:1:1000000}", 3), ("/fixed", 1)]);
     let mut outgoing = outgoing(&requests, 4, 0);
-    let room = |outgoing: &Outgoing| {
-        let maker = outgoing.maker.as_ref().unwrap();
-        (maker.bytes.capacity(), maker.made.capacity())
-    };
+    let room = |outgoing: &Outgoing| outgoing.varied.as_ref().unwrap().source.capacity();
     let before = room(&outgoing);
     for turn in 0..1_000 {
-        let length = outgoing.next(1 + turn % 4).len();
+        let length = outgoing.next(1 + (turn % 4) as u16).len();
         // Some of them, so that others stay behind.
         let sent = outgoing.begun(0, length);
         if turn % 3 == 0 && sent.bytes < length {

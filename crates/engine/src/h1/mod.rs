@@ -1,0 +1,402 @@
+//! HTTP/1.1 on the loop: requests are pipelined up to a depth, responses come in their order.
+//!
+//! So the exchanges of a connection lie in a ring, and the oldest of them says what the next response answers. What
+//! equals the last good response is read by that comparison ([`familiar`]); else framing is `paceline_http`'s. A server
+//! may announce with a response that it closes; after a timeout the connection cannot be used any more.
+
+mod familiar;
+mod outgoing;
+
+use crate::hot::{
+    Block, Cancelled, Departure, Exchange, Fault, Flow, Incoming, Ledger, Place, Protocol, Response,
+};
+use crate::outcome::Failure;
+use crate::{BodyCheck, Ending, Nanos, Progress, RequestKind, Settings, Slot, Transport};
+use familiar::Familiar;
+use outgoing::Outgoing;
+use paceline_http::{Decoder, HeadCache, Method, ProtocolError, Step};
+use std::io;
+
+/// What is known of one connection.
+#[derive(Debug)]
+struct Connection {
+    /// Ring position of the oldest exchange.
+    oldest: Place,
+    /// Whether the server will keep the connection after the response being received.
+    keep_alive: bool,
+    /// Bytes at the end of the last request that the socket has not taken yet,
+    unsent: u32,
+    /// where they are counted,
+    unsent_block: Block,
+    /// and when that request was sent.
+    unsent_since: Nanos,
+    /// The response being received.
+    incoming: Incoming,
+    /// Its framing.
+    decoder: Decoder,
+}
+
+/// What is known of the responses to one kind of request.
+#[derive(Debug)]
+struct Answers {
+    /// What the method means for them.
+    method: Method,
+    /// The last head.
+    heads: HeadCache,
+    /// The last good response, where the next may well be the same.
+    familiar: Familiar,
+    /// Whether a good response is worth keeping: not where each request asks for something else.
+    repeat: bool,
+}
+
+/// A response is complete, and the server keeps the connection after it or not.
+type Completed = Option<Flow>;
+
+/// HTTP/1.1 on the connections of one worker.
+#[derive(Debug)]
+pub struct Http1 {
+    depth: u16,
+    connections: Box<[Connection]>,
+    outgoing: Outgoing,
+    /// By kind of request.
+    answers: Box<[Answers]>,
+}
+
+impl Answers {
+    fn new(kind: &RequestKind) -> Self {
+        let is_exact = matches!(kind.check.body, BodyCheck::Exact(_));
+        Self {
+            method: kind.method,
+            heads: HeadCache::new(),
+            familiar: Familiar::default(),
+            repeat: is_exact || kind.template.as_fixed().is_some(),
+        }
+    }
+}
+
+impl Connection {
+    fn new(method: Method) -> Self {
+        Self {
+            oldest: 0,
+            keep_alive: true,
+            unsent: 0,
+            unsent_block: 0,
+            unsent_since: Nanos::ZERO,
+            incoming: Incoming::default(),
+            decoder: Decoder::new(method),
+        }
+    }
+}
+
+impl Http1 {
+    /// Where in the ring the exchange `behind` places after the oldest lies.
+    #[inline]
+    fn place(&self, oldest: Place, behind: u16) -> Place {
+        let place = u32::from(oldest) + u32::from(behind);
+        let depth = u32::from(self.depth);
+        (if place >= depth { place - depth } else { place }) as Place
+    }
+
+    /// Some of the bytes of `Outgoing::next` were taken: the requests that they begin are in flight.
+    #[inline]
+    fn begun(&mut self, slot: Slot, mut taken: usize, departure: &Departure, ledger: &mut Ledger<'_>) -> u16 {
+        let oldest = self.connections[slot as usize].oldest;
+        let mut started = 0;
+        while taken > 0 {
+            let begun = self.outgoing.begun(slot, taken);
+            let exchange = ledger.begin(departure, begun.kind, begun.count, begun.bytes);
+            for _ in 0..begun.count {
+                let place = self.place(oldest, ledger.exchanges().live(slot));
+                ledger.exchanges_mut().begin(slot, place, exchange);
+            }
+            let connection = &mut self.connections[slot as usize];
+            connection.unsent = begun.unsent as u32;
+            if begun.unsent > 0 {
+                (connection.unsent_block, connection.unsent_since) = (exchange.block, exchange.actual);
+            }
+            started += begun.count;
+            taken -= begun.bytes;
+        }
+        started
+    }
+
+    /// The oldest exchange of a connection, which the next response answers, and its kind. Where there are several kinds,
+    /// the decoder is told what the method means.
+    #[inline(never)]
+    fn oldest(&mut self, slot: Slot, ledger: &Ledger<'_>) -> (Exchange, usize) {
+        let connection = &mut self.connections[slot as usize];
+        let exchange = *ledger.exchanges().at(slot, connection.oldest);
+        let kind = ledger.kind_of(&exchange);
+        if connection.decoder.is_idle() {
+            connection.decoder.set_method(self.answers[kind].method);
+        }
+        (exchange, kind)
+    }
+
+    /// `count` responses that are alike are complete: they end the oldest exchanges of their connection.
+    #[inline]
+    fn complete(&mut self, slot: Slot, response: &Response, count: u16, now: Nanos, ledger: &mut Ledger<'_>) {
+        let mut left = count;
+        while left > 0 {
+            let oldest = self.connections[slot as usize].oldest;
+            let Some((exchange, alike)) = ledger.exchanges_mut().end_alike(slot, oldest, left) else {
+                return;
+            };
+            self.connections[slot as usize].oldest = self.place(oldest, alike);
+            ledger.answered(slot, &exchange, alike, response, now);
+            left -= alike;
+        }
+    }
+
+    /// One step through a response that came in pieces, or whose head is new: the bytes it took, and what becomes of the
+    /// connection if the response is complete with them.
+    fn step(
+        &mut self,
+        slot: Slot,
+        input: &[u8],
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+    ) -> Result<(usize, Completed), ProtocolError> {
+        let (exchange, kind) = self.oldest(slot, ledger);
+        let (connection, answers) = (&mut self.connections[slot as usize], &mut self.answers[kind]);
+        if connection.decoder.is_idle() {
+            connection.incoming.first_byte = now;
+        }
+        let (step, consumed) = connection.decoder.decode(&mut answers.heads, input)?;
+        let mut completed = None;
+        match step {
+            Step::NeedMore | Step::Interim(_) => {}
+            Step::Head(head) => {
+                connection.keep_alive = head.keep_alive;
+                connection.incoming.begin(head.status);
+            }
+            Step::Body(piece) => ledger.inspect(kind, &mut connection.incoming, piece),
+            Step::End => completed = Some(self.complete_steps(slot, consumed as u64, now, ledger)),
+        }
+        if completed.is_none() {
+            ledger.moved(exchange.block, 0, consumed as u64);
+        }
+        Ok((consumed, completed))
+    }
+
+    /// The end of a response that was read in steps: its length is checked here, its bytes were on the way.
+    fn complete_steps(
+        &mut self,
+        slot: Slot,
+        uncounted_bytes: u64,
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+    ) -> Flow {
+        let (_, kind) = self.oldest(slot, ledger);
+        let incoming = &mut self.connections[slot as usize].incoming;
+        let response = ledger.judge_pieces(kind, incoming, uncounted_bytes, now);
+        self.complete(slot, &response, 1, now, ledger);
+        if self.connections[slot as usize].keep_alive { Flow::Keep } else { Flow::Close }
+    }
+
+    /// A response without a body ends with its head, and no further bytes may come to say so.
+    #[inline]
+    fn finish_empty_body(&mut self, slot: Slot, now: Nanos, ledger: &mut Ledger<'_>) -> Result<Flow, Fault> {
+        let is_idle = self.connections[slot as usize].decoder.is_idle();
+        if is_idle || ledger.exchanges().live(slot) == 0 {
+            return Ok(Flow::Keep);
+        }
+        let (_, completed) = self.step(slot, &[], now, ledger).map_err(not_http)?;
+        Ok(completed.unwrap_or(Flow::Keep))
+    }
+}
+
+/// What came is not HTTP, or breaks its rules: nothing after it can be trusted.
+#[cold]
+fn not_http(error: ProtocolError) -> Fault {
+    Fault { failure: Failure::Protocol, detail: Some(error.to_string()) }
+}
+
+impl Protocol for Http1 {
+    fn new(settings: &Settings, worker: u32) -> Self {
+        let &Settings { ref requests, seed, threads, .. } = settings;
+        let depth = settings.job.depth;
+        let method = requests.kinds().first().map_or(Method::Other, |kind| kind.method);
+        let count = settings.connections_of(worker);
+        Self {
+            depth,
+            connections: (0..count).map(|_| Connection::new(method)).collect(),
+            outgoing: Outgoing::new(requests, depth, seed, worker, threads),
+            answers: requests.kinds().iter().map(Answers::new).collect(),
+        }
+    }
+
+    fn places(settings: &Settings) -> u16 {
+        settings.job.depth
+    }
+
+    fn open<T: Transport>(&mut self, _: Slot, _: &mut T) -> io::Result<Progress> {
+        Ok(Progress::Done)
+    }
+
+    fn is_ready(&self, _: Slot) -> bool {
+        true
+    }
+
+    #[inline]
+    fn room(&self, slot: Slot, live: u16) -> u16 {
+        if self.connections[slot as usize].unsent > 0 { 0 } else { self.depth - live }
+    }
+
+    #[inline]
+    fn begin<T: Transport>(
+        &mut self,
+        slot: Slot,
+        wanted: u16,
+        departure: &Departure,
+        ledger: &mut Ledger<'_>,
+        transport: &mut T,
+    ) -> io::Result<u16> {
+        let taken = transport.send(slot, self.outgoing.next(wanted))?;
+        Ok(self.begun(slot, taken, departure, ledger))
+    }
+
+    /// Cuts responses out of the bytes. One moment serves them all: they were read together.
+    #[inline]
+    fn receive<T: Transport>(
+        &mut self,
+        slot: Slot,
+        mut input: &[u8],
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+        _: &mut T,
+    ) -> Result<Flow, Fault> {
+        while !input.is_empty() {
+            let live = ledger.exchanges().live(slot);
+            if live == 0 {
+                return Err(Fault::of(Failure::Unsolicited));
+            }
+            let (kind, alike) = match self.answers.len() {
+                1 => (0, live),
+                _ => (self.oldest(slot, ledger).1, 1),
+            };
+            let connection = &self.connections[slot as usize];
+            let answers = &mut self.answers[kind];
+            let repeats = match connection.decoder.is_idle() {
+                true => answers.familiar.repeats_in(input, alike),
+                false => 0,
+            };
+            if repeats > 0 {
+                let response = Response {
+                    status: answers.familiar.status(),
+                    body_bytes: answers.familiar.body_bytes(),
+                    ending: Ending::Ok,
+                    first_byte: now,
+                    uncounted_bytes: answers.familiar.length() as u64,
+                };
+                input = &input[usize::from(repeats) * answers.familiar.length()..];
+                self.complete(slot, &response, repeats, now, ledger);
+            } else if let Some(whole) = connection.decoder.whole(&answers.heads, input) {
+                let response = Response {
+                    status: whole.head.status,
+                    body_bytes: whole.body.len() as u64,
+                    ending: ledger.judge(kind, whole.head.status, whole.body, now),
+                    first_byte: now,
+                    uncounted_bytes: whole.consumed as u64,
+                };
+                let (bytes, rest) = input.split_at(whole.consumed);
+                input = rest;
+                if whole.head.keep_alive && response.ending == Ending::Ok && answers.repeat {
+                    answers.familiar.meet(bytes, response.status, response.body_bytes);
+                }
+                self.complete(slot, &response, 1, now, ledger);
+                if !whole.head.keep_alive {
+                    return Ok(Flow::Close);
+                }
+            } else {
+                let (consumed, completed) = self.step(slot, input, now, ledger).map_err(not_http)?;
+                input = &input[consumed..];
+                if completed == Some(Flow::Close) {
+                    return Ok(Flow::Close);
+                }
+            }
+        }
+        self.finish_empty_body(slot, now, ledger)
+    }
+
+    fn flush<T: Transport>(
+        &mut self,
+        slot: Slot,
+        ledger: &mut Ledger<'_>,
+        transport: &mut T,
+    ) -> io::Result<Progress> {
+        let connection = &mut self.connections[slot as usize];
+        let unsent = connection.unsent as usize;
+        if unsent == 0 {
+            return Ok(Progress::Done);
+        }
+        match transport.send(slot, self.outgoing.tail(slot, unsent)) {
+            Ok(taken) => {
+                connection.unsent = (unsent - taken) as u32;
+                ledger.moved(connection.unsent_block, taken as u64, 0);
+                if taken < unsent {
+                    return Ok(Progress::Pending);
+                }
+                self.outgoing.forget_tail(slot);
+                Ok(Progress::Done)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Progress::Pending),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[inline]
+    fn unsent_since(&self, slot: Slot) -> Option<Nanos> {
+        let connection = &self.connections[slot as usize];
+        (connection.unsent > 0).then_some(connection.unsent_since)
+    }
+
+    fn end_of_input(
+        &mut self,
+        slot: Slot,
+        cut: bool,
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+    ) -> Option<Failure> {
+        match self.connections[slot as usize].decoder.end_of_input() {
+            // The close would be the end of a response without a length, if it could be trusted (RFC 9112 §9.8).
+            Ok(true) if cut => Some(Failure::Truncated),
+            Ok(true) => {
+                self.complete_steps(slot, 0, now, ledger);
+                None
+            }
+            Ok(false) if ledger.exchanges().live(slot) == 0 => None,
+            Ok(false) => Some(Failure::ClosedUnanswered),
+            Err(_) => Some(Failure::Truncated),
+        }
+    }
+
+    fn cancel<T: Transport>(&mut self, _: Slot, _: Place, _: Nanos, _: &mut T) -> Cancelled {
+        Cancelled::Connection
+    }
+
+    fn close(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        if std::mem::take(&mut connection.unsent) > 0 {
+            self.outgoing.forget_tail(slot);
+        }
+        connection.oldest = 0;
+        connection.incoming = Incoming::default();
+        connection.decoder.reset();
+    }
+
+    fn skip(&mut self) -> u16 {
+        self.outgoing.skip()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_thousand_connections_fit() {
+        let bytes = size_of::<Connection>() + size_of::<Exchange>();
+        assert!(bytes <= 208, "a connection takes {bytes} bytes");
+    }
+}

@@ -1,0 +1,128 @@
+//! What is handed to sockets: the same bytes again and again, or requests that are made one after the other.
+//!
+//! A run with one fixed request hands out a slice of it, repeated as deep as requests are pipelined. Otherwise requests
+//! come from a [`RequestSource`], and what a socket has not taken of one that it took the beginning of is kept here.
+
+use crate::hot::RequestSource;
+use crate::{Requests, Slot};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The next bytes to send.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    /// The one fixed request, `depth` times in a row.
+    repeated: Box<[u8]>,
+    /// Its length.
+    length: usize,
+    /// Where requests differ.
+    varied: Option<Box<Varied>>,
+}
+
+/// Requests that differ.
+#[derive(Debug)]
+struct Varied {
+    source: RequestSource,
+    /// What sockets have not taken of requests that they took the beginning of.
+    tails: HashMap<Slot, Vec<u8>>,
+    /// Memory of former ones.
+    spare: Vec<Vec<u8>>,
+}
+
+/// Requests of one kind of which bytes were sent together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Begun {
+    /// Their kind.
+    pub kind: u16,
+    /// How many.
+    pub count: u16,
+    /// Bytes of them that were sent.
+    pub bytes: usize,
+    /// Bytes of the last of them that were not.
+    pub unsent: usize,
+}
+
+impl Outgoing {
+    /// What worker `worker` of `workers` sends, at most `depth` requests at once.
+    pub(super) fn new(requests: &Arc<Requests>, depth: u16, seed: u64, worker: u32, workers: u32) -> Self {
+        let depth = usize::from(depth);
+        match requests.as_fixed() {
+            Some(bytes) => Self { repeated: bytes.repeat(depth).into(), length: bytes.len(), varied: None },
+            None => {
+                let source = RequestSource::new(requests, depth, seed, worker, workers);
+                let varied = Varied { source, tails: HashMap::new(), spare: Vec::new() };
+                Self { repeated: Box::default(), length: 0, varied: Some(Box::new(varied)) }
+            }
+        }
+    }
+
+    /// The bytes of the next requests, as many as wanted.
+    #[inline]
+    pub(super) fn next(&mut self, wanted: u16) -> &[u8] {
+        match &mut self.varied {
+            None => &self.repeated[..usize::from(wanted) * self.length],
+            Some(varied) => varied.source.make(wanted.into()),
+        }
+    }
+
+    /// So many of those bytes were sent on a slot: the requests that begin with them. To be asked again until all bytes
+    /// are accounted for.
+    #[inline]
+    pub(super) fn begun(&mut self, slot: Slot, sent: usize) -> Begun {
+        match &mut self.varied {
+            None if sent == self.length => Begun { kind: 0, count: 1, bytes: sent, unsent: 0 },
+            None => {
+                let count = sent.div_ceil(self.length);
+                Begun { kind: 0, count: count as u16, bytes: sent, unsent: count * self.length - sent }
+            }
+            Some(varied) => varied.begun(slot, sent),
+        }
+    }
+
+    /// The last bytes of the request of this kind that a slot is in the middle of sending.
+    pub(super) fn tail(&self, slot: Slot, unsent: usize) -> &[u8] {
+        match &self.varied {
+            None => &self.repeated[self.length - unsent..self.length],
+            Some(varied) => varied.tail(slot, unsent),
+        }
+    }
+
+    /// A slot is no longer in the middle of sending.
+    pub(super) fn forget_tail(&mut self, slot: Slot) {
+        if let Some(varied) = &mut self.varied {
+            varied.spare.extend(varied.tails.remove(&slot));
+        }
+    }
+
+    /// The next request will not be sent: its kind.
+    pub(super) fn skip(&mut self) -> u16 {
+        self.varied.as_mut().map_or(0, |varied| varied.source.skip())
+    }
+}
+
+impl Varied {
+    /// Not inlined: what a run with one fixed request goes through stays small.
+    #[inline(never)]
+    fn begun(&mut self, slot: Slot, sent: usize) -> Begun {
+        let Some((kind, request)) = self.source.take() else {
+            return Begun { kind: 0, count: 1, bytes: sent, unsent: 0 };
+        };
+        let (bytes, rest) = request.split_at(sent.min(request.len()));
+        let begun = Begun { kind, count: 1, bytes: bytes.len(), unsent: rest.len() };
+        if begun.unsent > 0 {
+            let mut tail = self.spare.pop().unwrap_or_default();
+            tail.clear();
+            tail.extend_from_slice(rest);
+            self.tails.insert(slot, tail);
+        }
+        begun
+    }
+
+    fn tail(&self, slot: Slot, unsent: usize) -> &[u8] {
+        let whole = self.tails.get(&slot).map_or(&[][..], Vec::as_slice);
+        &whole[whole.len().saturating_sub(unsent)..]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,328 @@
+//! The ledger: which requests are due and in flight, and what came of them.
+//!
+//! The loop asks it what is due. A protocol tells it of each exchange that begins and ends; it takes requests off the
+//! schedule, judges bodies, and has everything recorded. It knows no socket and no protocol.
+
+use super::blocks::Block;
+use super::exchange::{Exchange, Exchanges, Place};
+use super::fairness::Medians;
+use super::inspect::{Body, Inspector};
+use super::record::{Answer, Recorder};
+use super::schedule::{Returned, Schedule};
+use crate::arrivals::Stretches;
+use crate::{Ending, LoadModel, Nanos, Settings, Slot, Timeline, WrongBody};
+
+/// How often a request may be handed back before it counts as failed: a server that refuses everything ends a run.
+const RETURNS_MOST: u8 = 100;
+
+/// The moments of requests that are about to leave together.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// When the schedule says that the first of them is due.
+    pub due: Nanos,
+    /// Now: just before their first byte is handed to the socket.
+    pub at: Nanos,
+    /// When the connection became free for them.
+    pub free_at: Nanos,
+}
+
+/// A response whose last byte has been read; or several that are alike.
+pub(crate) struct Response {
+    /// Its status.
+    pub status: u16,
+    /// Body bytes.
+    pub body_bytes: u64,
+    /// What it comes to.
+    pub ending: Ending,
+    /// When its first byte was read.
+    pub first_byte: Nanos,
+    /// Its bytes that have not been counted while it came.
+    pub uncounted_bytes: u64,
+}
+
+/// A response of which some has come.
+#[derive(Debug, Default)]
+pub(crate) struct Incoming {
+    /// Its status, once its head is complete.
+    pub status: u16,
+    /// When its first byte came.
+    pub first_byte: Nanos,
+    /// Its body, as far as it has come.
+    pub body: Body,
+}
+
+impl Incoming {
+    /// The head of the response is complete: its body may come.
+    pub(crate) fn begin(&mut self, status: u16) {
+        (self.status, self.body) = (status, Body::default());
+    }
+}
+
+/// The requests of one worker.
+#[derive(Debug)]
+pub struct Ledger<'a> {
+    settings: &'a Settings,
+    recorder: &'a mut Recorder,
+    schedule: Schedule,
+    exchanges: Exchanges,
+    /// Checks what comes back, by kind of request.
+    inspectors: Box<[Inspector]>,
+    /// Requests of the window that each connection served.
+    served: Vec<u64>,
+    /// Service times by connection, in an open loop.
+    medians: Medians,
+    /// When connecting began, by connection, where that is part of what every request takes: in a closed loop without
+    /// keep-alive. Connecting and service lie end to end from there.
+    connect_began: Vec<Nanos>,
+    /// When the kernel received what was read last, where it was asked.
+    kernel_received: Option<Nanos>,
+    /// Whether an exchange was answered since the loop asked.
+    answered: bool,
+    /// Requests that servers handed back.
+    returned: u64,
+}
+
+impl<'a> Ledger<'a> {
+    /// For so many connections, with so many places each.
+    pub(super) fn new(
+        settings: &'a Settings,
+        recorder: &'a mut Recorder,
+        worker: u32,
+        connections: u32,
+        places: u16,
+    ) -> Self {
+        let schedule = Schedule::new(settings, &Timeline::NEVER, worker);
+        let open = schedule.is_open();
+        let connects_for_each = !settings.job.keep_alive && settings.job.load == LoadModel::Closed;
+        recorder.reset(settings, open);
+        Self {
+            settings,
+            recorder,
+            schedule,
+            exchanges: Exchanges::new(connections, places),
+            inspectors: settings.requests.kinds().iter().map(|kind| Inspector::new(&kind.check)).collect(),
+            served: vec![0; connections as usize],
+            medians: if open { Medians::new(connections) } else { Medians::default() },
+            connect_began: vec![Nanos::ZERO; if connects_for_each { connections as usize } else { 0 }],
+            kernel_received: None,
+            answered: false,
+            returned: 0,
+        }
+    }
+
+    /// The run begins.
+    pub(super) fn begin_run(&mut self, timeline: Timeline, worker: u32) {
+        self.schedule = Schedule::new(self.settings, &timeline, worker);
+        self.recorder.begin(timeline);
+        self.recorder.note_sends(Stretches::of(self.settings, &timeline));
+        self.served.fill(0);
+    }
+
+    /// Nothing falls due from `end` on: the run was stopped.
+    pub(super) fn end_at(&mut self, end: Nanos) {
+        self.schedule.end_at(end);
+        self.recorder.end_at(end);
+    }
+
+    /// When requests are due.
+    #[inline]
+    pub(super) fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// The recorder.
+    #[inline]
+    pub(super) fn recorder(&mut self) -> &mut Recorder {
+        self.recorder
+    }
+
+    /// When the recorder's current interval is over.
+    pub(super) fn interval_end(&self) -> Nanos {
+        self.recorder.interval_end()
+    }
+
+    /// The exchanges in flight.
+    #[inline]
+    pub(crate) fn exchanges(&self) -> &Exchanges {
+        &self.exchanges
+    }
+
+    /// The same, for a protocol to put in those that it began and take out those that are answered.
+    #[inline]
+    pub(crate) fn exchanges_mut(&mut self) -> &mut Exchanges {
+        &mut self.exchanges
+    }
+
+    /// The kind of request that an exchange is.
+    #[inline]
+    pub(crate) fn kind_of(&self, exchange: &Exchange) -> usize {
+        usize::from(self.settings.requests.kind_of(exchange.block))
+    }
+
+    /// Some requests of a kind leave, `bytes` of them so far: takes them off the schedule and has them counted. Returns
+    /// what each of them is, to be put into the table. A request that was handed back goes first, and alone.
+    #[inline]
+    pub(crate) fn begin(&mut self, departure: &Departure, kind: u16, count: u16, bytes: usize) -> Exchange {
+        let &Departure { due, at, free_at } = departure;
+        let open = self.schedule.is_open();
+        if let Some(returned) = self.schedule.take_returned() {
+            return self.begin_again(&returned, departure, bytes);
+        }
+        let intended = if open { due } else { at };
+        let free_at = if open { free_at } else { at };
+        let block = self.recorder.block_of(intended, kind);
+        let exchange = Exchange { intended, actual: at, free_at, block, returns: 0 };
+        self.recorder.sent(&exchange, count.into(), bytes as u64);
+        self.schedule.take(count.into());
+        exchange
+    }
+
+    /// A request that was handed back leaves again.
+    #[cold]
+    fn begin_again(&mut self, returned: &Returned, departure: &Departure, bytes: usize) -> Exchange {
+        let &Departure { at, free_at, .. } = departure;
+        let open = self.schedule.is_open();
+        let (intended, free_at) = if open { (returned.intended, free_at) } else { (at, at) };
+        self.recorder.moved(returned.block, bytes as u64, 0);
+        Exchange { intended, actual: at, free_at, block: returned.block, returns: returned.returns }
+    }
+
+    /// Connecting, which took so long, comes right before what leaves at `at`.
+    pub(super) fn connecting_took(&mut self, slot: Slot, took: Nanos, at: Nanos) {
+        if let Some(began) = self.connect_began.get_mut(slot as usize) {
+            *began = at - took;
+        }
+    }
+
+    /// What a response with a body in one piece comes to.
+    #[inline]
+    pub(crate) fn judge(&mut self, kind: usize, status: u16, body: &[u8], now: Nanos) -> Ending {
+        self.inspectors[kind].ending(status, body, now)
+    }
+
+    /// A piece of a body has come.
+    #[inline]
+    pub(crate) fn inspect(&self, kind: usize, incoming: &mut Incoming, piece: &[u8]) {
+        self.inspectors[kind].take(incoming.status, &mut incoming.body, piece);
+    }
+
+    /// A response that came in pieces is complete: what it comes to.
+    pub(crate) fn judge_pieces(
+        &mut self,
+        kind: usize,
+        incoming: &mut Incoming,
+        uncounted_bytes: u64,
+        now: Nanos,
+    ) -> Response {
+        let Incoming { status, first_byte, body } = incoming;
+        Response {
+            status: *status,
+            body_bytes: body.bytes,
+            ending: self.inspectors[kind].ending_in_pieces(*status, body, now),
+            first_byte: *first_byte,
+            uncounted_bytes,
+        }
+    }
+
+    /// More bytes left for a request, or came for it before its answer was complete.
+    #[inline]
+    pub(crate) fn moved(&mut self, block: Block, sent_bytes: u64, received_bytes: u64) {
+        self.recorder.moved(block, sent_bytes, received_bytes);
+    }
+
+    /// Exchanges that were sent in the same moment, and taken out of the table, are answered alike.
+    #[inline(always)]
+    pub(crate) fn answered(
+        &mut self,
+        slot: Slot,
+        exchange: &Exchange,
+        count: u16,
+        response: &Response,
+        now: Nanos,
+    ) {
+        let answer = Answer {
+            exchange,
+            count: count.into(),
+            ending: response.ending,
+            status: response.status,
+            body_bytes: response.body_bytes,
+            received_bytes: response.uncounted_bytes,
+            first_byte: response.first_byte,
+            kernel_received: self.kernel_received,
+            completed: now,
+        };
+        self.recorder.answered(&answer);
+        self.answered = true;
+        let is_ok = response.ending == Ending::Ok;
+        if self.recorder.is_windows(exchange.block) {
+            self.served[slot as usize] += u64::from(count);
+            if is_ok {
+                self.medians.record(slot, now.since(exchange.actual), count);
+            }
+        }
+        if is_ok {
+            self.connected_and_served(slot, exchange, now);
+        }
+    }
+
+    /// A request ended on a connection that was made for it alone, if this is such a run.
+    #[inline]
+    fn connected_and_served(&mut self, slot: Slot, exchange: &Exchange, now: Nanos) {
+        if let Some(began) = self.connect_began.get(slot as usize) {
+            self.recorder.connected_and_served(exchange.block, now.since(*began));
+        }
+    }
+
+    /// The exchange at a place ends without an answer.
+    pub(crate) fn abandon(&mut self, slot: Slot, place: Place, ending: Ending, now: Nanos) {
+        let Some(exchange) = self.exchanges.end(slot, place) else { return };
+        self.recorder.abandoned(&exchange, ending, now);
+        if ending == Ending::TimedOut {
+            self.connected_and_served(slot, &exchange, now);
+        }
+    }
+
+    /// The server has not processed the exchange at a place, and says so: its request is due again, unless that has
+    /// happened too often. Returns its kind if so.
+    #[cold]
+    pub(crate) fn give_back(&mut self, slot: Slot, place: Place, now: Nanos) -> Option<u16> {
+        let returns = self.exchanges.at(slot, place).returns;
+        if returns >= RETURNS_MOST {
+            self.abandon(slot, place, Ending::IoFailed, now);
+            return None;
+        }
+        let Exchange { intended, actual, block, .. } = self.exchanges.end(slot, place)?;
+        self.returned += 1;
+        self.schedule.put_back(Returned { intended, sent: actual, block, returns: returns + 1 });
+        Some(self.settings.requests.kind_of(block))
+    }
+
+    /// A request that is due, of the kind that comes next, is never sent. A closed loop's has waited since `since`.
+    pub(super) fn never_sent(&mut self, kind: u16, since: Option<Nanos>, ending: Ending, now: Nanos) {
+        if let Some(returned) = self.schedule.take_returned() {
+            return self.recorder.not_sent_again(&returned, ending, now);
+        }
+        let Some(due) = self.schedule.due(now) else { return };
+        self.schedule.take(1);
+        self.recorder.never_sent(due, since.unwrap_or(due), kind, ending, now);
+    }
+
+    /// Bytes were read, which the kernel received at some moment, if it was asked.
+    #[inline]
+    pub(super) fn set_kernel_received(&mut self, at: Option<Nanos>) {
+        self.kernel_received = at;
+    }
+
+    /// Whether an exchange was answered since this was asked last.
+    #[inline]
+    pub(super) fn take_answered(&mut self) -> bool {
+        std::mem::take(&mut self.answered)
+    }
+
+    /// What is left when a run is over: requests served and median service times by connection, the first wrong body of
+    /// each kind, and how many requests were handed back.
+    pub(super) fn into_rest(self) -> (Vec<u64>, Vec<Nanos>, Vec<Option<WrongBody>>, u64) {
+        let wrong = self.inspectors.into_iter().map(Inspector::into_wrong).collect();
+        (self.served, self.medians.into_medians(), wrong, self.returned)
+    }
+}
