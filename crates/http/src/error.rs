@@ -113,35 +113,59 @@ pub enum ProtocolError {
     Truncated(Missing),
 }
 
-/// What stands on the port in the place of an HTTP/1.1 server, as far as its first bytes tell.
+/// What speaks on a connection instead of the expected protocol, as far as its first bytes tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// TLS records (RFC 8446 §5.1).
     Tls,
-    /// A SETTINGS frame without being asked (RFC 9113 §3.4).
+    /// A SETTINGS frame (RFC 9113 §3.4).
     Http2,
-    /// Anything else, a body longer than announced among it.
+    /// A status line of HTTP/1.x (RFC 9112 §4).
+    Http1,
+    /// An SSH identification (RFC 4253 §4.2).
+    Ssh,
+    /// A greeting with a reply code and a server's name (RFC 5321 §4.2, RFC 959 §4.2).
+    MailOrFiles,
+    /// A gzip stream (RFC 1952 §2.3.1).
+    Gzip,
+    /// Anything else, for example a body longer than announced.
     Unknown,
 }
 
 impl Peer {
-    /// A guess from the first bytes. Partial input gives a poorer guess, never a different error.
-    pub(crate) fn recognise(bytes: &[u8]) -> Peer {
+    /// A guess from the first bytes. With fewer bytes it may be [`Peer::Unknown`].
+    pub fn recognise(bytes: &[u8]) -> Peer {
         match bytes {
-            [0x14..=0x17, 0x03, ..] | [0x15 | 0x16] => Peer::Tls,
+            [0x14..=0x17, 0x03, 0..=4, ..] => Peer::Tls,
             [0, 0, _, 4, ..] => Peer::Http2,
+            [b'H', b'T', b'T', b'P', b'/', b'1', ..] => Peer::Http1,
+            [b'S', b'S', b'H', b'-', ..] => Peer::Ssh,
+            [b'2', b'2', b'0', b' ' | b'-', ..] => Peer::MailOrFiles,
+            [0x1f, 0x8b, 8, ..] => Peer::Gzip,
             _ => Peer::Unknown,
+        }
+    }
+
+    /// What it is and what to do, for a client that expected HTTP/1.1 or HTTP/2; none if it is unknown.
+    pub fn advice(self) -> Option<&'static str> {
+        match self {
+            Peer::Tls => Some("this is TLS: use https://"),
+            Peer::Http2 => Some("this is HTTP/2: use --http 2"),
+            Peer::Http1 => Some("this is HTTP/1.1: remove --http 2"),
+            Peer::Ssh => Some("this is SSH: check the port"),
+            Peer::MailOrFiles => Some("this is SMTP or FTP: check the port"),
+            Peer::Gzip => Some("this is gzip: the body is longer than announced"),
+            Peer::Unknown => None,
         }
     }
 }
 
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Peer::Tls => "; this is TLS: the port wants https",
-            Peer::Http2 => "; this is HTTP/2: the port does not speak HTTP/1.1",
-            Peer::Unknown => "; another protocol, or bytes beyond the end of the response before it",
-        })
+        match self.advice() {
+            Some(advice) => write!(f, "; {advice}"),
+            None => f.write_str("; another protocol, or bytes beyond the end of the previous response"),
+        }
     }
 }
 

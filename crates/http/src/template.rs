@@ -194,6 +194,12 @@ impl<R: RandomBits> Expander<R> {
     /// The request of these values is written: the next one has the next number.
     pub(crate) fn next_request(&mut self, drawn: DrawnValues) {
         self.drawn = drawn.0;
+        self.skip_number();
+    }
+
+    /// The number of the next request is used up by one without placeholders.
+    #[inline]
+    pub(crate) fn skip_number(&mut self) {
         self.number = self.number.wrapping_add(self.step);
     }
 

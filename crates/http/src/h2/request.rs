@@ -178,6 +178,7 @@ impl RequestBlocks {
         let is_shrinking = *table == RequestTable::Shrinking;
         *table = next;
         if kind.parts.is_empty() && !is_shrinking {
+            expander.skip_number();
             let has_body = kind.fixed_body.as_ref().is_some_and(|body| !body.is_empty());
             return write_field_block(out, stream, &block.bytes, !has_body);
         }

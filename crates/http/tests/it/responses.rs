@@ -289,13 +289,13 @@ fn header_lines() {
 
 #[test]
 fn what_is_not_http() {
-    let unknown = "; another protocol, or bytes beyond the end of the response before it";
+    let unknown = "; another protocol, or bytes beyond the end of the previous response";
     check(&[
         (
             Other,
             "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 and more of it\r\n",
             &format!(
-                "error: the answer is not HTTP: it begins \"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 a...\"{unknown}"
+                "error: the answer is not HTTP: it begins \"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 a...\"; this is SSH: check the port"
             ),
         ),
         (
@@ -313,12 +313,12 @@ fn what_is_not_http() {
         (
             Other,
             "\u{15}\u{3}\u{1}\0\u{2}\u{2}P",
-            "error: the answer is not HTTP: it begins \"\\x15\\x03\\x01\\x00\\x02\\x02P\"; this is TLS: the port wants https",
+            "error: the answer is not HTTP: it begins \"\\x15\\x03\\x01\\x00\\x02\\x02P\"; this is TLS: use https://",
         ),
         (
             Other,
             "\0\0\u{c}\u{4}\0",
-            "error: the answer is not HTTP: it begins \"\\x00\\x00\\x0c\\x04\\x00\"; this is HTTP/2: the port does not speak HTTP/1.1",
+            "error: the answer is not HTTP: it begins \"\\x00\\x00\\x0c\\x04\\x00\"; this is HTTP/2: use --http 2",
         ),
         (
             Other,
