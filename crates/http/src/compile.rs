@@ -5,12 +5,12 @@
 //! are named ([`Request::line_files`]) and brings them.
 
 use crate::h2::Http2Request;
-use crate::lines::{LineFiles, Lines};
-use crate::placeholder::{Piece, pieces};
-use crate::request::{Request, check_path, check_path_bytes, is_path_byte, is_value_byte};
+use crate::placeholder::{Piece, parse_placeholders};
+use crate::request::Request;
 use crate::request_error::RequestError;
-use crate::template::{Part, RequestTemplate};
-use crate::url::Scheme;
+use crate::syntax::{is_target, is_text};
+use crate::template::{LineFiles, Lines, Part, RequestTemplate};
+use crate::url::{Scheme, check_target, check_target_bytes};
 use std::fmt;
 use std::sync::Arc;
 
@@ -50,8 +50,8 @@ impl Place<'_> {
 
     fn admits(self, line: &[u8]) -> bool {
         match self {
-            Place::Path => line.iter().copied().all(is_path_byte),
-            Place::Header(_) => line.iter().copied().all(is_value_byte),
+            Place::Path => line.iter().copied().all(is_target),
+            Place::Header(_) => line.iter().copied().all(is_text),
             Place::Body => true,
         }
     }
@@ -87,7 +87,7 @@ impl Request {
     /// [`RequestError`] for whatever would not arrive as it was meant, with any value of its placeholders.
     pub fn compile(&self, files: &LineFiles) -> Result<RequestTemplate, RequestError> {
         self.check_method()?;
-        self.check_target(files)?;
+        self.check_target_of_lines(files)?;
         self.check_headers()?;
         let body = self.body_parts(files)?;
         self.check_body_length(&body)?;
@@ -112,7 +112,7 @@ impl Request {
     /// As [`Request::compile`], and for fields that HTTP/2 does not have (RFC 9113 §8.2.2).
     pub fn compile_http2(&self, scheme: Scheme, files: &LineFiles) -> Result<Http2Request, RequestError> {
         self.check_method()?;
-        self.check_target(files)?;
+        self.check_target_of_lines(files)?;
         self.check_headers()?;
         let body = self.body_parts(files)?;
         self.check_body_length(&body)?;
@@ -156,10 +156,10 @@ impl Request {
     }
 
     /// A path that begins with a line begins as the file's lines do.
-    fn check_target(&self, files: &LineFiles) -> Result<(), RequestError> {
+    fn check_target_of_lines(&self, files: &LineFiles) -> Result<(), RequestError> {
         let begins_with = read(Place::Path, &self.path)?.first().copied();
-        let Some(Piece::Line(file)) = begins_with else { return check_path(&self.path, &self.method) };
-        check_path_bytes(&self.path)?;
+        let Some(Piece::Line(file)) = begins_with else { return check_target(&self.path, &self.method) };
+        check_target_bytes(&self.path)?;
         let (_, lines) = found(Place::Path, file, files)?;
         match (0..lines.count()).find(|index| !lines.get(*index).starts_with(b"/")) {
             None => Ok(()),
@@ -189,7 +189,7 @@ fn text(text: &str) -> Part {
 }
 
 fn read<'t>(place: Place<'_>, text: &'t str) -> Result<Vec<Piece<'t>>, RequestError> {
-    pieces(text).map_err(|error| RequestError::Placeholder { place: place.to_string(), error })
+    parse_placeholders(text).map_err(|error| RequestError::Placeholder { place: place.to_string(), error })
 }
 
 /// The parts of a text, its lines looked up and checked.

@@ -1,36 +1,33 @@
-//! HTTP/1.1 as a client speaks it: request bytes out, response bytes in, no I/O anywhere.
+//! HTTP as a client speaks it: request bytes out, response bytes in, no I/O anywhere.
 //!
-//! The load engine owns sockets and buffers; it hands what it received to a [`Decoder`] and is told, step by step, what
-//! that was. The body is never copied or kept, and in the steady state nothing is allocated: a server's head rarely
-//! changes, so each worker keeps the last one ([`HeadCache`]) and the next is compared instead of parsed.
-//! A command line becomes a [`Url`], then a [`Request`], then bytes or a [`RequestTemplate`], once, before a run begins.
+//! The load engine owns sockets and buffers; it hands what it received to a codec ([`h1::Decoder`], [`h2::FrameReader`])
+//! and gets back, step by step, what that was. Bodies are never copied or kept, and in the steady state nothing is
+//! allocated: a server's head rarely changes, so the last one is compared instead of parsed. A command line becomes a
+//! [`Url`], then a [`Request`], then bytes, a [`RequestTemplate`] or [`h2::RequestBlocks`], once, before a run begins.
 //!
-//! What a server sends wrongly is a [`ProtocolError`], what a person asks wrongly a [`RequestError`]. This crate does not
-//! decompress, follow redirects, keep cookies, resolve names or speak TLS, and it keeps none of a response's fields
-//! beyond what frames it.
+//! What a server sends that is invalid is a [`ProtocolError`] or [`h2::Http2Error`], what a person asks that cannot be
+//! sent a [`RequestError`]. This crate does not decompress, follow redirects, keep cookies, resolve names or speak TLS,
+//! and it keeps none of a response's fields beyond what frames it.
 
-mod cache;
-mod chunks;
 mod compile;
-mod decoder;
-mod error;
+pub mod h1;
 pub mod h2;
-mod head;
-mod lines;
+mod message;
+mod peer;
 mod placeholder;
 mod request;
 mod request_error;
+mod syntax;
 mod template;
 mod url;
 
-pub use cache::HeadCache;
-pub use chunks::{CHUNK_LINE_BYTES_MAX, TRAILERS_BYTES_MAX};
-pub use decoder::{Decoder, INTERIM_RESPONSES_MAX, Step, Whole};
-pub use error::{Missing, Peer, ProtocolError};
-pub use head::{Framing, HEAD_BYTES_MAX, Head, Method};
-pub use lines::{LineFiles, Lines};
-pub use placeholder::{PlaceholderError, PlaceholderProblem};
+pub use h1::{
+    CHUNK_LINE_BYTES_MAX, Decoder, Framing, Head, HeadCache, LineEnds, ProtocolError, Section, Step,
+    TRAILERS_BYTES_MAX, Truncation, Whole,
+};
+pub use message::{HEAD_BYTES_MAX, INTERIM_RESPONSES_MAX, Method};
+pub use peer::Peer;
 pub use request::{Request, USER_AGENT, Version};
-pub use request_error::RequestError;
-pub use template::{Expander, RandomBits, RequestTemplate};
+pub use request_error::{PlaceholderError, PlaceholderProblem, RequestError};
+pub use template::{Expander, LineFiles, Lines, RandomBits, RequestTemplate};
 pub use url::{Scheme, Url};

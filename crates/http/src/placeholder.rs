@@ -4,7 +4,8 @@
 //! brace, a word, and then `:` or `}`. Other braces are text, so that JSON needs no escapes; what looks like a
 //! placeholder and is none is refused rather than sent as it stands. Files are named here, never read.
 
-use crate::request_error::character;
+use crate::request_error::{PlaceholderError, PlaceholderProblem};
+use crate::syntax::character_number;
 
 /// The words a placeholder may begin with.
 const WORDS: [&str; 3] = ["rand", "seq", "line"];
@@ -22,47 +23,8 @@ pub(crate) enum Piece<'t> {
     Line(&'t str),
 }
 
-/// Something that looks like a placeholder and is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} at character {at} {problem}")]
-pub struct PlaceholderError {
-    /// What stands there.
-    pub text: String,
-    /// Where it begins, in characters from 1.
-    pub at: usize,
-    /// What is wrong with it.
-    pub problem: PlaceholderProblem,
-}
-
-/// What can be wrong with a placeholder.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlaceholderProblem {
-    /// No placeholder is called so, or none is written so.
-    #[error(
-        "is no placeholder; there are {{rand:LEAST:MOST}}, {{seq}} and {{line:FILE}}, and {{{{ stands for a brace"
-    )]
-    Unknown,
-    /// No `}` follows.
-    #[error("has no closing brace; write {{{{ if a brace is meant")]
-    Unclosed,
-    /// A bound of `rand` is missing, or no whole number from 0 to 18446744073709551615.
-    #[error("is not written {{rand:LEAST:MOST}} with two whole numbers from 0 up, such as {{rand:1:100000}}")]
-    Bounds,
-    /// The bounds are the wrong way round.
-    #[error("has its bounds the wrong way round; write {{rand:{most}:{least}}}")]
-    Order {
-        /// The first bound.
-        least: u64,
-        /// The second, which is lower.
-        most: u64,
-    },
-    /// `line` names no file.
-    #[error("names no file; write {{line:FILE}}")]
-    NoFile,
-}
-
 /// The stretches of a text, in order.
-pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, PlaceholderError> {
+pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<Piece<'_>>, PlaceholderError> {
     let mut found = Vec::new();
     // Up to `done` the text has become pieces; what stands before `at` is known to be text.
     let (mut done, mut at) = (0, 0);
@@ -74,7 +36,7 @@ pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, PlaceholderError> {
         } else if is_meant(inside) {
             let wrong = |problem| PlaceholderError {
                 text: shown(&text[brace..]),
-                at: character(text, brace),
+                at: character_number(text, brace),
                 problem,
             };
             let end = inside.find('}').ok_or_else(|| wrong(PlaceholderProblem::Unclosed))?;
@@ -141,7 +103,7 @@ mod tests {
 
     #[test]
     fn texts_and_placeholders_in_turn() {
-        let of = |text| pieces(text).unwrap();
+        let of = |text| parse_placeholders(text).unwrap();
         assert_eq!(of(""), []);
         assert_eq!(of("/a"), [Piece::Text("/a")]);
         assert_eq!(
@@ -163,10 +125,10 @@ mod tests {
     #[test]
     fn braces_that_are_text() {
         for text in ["{\"a\": {\"b\": 1}}", "{}", "{ seq }", "}", "a{", "{1}", "{\u{e9}}", "{user(id:1)}"] {
-            assert_eq!(pieces(text).unwrap(), [Piece::Text(text)], "{text}");
+            assert_eq!(parse_placeholders(text).unwrap(), [Piece::Text(text)], "{text}");
         }
-        assert_eq!(pieces("{{seq}").unwrap(), [Piece::Text("{"), Piece::Text("seq}")]);
-        assert_eq!(pieces("{{{seq}").unwrap(), [Piece::Text("{"), Piece::Sequence]);
+        assert_eq!(parse_placeholders("{{seq}").unwrap(), [Piece::Text("{"), Piece::Text("seq}")]);
+        assert_eq!(parse_placeholders("{{{seq}").unwrap(), [Piece::Text("{"), Piece::Sequence]);
     }
 
     #[test]
@@ -188,15 +150,15 @@ mod tests {
             ("{line:}", 1, PlaceholderProblem::NoFile),
             ("{line}", 1, PlaceholderProblem::NoFile),
         ] {
-            let error = pieces(text).unwrap_err();
+            let error = parse_placeholders(text).unwrap_err();
             assert_eq!((error.at, &error.problem), (at, &problem), "{text}");
         }
-        let message = pieces("/{rand:5:1}").unwrap_err().to_string();
+        let message = parse_placeholders("/{rand:5:1}").unwrap_err().to_string();
         assert_eq!(
             message,
             "\"{rand:5:1}\" at character 2 has its bounds the wrong way round; write {rand:1:5}"
         );
-        let long = pieces(&format!("{{seq {}", "x".repeat(100))).unwrap_err();
+        let long = parse_placeholders(&format!("{{seq {}", "x".repeat(100))).unwrap_err();
         assert_eq!(long.text.chars().count(), 43);
     }
 }

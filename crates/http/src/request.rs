@@ -4,9 +4,10 @@
 //! again and again. Everything that would let a value break out of its line is refused here, so nothing downstream
 //! checks. The codec frames the body itself, always by length.
 
-use crate::head::{Method, is_token};
-use crate::request_error::{RequestError, wrong};
-use crate::url::Url;
+use crate::Method;
+use crate::request_error::RequestError;
+use crate::syntax::{first_invalid, is_text, is_token};
+use crate::url::{Url, check_target};
 
 /// What `User-Agent` says by default.
 pub const USER_AGENT: &str = concat!("paceline/", env!("CARGO_PKG_VERSION"));
@@ -88,7 +89,7 @@ impl Request {
     /// [`RequestError`] for whatever would not arrive as it was meant.
     pub fn encode(&self) -> Result<Vec<u8>, RequestError> {
         self.check_method()?;
-        check_path(&self.path, &self.method)?;
+        check_target(&self.path, &self.method)?;
         self.check_headers()?;
         self.check_length(self.body.len())?;
         let mut bytes = format!("{} {} {}\r\n", self.method, self.path, self.version.as_str()).into_bytes();
@@ -148,7 +149,7 @@ impl Request {
         if self.method == "CONNECT" {
             return Err(RequestError::Connect);
         }
-        match wrong(&self.method, is_token) {
+        match first_invalid(&self.method, is_token) {
             None if !self.method.is_empty() => Ok(()),
             at => Err(RequestError::Method { method: self.method.clone(), at: at.unwrap_or(0) }),
         }
@@ -160,7 +161,7 @@ impl Request {
             check_host(value)?;
         }
         for (name, value) in &self.headers {
-            match wrong(name, is_token) {
+            match first_invalid(name, is_token) {
                 None if !name.is_empty() => check_value(name, value)?,
                 at => return Err(RequestError::HeaderName { name: name.clone(), at: at.unwrap_or(0) }),
             }
@@ -192,7 +193,7 @@ fn push(bytes: &mut Vec<u8>, name: &str, value: &str) {
 
 /// A value is one line.
 fn check_value(name: &str, value: &str) -> Result<(), RequestError> {
-    match wrong(value, is_value_byte) {
+    match first_invalid(value, is_text) {
         None => Ok(()),
         Some(at) => Err(RequestError::HeaderValue { name: name.into(), value: value.into(), at }),
     }
@@ -200,38 +201,8 @@ fn check_value(name: &str, value: &str) -> Result<(), RequestError> {
 
 /// A host and port have no blank in them (RFC 9112 §3.2); what a placeholder stands for, or is called, may.
 fn check_host(value: &str) -> Result<(), RequestError> {
-    match wrong(value, |byte| !matches!(byte, b' ' | b'\t')) {
+    match first_invalid(value, |byte| !matches!(byte, b' ' | b'\t')) {
         Some(at) if !value.contains('{') => Err(RequestError::HostValue { value: value.into(), at }),
         _ => Ok(()),
     }
-}
-
-/// What a field's value may hold: blanks, visible ASCII and what lies beyond ASCII (RFC 9110 §5.5).
-pub(crate) fn is_value_byte(byte: u8) -> bool {
-    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
-}
-
-/// What a request target may hold: visible ASCII, and no fragment, which is never sent (RFC 9112 §3.2).
-pub(crate) fn is_path_byte(byte: u8) -> bool {
-    byte.is_ascii_graphic() && byte != b'#'
-}
-
-/// RFC 9112 §3.2.1 and §3.2.4: origin form, or `*` for OPTIONS.
-pub(crate) fn check_path(path: &str, method: &str) -> Result<(), RequestError> {
-    check_path_bytes(path)?;
-    if path.starts_with('/') || (path == "*" && method == "OPTIONS") {
-        return Ok(());
-    }
-    Err(RequestError::PathNotAbsolute { path: path.into() })
-}
-
-/// Whether every byte of a target may be sent.
-pub(crate) fn check_path_bytes(path: &str) -> Result<(), RequestError> {
-    let Some(at) = wrong(path, is_path_byte) else { return Ok(()) };
-    let encode = |byte: u8| match is_path_byte(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    let nearest = path.bytes().map(encode).collect();
-    Err(RequestError::Path { path: path.into(), at, nearest })
 }

@@ -4,8 +4,6 @@
 //! nearest right form where there is one. A server's faults are a [`crate::ProtocolError`]: whose fault it is decides
 //! the exit status, so the two are never one type.
 
-use crate::placeholder::PlaceholderError;
-
 /// A request or a URL that cannot be sent as it was asked. Always the user's doing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
@@ -224,12 +222,41 @@ fn wrong_character(at: usize, rule: &str) -> String {
     if at == 0 { format!("it is empty; {rule}") } else { format!("wrong at character {at}; {rule}") }
 }
 
-/// The first character (from 1) one of whose bytes `allowed` refuses.
-pub(crate) fn wrong(text: &str, allowed: impl Fn(u8) -> bool) -> Option<usize> {
-    text.bytes().position(|byte| !allowed(byte)).map(|at| character(text, at))
+/// Something that looks like a placeholder and is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} at character {at} {problem}")]
+pub struct PlaceholderError {
+    /// What stands there.
+    pub text: String,
+    /// Where it begins, in characters from 1.
+    pub at: usize,
+    /// What is wrong with it.
+    pub problem: PlaceholderProblem,
 }
 
-/// Which character (from 1) has its first or a later byte at `at`.
-pub(crate) fn character(text: &str, at: usize) -> usize {
-    text.char_indices().take_while(|(start, _)| *start <= at).count()
+/// What can be wrong with a placeholder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceholderProblem {
+    /// No placeholder is called so, or none is written so.
+    #[error(
+        "is no placeholder; there are {{rand:LEAST:MOST}}, {{seq}} and {{line:FILE}}, and {{{{ stands for a brace"
+    )]
+    Unknown,
+    /// No `}` follows.
+    #[error("has no closing brace; write {{{{ if a brace is meant")]
+    Unclosed,
+    /// A bound of `rand` is missing, or no whole number from 0 to 18446744073709551615.
+    #[error("is not written {{rand:LEAST:MOST}} with two whole numbers from 0 up, such as {{rand:1:100000}}")]
+    Bounds,
+    /// The bounds are the wrong way round.
+    #[error("has its bounds the wrong way round; write {{rand:{most}:{least}}}")]
+    Order {
+        /// The first bound.
+        least: u64,
+        /// The second, which is lower.
+        most: u64,
+    },
+    /// `line` names no file.
+    #[error("names no file; write {{line:FILE}}")]
+    NoFile,
 }

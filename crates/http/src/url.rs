@@ -5,8 +5,8 @@
 
 use std::net::Ipv6Addr;
 
-use crate::request::check_path;
-use crate::request_error::{RequestError, wrong};
+use crate::request_error::RequestError;
+use crate::syntax::{first_invalid, is_target};
 
 /// How a target is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Url {
             None => (host, None),
         };
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        check_path(&path, "GET")?;
+        check_target(&path, "GET")?;
         Ok(Url { scheme, host, zone, port: port.unwrap_or(scheme.default_port()), path })
     }
 
@@ -145,7 +145,9 @@ fn split_port(
     if host.is_empty() {
         return Err(RequestError::MissingHost { url: url.into() });
     }
-    if let Some(at) = wrong(host, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')) {
+    if let Some(at) =
+        first_invalid(host, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    {
         return Err(RequestError::Host { url: url.into(), host: host.into(), at });
     }
     Ok((host.into(), parse_port(url, port)?))
@@ -169,4 +171,24 @@ fn parse_port(url: &str, port: &str) -> Result<Option<u16>, RequestError> {
         Ok(number) if plain && number > 0 => Ok(Some(number)),
         _ => Err(RequestError::Port { url: url.into(), port: digits.into() }),
     }
+}
+
+/// RFC 9112 §3.2.1 and §3.2.4: a request target in origin form, or `*` for OPTIONS.
+pub(crate) fn check_target(path: &str, method: &str) -> Result<(), RequestError> {
+    check_target_bytes(path)?;
+    if path.starts_with('/') || (path == "*" && method == "OPTIONS") {
+        return Ok(());
+    }
+    Err(RequestError::PathNotAbsolute { path: path.into() })
+}
+
+/// Whether every byte of a target may be sent.
+pub(crate) fn check_target_bytes(path: &str) -> Result<(), RequestError> {
+    let Some(at) = first_invalid(path, is_target) else { return Ok(()) };
+    let encode = |byte: u8| match is_target(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    let nearest = path.bytes().map(encode).collect();
+    Err(RequestError::Path { path: path.into(), at, nearest })
 }

@@ -290,7 +290,7 @@ impl Http2Error {
     /// The error for a peer whose first bytes are no SETTINGS frame.
     #[cold]
     pub(super) fn not_http2(bytes: &[u8]) -> Self {
-        Self::NotHttp2 { excerpt: crate::error::excerpt(bytes), peer: crate::Peer::recognise(bytes) }
+        Self::NotHttp2 { excerpt: crate::syntax::excerpt(bytes), peer: crate::Peer::recognise(bytes) }
     }
 
     /// The code for RST_STREAM or GOAWAY.

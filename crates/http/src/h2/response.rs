@@ -9,7 +9,7 @@
 
 use super::error::{Http2Error, MalformedResponse};
 use super::hpack::{BlockSummary, DecodedField, HpackDecoder, HpackScratch, TABLE_SIZE_DEFAULT};
-use crate::head::{decimal, is_token};
+use crate::syntax::{decimal, is_token};
 use crate::{INTERIM_RESPONSES_MAX, Method};
 use std::sync::Arc;
 

@@ -114,7 +114,8 @@ fn word(event: &Event) -> String {
                 Framing::UntilClose => "until close".into(),
             };
             let after = if head.keep_alive { "keep" } else { "close" };
-            format!("{}.{} {framing} {after}", head.status, head.minor)
+            let coded = if head.is_encoded { " encoded" } else { "" };
+            format!("{}.{} {framing} {after}{coded}", head.status, head.minor)
         }
     }
 }

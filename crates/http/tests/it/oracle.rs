@@ -1,6 +1,6 @@
 //! A second reading of RFC 9112, written to be checked by eye: all bytes at once, strings and lists, no state.
 //!
-//! It says what a stream is, or that it is wrong somewhere; not why.
+//! It says what a stream is, or that it is invalid somewhere; not why.
 
 use paceline_http::{
     CHUNK_LINE_BYTES_MAX, Framing, HEAD_BYTES_MAX, Head, INTERIM_RESPONSES_MAX, Method, TRAILERS_BYTES_MAX,
@@ -8,41 +8,41 @@ use paceline_http::{
 
 /// An event of [`crate::observe`], errors without their reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum OracleEvent {
     Interim(u16),
     Head(Head),
     Body(Vec<u8>),
     End,
-    Wrong,
+    Invalid,
 }
 
 /// Everything a stream says until the peer closes it.
-pub fn read(method: Method, mut bytes: &[u8]) -> Vec<Told> {
-    let mut told = Vec::new();
+pub fn read(method: Method, mut bytes: &[u8]) -> Vec<OracleEvent> {
+    let mut events = Vec::new();
     while !bytes.is_empty() {
-        match response(method, bytes, &mut told) {
+        match response(method, bytes, &mut events) {
             Some(rest) => bytes = rest,
             None => {
-                told.push(Told::Wrong);
+                events.push(OracleEvent::Invalid);
                 break;
             }
         }
     }
-    told
+    events
 }
 
 /// One response, its interim ones before it; what follows it.
-fn response<'b>(method: Method, mut bytes: &'b [u8], told: &mut Vec<Told>) -> Option<&'b [u8]> {
+fn response<'b>(method: Method, mut bytes: &'b [u8], events: &mut Vec<OracleEvent>) -> Option<&'b [u8]> {
     for interims in 0..=INTERIM_RESPONSES_MAX {
         let (head, rest) = head(method, bytes)?;
         bytes = rest;
         match head.status {
             101 => return None,
             100..=199 if interims == INTERIM_RESPONSES_MAX => return None,
-            100..=199 => told.push(Told::Interim(head.status)),
+            100..=199 => events.push(OracleEvent::Interim(head.status)),
             _ => {
-                told.push(Told::Head(head));
-                return body(head.framing, bytes, told);
+                events.push(OracleEvent::Head(head));
+                return body(head.framing, bytes, events);
             }
         }
     }
@@ -60,8 +60,8 @@ fn head(method: Method, bytes: &[u8]) -> Option<(Head, &[u8])> {
         return None;
     }
     let text: String = bytes[..end].iter().map(|&byte| char::from(byte)).collect();
-    let lines: Vec<&str> = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
-    if lines.iter().any(|line| line.contains(['\r', '\0'])) {
+    let lines: Vec<&str> = text.split("\r\n").collect();
+    if lines.iter().any(|line| line.contains(['\r', '\n', '\0'])) {
         return None;
     }
     let (minor, status) = status_line(lines[0])?;
@@ -79,15 +79,16 @@ fn head(method: Method, bytes: &[u8]) -> Option<(Head, &[u8])> {
 fn status_line(line: &str) -> Option<(u8, u16)> {
     let line = line.strip_prefix("HTTP/1.")?;
     let (minor, line) = line.split_once(' ')?;
-    let status = line.split(' ').next()?;
+    let (status, reason) = line.split_once(' ').unwrap_or((line, ""));
     let digits = |text: &str, count| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
-    (digits(minor, 1) && digits(status, 3)).then(|| (minor.parse().unwrap(), status.parse().unwrap()))
+    (digits(minor, 1) && digits(status, 3) && is_text(reason))
+        .then(|| (minor.parse().unwrap(), status.parse().unwrap()))
 }
 
 fn field(line: &str) -> Option<(String, &str)> {
     let (name, value) = line.split_once(':')?;
-    let token = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
-    (!name.is_empty() && name.chars().all(token)).then(|| (name.to_ascii_lowercase(), blank_trimmed(value)))
+    (!name.is_empty() && name.chars().all(is_token))
+        .then(|| (name.to_ascii_lowercase(), blank_trimmed(value)))
 }
 
 fn blank_trimmed(value: &str) -> &str {
@@ -123,11 +124,12 @@ fn meaning(method: Method, minor: u8, status: u16, fields: &[(String, &str)]) ->
     let wanted = !says("close") && (minor > 0 || says("keep-alive"));
     let suspect = chunked && (minor == 0 || !lengths.is_empty());
     let keep_alive = wanted && !suspect && framing != Framing::UntilClose;
-    Some(Head { status, framing, keep_alive, minor })
+    let is_encoded = all("content-encoding").iter().any(|coding| !coding.eq_ignore_ascii_case("identity"));
+    Some(Head { status, framing, keep_alive, minor, is_encoded })
 }
 
 /// Tells the body and its end; what follows.
-fn body<'b>(framing: Framing, bytes: &'b [u8], told: &mut Vec<Told>) -> Option<&'b [u8]> {
+fn body<'b>(framing: Framing, bytes: &'b [u8], events: &mut Vec<OracleEvent>) -> Option<&'b [u8]> {
     let (body, rest) = match framing {
         Framing::Empty => (Vec::new(), Some(bytes)),
         Framing::UntilClose => (bytes.to_vec(), Some(&[][..])),
@@ -138,10 +140,10 @@ fn body<'b>(framing: Framing, bytes: &'b [u8], told: &mut Vec<Told>) -> Option<&
         }
     };
     if !body.is_empty() {
-        told.push(Told::Body(body));
+        events.push(OracleEvent::Body(body));
     }
     let rest = rest?;
-    told.push(Told::End);
+    events.push(OracleEvent::End);
     Some(rest)
 }
 
@@ -156,7 +158,7 @@ fn chunks(mut bytes: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
         let taken = after.len().min(usize::try_from(size).unwrap_or(usize::MAX));
         body.extend_from_slice(&after[..taken]);
         bytes = match &after[taken..] {
-            [b'\r', b'\n', rest @ ..] | [b'\n', rest @ ..] => rest,
+            [b'\r', b'\n', rest @ ..] => rest,
             _ => return (body, None),
         };
     }
@@ -165,16 +167,48 @@ fn chunks(mut bytes: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
 fn size_line(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let newline = bytes.iter().position(|byte| *byte == b'\n').filter(|at| *at < CHUNK_LINE_BYTES_MAX)?;
     let line: String = bytes[..newline].iter().map(|&byte| char::from(byte)).collect();
-    // An extension may hold anything up to the line's end, for it is not read.
-    let size = match line.split_once(';') {
-        Some((size, _)) => size,
-        None => line.strip_suffix('\r').unwrap_or(&line),
-    };
-    let digits = size.trim_end_matches([' ', '\t']);
+    let line = line.strip_suffix('\r')?;
+    let end = line.find([' ', '\t', ';']).unwrap_or(line.len());
+    let (digits, mut rest) = line.split_at(end);
+    while !rest.is_empty() {
+        rest = extension(rest)?;
+    }
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let significant = digits.trim_start_matches('0');
     let size = if significant.is_empty() { Ok(0) } else { u64::from_str_radix(significant, 16) };
     plain.then_some((size.ok()?, &bytes[newline + 1..]))
+}
+
+/// One chunk extension; what follows it.
+fn extension(text: &str) -> Option<&str> {
+    let blank = |text: &'_ str| text.len() - text.trim_start_matches([' ', '\t']).len();
+    let text = text[blank(text)..].strip_prefix(';')?;
+    let text = &text[blank(text)..];
+    let (name, rest) = text.split_at(text.find(|c| !is_token(c)).unwrap_or(text.len()));
+    if name.is_empty() {
+        return None;
+    }
+    let Some(value) = rest[blank(rest)..].strip_prefix('=') else { return Some(rest) };
+    let value = &value[blank(value)..];
+    if let Some(quoted) = value.strip_prefix('"') {
+        let mut escaped = false;
+        let end = quoted.find(|c| {
+            let ends = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            ends
+        })?;
+        return is_text(&quoted[..end]).then_some(&quoted[end + 1..]);
+    }
+    let (token, rest) = value.split_at(value.find(|c| !is_token(c)).unwrap_or(value.len()));
+    (!token.is_empty()).then_some(rest)
+}
+
+fn is_token(char: char) -> bool {
+    char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char)
+}
+
+fn is_text(text: &str) -> bool {
+    text.chars().all(|char| char == '\t' || (char >= ' ' && char != '\u{7f}'))
 }
 
 fn trailers(bytes: &[u8]) -> Option<&[u8]> {
@@ -185,12 +219,13 @@ fn trailers(bytes: &[u8]) -> Option<&[u8]> {
         if newline >= TRAILERS_BYTES_MAX {
             return None;
         }
-        if line.is_empty() || line == "\r" {
+        let line = line.strip_suffix('\r').filter(|line| !line.contains(['\r', '\0']))?;
+        if line.is_empty() {
             return Some(&bytes[newline + 1..]);
         }
         let folded = at > 0 && line.starts_with([' ', '\t']);
         if !folded {
-            field(&line)?;
+            field(line)?;
         }
         at = newline + 1;
     }

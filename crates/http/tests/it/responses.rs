@@ -1,15 +1,16 @@
-//! One row per rule: what a server sends, what is told of it, whatever the pieces.
+//! One row per rule: what a server sends and which events that gives, in any pieces.
 //!
 //! And the limits, to the byte, and where the fast path has to leave a response to the general one. Streams nobody
 //! wrote by hand are in `pieces.rs`. Which outcome a request has after an error is the engine's to say.
 
 use paceline_http::{
-    CHUNK_LINE_BYTES_MAX, Decoder, HEAD_BYTES_MAX, HeadCache, Method, ProtocolError, TRAILERS_BYTES_MAX,
+    CHUNK_LINE_BYTES_MAX, Decoder, HEAD_BYTES_MAX, HeadCache, LineEnds, Method, ProtocolError,
+    TRAILERS_BYTES_MAX,
 };
 
-use crate::observe::{events, kinds, line};
+use crate::observe::{events, feed, kinds, line};
 
-/// Rows of (request method, bytes up to the close, what is told of them); pieces must change nothing.
+/// Rows of (request method, bytes up to the close, events); pieces must change nothing.
 fn check(rows: &[(Method, &str, &str)]) {
     for &(method, text, expected) in rows {
         let bytes = text.as_bytes();
@@ -103,9 +104,11 @@ fn bodies_in_chunks() {
     let rows = [
         ("5\r\nhello\r\n0\r\n\r\n", "\"hello\" | end"),
         ("0\r\n\r\n", "end"),
-        ("5\nhello\n0\n\n", "\"hello\" | end"),
         ("0000A\r\n0123456789\r\n1\r\n!\r\n00\r\n\r\n", "\"0123456789!\" | end"),
-        ("5 ; a=\"b;\" ;c\r\nhello\r\n0;last\r\nX-Sum: 7\r\nFolded: a\r\n b\r\n\r\n", "\"hello\" | end"),
+        (
+            "5 ; a = \"b\\\";\" ;c=d\r\nhello\r\n0;last\r\nX-Sum: 7\r\nFolded: a\r\n b\r\n\r\n",
+            "\"hello\" | end",
+        ),
         ("2\r\nhi\r\n0\r\n\r\nHTTP/1.1 204 \r\n\r\n", "\"hi\" | end | 204.1 empty keep | end"),
         (
             "ffffffffffffffff\r\nx",
@@ -113,25 +116,26 @@ fn bodies_in_chunks() {
         ),
         (
             "10000000000000000\r\nx",
-            "error: a chunk size beyond 64 bits: \"0\\r\\nx\" follows its first 16 digits",
+            "error: chunk size over 64 bits: \"0\\r\\nx\" follows the first 16 digits",
         ),
         (
             "5\r\nhello world",
-            "\"hello\" | error: a chunk is longer than announced: \" world\" stands where it should end",
+            "\"hello\" | error: chunk data is not followed by CR LF but by \" world\" (wrong chunk size?)",
         ),
         (
             "5\r\nhello\rx",
-            "\"hello\" | error: a chunk is longer than announced: \"x\" stands where it should end",
+            "\"hello\" | error: chunk data is not followed by CR LF but by \"x\" (wrong chunk size?)",
         ),
-        ("hello", "error: malformed chunk size: \"hello\""),
-        ("\r\n5\r\n", "error: malformed chunk size: \"\\r\\n5\\r\\n\""),
-        ("-5\r\n", "error: malformed chunk size: \"-5\\r\\n\""),
-        ("0x5\r\n", "error: malformed chunk size: \"x5\\r\\n\""),
-        ("5\rx", "error: malformed chunk size: \"x\""),
-        ("5 5\r\n", "error: malformed chunk size: \"5\\r\\n\""),
+        ("hello", "error: invalid chunk size: \"hello\""),
+        ("\r\n5\r\n", "error: invalid chunk size: \"\\r\\n5\\r\\n\""),
+        ("-5\r\n", "error: invalid chunk size: \"-5\\r\\n\""),
+        ("0x5\r\n", "error: invalid chunk size: \"x5\\r\\n\""),
+        ("5\rx", "error: a chunk-size line has a CR without LF, or a NUL byte: \"x\""),
+        ("5 5\r\n", "error: invalid chunk size: \"5\\r\\n\""),
+        ("5 \r\nhello\r\n", "error: invalid chunk size: \"\\r\\nhello\\r\\n\""),
         (
             "0\r\nHTTP/1.1 200 OK\r\n",
-            "error: malformed trailer: \"/1.1 200 OK\\r\\n\" (is the blank line after the last chunk missing?)",
+            "error: invalid trailer: \"/1.1 200 OK\\r\\n\" (is the blank line after the last chunk missing?)",
         ),
         ("0\r\n", "error: the connection closed before the last chunk and its blank line"),
         ("5\r\nhel", "\"hel\" | error: the connection closed before the last chunk and its blank line"),
@@ -211,10 +215,14 @@ fn persistence() {
 fn interim_responses() {
     let interim = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 3\r\n\r\n";
     let last = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
-    let told = "200.1 length 2 keep | \"hi\" | end";
+    let last_events = "200.1 length 2 keep | \"hi\" | end";
     check(&[
-        (Other, &format!("HTTP/1.1 100 Continue\r\n\r\n{interim}{last}"), &format!("(100) | (103) | {told}")),
-        (Other, &format!("{}{last}", interim.repeat(16)), &format!("{}{told}", "(103) | ".repeat(16))),
+        (
+            Other,
+            &format!("HTTP/1.1 100 Continue\r\n\r\n{interim}{last}"),
+            &format!("(100) | (103) | {last_events}"),
+        ),
+        (Other, &format!("{}{last}", interim.repeat(16)), &format!("{}{last_events}", "(103) | ".repeat(16))),
         (
             Other,
             &format!("{}{last}", interim.repeat(17)),
@@ -228,17 +236,68 @@ fn interim_responses() {
         (
             Other,
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n",
-            "error: the server switched protocols (101) without being asked to",
+            "error: the server switched protocols (101), which no request asked for",
         ),
     ]);
 }
 
 #[test]
-fn lines_may_end_in_lf_alone_and_be_folded() {
+fn chunk_framing_is_strict() {
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let bare = |line: &str, text: &str| format!("error: {line} ends in LF without CR: \"{text}\"");
+    let control =
+        |line: &str, text: &str| format!("error: {line} has a CR without LF, or a NUL byte: \"{text}\"");
+    let extension = |text: &str| {
+        format!(
+            "error: invalid chunk extension at \"{text}\" (expected ;name, ;name=token or ;name=\\\"text\\\")"
+        )
+    };
+    let after_data = |text: &str| {
+        format!(
+            "\"hello\" | error: chunk data is not followed by CR LF but by \"{text}\" (wrong chunk size?)"
+        )
+    };
+    let (size, trailers) = ("a chunk-size line", "a line of the trailers");
+    let rows = [
+        // A size that is off by one.
+        ("6\r\nhello\r\n0\r\n\r\n", after_data("\\n0\\r\\n\\r\\n").replace("hello", "hello\\r")),
+        ("4\r\nhello\r\n0\r\n\r\n", after_data("o\\r\\n0\\r\\n\\r\\n").replace("\"hello\"", "\"hell\"")),
+        ("5\r\nhello\n0\r\n\r\n", after_data("\\n0\\r\\n\\r\\n")),
+        ("5\nhello\r\n0\r\n\r\n", bare(size, "\\nhello\\r\\n0\\r\\n\\r\\n")),
+        ("5;a\nhello\r\n", bare(size, "\\nhello\\r\\n")),
+        ("5;a=\"b\nhello\r\n", bare(size, "\\nhello\\r\\n")),
+        ("5;a=b\rc\r\n", control(size, "c\\r\\n")),
+        ("5;a=b\0\r\n", control(size, "\\x00\\r\\n")),
+        ("5;a=\"b\0\"\r\n", control(size, "\\x00\\\"\\r\\n")),
+        ("5;a=\"b\r\n", extension("\\r\\n")),
+        ("5;a=\"b\u{1}\"\r\n", extension("\\x01\\\"\\r\\n")),
+        ("5;a=b\"c\"\r\n", extension("\\\"c\\\"\\r\\n")),
+        ("5;a=\"b\"c\r\n", extension("c\\r\\n")),
+        ("5;\r\n", extension("\\r\\n")),
+        ("5;;a\r\n", extension(";a\\r\\n")),
+        ("5;a=\r\n", extension("\\r\\n")),
+        ("5;=b\r\n", extension("=b\\r\\n")),
+        ("5;a b\r\n", extension("b\\r\\n")),
+        ("0\r\n\n", bare(trailers, "\\n")),
+        ("0\r\nX: a\n\r\n", bare(trailers, "\\n\\r\\n")),
+        ("0\r\nX: a\rb\r\n\r\n", control(trailers, "b\\r\\n\\r\\n")),
+        ("0\r\nX: a\0\r\n\r\n", control(trailers, "\\x00\\r\\n\\r\\n")),
+        ("0\r\n\rX", control(trailers, "X")),
+    ];
+    for (body, expected) in rows {
+        check(&[(Other, &format!("{head}{body}"), &format!("200.1 chunked keep | {expected}"))]);
+    }
+}
+
+#[test]
+fn lines_of_a_head_end_in_cr_lf_and_may_be_folded() {
+    let bare = |text: &str| {
+        format!("error: a line of the head ends in LF without CR: \"{text}\" (--lenient accepts this)")
+    };
     check(&[
-        (Other, "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi", "200.1 length 2 keep | \"hi\" | end"),
-        (Other, "HTTP/1.1 200 OK\nContent-Length: 2\r\n\nhi", "200.1 length 2 keep | \"hi\" | end"),
-        (Other, "HTTP/1.1 200 OK\r\nContent-Length: 2\n\r\nhi", "200.1 length 2 keep | \"hi\" | end"),
+        (Other, "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi", &bare("HTTP/1.1 200 OK\\n")),
+        (Other, "HTTP/1.1 200 OK\r\nContent-Length: 2\n\r\nhi", &bare("Content-Length: 2\\n")),
+        (Other, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\nhi", &bare("\\n")),
         (
             Other,
             "HTTP/1.1 200 OK\r\nX: a\r\n Content-Length: 9\r\nContent-Length:\r\n\t2\r\n\r\nhi",
@@ -247,15 +306,63 @@ fn lines_may_end_in_lf_alone_and_be_folded() {
         (
             Other,
             "HTTP/1.1 200 OK\r\n X: folded onto the status line\r\n\r\n",
-            "error: malformed header line \" X: folded onto the status line\" (want \"name: value\", no blank before the colon)",
+            "error: invalid header line \" X: folded onto the status line\" (expected \"name: value\", no blank before the colon)",
         ),
     ]);
 }
 
 #[test]
+fn heads_with_lf_alone_are_read_where_allowed() {
+    for head in [
+        "HTTP/1.1 200 OK\nContent-Length: 2\n\n",
+        "HTTP/1.1 200 OK\nContent-Length: 2\r\n\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\n\r\n",
+        "HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\nContent-Length: 2\n\n",
+    ] {
+        let bytes = format!("{head}hi");
+        for size in [1, 2, 7, bytes.len()] {
+            let mut decoder = Decoder::new(Other).with_line_ends(LineEnds::LfAllowed);
+            let mut seen = Vec::new();
+            for piece in bytes.as_bytes().chunks(size) {
+                assert!(
+                    feed(&mut decoder, &mut HeadCache::new(), piece, &mut seen),
+                    "{head:?}: {}",
+                    line(&seen)
+                );
+            }
+            assert!(line(&seen).ends_with("200.1 length 2 keep | \"hi\" | end"), "{head:?}: {}", line(&seen));
+        }
+    }
+    // Chunks are read strictly all the same, in every response of the connection.
+    let mut decoder = Decoder::new(Other).with_line_ends(LineEnds::LfAllowed);
+    let (mut cache, mut seen) = (HeadCache::new(), Vec::new());
+    let chunked = b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\r\nhi\r\n0\r\n\r\n";
+    assert!(feed(&mut decoder, &mut cache, &chunked.repeat(2), &mut seen));
+    assert!(!feed(
+        &mut decoder,
+        &mut cache,
+        b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nhi\n",
+        &mut seen
+    ));
+}
+
+#[test]
+fn a_content_coding_is_noticed() {
+    let head = |field: &str| format!("HTTP/1.1 200 OK\r\n{field}\r\nContent-Length: 0\r\n\r\n");
+    for (field, coded) in [
+        ("Content-Encoding: gzip", " encoded"),
+        ("content-encoding: br", " encoded"),
+        ("Content-Encoding: identity", ""),
+        ("X-Content-Encoding: gzip", ""),
+    ] {
+        check(&[(Other, &head(field), &format!("200.1 length 0 keep{coded} | end"))]);
+    }
+}
+
+#[test]
 fn status_lines() {
     let malformed =
-        |line: &str| format!("error: malformed status line \"{line}\" (want \"HTTP/1.1 200 OK\")");
+        |line: &str| format!("error: invalid status line \"{line}\" (expected \"HTTP/1.1 200 OK\")");
     let rows = [
         ("HTTP/1.1 200", "200.1 empty keep | end".to_owned()),
         ("HTTP/1.1 200 ", "200.1 empty keep | end".to_owned()),
@@ -266,21 +373,33 @@ fn status_lines() {
         ("HTTP/1.1 2x0 OK", malformed("HTTP/1.1 2x0 OK")),
         ("HTTP/1.10 200 OK", malformed("HTTP/1.10 200 OK")),
         ("HTTP/x 200 OK", malformed("HTTP/x 200 OK")),
-        ("HTTP/2 200", "error: the answer is not HTTP/1.x: it begins \"HTTP/2 200\"".to_owned()),
-        ("HTTP/0.9 200", "error: the answer is not HTTP/1.x: it begins \"HTTP/0.9 200\"".to_owned()),
+        ("HTTP/2 200", "error: the response is not HTTP/1.x: it begins \"HTTP/2 200\"".to_owned()),
+        ("HTTP/0.9 200", "error: the response is not HTTP/1.x: it begins \"HTTP/0.9 200\"".to_owned()),
     ];
     for (line, expected) in rows {
+        check(&[(Head, &format!("{line}\r\n\r\n"), &expected)]);
+    }
+    for reason in ["a\u{1}", "\u{7f}", "O\u{1b}[31mK"] {
+        let line = format!("HTTP/1.1 200 {reason}");
+        let expected = format!(
+            "error: control character in the reason phrase of \"{}\"",
+            line.as_bytes().escape_ascii()
+        );
         check(&[(Head, &format!("{line}\r\n\r\n"), &expected)]);
     }
 }
 
 #[test]
 fn header_lines() {
-    for field in
-        ["X", "X : y", ": y", "X y: z", "X(: y", "X: a\rb", "X: a\0b", "\u{e9}: y", "Content-Length : 2"]
-    {
-        let told = line(&events(Other, format!("HTTP/1.1 200 OK\r\n{field}\r\n\r\n").as_bytes(), &[]));
-        assert!(told.starts_with("error: malformed header line \""), "{field:?}: {told}");
+    let read =
+        |field: &str| line(&events(Other, format!("HTTP/1.1 200 OK\r\n{field}\r\n\r\n").as_bytes(), &[]));
+    for field in ["X", "X : y", ": y", "X y: z", "X(: y", "\u{e9}: y", "Content-Length : 2"] {
+        let event = read(field);
+        assert!(event.starts_with("error: invalid header line \""), "{field:?}: {event}");
+    }
+    for field in ["X: a\rb", "X: a\0b", "X\0: a"] {
+        let event = read(field);
+        assert!(event.starts_with("error: a line of the head has a CR without LF, or a NUL byte"), "{event}");
     }
     for field in ["X:", "X:\t", "X: a:b", "!#$%&'*+-.^_`|~09: \u{1}\u{7f}", "X: \u{fc}"] {
         check(&[(Head, &format!("HTTP/1.1 200 OK\r\n{field}\r\n\r\n"), "200.1 empty keep | end")]);
@@ -295,36 +414,36 @@ fn what_is_not_http() {
             Other,
             "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 and more of it\r\n",
             &format!(
-                "error: the answer is not HTTP: it begins \"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 a...\"; this is SSH: check the port"
+                "error: the response is not HTTP: it begins \"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 a...\"; this is SSH: check the port"
             ),
         ),
         (
             Other,
             "\r\nHTTP/1.1 200 OK\r\n\r\n",
             &format!(
-                "error: the answer is not HTTP: it begins \"\\r\\nHTTP/1.1 200 OK\\r\\n\\r\\n\"{unknown}"
+                "error: the response is not HTTP: it begins \"\\r\\nHTTP/1.1 200 OK\\r\\n\\r\\n\"{unknown}"
             ),
         ),
         (
             Other,
             "http/1.1 200 OK\r\n\r\n",
-            &format!("error: the answer is not HTTP: it begins \"http/1.1 200 OK\\r\\n\\r\\n\"{unknown}"),
+            &format!("error: the response is not HTTP: it begins \"http/1.1 200 OK\\r\\n\\r\\n\"{unknown}"),
         ),
         (
             Other,
             "\u{15}\u{3}\u{1}\0\u{2}\u{2}P",
-            "error: the answer is not HTTP: it begins \"\\x15\\x03\\x01\\x00\\x02\\x02P\"; this is TLS: use https://",
+            "error: the response is not HTTP: it begins \"\\x15\\x03\\x01\\x00\\x02\\x02P\"; this is TLS: use https://",
         ),
         (
             Other,
             "\0\0\u{c}\u{4}\0",
-            "error: the answer is not HTTP: it begins \"\\x00\\x00\\x0c\\x04\\x00\"; this is HTTP/2: use --http 2",
+            "error: the response is not HTTP: it begins \"\\x00\\x00\\x0c\\x04\\x00\"; this is HTTP/2: use --http 2",
         ),
         (
             Other,
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi there",
             &format!(
-                "200.1 length 2 keep | \"hi\" | end | error: the answer is not HTTP: it begins \" there\"{unknown}"
+                "200.1 length 2 keep | \"hi\" | end | error: the response is not HTTP: it begins \" there\"{unknown}"
             ),
         ),
     ]);
@@ -368,7 +487,7 @@ fn limits_are_reached_and_not_passed() {
         (trailers(TRAILERS_BYTES_MAX), "200.1 chunked keep | end"),
         (
             trailers(TRAILERS_BYTES_MAX + 1),
-            "200.1 chunked keep | error: the response's trailers do not end within 65536 bytes",
+            "200.1 chunked keep | error: the trailers do not end within 65536 bytes",
         ),
         (
             "HTTP/1.1 200 OK\r\n".to_owned() + &"X: y\r\n".repeat(20_000),
@@ -380,7 +499,7 @@ fn limits_are_reached_and_not_passed() {
         ),
         (
             format!("{chunked}0\r\n{}", "X: y\r\n".repeat(20_000)),
-            "200.1 chunked keep | error: the response's trailers do not end within 65536 bytes",
+            "200.1 chunked keep | error: the trailers do not end within 65536 bytes",
         ),
     ];
     for (text, expected) in rows {

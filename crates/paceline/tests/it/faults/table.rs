@@ -226,7 +226,23 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "a chunk size beyond 64 bits",
+        says: "chunk size over 64 bits",
+    },
+    Fault {
+        name: "announces a chunk one byte too long",
+        serve: || always(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nok\r\n0\r\n\r\n"),
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exits: &[1],
+        says: "chunk data is not followed by CR LF",
+    },
+    Fault {
+        name: "ends the lines of its head in LF alone",
+        serve: || always(b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok"),
+        flags: EXPECT_OK,
+        outcomes: &["io_failed"],
+        exits: &[1],
+        says: "a line of the head ends in LF without CR",
     },
     Fault {
         name: "announces two different lengths",
@@ -276,7 +292,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "the server switched protocols (101) without being asked to",
+        says: "the server switched protocols (101), which no request asked for",
     },
     Fault {
         name: "sends a body in answer to HEAD",

@@ -2,16 +2,12 @@
 //!
 //! The engine's receive loop tries [`Decoder::whole`] first, which is right for nearly every response of a benchmark,
 //! and takes [`Decoder::decode`] for whatever else comes, in pieces of any size. The decoder keeps no body bytes and
-//! reads no clock; only a head that arrives in pieces is copied, and that copy is freed as soon as it is complete.
+//! reads no clock; only a head that arrives in pieces is copied, and that copy is freed when the head is complete.
 
-use crate::cache::HeadCache;
-use crate::chunks::Chunks;
-use crate::error::{Missing, ProtocolError};
-use crate::head::{self, Framing, HEAD_BYTES_MAX, Head, Meaning, Method};
-
-/// How many 1xx responses may precede the final one. Go's client long stopped at 5 (`max1xxResponses`);
-/// a server that sends many more is in a loop.
-pub const INTERIM_RESPONSES_MAX: u8 = 16;
+use super::chunks::{ChunkDecoder, ChunkStep};
+use super::error::{ProtocolError, Truncation};
+use super::head::{self, Framing, Head, HeadCache, LineEnds, ParsedHead};
+use crate::{HEAD_BYTES_MAX, INTERIM_RESPONSES_MAX, Method};
 
 /// What the bytes consumed by one [`Decoder::decode`] were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +37,7 @@ pub struct Whole<'i> {
 
 /// Reads the responses of one connection, one after the other.
 ///
-/// After an error the connection is lost; [`Decoder::reset`] makes the decoder fit for a new one.
+/// After an error the connection is lost; [`Decoder::reset`] prepares the decoder for a new one.
 #[derive(Debug)]
 pub struct Decoder {
     state: State,
@@ -50,6 +46,7 @@ pub struct Decoder {
     /// 1xx responses before this final one.
     interims: u8,
     method: Method,
+    line_ends: LineEnds,
 }
 
 /// Boxed, so that the many connections that never need it stay small.
@@ -65,10 +62,10 @@ enum State {
     Idle,
     /// A head, of which some is in `partial`, or which follows an interim response.
     Head,
-    /// A body with so many bytes left; 0 of them: only the end is to be told.
+    /// A body with so many bytes left; with 0 left only [`Step::End`] remains.
     Length(u64),
     /// A chunked body.
-    Chunked(Chunks),
+    Chunked(ChunkDecoder),
     /// A body that ends with the connection.
     UntilClose,
 }
@@ -76,10 +73,16 @@ enum State {
 impl Decoder {
     /// For a new connection on which `method` is asked.
     pub const fn new(method: Method) -> Self {
-        Decoder { state: State::Idle, partial: None, interims: 0, method }
+        Decoder { state: State::Idle, partial: None, interims: 0, method, line_ends: LineEnds::CrLf }
     }
 
-    /// Says what the next response answers, where methods are mixed. To be called while idle.
+    /// The same, with heads whose lines may end so.
+    #[must_use]
+    pub fn with_line_ends(self, line_ends: LineEnds) -> Self {
+        Decoder { line_ends, ..self }
+    }
+
+    /// Sets the method of the request that the next response answers. To be called while idle.
     pub fn set_method(&mut self, method: Method) {
         self.method = method;
     }
@@ -128,16 +131,21 @@ impl Decoder {
             }
             State::Chunked(chunks) => {
                 let (step, consumed) = chunks.decode(input)?;
-                if step == Step::End {
-                    self.reset();
-                }
+                let step = match step {
+                    ChunkStep::NeedMore => Step::NeedMore,
+                    ChunkStep::Data(data) => Step::Body(data),
+                    ChunkStep::End => {
+                        self.reset();
+                        Step::End
+                    }
+                };
                 Ok((step, consumed))
             }
             State::UntilClose => Ok((Step::Body(input), input.len())),
         }
     }
 
-    /// To be told when the peer has closed: `Ok(true)` if that completes a response (a close-delimited one, if
+    /// To be called when the peer has closed: `Ok(true)` if that completes a response (a close-delimited one, if
     /// [`Step::NeedMore`] was reached before), `Ok(false)` if nothing had begun. The decoder is idle after either.
     ///
     /// # Errors
@@ -150,11 +158,11 @@ impl Decoder {
                 return Ok(true);
             }
             State::Head => match &self.partial {
-                Some(partial) => Missing::Head { received: partial.bytes.len() },
-                None => Missing::Final,
+                Some(partial) => Truncation::Head { received: partial.bytes.len() },
+                None => Truncation::Final,
             },
-            State::Length(left) => Missing::Body { bytes: *left },
-            State::Chunked(_) => Missing::Chunked,
+            State::Length(left) => Truncation::Body { bytes: *left },
+            State::Chunked(_) => Truncation::Chunked,
         };
         Err(ProtocolError::Truncated(missing))
     }
@@ -165,9 +173,9 @@ impl Decoder {
         matches!(self.state, State::Idle)
     }
 
-    /// As new, for the same method.
+    /// As new, for the same method and line ends.
     pub fn reset(&mut self) {
-        *self = Decoder::new(self.method);
+        *self = Decoder::new(self.method).with_line_ends(self.line_ends);
     }
 
     /// Reads a head, or as much of it as there is.
@@ -183,8 +191,8 @@ impl Decoder {
             return Ok((self.begin(head), consumed));
         }
         check_start(input)?;
-        if let Some((meaning, consumed)) = head::read(within_limit(input))? {
-            return Ok((self.take(cache, &input[..consumed], meaning)?, consumed));
+        if let Some((parsed, consumed)) = head::read(within_limit(input), self.line_ends)? {
+            return Ok((self.take(cache, &input[..consumed], parsed)?, consumed));
         }
         check_limit(input)?;
         if !input.is_empty() {
@@ -208,13 +216,15 @@ impl Decoder {
         check_start(bytes)?;
         // Only what is new is searched, and the two bytes (LF CR) with which the blank line may have begun.
         let complete = head::end(bytes, before.saturating_sub(2));
-        let Some((meaning, end)) = complete.map(|end| head::read(&bytes[..end])).transpose()?.flatten()
+        let line_ends = self.line_ends;
+        let Some((parsed, end)) =
+            complete.map(|end| head::read(&bytes[..end], line_ends)).transpose()?.flatten()
         else {
             check_limit(bytes)?;
             self.partial = Some(partial);
             return Ok((Step::NeedMore, input.len()));
         };
-        let step = self.take(cache, &bytes[..end], meaning)?;
+        let step = self.take(cache, &bytes[..end], parsed)?;
         Ok((step, end - before))
     }
 
@@ -223,14 +233,14 @@ impl Decoder {
         &mut self,
         cache: &mut HeadCache,
         bytes: &[u8],
-        meaning: Meaning,
+        parsed: ParsedHead,
     ) -> Result<Step<'i>, ProtocolError> {
-        let head = meaning.to(self.method);
+        let head = parsed.answering(self.method);
         match head.status {
             101 => Err(ProtocolError::Upgraded),
             100..=199 => self.interim(head.status),
             _ => {
-                cache.keep(bytes, meaning);
+                cache.keep(bytes, parsed);
                 Ok(self.begin(head))
             }
         }
@@ -252,14 +262,14 @@ impl Decoder {
         self.state = match head.framing {
             Framing::Empty => State::Length(0),
             Framing::Length(length) => State::Length(length),
-            Framing::Chunked => State::Chunked(Chunks::new()),
+            Framing::Chunked => State::Chunked(ChunkDecoder::new()),
             Framing::UntilClose => State::UntilClose,
         };
         Step::Head(head)
     }
 }
 
-/// Refuses what is not HTTP at its first wrong byte: a peer of another protocol may never send a blank line.
+/// Refuses what is not HTTP at its first invalid byte: a peer of another protocol may never send a blank line.
 #[inline]
 fn check_start(bytes: &[u8]) -> Result<(), ProtocolError> {
     const START: &[u8] = b"HTTP/";
@@ -273,7 +283,7 @@ fn within_limit(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len().min(HEAD_BYTES_MAX)]
 }
 
-/// Refuses to wait for the end of a head that already is as long as one may be.
+/// Refuses to wait for the end of a head that has reached the limit.
 fn check_limit(bytes: &[u8]) -> Result<(), ProtocolError> {
     if bytes.len() < HEAD_BYTES_MAX {
         return Ok(());

@@ -1,0 +1,251 @@
+//! A chunked body, byte by byte where it is syntax and slice by slice where it is data (RFC 9112 §7.1).
+//!
+//! The decoder holds one of these while a chunked response lasts. It keeps no bytes, so a body may arrive in any pieces.
+//! Extensions and trailers are checked and skipped: nothing here acts on them (RFC 9112 §7.1.1, RFC 9110 §6.5.1).
+
+use super::error::{ProtocolError, Section};
+use crate::syntax::{excerpt, is_text, is_token};
+use memchr::memchr3;
+
+/// The longest chunk-size line read, its end included. What Go's net/http allows (`maxLineLength`).
+pub const CHUNK_LINE_BYTES_MAX: usize = 4096;
+
+/// The longest trailer section read, its blank line included. As much as a head.
+pub const TRAILERS_BYTES_MAX: usize = crate::HEAD_BYTES_MAX;
+
+/// What one [`ChunkDecoder::decode`] read.
+pub(super) enum ChunkStep<'i> {
+    /// Everything was consumed; more is needed.
+    NeedMore,
+    /// Some data, never empty.
+    Data(&'i [u8]),
+    /// The body and its trailers are complete.
+    End,
+}
+
+/// What the next byte belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// A chunk's first digit.
+    Size,
+    /// A further digit, or what follows the size.
+    Digits,
+    /// Blanks before an extension's semicolon (RFC 9112 §7.1.1: BWS).
+    BeforeExtension,
+    /// Blanks before an extension's name, or its first byte.
+    ExtensionStart,
+    ExtensionName,
+    /// Blanks behind a name.
+    AfterExtensionName,
+    /// Blanks before an extension's value, or its first byte.
+    ExtensionValueStart,
+    ExtensionToken,
+    ExtensionQuoted,
+    /// Behind the backslash in a quoted value.
+    ExtensionEscape,
+    /// Behind the closing quote.
+    ExtensionEnd,
+    /// LF of a size line.
+    SizeLf,
+    Data,
+    /// CR behind data.
+    DataCr,
+    /// LF behind data.
+    DataLf,
+    /// The first line behind the last chunk.
+    FirstTrailer,
+    /// A later line, which may be folded.
+    Trailer,
+    TrailerName,
+    TrailerValue,
+    /// LF of a trailer.
+    TrailerLf,
+    /// LF of the blank line.
+    LastLf,
+}
+
+impl State {
+    fn section(self) -> Section {
+        match self {
+            State::FirstTrailer
+            | State::Trailer
+            | State::TrailerName
+            | State::TrailerValue
+            | State::TrailerLf
+            | State::LastLf => Section::Trailers,
+            _ => Section::ChunkSize,
+        }
+    }
+}
+
+/// How far a chunked body has been read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChunkDecoder {
+    /// Bytes left of this chunk; while its size is read, the size so far.
+    left: u64,
+    /// Bytes read of this size line, or of all trailers: for the limits.
+    line_bytes: u32,
+    state: State,
+}
+
+impl ChunkDecoder {
+    /// Before the first chunk.
+    pub(super) const fn new() -> Self {
+        Self { left: 0, line_bytes: 0, state: State::Size }
+    }
+
+    /// Reads some of `input`; returns what that was and how many bytes it took.
+    pub(super) fn decode<'i>(&mut self, input: &'i [u8]) -> Result<(ChunkStep<'i>, usize), ProtocolError> {
+        let mut at = 0;
+        while at < input.len() {
+            let rest = &input[at..];
+            match self.state {
+                State::Data => {
+                    let data = self.take_data(rest);
+                    return Ok((ChunkStep::Data(data), at + data.len()));
+                }
+                State::TrailerValue => at += self.skip_trailer_value(rest)?,
+                _ => {
+                    at += 1;
+                    if self.byte(rest)? {
+                        return Ok((ChunkStep::End, at));
+                    }
+                }
+            }
+        }
+        Ok((ChunkStep::NeedMore, at))
+    }
+
+    /// As much of this chunk as there is.
+    fn take_data<'i>(&mut self, rest: &'i [u8]) -> &'i [u8] {
+        let taken = usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len());
+        self.left -= taken as u64;
+        if self.left == 0 {
+            self.state = State::DataCr;
+        }
+        &rest[..taken]
+    }
+
+    /// Skips a trailer's value, its CR included.
+    fn skip_trailer_value(&mut self, rest: &[u8]) -> Result<usize, ProtocolError> {
+        let Some(end) = memchr3(b'\r', b'\n', 0, rest) else {
+            self.count(rest.len())?;
+            return Ok(rest.len());
+        };
+        self.count(end + 1)?;
+        if rest[end] != b'\r' {
+            return Err(self.unexpected(&rest[end..]));
+        }
+        self.state = State::TrailerLf;
+        Ok(end + 1)
+    }
+
+    /// Takes the first byte of `rest` (which is what an error shows); true if it was the body's last.
+    fn byte(&mut self, rest: &[u8]) -> Result<bool, ProtocolError> {
+        let byte = rest[0];
+        if !matches!(self.state, State::DataCr | State::DataLf) {
+            self.count(1)?;
+        }
+        self.state = match (self.state, byte) {
+            (State::Size | State::Digits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+                self.digit(rest)?;
+                State::Digits
+            }
+            (State::SizeLf, b'\n') => {
+                self.line_bytes = 0;
+                if self.left == 0 { State::FirstTrailer } else { State::Data }
+            }
+            (State::DataCr, b'\r') => State::DataLf,
+            (State::DataLf, b'\n') => State::Size,
+            (State::FirstTrailer | State::Trailer, b'\r') => State::LastLf,
+            (State::LastLf, b'\n') => return Ok(true),
+            (State::Trailer, b' ' | b'\t') | (State::TrailerName, b':') => State::TrailerValue,
+            (State::TrailerLf, b'\n') => State::Trailer,
+            (State::FirstTrailer | State::Trailer | State::TrailerName, _) if is_token(byte) => {
+                State::TrailerName
+            }
+            (state, _) => extension(state, byte).ok_or_else(|| self.unexpected(rest))?,
+        };
+        Ok(false)
+    }
+
+    /// One more digit of a size.
+    fn digit(&mut self, rest: &[u8]) -> Result<(), ProtocolError> {
+        if self.left > u64::MAX >> 4 {
+            return Err(ProtocolError::ChunkSizeOverflow { excerpt: excerpt(rest) });
+        }
+        let value = char::from(rest[0]).to_digit(16).unwrap_or(0);
+        self.left = self.left << 4 | u64::from(value);
+        Ok(())
+    }
+
+    /// Counts bytes of a size line or of the trailers against their limit.
+    fn count(&mut self, bytes: usize) -> Result<(), ProtocolError> {
+        let total = self.line_bytes as usize + bytes;
+        match self.state.section() {
+            Section::Trailers if total > TRAILERS_BYTES_MAX => {
+                Err(ProtocolError::TrailersTooLarge { limit: TRAILERS_BYTES_MAX })
+            }
+            Section::ChunkSize | Section::Head if total > CHUNK_LINE_BYTES_MAX => {
+                Err(ProtocolError::ChunkLineTooLong { limit: CHUNK_LINE_BYTES_MAX })
+            }
+            _ => {
+                self.line_bytes = total as u32;
+                Ok(())
+            }
+        }
+    }
+
+    /// The error for a byte that may not stand where it does.
+    #[cold]
+    fn unexpected(&self, rest: &[u8]) -> ProtocolError {
+        let (excerpt, section) = (excerpt(rest), self.state.section());
+        match (self.state, rest.first()) {
+            (State::DataCr | State::DataLf, _) => ProtocolError::ChunkEnd { excerpt },
+            (State::SizeLf | State::TrailerLf | State::LastLf, _) => {
+                ProtocolError::ControlByte { section, excerpt }
+            }
+            (State::Size, _) => ProtocolError::ChunkSize { excerpt },
+            (_, Some(b'\n')) => ProtocolError::BareLf { section, excerpt },
+            (_, Some(0)) => ProtocolError::ControlByte { section, excerpt },
+            (State::Digits | State::BeforeExtension, _) => ProtocolError::ChunkSize { excerpt },
+            _ if section == Section::Trailers => ProtocolError::Trailer { excerpt },
+            _ => ProtocolError::ChunkExtension { excerpt },
+        }
+    }
+}
+
+/// Where a byte behind a chunk's size leads; none if it may not stand there (RFC 9112 §7.1.1).
+fn extension(state: State, byte: u8) -> Option<State> {
+    let is_blank = matches!(byte, b' ' | b'\t');
+    Some(match (state, byte) {
+        (State::Digits | State::ExtensionName | State::ExtensionToken | State::ExtensionEnd, b'\r') => {
+            State::SizeLf
+        }
+        (
+            State::Digits
+            | State::BeforeExtension
+            | State::ExtensionName
+            | State::AfterExtensionName
+            | State::ExtensionToken
+            | State::ExtensionEnd,
+            b';',
+        ) => State::ExtensionStart,
+        (State::Digits | State::BeforeExtension | State::ExtensionToken | State::ExtensionEnd, _)
+            if is_blank =>
+        {
+            State::BeforeExtension
+        }
+        (State::ExtensionStart, _) if is_blank => State::ExtensionStart,
+        (State::ExtensionStart | State::ExtensionName, _) if is_token(byte) => State::ExtensionName,
+        (State::ExtensionName | State::AfterExtensionName, _) if is_blank => State::AfterExtensionName,
+        (State::ExtensionName | State::AfterExtensionName, b'=') => State::ExtensionValueStart,
+        (State::ExtensionValueStart, _) if is_blank => State::ExtensionValueStart,
+        (State::ExtensionValueStart, b'"') => State::ExtensionQuoted,
+        (State::ExtensionValueStart | State::ExtensionToken, _) if is_token(byte) => State::ExtensionToken,
+        (State::ExtensionQuoted, b'"') => State::ExtensionEnd,
+        (State::ExtensionQuoted, b'\\') => State::ExtensionEscape,
+        (State::ExtensionQuoted | State::ExtensionEscape, _) if is_text(byte) => State::ExtensionQuoted,
+        _ => return None,
+    })
+}

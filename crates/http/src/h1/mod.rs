@@ -1,0 +1,15 @@
+//! HTTP/1.1 responses as a client reads them (RFC 9112), sans-IO.
+//!
+//! [`Decoder`] turns a connection's bytes into [`Step`]s, strictly: framing that two readers could understand
+//! differently is a [`ProtocolError`]. [`HeadCache`] makes the usual case a comparison. Requests are in
+//! [`crate::Request`] and [`crate::RequestTemplate`], for both versions.
+
+mod chunks;
+mod decoder;
+mod error;
+mod head;
+
+pub use chunks::{CHUNK_LINE_BYTES_MAX, TRAILERS_BYTES_MAX};
+pub use decoder::{Decoder, Step, Whole};
+pub use error::{ProtocolError, Section, Truncation};
+pub use head::{Framing, Head, HeadCache, LineEnds};

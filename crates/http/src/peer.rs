@@ -1,0 +1,86 @@
+//! Recognises what speaks on a connection in place of the expected protocol, for messages that say what to do.
+//!
+//! A guess from the first bytes, made only after they were refused. It never decides how bytes are read.
+
+use std::fmt;
+
+/// What speaks on a connection instead of the expected protocol, as far as its first bytes tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// TLS records (RFC 8446 §5.1).
+    Tls,
+    /// A SETTINGS frame (RFC 9113 §3.4).
+    Http2,
+    /// A status line of HTTP/1.x (RFC 9112 §4).
+    Http1,
+    /// An SSH identification (RFC 4253 §4.2).
+    Ssh,
+    /// A greeting with a reply code and a server's name (RFC 5321 §4.2, RFC 959 §4.2).
+    MailOrFiles,
+    /// A gzip stream (RFC 1952 §2.3.1).
+    Gzip,
+    /// Anything else, for example a body longer than announced.
+    Unknown,
+}
+
+impl Peer {
+    /// A guess from the first bytes. With fewer bytes it may be [`Peer::Unknown`].
+    pub fn recognise(bytes: &[u8]) -> Peer {
+        match bytes {
+            [0x14..=0x17, 0x03, 0..=4, ..] => Peer::Tls,
+            [0, 0, _, 4, ..] => Peer::Http2,
+            [b'H', b'T', b'T', b'P', b'/', b'1', ..] => Peer::Http1,
+            [b'S', b'S', b'H', b'-', ..] => Peer::Ssh,
+            [b'2', b'2', b'0', b' ' | b'-', ..] => Peer::MailOrFiles,
+            [0x1f, 0x8b, 8, ..] => Peer::Gzip,
+            _ => Peer::Unknown,
+        }
+    }
+
+    /// What it is and what to do, for a client that expected HTTP/1.1 or HTTP/2; none if it is unknown.
+    pub fn advice(self) -> Option<&'static str> {
+        match self {
+            Peer::Tls => Some("this is TLS: use https://"),
+            Peer::Http2 => Some("this is HTTP/2: use --http 2"),
+            Peer::Http1 => Some("this is HTTP/1.1: remove --http 2"),
+            Peer::Ssh => Some("this is SSH: check the port"),
+            Peer::MailOrFiles => Some("this is SMTP or FTP: check the port"),
+            Peer::Gzip => Some("this is gzip: the body is longer than announced"),
+            Peer::Unknown => None,
+        }
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.advice() {
+            Some(advice) => write!(f, "; {advice}"),
+            None => f.write_str("; another protocol, or bytes beyond the end of the previous response"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_bytes_name_the_protocol() {
+        for (bytes, peer) in [
+            (&b"\x15\x03\x01\0\x02\x02\x46"[..], Peer::Tls),
+            (b"\x16\x03\x03\0\x7a", Peer::Tls),
+            (b"\0\0\x12\x04\0\0\0\0\0", Peer::Http2),
+            (b"HTTP/1.0 400 Bad Request\r\n", Peer::Http1),
+            (b"SSH-2.0-OpenSSH_9.2\r\n", Peer::Ssh),
+            (b"220 mail.example ESMTP\r\n", Peer::MailOrFiles),
+            (b"220-ftp.example\r\n", Peer::MailOrFiles),
+            (b"\x1f\x8b\x08\0", Peer::Gzip),
+            (b"HTTP/3 200", Peer::Unknown),
+            (b"2200 bytes", Peer::Unknown),
+            (b"\x15", Peer::Unknown),
+            (b"", Peer::Unknown),
+        ] {
+            assert_eq!(Peer::recognise(bytes), peer, "{}", bytes.escape_ascii());
+        }
+    }
+}

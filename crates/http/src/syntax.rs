@@ -1,0 +1,66 @@
+//! Which bytes may stand where (RFC 9110 §5, §8.6, RFC 9112 §3.2), and how invalid ones are shown.
+//!
+//! Shared by requests, URLs and the codecs of both versions. It knows no message: what an invalid byte means there is
+//! for the caller to say.
+
+/// How many of the invalid bytes a message shows.
+const EXCERPT_BYTES_MAX: usize = 40;
+
+/// Whether a byte may stand in a method or a field name (RFC 9110 §5.6.2).
+#[inline]
+pub(crate) fn is_token(byte: u8) -> bool {
+    TOKEN[usize::from(byte)]
+}
+
+/// [`is_token`] as a table: names are scanned byte by byte.
+const TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric()
+            || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~');
+        byte += 1;
+    }
+    table
+};
+
+/// Whether a byte may stand in a text on one line: blanks, visible ASCII and what is beyond ASCII. Field values that we
+/// send (RFC 9110 §5.5), reason phrases (RFC 9112 §4) and quoted strings (RFC 9110 §5.6.4) consist of these.
+#[inline]
+pub(crate) fn is_text(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+/// Whether a byte may stand in a request target: visible ASCII, and no fragment, which is never sent (RFC 9112 §3.2).
+pub(crate) fn is_target(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b'#'
+}
+
+/// A decimal number of digits alone, below 2^64 (RFC 9110 §8.6).
+pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, &digit| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit <= 9)?;
+        number.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// The number (from 1) of the first character one of whose bytes is not allowed.
+pub(crate) fn first_invalid(text: &str, is_allowed: impl Fn(u8) -> bool) -> Option<usize> {
+    text.bytes().position(|byte| !is_allowed(byte)).map(|at| character_number(text, at))
+}
+
+/// The number (from 1) of the character that has its first or a later byte at `at`.
+pub(crate) fn character_number(text: &str, at: usize) -> usize {
+    text.char_indices().take_while(|(start, _)| *start <= at).count()
+}
+
+/// The beginning of `bytes`, printable on one line.
+#[cold]
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    let shown = &bytes[..bytes.len().min(EXCERPT_BYTES_MAX)];
+    let cut = if shown.len() < bytes.len() { "..." } else { "" };
+    format!("{}{cut}", shown.escape_ascii())
+}
