@@ -1,12 +1,11 @@
 //! Where results are kept: one flag and one default for every command that writes or reads them, and how the store's
-//! errors become complaints.
+//! errors are reported.
 //!
-//! Called by `round` and `report`. A record that cannot be read is told and left out, so that it hides no other.
-//! Keeping and finding are the store's own.
+//! A record that cannot be read is named and skipped, so that it hides no other; the command then exits with 1.
 
 use crate::exit::{Complaint, Status, say, told};
 use crate::places::path_or_nothing;
-use paceline_record::{Round, Trial};
+use paceline_catalogue::{PlaceFlags, Places};
 use paceline_store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
@@ -16,13 +15,13 @@ const FILE: &str = "results.sqlite";
 /// Where results are kept.
 #[derive(clap::Args)]
 pub struct StoreArguments {
-    /// The file with the results [default: `results.sqlite` in the state folder]
-    #[arg(long, value_name = "FILE", env = "PACELINE_STORE", value_parser = path_or_nothing())]
+    /// The results: a SQLite file or a `postgres://` URL [default: `results.sqlite` in the state folder]
+    #[arg(long, value_name = "FILE|URL", env = "PACELINE_STORE", hide_env_values = true, value_parser = path_or_nothing())]
     store: Option<PathBuf>,
 }
 
 impl StoreArguments {
-    /// The file with the results, given the folder where the lab keeps what it builds.
+    /// The place of the results, given the folder where the lab keeps what it builds.
     pub fn path(&self, state_dir: &Path) -> PathBuf {
         // An empty variable is one that is not set.
         let named = self.store.clone().filter(|store| !store.as_os_str().is_empty());
@@ -30,50 +29,97 @@ impl StoreArguments {
     }
 }
 
-/// The store's error as a complaint: its whole chain, a hint, and the exit status for whose doing it is.
+/// The state folder for commands that need no servers: where there are none, only the folder beside them is unknown.
+pub fn state_dir(flag: Option<PathBuf>) -> PathBuf {
+    let flag = flag.filter(|folder| !folder.as_os_str().is_empty());
+    let flags = PlaceFlags { state_dir: flag.clone(), ..PlaceFlags::default() };
+    let found = Places::find(&flags).map(|places| places.state_dir).ok();
+    flag.or(found).unwrap_or_else(|| PathBuf::from(".paceline"))
+}
+
+/// The store's error with its causes, a hint, and the exit status for whose fault it is.
 pub fn complain(error: StoreError) -> anyhow::Error {
     let (status, hint) = match &error {
         StoreError::Missing { .. } => (
             Status::Usage,
-            Some("`paceline round` makes some; --store or PACELINE_STORE says where to look for others"),
+            Some("`paceline round` makes results; --store or PACELINE_STORE names another place to look"),
         ),
-        StoreError::NotFound { .. } => (Status::Usage, Some("`paceline report --list` shows what is kept")),
+        StoreError::NotFound { .. } => {
+            (Status::Usage, Some("`paceline report --list` lists the kept rounds"))
+        }
         StoreError::Ambiguous { .. } => (Status::Usage, Some("give more of the id")),
-        StoreError::Folder { .. } | StoreError::Unwritable { .. } => {
+        StoreError::NotAStore { .. } => (Status::Usage, None),
+        StoreError::Newer { .. } => (Status::Usage, Some("use the Paceline that wrote it, or a later one")),
+        StoreError::Folder { .. } | StoreError::Unwritable { .. } | StoreError::Copy { .. } => {
             (Status::Environment, Some("name another place with --store or PACELINE_STORE"))
         }
-        StoreError::NotAStore { .. } | StoreError::PathNotText { .. } => (Status::Usage, None),
-        StoreError::Newer { .. } => {
-            (Status::Usage, Some("read it with the Paceline that wrote it, or a later one"))
-        }
         StoreError::Full { .. } => {
-            (Status::Environment, Some("make room, then `paceline round --resume` carries on"))
+            (Status::Environment, Some("free some space, then `paceline round --resume` carries on"))
         }
         StoreError::Busy { .. } => {
-            (Status::Environment, Some("wait for the other to end, or find it with `fuser FILE`"))
+            (Status::Environment, Some("wait for the other process to end, or find it with `fuser FILE`"))
         }
-        _ => (Status::Environment, None),
+        StoreError::Unreachable { .. } => (
+            Status::Environment,
+            Some("check the URL, and that the server runs and accepts connections without TLS"),
+        ),
+        StoreError::Damaged { .. } | StoreError::Inconsistent { .. } => {
+            (Status::Environment, Some("keep a copy, then save what can be read: `sqlite3 FILE .recover`"))
+        }
+        StoreError::LockedRound { .. } => (Status::Environment, Some("wait for it to end, or interrupt it")),
+        StoreError::Record { .. } | StoreError::Altered { .. } => {
+            (Status::Environment, Some("`paceline store check` lists every damaged record"))
+        }
+        StoreError::Database { .. } | StoreError::UnknownRound { .. } | StoreError::Unstorable { .. } => {
+            (Status::Environment, None)
+        }
     };
     let what = told(&error);
     anyhow::Error::new(Complaint { what, hint: hint.map(str::to_owned), status })
 }
 
-/// The trials of a round, as far as they can be read; what cannot is told and left out.
-pub fn readable_trials(store: &Store, round: &str) -> anyhow::Result<Vec<Trial>> {
-    let (trials, unreadable) = store.readable_trials(round).map_err(complain)?;
-    for error in unreadable {
-        say(&format!("paceline: left out: {}", told(&error)));
-    }
-    Ok(trials)
+/// Records as far as they could be read.
+#[derive(Debug)]
+pub struct Readable<T> {
+    /// Those that could be.
+    pub records: Vec<T>,
+    /// Whether there are others.
+    pub is_damaged: bool,
 }
 
-/// Every round, newest first, as far as they can be read; what cannot is told and left out.
-pub fn readable_rounds(store: &Store) -> anyhow::Result<Vec<Round>> {
-    let (rounds, unreadable) = store.readable_rounds().map_err(complain)?;
-    for error in unreadable {
-        say(&format!("paceline: left out: {}", told(&error)));
+impl<T> Readable<T> {
+    /// Of what the store read; every damaged record is named.
+    pub fn of(read: Result<(Vec<T>, Vec<StoreError>), StoreError>) -> anyhow::Result<Self> {
+        let (records, damaged) = read.map_err(complain)?;
+        for error in &damaged {
+            say(&format!("paceline: skipped: {}", told(error)));
+        }
+        Ok(Self { records, is_damaged: !damaged.is_empty() })
     }
-    Ok(rounds)
+
+    /// The exit status of a command that showed these records.
+    pub fn status(&self) -> Status {
+        if self.is_damaged { Status::Failed } else { Status::Done }
+    }
+}
+
+/// An error that stopped a round, with how to carry it on once its cause is removed.
+pub fn resumable(error: &anyhow::Error, round: &str) -> anyhow::Error {
+    let complaint = error.downcast_ref::<Complaint>();
+    let status = complaint.map_or(Status::Environment, |complaint| complaint.status);
+    let resume = format!("`paceline round --resume {round}` carries on; the trials so far are kept");
+    let hint = match complaint.and_then(|complaint| complaint.hint.as_deref()) {
+        Some(hint) if hint.contains("--resume") => "free some space, then ".to_owned() + &resume,
+        Some(hint) => format!("{hint}; then {resume}"),
+        None => resume,
+    };
+    Complaint { what: told(error.as_ref()), hint: Some(hint), status }.into()
+}
+
+/// No round is kept there.
+pub fn nothing_kept(store: &Store) -> Complaint {
+    Complaint::usage(format!("no round is kept in {}", store.path().display()))
+        .hint("`paceline round plans/quick.toml` measures and keeps one")
 }
 
 #[cfg(test)]
@@ -84,11 +130,23 @@ mod tests {
     fn a_flag_decides_else_the_state_folder() {
         let flag = StoreArguments { store: Some("a/b.sqlite".into()) };
         assert_eq!(flag.path(Path::new("/state")), Path::new("a/b.sqlite"));
+        for unset in [None, Some("".into())] {
+            let path = StoreArguments { store: unset }.path(Path::new("/state"));
+            assert_eq!(path, Path::new("/state/results.sqlite"));
+        }
+    }
+
+    #[test]
+    fn what_stopped_a_round_says_how_to_carry_it_on() {
+        let hint = |error: anyhow::Error| {
+            let error = resumable(&error, "r1");
+            error.downcast_ref::<Complaint>().unwrap().hint.clone().unwrap()
+        };
+        let resume = "`paceline round --resume r1` carries on; the trials so far are kept";
+        assert_eq!(hint(anyhow::anyhow!("x")), resume);
         assert_eq!(
-            StoreArguments { store: None }.path(Path::new("/state")),
-            Path::new("/state/results.sqlite")
+            hint(Complaint::environment("x").hint("free it").into()),
+            format!("free it; then {resume}")
         );
-        let empty = StoreArguments { store: Some("".into()) };
-        assert_eq!(empty.path(Path::new("/state")), Path::new("/state/results.sqlite"));
     }
 }

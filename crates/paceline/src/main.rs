@@ -37,6 +37,8 @@ enum Command {
     Round(commands::round::Arguments),
     /// The kept results as a table
     Report(commands::report::Arguments),
+    /// The kept results themselves: check, export, import, prune, delete
+    Store(commands::store::Arguments),
     /// How good is this tool on this very machine?
     Selftest(commands::selftest::Arguments),
     /// Print a completion script for a shell
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Command::Lab(arguments) => commands::lab::run(arguments),
         Command::Round(arguments) => commands::round::run(arguments),
         Command::Report(arguments) => commands::report::run(arguments),
+        Command::Store(arguments) => commands::store::run(arguments),
         Command::Selftest(arguments) => commands::selftest::run(arguments),
         Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),
         Command::Completions(arguments) => commands::completions::run(arguments),

@@ -1,103 +1,178 @@
-//! Why results could not be kept or found, and the one place that reads SQLite's result codes.
+//! Why results could not be kept or found, and the one place that reads result codes of SQLite and PostgreSQL.
 //!
-//! For everything that [`crate::Store`] does; most variants say whose doing it is. The binary's `kept.rs` adds a hint
-//! and the exit status. Nothing is tried again: all waiting for a lock is over by then.
+//! Most variants say whose fault it is. The binary adds a hint and the exit status (`kept.rs`). Nothing is retried by
+//! callers: all waiting for a lock is over by then.
 
 use paceline_record::RecordError;
+use postgres::error::SqlState;
+use std::fmt;
 use std::path::{Path, PathBuf};
+
+/// Where results are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file, as an absolute path where it could be resolved.
+    File(PathBuf),
+    /// The URL of a database, without its password.
+    Url(String),
+}
+
+impl Place {
+    /// The place as a path, to be shown.
+    pub fn path(&self) -> &Path {
+        match self {
+            Place::File(path) => path,
+            Place::Url(url) => Path::new(url),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path().display().fmt(f)
+    }
+}
+
+/// What a database said.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseError {
+    /// SQLite.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// PostgreSQL, or the way to it.
+    #[error("{}", postgres_message(.0))]
+    Postgres(#[from] postgres::Error),
+}
+
+/// PostgreSQL's own message where there is one; that of the library says only that there was an error.
+fn postgres_message(error: &postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(said) => said.to_string(),
+        None => {
+            let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+            format!(
+                "{error}{}",
+                cause.filter(|cause| !error.to_string().ends_with(cause.as_str())).unwrap_or_default()
+            )
+        }
+    }
+}
 
 /// What went wrong with the store, and where.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Environment: the folder of the store cannot be made.
-    #[error("cannot make the folder {} for the results", path.display())]
+    #[error("cannot create the folder {} for the results", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
     /// User: a store was to be read and there is none.
-    #[error("there are no results at {}: no such file", path.display())]
+    #[error("there are no results at {place}")]
     Missing {
-        /// Where it was looked for.
-        path: PathBuf,
+        /// Where they were looked for.
+        place: Place,
     },
-    /// User: the path cannot be put in a URL.
-    #[error("the store's path {} is not valid UTF-8; choose another with --store", path.display())]
-    PathNotText {
-        /// The path.
-        path: PathBuf,
-    },
-    /// Environment: the file or its folder may not be written. SQLite writes beside the file too.
-    #[error("cannot open {} for reading and writing; the file and its folder must be writable", path.display())]
+    /// Environment: the file or its folder cannot be written. SQLite writes beside the file too.
+    #[error("cannot open {place} for writing: the file and its folder must be writable")]
     Unwritable {
         /// The file.
-        path: PathBuf,
-        /// What SQLite said.
+        place: Place,
+        /// The database's error.
         #[source]
-        source: Box<sqlx::Error>,
+        source: Box<DatabaseError>,
     },
-    /// User: the file is no SQLite database, or one that something else made.
-    #[error("{} is no Paceline store ({found}); it was left untouched, choose another with --store", path.display())]
-    NotAStore {
+    /// Environment: a store in a read-only folder could not be copied to where it can be read.
+    #[error("cannot copy {place} to a temporary folder, which reading it needs: its folder is read-only")]
+    Copy {
         /// The file.
-        path: PathBuf,
+        place: Place,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// User: this is no database, or one that something else made.
+    #[error("{place} is not a Paceline store ({found}); it was not changed, choose another with --store")]
+    NotAStore {
+        /// Where it is.
+        place: Place,
         /// What it is instead.
         found: String,
     },
     /// Environment: the file is a store and its bytes are damaged.
-    #[error("{} is damaged; keep a copy, and try `sqlite3 FILE .recover`", path.display())]
+    #[error("{place} is damaged")]
     Damaged {
         /// The file.
-        path: PathBuf,
-        /// What SQLite said.
+        place: Place,
+        /// The database's error.
         #[source]
-        source: Box<sqlx::Error>,
+        source: Box<DatabaseError>,
+    },
+    /// Environment: the file is a store whose structure is damaged.
+    #[error("{place} is damaged: {found}")]
+    Inconsistent {
+        /// The file.
+        place: Place,
+        /// The first problem that the check found.
+        found: String,
     },
     /// User: a newer Paceline wrote it.
-    #[error("{} was written by a newer Paceline (store version {found}, this one knows up to {known})", path.display())]
+    #[error("{place} was written by a newer Paceline (store version {found}, this one knows up to {known})")]
     Newer {
-        /// The file.
-        path: PathBuf,
+        /// Where it is.
+        place: Place,
         /// The version found.
         found: i64,
         /// The newest version this Paceline knows.
         known: i64,
     },
-    /// Environment: no room left; nothing of the record was kept, everything before it was.
-    #[error("no room left for {}: this record was not kept, everything before it was", path.display())]
+    /// Environment: no space left; nothing of the record was kept, everything before it was.
+    #[error("no space left for {place}: this record was not kept, everything before it was")]
     Full {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite said.
+        /// The store.
+        place: Place,
+        /// The database's error.
         #[source]
-        source: Box<sqlx::Error>,
+        source: Box<DatabaseError>,
     },
     /// Environment: another process held the store for longer than the busy timeout.
-    #[error("{} has been locked by another process for {waited_s} s", path.display())]
+    #[error("{place} has been locked by another process for {waited_s} s")]
     Busy {
-        /// The file.
-        path: PathBuf,
+        /// The store.
+        place: Place,
         /// How long was waited, in seconds.
         waited_s: u64,
-        /// What SQLite said.
+        /// The database's error.
         #[source]
-        source: Box<sqlx::Error>,
+        source: Box<DatabaseError>,
     },
-    /// Whatever else the database says.
-    #[error("the store {} failed", path.display())]
+    /// Environment: the database server cannot be reached, or does not let us in.
+    #[error("cannot connect to {place}")]
+    Unreachable {
+        /// The URL.
+        place: Place,
+        /// The database's error.
+        #[source]
+        source: Box<DatabaseError>,
+    },
+    /// Any other database error.
+    #[error("the store {place} failed")]
     Database {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite said.
+        /// The store.
+        place: Place,
+        /// The database's error.
         #[source]
-        source: Box<sqlx::Error>,
+        source: Box<DatabaseError>,
     },
-    /// Environment: the runtime that drives the database could not be started.
-    #[error("cannot start the store's runtime")]
-    Runtime(#[source] std::io::Error),
+    /// Environment: another process carries the round on.
+    #[error("round {round} is being carried on by another process")]
+    LockedRound {
+        /// The round.
+        round: String,
+    },
     /// A defect of ours: a trial was put before its round.
     #[error("trial {trial} belongs to round {round}, which is not in the store")]
     UnknownRound {
@@ -128,6 +203,16 @@ pub enum StoreError {
         #[source]
         source: RecordError,
     },
+    /// Environment: a stored record is not what was put.
+    #[error("the stored {kind} {id} is damaged: {found}")]
+    Altered {
+        /// "round" or "trial".
+        kind: &'static str,
+        /// Its id, as far as it can be read.
+        id: String,
+        /// What shows it.
+        found: String,
+    },
     /// User: nothing begins with what was asked for.
     #[error("no {kind} has an id that begins with {prefix:?}")]
     NotFound {
@@ -152,33 +237,104 @@ pub enum StoreError {
 /// load may take seconds.
 pub(crate) const BUSY_TIMEOUT_S: u64 = 30;
 
-/// SQLITE_BUSY and SQLITE_LOCKED.
-const BUSY: i32 = 5;
-const LOCKED: i32 = 6;
+/// What an error means, whichever database it came from.
+enum Meaning {
+    Locked,
+    Unwritable,
+    Damaged,
+    Full,
+    NotADatabase,
+    Unreachable,
+    UnknownReference,
+    Other,
+}
 
-impl StoreError {
-    /// What a database error means for the store at `path`, by SQLite's result code (its low byte is the primary
-    /// code, <https://www.sqlite.org/rescode.html>).
-    pub(crate) fn of(path: &Path, error: sqlx::Error) -> Self {
-        let (path, code) = (path.to_owned(), primary_code(&error));
-        let source = Box::new(error);
+impl Meaning {
+    fn of(error: &DatabaseError) -> Self {
+        match error {
+            DatabaseError::Sqlite(error) => Self::of_sqlite(error),
+            DatabaseError::Postgres(error) => Self::of_postgres(error),
+        }
+    }
+
+    /// By the result code (<https://www.sqlite.org/rescode.html>).
+    fn of_sqlite(error: &rusqlite::Error) -> Self {
+        use rusqlite::ffi;
+        let Some(code) = error.sqlite_error().map(|error| error.extended_code) else { return Self::Other };
         match code {
-            Some(BUSY | LOCKED) => Self::Busy { path, waited_s: BUSY_TIMEOUT_S, source },
-            Some(3 | 8 | 14 | 23) => Self::Unwritable { path, source },
-            Some(11) => Self::Damaged { path, source },
-            Some(13) => Self::Full { path, source },
-            Some(26) => Self::NotAStore { path, found: "not a SQLite database".to_owned() },
-            _ => Self::Database { path, source },
+            // The log's shared memory is a file that could not be extended.
+            ffi::SQLITE_IOERR_SHMSIZE => return Self::Full,
+            ffi::SQLITE_CONSTRAINT_FOREIGNKEY => return Self::UnknownReference,
+            _ => {}
+        }
+        match code & 0xff {
+            ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => Self::Locked,
+            ffi::SQLITE_PERM | ffi::SQLITE_READONLY | ffi::SQLITE_CANTOPEN | ffi::SQLITE_AUTH => {
+                Self::Unwritable
+            }
+            ffi::SQLITE_CORRUPT | ffi::SQLITE_FORMAT => Self::Damaged,
+            ffi::SQLITE_FULL => Self::Full,
+            ffi::SQLITE_NOTADB => Self::NotADatabase,
+            _ => Self::Other,
+        }
+    }
+
+    fn of_postgres(error: &postgres::Error) -> Self {
+        match error.code() {
+            None => Self::Unreachable,
+            Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => Self::Locked,
+            Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => Self::Unwritable,
+            Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => Self::Unwritable,
+            Some(code) if *code == SqlState::FOREIGN_KEY_VIOLATION => Self::UnknownReference,
+            Some(code) if *code == SqlState::DISK_FULL => Self::Full,
+            Some(code) if ["XX001", "XX002"].contains(&code.code()) => Self::Damaged,
+            // Class 08 is the connection, 28 the authorization, 3D a database that is not there, 57P a shutdown.
+            Some(code) if ["08", "28", "3D", "57"].iter().any(|class| code.code().starts_with(class)) => {
+                Self::Unreachable
+            }
+            Some(_) => Self::Other,
         }
     }
 }
 
-/// Whether another connection's lock is all that is in the way.
-pub(crate) fn is_locked(error: &sqlx::Error) -> bool {
-    matches!(primary_code(error), Some(BUSY | LOCKED))
+impl StoreError {
+    /// What a database error means for the store there.
+    pub(crate) fn of(place: &Place, error: DatabaseError) -> Self {
+        let (place, meaning) = (place.clone(), Meaning::of(&error));
+        let source = Box::new(error);
+        match meaning {
+            Meaning::Locked => Self::Busy { place, waited_s: BUSY_TIMEOUT_S, source },
+            Meaning::Unwritable => Self::Unwritable { place, source },
+            Meaning::Damaged => Self::Damaged { place, source },
+            Meaning::Full => Self::Full { place, source },
+            Meaning::NotADatabase => Self::NotAStore { place, found: "not a SQLite database".to_owned() },
+            Meaning::Unreachable => Self::Unreachable { place, source },
+            Meaning::UnknownReference | Meaning::Other => Self::Database { place, source },
+        }
+    }
+
+    /// Whether it is about one record, others being readable.
+    pub fn is_of_one_record(&self) -> bool {
+        matches!(self, Self::Record { .. } | Self::Altered { .. })
+    }
 }
 
-fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let code = error.as_database_error()?.code()?.parse::<i32>().ok()?;
-    Some(code & 0xff)
+/// Whether another connection's lock is all that is in the way.
+pub(crate) fn is_locked(error: &DatabaseError) -> bool {
+    matches!(Meaning::of(error), Meaning::Locked)
+}
+
+/// Whether the file or its folder cannot be written.
+pub(crate) fn is_unwritable(error: &DatabaseError) -> bool {
+    matches!(Meaning::of(error), Meaning::Unwritable)
+}
+
+/// Whether the bytes of the file are damaged.
+pub(crate) fn is_damage(error: &DatabaseError) -> bool {
+    matches!(Meaning::of(error), Meaning::Damaged)
+}
+
+/// Whether a record refers to one that is not there.
+pub(crate) fn is_unknown_reference(error: &DatabaseError) -> bool {
+    matches!(Meaning::of(error), Meaning::UnknownReference)
 }

@@ -1,17 +1,22 @@
-//! Keeps rounds and trials in a SQLite file, and gives them back exactly as they were put in.
+//! Keeps rounds and trials in a SQLite file or a PostgreSQL database, and returns them exactly as they were put in.
 //!
-//! Called by the command `round` (which stores each trial when it ends) and by everything that shows results. The
-//! interface blocks: it owns a small runtime for `sqlx`, so callers need none, and must not be called from inside
-//! one. Every statement keeps to the dialect that SQLite and PostgreSQL share (`$n`, BIGINT, TEXT); what is
-//! SQLite's alone is in one file. Nothing here interprets a record.
+//! Called by `paceline round`, which stores each trial when it ends, and by everything that shows results. All calls
+//! block; a [`Store`] is `Send + Sync`, so an async server calls it from its blocking threads. Every statement is in the
+//! dialect that both databases share (`$1`, TEXT, BIGINT); what only one of them knows is in `sqlite.rs` or
+//! `postgres.rs`. Records are not interpreted here, except by `check.rs`.
 
+pub mod archive;
+mod check;
+mod database;
 mod error;
 mod histograms;
 mod migrations;
+mod postgres;
 mod rounds;
 mod sqlite;
 mod store;
 mod trials;
 
-pub use error::StoreError;
+pub use check::Checked;
+pub use error::{DatabaseError, StoreError};
 pub use store::Store;

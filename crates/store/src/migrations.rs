@@ -1,45 +1,87 @@
-//! The store's versions: each a file under `migrations/`, applied in order when a store is opened.
+//! The store's versions: statements that are applied in order when a store is opened for writing.
 //!
-//! Called by `sqlite.rs`, under its lock. A version is never edited after a release; `sqlx` notes which were applied,
-//! and refuses a store that has more. There is no way back to an older one.
+//! A version is never edited after a release, and there is no way back to an older one. Stores of version 1 were made
+//! with a library that noted versions in a table of its own; it is still read, and told of the upgrade, so that the
+//! Paceline that made them says what it does not know.
 
 use crate::StoreError;
-use sqlx::AnyConnection;
-use sqlx::SqlSafeStr as _;
-use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use std::path::Path;
+use crate::database::Database;
+use crate::error::{DatabaseError, Place};
 
-/// Number, name and statements of each version for SQLite.
-const SQLITE: [(i64, &str, &str); 1] = [(
-    1,
-    "rounds, trials, histograms",
-    include_str!("../migrations/sqlite/0001_rounds_trials_histograms.sql"),
-)];
+/// The number of a version and its statements.
+type Version = (i64, &'static str);
 
-/// Brings the store behind `connection` to the newest version. The caller holds the lock of a transaction, so that two
-/// processes that open a new store at once do not both build it.
+/// The versions of a SQLite file.
+pub const SQLITE: [Version; 2] = [
+    (1, include_str!("../migrations/sqlite/0001_rounds_trials_histograms.sql")),
+    (2, include_str!("../migrations/sqlite/0002_checksums.sql")),
+];
+/// The versions of a PostgreSQL database, which was first supported at version 2.
+pub const POSTGRES: [Version; 1] =
+    [(2, include_str!("../migrations/postgres/0002_rounds_trials_histograms.sql"))];
+/// The newest version.
+pub const NEWEST: i64 = 2;
+/// Where versions are noted since version 2.
+const TABLE: &str = "versions";
+/// Where version 1 was noted.
+const FIRST_TABLE: &str = "_sqlx_migrations";
+
+/// The version of a store; 0 for an empty database.
 ///
 /// # Errors
-/// [`StoreError::Newer`] when the store has versions that this Paceline does not know.
-pub async fn apply(connection: &mut AnyConnection, path: &Path) -> Result<(), StoreError> {
-    let versions = SQLITE.iter().map(|(version, name, sql)| {
-        Migration::new(*version, (*name).into(), MigrationType::Simple, (*sql).into_sql_str(), false)
-    });
-    let migrator = Migrator::with_migrations(versions.collect());
-    migrator.run_direct(None, connection, false).await.map_err(|error| explain(path, error))
+/// [`StoreError::NotAStore`] when somebody else made the tables in it, [`StoreError::Newer`] when a newer Paceline did.
+pub fn version(database: &mut Database, place: &Place) -> Result<i64, StoreError> {
+    let failed = |error: DatabaseError| StoreError::of(place, error);
+    let list = match database {
+        Database::Sqlite(_) => "SELECT name FROM sqlite_master WHERE type = 'table'",
+        Database::Postgres(..) => {
+            "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()"
+        }
+    };
+    let rows = database.query(list, &[]).map_err(failed)?;
+    let tables: Vec<String> = rows.into_iter().map(|mut row| row.text(0)).collect();
+    let table = match [TABLE, FIRST_TABLE].into_iter().find(|table| tables.iter().any(|name| name == table)) {
+        Some(table) => table,
+        None if tables.is_empty() => return Ok(0),
+        None => {
+            let found = format!("a database with other tables: {}", tables.join(", "));
+            return Err(StoreError::NotAStore { place: place.clone(), found });
+        }
+    };
+    let newest = database.query(&format!("SELECT MAX(version) FROM {table}"), &[]).map_err(failed)?;
+    match newest.first().and_then(|row| row.integer(0)) {
+        Some(found) if found > NEWEST => {
+            Err(StoreError::Newer { place: place.clone(), found, known: NEWEST })
+        }
+        Some(found) => Ok(found),
+        None => Err(StoreError::NotAStore {
+            place: place.clone(),
+            found: format!("its table {table} has no version"),
+        }),
+    }
 }
 
-fn explain(path: &Path, error: MigrateError) -> StoreError {
-    let known = SQLITE.last().map_or(0, |(version, ..)| *version);
-    match error {
-        MigrateError::VersionMissing(found) => StoreError::Newer { path: path.to_owned(), found, known },
-        MigrateError::VersionMismatch(found) => StoreError::NotAStore {
-            path: path.to_owned(),
-            found: format!("its version {found} is not the released one"),
-        },
-        MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
-            StoreError::of(path, source)
+/// Brings a store to the newest version. The caller holds a lock, so that of two processes that open a new store at
+/// once one builds it and the other finds it built.
+///
+/// # Errors
+/// As [`version`], and when it cannot be written.
+pub fn apply(database: &mut Database, place: &Place, versions: &[Version]) -> Result<(), StoreError> {
+    let found = version(database, place)?;
+    for (number, statements) in versions.iter().filter(|(number, _)| *number > found) {
+        let mut step = database.batch(statements);
+        if *number >= 2 {
+            let note = format!("INSERT INTO {TABLE} (version) VALUES ($1)");
+            step = step.and_then(|()| database.execute(&note, &[(*number).into()]));
         }
-        other => StoreError::of(path, sqlx::Error::Migrate(Box::new(other))),
+        if found == 1 {
+            let note = format!(
+                "INSERT INTO {FIRST_TABLE} (version, description, success, checksum, execution_time)
+                 VALUES ($1, 'see table {TABLE}', 1, x'00', 0)"
+            );
+            step = step.and_then(|()| database.execute(&note, &[(*number).into()]));
+        }
+        step.map_err(|error| StoreError::of(place, error))?;
     }
+    Ok(())
 }

@@ -1,13 +1,12 @@
-//! Rounds in the store: put, found by id or its beginning, listed newest first.
+//! Rounds in the store: put, found by id or its beginning, listed newest first, deleted.
 //!
-//! `paceline round` puts them and finds the one to carry on, `paceline report` finds and lists them. A round is one
-//! document, replaced whole as it goes on; none is ever removed. Its trials are put by `trials.rs`.
+//! A round is one document, replaced whole as it goes on. Its trials are put by `trials.rs`.
 
+use crate::database::Row;
+use crate::store::checksum;
 use crate::{Store, StoreError};
 use paceline_record::{Round, read_round};
 use serde::Deserialize as _;
-use sqlx::Row as _;
-use sqlx::any::AnyRow;
 
 impl Store {
     /// Keeps a round, replacing an earlier state of it. Durable when it returns.
@@ -18,18 +17,22 @@ impl Store {
         let unstorable = |source| StoreError::Unstorable { kind: "round", id: round.id.clone(), source };
         let document = serde_json::to_value(round).map_err(unstorable)?;
         Round::deserialize(&document).map_err(unstorable)?;
-        let put = sqlx::query(
-            "INSERT INTO rounds (id, plan, started_at, finished_at, document) VALUES ($1, $2, $3, $4, $5)
-             ON CONFLICT (id) DO UPDATE SET plan = excluded.plan, started_at = excluded.started_at,
-             finished_at = excluded.finished_at, document = excluded.document",
-        )
-        .bind(&round.id)
-        .bind(&round.plan)
-        .bind(&round.started_at)
-        .bind(round.finished_at.as_ref())
-        .bind(document.to_string());
-        self.runtime.block_on(put.execute(&self.pool)).map_err(|error| self.failed(error))?;
-        Ok(())
+        let document = document.to_string();
+        self.database().transaction(self.place(), |database| {
+            let put = "INSERT INTO rounds (id, plan, started_at, finished_at, document, checksum)
+                 VALUES ($1, $2, $3, $4, $5, $6)
+                 ON CONFLICT (id) DO UPDATE SET plan = excluded.plan, started_at = excluded.started_at,
+                 finished_at = excluded.finished_at, document = excluded.document, checksum = excluded.checksum";
+            let parameters = [
+                round.id.as_str().into(),
+                round.plan.as_str().into(),
+                round.started_at.as_str().into(),
+                round.finished_at.as_deref().into(),
+                document.as_str().into(),
+                checksum(&round.id, &document).into(),
+            ];
+            database.execute(put, &parameters).map_err(|error| self.failed(error))
+        })
     }
 
     /// The round of this id; none where there is none.
@@ -37,8 +40,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when it cannot be read.
     pub fn round(&self, id: &str) -> Result<Option<Round>, StoreError> {
-        let get = sqlx::query("SELECT id, document FROM rounds WHERE id = $1").bind(id.to_owned());
-        self.one_round(get)
+        self.first_round("WHERE id = $1", &[id.into()])
     }
 
     /// Every round, newest first.
@@ -46,26 +48,23 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when one cannot be read.
     pub fn rounds(&self) -> Result<Vec<Round>, StoreError> {
-        let (rounds, unreadable) = self.readable_rounds()?;
-        unreadable.into_iter().next().map_or(Ok(rounds), Err)
+        let (rounds, damaged) = self.readable_rounds()?;
+        damaged.into_iter().next().map_or(Ok(rounds), Err)
     }
 
-    /// As [`Store::rounds`], with what cannot be read as errors beside the others: one damaged round hides no other.
+    /// As [`Store::rounds`], with an error for each that cannot be read: one damaged round hides no other.
     ///
     /// # Errors
     /// [`StoreError`] when the store itself cannot be read.
     pub fn readable_rounds(&self) -> Result<(Vec<Round>, Vec<StoreError>), StoreError> {
-        let get = sqlx::query("SELECT id, document FROM rounds ORDER BY started_at DESC, id DESC");
-        let rows = self.runtime.block_on(get.fetch_all(&self.pool)).map_err(|error| self.failed(error))?;
-        let (mut rounds, mut unreadable) = (Vec::new(), Vec::new());
-        for row in &rows {
-            match self.read_round_row(row) {
+        let (mut rounds, mut damaged) = (Vec::new(), Vec::new());
+        for row in self.round_rows("", &[])? {
+            match read(row) {
                 Ok(round) => rounds.push(round),
-                Err(error @ StoreError::Record { .. }) => unreadable.push(error),
-                Err(error) => return Err(error),
+                Err(error) => damaged.push(error),
             }
         }
-        Ok((rounds, unreadable))
+        Ok((rounds, damaged))
     }
 
     /// The newest round; none in an empty store.
@@ -73,9 +72,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when it cannot be read.
     pub fn newest(&self) -> Result<Option<Round>, StoreError> {
-        self.one_round(sqlx::query(
-            "SELECT id, document FROM rounds ORDER BY started_at DESC, id DESC LIMIT 1",
-        ))
+        self.first_round("", &[])
     }
 
     /// The newest round that was not finished: what `--resume` carries on.
@@ -83,9 +80,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when it cannot be read.
     pub fn newest_unfinished(&self) -> Result<Option<Round>, StoreError> {
-        self.one_round(sqlx::query(
-            "SELECT id, document FROM rounds WHERE finished_at IS NULL ORDER BY started_at DESC, id DESC LIMIT 1",
-        ))
+        self.first_round("WHERE finished_at IS NULL", &[])
     }
 
     /// The one round whose id begins with `prefix`. A whole id always means itself.
@@ -93,25 +88,84 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotFound`] or [`StoreError::Ambiguous`] with the ids that would fit, or when it cannot be read.
     pub fn find_round(&self, prefix: &str) -> Result<Round, StoreError> {
-        let ids = sqlx::query_scalar("SELECT id FROM rounds ORDER BY started_at DESC, id DESC");
-        let ids = self.runtime.block_on(ids.fetch_all(&self.pool)).map_err(|error| self.failed(error))?;
-        let id = the_one("round", prefix, ids)?;
+        let id = the_one("round", prefix, self.ids("rounds")?)?;
         self.round(&id)?.ok_or(StoreError::NotFound { kind: "round", prefix: prefix.to_owned() })
     }
 
-    fn one_round(
-        &self,
-        get: sqlx::query::Query<'_, sqlx::Any, sqlx::any::AnyArguments>,
-    ) -> Result<Option<Round>, StoreError> {
-        let row =
-            self.runtime.block_on(get.fetch_optional(&self.pool)).map_err(|error| self.failed(error))?;
-        row.as_ref().map(|row| self.read_round_row(row)).transpose()
+    /// Deletes a round with its trials, all or nothing, whether they can be read or not. How many trials it had.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no round of exactly this id, or when it could not be written.
+    pub fn delete_round(&self, id: &str) -> Result<u64, StoreError> {
+        if !self.ids("rounds")?.iter().any(|known| known == id) {
+            return Err(StoreError::NotFound { kind: "round", prefix: id.to_owned() });
+        }
+        self.database().transaction(self.place(), |database| {
+            let mut step = |sql| database.query(sql, &[id.into()]).map_err(|error| self.failed(error));
+            step("DELETE FROM histograms WHERE trial IN (SELECT id FROM trials WHERE round = $1)")?;
+            let trials = step("DELETE FROM trials WHERE round = $1 RETURNING id")?.len() as u64;
+            step("DELETE FROM rounds WHERE id = $1")?;
+            Ok(trials)
+        })
     }
 
-    fn read_round_row(&self, row: &AnyRow) -> Result<Round, StoreError> {
-        let id: String = row.try_get(0).map_err(|error| self.failed(error))?;
-        let document: String = row.try_get(1).map_err(|error| self.failed(error))?;
-        read_round(&document).map_err(|source| StoreError::Record { kind: "round", id, source })
+    /// Gives the space of what was deleted back to the file system. PostgreSQL does this on its own.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file could not be written; nothing is lost by it.
+    pub fn compact(&self) -> Result<(), StoreError> {
+        match self.file() {
+            Some(_) => self.database().batch("VACUUM").map_err(|error| self.failed(error)),
+            None => Ok(()),
+        }
+    }
+
+    /// The ids of a table, newest first.
+    pub(crate) fn ids(&self, table: &'static str) -> Result<Vec<String>, StoreError> {
+        let list = format!("SELECT id FROM {table} ORDER BY started_at DESC, id DESC");
+        let rows = self.database().query(&list, &[]).map_err(|error| self.failed(error))?;
+        Ok(rows.into_iter().map(|mut row| row.text(0)).collect())
+    }
+
+    fn first_round(
+        &self,
+        condition: &str,
+        parameters: &[crate::database::Parameter<'_>],
+    ) -> Result<Option<Round>, StoreError> {
+        self.round_rows(condition, parameters)?.into_iter().next().map(read).transpose()
+    }
+
+    /// Rows of id, document and checksum, newest first.
+    fn round_rows(
+        &self,
+        condition: &str,
+        parameters: &[crate::database::Parameter<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        let get = format!(
+            "SELECT id, document, {} FROM rounds {condition} ORDER BY started_at DESC, id DESC",
+            self.checksum_column()
+        );
+        self.database().query(&get, parameters).map_err(|error| self.failed(error))
+    }
+}
+
+/// The round of a row of id, document and checksum.
+fn read(mut row: Row) -> Result<Round, StoreError> {
+    let (id, document) = verified("round", &mut row)?;
+    read_round(&document).map_err(|source| StoreError::Record { kind: "round", id, source })
+}
+
+/// Id and document of a row of id, document and checksum.
+///
+/// # Errors
+/// [`StoreError::Altered`] when the checksum, if there is one, is that of something else.
+pub(crate) fn verified(kind: &'static str, row: &mut Row) -> Result<(String, String), StoreError> {
+    let (kept, id, document) = (row.integer(2), row.text(0), row.text(1));
+    match kept {
+        Some(kept) if kept != checksum(&id, &document) => {
+            Err(StoreError::Altered { kind, id, found: "its checksum does not match".to_owned() })
+        }
+        _ => Ok((id, document)),
     }
 }
 

@@ -1,100 +1,155 @@
-//! What is SQLite's alone: how a file is opened, and how it is made to keep what it was given.
-//!
-//! Called by [`crate::Store`] when it opens. Everything after that is the shared dialect.
+//! What only SQLite knows: how a file is opened for writing or only for reading, and how it is checked.
 
-use crate::error::{BUSY_TIMEOUT_S, is_locked};
+use crate::database::Database;
+use crate::error::{BUSY_TIMEOUT_S, DatabaseError, Place, is_locked, is_unwritable};
 use crate::{StoreError, migrations};
-use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, Connection as _, Executor as _};
-use std::path::Path;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Between two tries to get what SQLite does not wait for: another's write takes milliseconds.
-const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+/// Wait between attempts to get a lock that SQLite itself does not wait for: a write takes milliseconds.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
+/// Files up to this size are checked whole when they are opened: some 0.1 s. Larger ones by `paceline store check`.
+const CHECKED_BYTES_MOST: u64 = 64 << 20;
 
-/// Opens the file at `path` (absolute, its folder exists), creating it where there is none, and brings it to the
-/// newest version.
+/// Opens the file at `path`, creating it if there is none, and brings it to the newest version.
 ///
 /// # Errors
 /// [`StoreError`] saying what the file is instead, or why it cannot be written.
-pub async fn open(path: &Path) -> Result<AnyPool, StoreError> {
-    sqlx::any::install_default_drivers();
-    let failed = |error| StoreError::of(path, error);
-    let options: AnyConnectOptions = url_of(path)?.parse().map_err(failed)?;
-    // The first connection stands alone: a pool would try what can never succeed again and again.
-    let mut connection = AnyConnection::connect_with(&options).await.map_err(failed)?;
-    connection.execute(AssertSqlSafe(busy_timeout())).await.map_err(failed)?;
-    refuse_foreign(&mut connection, path).await?;
-    prepare(&mut connection, path).await?;
-    connection.close().await.map_err(failed)?;
-    // One connection: the store is called from one thread, and SQLite has one writer anyway.
-    AnyPoolOptions::new()
-        .max_connections(1)
-        .acquire_timeout(Duration::from_secs(BUSY_TIMEOUT_S + 5))
-        .after_connect(|connection, _| Box::pin(settle(connection)))
-        .connect_with(options)
-        .await
-        .map_err(failed)
+pub fn open(path: &Path, place: &Place) -> Result<Database, StoreError> {
+    let failed = |error: rusqlite::Error| StoreError::of(place, error.into());
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    distrust(&connection).map_err(failed)?;
+    let mut database = Database::Sqlite(connection);
+    migrations::version(&mut database, place)?;
+    check_file(&mut database, path, place)?;
+    use_write_ahead_log(&mut database).map_err(|error| StoreError::of(place, error))?;
+    // FULL makes a commit survive the loss of power.
+    database
+        .batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL")
+        .map_err(|error| StoreError::of(place, error))?;
+    database.transaction(place, |database| migrations::apply(database, place, &migrations::SQLITE))?;
+    Ok(database)
 }
 
-/// FULL makes a commit survive the loss of power; the timeout makes a second writer wait.
-async fn settle(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
-    for pragma in [busy_timeout().as_str(), "PRAGMA foreign_keys = ON", "PRAGMA synchronous = FULL"] {
-        connection.execute(AssertSqlSafe(pragma.to_owned())).await?;
+/// Opens the file at `path` only for reading, whatever this user may write.
+///
+/// # Errors
+/// [`StoreError`] saying what the file is instead, or why it cannot be read.
+pub fn open_read_only(
+    path: &Path,
+    place: &Place,
+) -> Result<(Database, Option<tempfile::TempDir>, i64), StoreError> {
+    let opened = open_as_it_is(path).map(|database| (database, None));
+    let (mut database, copy) = match opened {
+        Err(error) if is_unwritable(&error) => open_without_writing(path, place)?,
+        opened => opened.map_err(|error| StoreError::of(place, error))?,
+    };
+    let version = migrations::version(&mut database, place)?;
+    if version == 0 {
+        return Err(StoreError::NotAStore { place: place.clone(), found: "an empty database".to_owned() });
     }
-    Ok(())
+    check_file(&mut database, path, place)?;
+    Ok((database, copy, version))
 }
 
-fn busy_timeout() -> String {
-    format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT_S * 1000)
+/// As most stores can be opened: the write-ahead log beside the file may need its shared memory to be made.
+fn open_as_it_is(path: &Path) -> Result<Database, DatabaseError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    distrust(&connection)?;
+    // The first read is what needs the shared memory.
+    let mut database = Database::Sqlite(connection);
+    database.query("SELECT name FROM sqlite_master", &[])?;
+    Ok(database)
 }
 
-/// A database that somebody else made has tables, and none of ours: it is not ours to add to.
-async fn refuse_foreign(connection: &mut AnyConnection, path: &Path) -> Result<(), StoreError> {
-    let tables: Vec<String> = sqlx::query_scalar("SELECT name FROM sqlite_master WHERE type = 'table'")
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(|error| StoreError::of(path, error))?;
-    if tables.is_empty() || tables.iter().any(|name| name == "_sqlx_migrations") {
+/// A file in a folder that may not be written. Without a write-ahead log it can be read as one that nobody changes.
+/// With a log that may hold the newest trials, both are copied to where the log's shared memory can be made.
+fn open_without_writing(
+    path: &Path,
+    place: &Place,
+) -> Result<(Database, Option<tempfile::TempDir>), StoreError> {
+    let log = beside(path, "-wal");
+    if std::fs::metadata(&log).map_or(0, |log| log.len()) == 0 {
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(immutable_url(path), flags)
+            .and_then(|connection| distrust(&connection).map(|()| connection))
+            .map_err(|error| StoreError::of(place, error.into()))?;
+        return Ok((Database::Sqlite(connection), None));
+    }
+    let failed = |source| StoreError::Copy { place: place.clone(), source };
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let copy = folder.path().join("results.sqlite");
+    std::fs::copy(path, &copy).and_then(|_| std::fs::copy(&log, beside(&copy, "-wal"))).map_err(failed)?;
+    let database = open_as_it_is(&copy).map_err(|error| StoreError::of(place, error))?;
+    Ok((database, Some(folder)))
+}
+
+/// A file that SQLite keeps beside its database.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// The URL that says of a file that nobody changes it. Every byte that could mean something in a URL is escaped.
+fn immutable_url(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    let escape = |byte: &u8| match byte {
+        b'/' | b'-' | b'_' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => char::from(*byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    let escaped: String = path.as_os_str().as_bytes().iter().map(escape).collect();
+    format!("file:{escaped}?immutable=1")
+}
+
+/// A store may come from somebody else: its schema runs no code, and its pages are checked as they are read.
+fn distrust(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.busy_timeout(Duration::from_secs(BUSY_TIMEOUT_S))?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.execute_batch("PRAGMA cell_size_check = ON")
+}
+
+/// Checks the structure of a file that is not too large for it. What is inside a record is covered by its checksum.
+fn check_file(database: &mut Database, path: &Path, place: &Place) -> Result<(), StoreError> {
+    if std::fs::metadata(path).map_or(0, |file| file.len()) > CHECKED_BYTES_MOST {
         return Ok(());
     }
-    let found = format!("a SQLite database with other tables: {}", tables.join(", "));
-    Err(StoreError::NotAStore { path: path.to_owned(), found })
+    match integrity_problems(database, place)?.into_iter().next() {
+        None => Ok(()),
+        Some(found) => Err(StoreError::Inconsistent { place: place.clone(), found }),
+    }
 }
 
-/// Switches to the write-ahead log, which lets a report read while a round writes, and applies the versions under the
-/// write lock, so that of two processes one builds and the other finds it built.
-async fn prepare(connection: &mut AnyConnection, path: &Path) -> Result<(), StoreError> {
-    let failed = |error| StoreError::of(path, error);
-    use_write_ahead_log(connection).await.map_err(failed)?;
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
-    migrations::apply(&mut transaction, path).await?;
-    transaction.commit().await.map_err(failed)
+/// What SQLite finds wrong with the structure of the file, a line for each problem, some at most.
+pub fn integrity_problems(database: &mut Database, place: &Place) -> Result<Vec<String>, StoreError> {
+    let rows =
+        database.query("PRAGMA integrity_check(20)", &[]).map_err(|error| StoreError::of(place, error))?;
+    let lines = rows.into_iter().map(|mut row| row.text(0).trim().to_owned());
+    Ok(lines.filter(|line| line != "ok").collect())
 }
 
-/// The switch reads the file and then wants it alone. A reader that wants more is refused at once where another is about
-/// to write, whatever the busy timeout (<https://www.sqlite.org/c3ref/busy_handler.html>): it is waited for here.
-async fn use_write_ahead_log(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+/// Switches to the write-ahead log, which lets a report read while a round writes. The switch reads the file and then
+/// wants it alone; a reader that wants more is refused at once while another is about to write, whatever the busy
+/// timeout (<https://www.sqlite.org/c3ref/busy_handler.html>): it is waited for here.
+fn use_write_ahead_log(database: &mut Database) -> Result<(), DatabaseError> {
     let begun = Instant::now();
     loop {
-        match connection.execute("PRAGMA journal_mode = WAL").await {
+        match database.query("PRAGMA journal_mode = WAL", &[]) {
             Err(error) if is_locked(&error) && begun.elapsed().as_secs() < BUSY_TIMEOUT_S => {
-                tokio::time::sleep(BETWEEN_TRIES).await;
+                std::thread::sleep(BETWEEN_ATTEMPTS);
             }
             switched => return switched.map(drop),
         }
     }
-}
-
-/// The URL of a file: every byte that could mean something in a URL is escaped.
-fn url_of(path: &Path) -> Result<String, StoreError> {
-    let text = path.to_str().ok_or_else(|| StoreError::PathNotText { path: path.to_owned() })?;
-    let escape = |byte: u8| match byte {
-        b'/' | b'-' | b'_' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    let escaped: String = text.bytes().map(escape).collect();
-    Ok(format!("sqlite://{escaped}?mode=rwc"))
 }
 
 #[cfg(test)]
@@ -103,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_path_is_escaped() {
-        let url = url_of(Path::new("/tmp/100 % of?#é/x.sqlite")).unwrap();
-        assert_eq!(url, "sqlite:///tmp/100%20%25%20of%3F%23%C3%A9/x.sqlite?mode=rwc");
+        let url = immutable_url(Path::new("/tmp/100 % of?#é/x.sqlite"));
+        assert_eq!(url, "file:/tmp/100%20%25%20of%3F%23%C3%A9/x.sqlite?immutable=1");
     }
 }

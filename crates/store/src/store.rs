@@ -1,76 +1,152 @@
-//! The store: one file, opened once, called from one thread.
+//! The store: opened once, called from any thread.
 //!
-//! `paceline round` opens it, making the file where there is none; `paceline report` only one that is there. What is
-//! done with rounds and trials is in `rounds.rs` and `trials.rs`, what opening means to SQLite in `sqlite.rs`.
+//! `paceline round` opens it for writing, making the file if there is none; everything else opens one that exists, for
+//! reading. Rounds and trials are in `rounds.rs` and `trials.rs`.
 
-use crate::{StoreError, sqlite};
-use sqlx::AnyPool;
+use crate::database::Database;
+use crate::error::{DatabaseError, Place};
+use crate::{StoreError, migrations, postgres, sqlite};
 use std::path::{Path, PathBuf};
-use tokio::runtime::Runtime;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Kept rounds and trials. Several processes may have the same file open: each waits for the other's write to end.
-#[derive(Debug)]
+/// Kept rounds and trials. Several processes may have the same store open: each waits for the other's write to end.
 pub struct Store {
-    /// Drives the database's futures; every method blocks on it.
-    pub(crate) runtime: Runtime,
-    pub(crate) pool: AnyPool,
-    path: PathBuf,
+    database: Mutex<Database>,
+    place: Place,
+    /// The version of its tables: those of an older store that is only read have no checksums.
+    version: i64,
+    /// The folder with the copy that is read, where the store itself cannot be.
+    _copy: Option<tempfile::TempDir>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("place", &self.place).finish_non_exhaustive()
+    }
 }
 
 impl Store {
-    /// Opens the store at `path`, making folders and file where there are none.
+    /// Opens the store for writing: a file, made with its folders if there is none, or the URL of a PostgreSQL database.
     ///
     /// # Errors
-    /// [`StoreError`] when the folder cannot be made, the file cannot be written, is something else, or was written
-    /// by a newer Paceline. A file that is something else is left untouched.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let path = absolute(path)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .map_err(StoreError::Runtime)?;
-        let pool = runtime.block_on(sqlite::open(&path))?;
-        Ok(Self { runtime, pool, path })
+    /// [`StoreError`] when the folder cannot be made, the file cannot be written, is something else, is damaged, or was
+    /// written by a newer Paceline. A file that is something else is not changed.
+    pub fn open(place: &Path) -> Result<Self, StoreError> {
+        if let Some(url) = url_of(place) {
+            return Self::open_url(url, true);
+        }
+        let path = absolute(place)?;
+        let place = Place::File(path.clone());
+        let database = sqlite::open(&path, &place)?;
+        Ok(Self { database: Mutex::new(database), place, version: migrations::NEWEST, _copy: None })
     }
 
-    /// Opens a store that is there already: for readers, who should not leave an empty one behind.
+    /// Opens a store that exists, for reading only: a file that this user may read, even if its folder is read-only,
+    /// or the URL of a PostgreSQL database.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] when there is no file, [`StoreError::NotAStore`] when it is empty, which to SQLite is a
-    /// database to be filled; else as [`Store::open`].
-    pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
-        match std::fs::metadata(path) {
-            Err(_) => Err(StoreError::Missing { path: path.to_owned() }),
-            Ok(facts) if facts.is_file() && facts.len() == 0 => {
-                Err(StoreError::NotAStore { path: path.to_owned(), found: "an empty file".to_owned() })
-            }
-            Ok(_) => Self::open(path),
+    /// [`StoreError::Missing`] when there is none, [`StoreError::NotAStore`] when it is something else; others when it
+    /// is damaged or cannot be read.
+    pub fn open_existing(place: &Path) -> Result<Self, StoreError> {
+        if let Some(url) = url_of(place) {
+            return Self::open_url(url, false);
+        }
+        let path = place.canonicalize().unwrap_or_else(|_| place.to_owned());
+        let not_a_store = |found: &str| {
+            Err(StoreError::NotAStore { place: Place::File(place.to_owned()), found: found.to_owned() })
+        };
+        match std::fs::metadata(&path) {
+            Err(_) => return Err(StoreError::Missing { place: Place::File(place.to_owned()) }),
+            Ok(found) if found.is_dir() => return not_a_store("a folder"),
+            Ok(found) if !found.is_file() => return not_a_store("not a regular file"),
+            Ok(found) if found.len() == 0 => return not_a_store("an empty file"),
+            Ok(_) => {}
+        }
+        let place = Place::File(path.clone());
+        let (database, copy, version) = sqlite::open_read_only(&path, &place)?;
+        Ok(Self { database: Mutex::new(database), place, version, _copy: copy })
+    }
+
+    fn open_url(url: &str, writes: bool) -> Result<Self, StoreError> {
+        let place = Place::Url(postgres::without_password(url));
+        let (database, version) = postgres::open(url, &place, writes)?;
+        Ok(Self { database: Mutex::new(database), place, version, _copy: None })
+    }
+
+    /// Where the results are, to be shown: an absolute path, or a URL without its password.
+    pub fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// The file with the results; none where they are in a database server.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.place {
+            Place::File(path) => Some(path),
+            Place::Url(_) => None,
         }
     }
 
-    /// Where the results are, as an absolute path.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Locks a round in a database server, for as long as this store is open. A file is for the caller to lock beside.
+    ///
+    /// # Errors
+    /// [`StoreError::LockedRound`] when another process has it.
+    pub fn lock_round(&self, id: &str) -> Result<(), StoreError> {
+        if self.file().is_some() {
+            return Ok(());
+        }
+        let lock = "SELECT CAST(pg_try_advisory_lock(hashtextextended($1, 0))::int AS BIGINT)";
+        let rows = self.database().query(lock, &[id.into()]).map_err(|error| self.failed(error))?;
+        match rows.first().and_then(|row| row.integer(0)) {
+            Some(1) => Ok(()),
+            _ => Err(StoreError::LockedRound { round: id.to_owned() }),
+        }
     }
 
-    /// Caps the size of the file, in pages of 4 KiB; below the present size nothing can be added. For whoever shares a
-    /// small disk, and for tests of what a full one does.
+    /// Caps the size of a file, in pages of 4 KiB, as a full disk would: for tests.
     ///
     /// # Errors
     /// [`StoreError`] when the database refuses.
     pub fn limit_pages(&self, pages: u32) -> Result<(), StoreError> {
-        let limit = sqlx::query(sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {pages}")));
-        self.runtime.block_on(limit.fetch_one(&self.pool)).map_err(|error| self.failed(error))?;
-        Ok(())
+        let limit = format!("PRAGMA max_page_count = {pages}");
+        self.database().query(&limit, &[]).map(drop).map_err(|error| self.failed(error))
+    }
+
+    pub(crate) fn database(&self) -> MutexGuard<'_, Database> {
+        // A panic elsewhere left the connection as usable as it was: transactions end with the call that began them.
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// What stands for the checksum of a table of this store in a query.
+    pub(crate) fn checksum_column(&self) -> &'static str {
+        if self.version >= 2 { "checksum" } else { "NULL" }
     }
 
     /// What a database error means here.
-    pub(crate) fn failed(&self, error: sqlx::Error) -> StoreError {
-        StoreError::of(&self.path, error)
+    pub(crate) fn failed(&self, error: DatabaseError) -> StoreError {
+        StoreError::of(&self.place, error)
     }
 }
 
-/// Makes the folder of `path` and gives the path in full: a URL would resolve `..` by its own rules.
+/// The checksum of a record: CRC-32 of what it is looked up by and of what it says. It detects every flipped bit and
+/// misses other damage once in 4 billion times.
+pub(crate) fn checksum(key: &str, text: &str) -> i64 {
+    let mut crc = flate2::Crc::new();
+    crc.update(key.as_bytes());
+    crc.update(b"\n");
+    crc.update(text.as_bytes());
+    crc.sum().into()
+}
+
+/// The place as a URL, if it is one.
+fn url_of(place: &Path) -> Option<&str> {
+    place.to_str().filter(|text| postgres::is_url(text))
+}
+
+/// Makes the folder of `path` and returns the path in full.
 fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -81,6 +157,6 @@ fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     let folder = folder.canonicalize().map_err(failed)?;
     match path.file_name() {
         Some(name) if !path.is_dir() => Ok(folder.join(name)),
-        _ => Err(StoreError::NotAStore { path: path.to_owned(), found: "a folder".to_owned() }),
+        _ => Err(StoreError::NotAStore { place: Place::File(path.to_owned()), found: "a folder".to_owned() }),
     }
 }

@@ -3,17 +3,19 @@
 //! A round puts each trial as it ends and counts on it being there, whole or not at all. Tables are made without the
 //! histograms; an export has them put back. How they come out of a document, and into it again, is `histograms.rs`.
 
+use crate::database::{Database, Parameter, Row};
+use crate::error::{DatabaseError, is_damage, is_unknown_reference};
 use crate::histograms::{Cut, cut, put_back};
-use crate::rounds::the_one;
+use crate::rounds::{the_one, verified};
+use crate::store::checksum;
 use crate::{Store, StoreError};
 use paceline_record::{RecordError, Trial, read_trial};
 use serde::Deserialize as _;
 use serde_json::Value;
-use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
-use sqlx::error::ErrorKind;
-use sqlx::{Connection as _, Row as _};
 use std::collections::HashMap;
+
+/// What can be read of a round's trials, and an error for each that cannot.
+type Readable = (Vec<Trial>, Vec<StoreError>);
 
 impl Store {
     /// Keeps a trial, replacing an earlier one of the same id. Durable when it returns, whole or not at all.
@@ -27,16 +29,13 @@ impl Store {
         let cuts = cut(&mut document);
         // A number that is not finite turns into null: better to hear of it now than when the result is wanted.
         Trial::deserialize(&document).map_err(unstorable)?;
-        let write = async {
-            let mut connection = self.pool.acquire().await?;
-            write(&mut connection, trial, &document.to_string(), &cuts).await
+        let document = document.to_string();
+        let failed = |error| match is_unknown_reference(&error) {
+            true => StoreError::UnknownRound { trial: trial.id.clone(), round: trial.round.clone() },
+            false => self.failed(error),
         };
-        self.runtime.block_on(write).map_err(|error| match error.as_database_error().map(|e| e.kind()) {
-            Some(ErrorKind::ForeignKeyViolation) => {
-                StoreError::UnknownRound { trial: trial.id.clone(), round: trial.round.clone() }
-            }
-            _ => self.failed(error),
-        })
+        self.database()
+            .transaction(self.place(), |database| write(database, trial, &document, &cuts).map_err(failed))
     }
 
     /// The trials of a round in the order they ran, exactly as they were put.
@@ -44,23 +43,31 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when one cannot be read.
     pub fn trials(&self, round: &str) -> Result<Vec<Trial>, StoreError> {
-        let texts = self.documents(round)?;
-        let parsed = texts.into_iter().map(|(id, text)| Ok((parse(&id, &text)?, id)));
-        let mut documents = parsed.collect::<Result<Vec<_>, StoreError>>()?;
-        let cuts = sqlx::query(
-            "SELECT h.trial, h.path, h.histogram FROM histograms h JOIN trials t ON t.id = h.trial WHERE t.round = $1",
-        )
-        .bind(round.to_owned());
-        let rows = self.runtime.block_on(cuts.fetch_all(&self.pool)).map_err(|error| self.failed(error))?;
-        let places: HashMap<String, usize> =
-            documents.iter().enumerate().map(|(place, (_, id))| (id.clone(), place)).collect();
-        for row in rows {
-            let trial: String = row.try_get(0).map_err(|error| self.failed(error))?;
-            if let Some((document, _)) = places.get(&trial).and_then(|place| documents.get_mut(*place)) {
-                put_back(document, self.cut_of(&row)?);
+        all(self.readable_whole_trials(round)?)
+    }
+
+    /// As [`Store::trials`], with an error for each trial that cannot be read: one that is damaged hides no other.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store itself cannot be read.
+    pub fn readable_whole_trials(&self, round: &str) -> Result<Readable, StoreError> {
+        let mut cuts: HashMap<String, Vec<Row>> = HashMap::new();
+        let condition = "JOIN trials t ON t.id = h.trial WHERE t.round = $1";
+        match self.histogram_rows(condition, round) {
+            Ok(rows) => {
+                for mut row in rows {
+                    cuts.entry(row.text(0)).or_default().push(row);
+                }
+                let whole = |id: &str, text: &str| {
+                    let rows = cuts.remove(id).unwrap_or_default();
+                    with_histograms(id, text, rows)
+                };
+                self.read_trials(round, whole)
             }
+            // One damaged page would hide them all: each trial's are read for themselves.
+            Err(error) if is_damage(&error) => self.read_trials(round, |id, text| self.whole_trial(id, text)),
+            Err(error) => Err(self.failed(error)),
         }
-        documents.into_iter().map(|(document, id)| read(id, &document.to_string())).collect()
     }
 
     /// The trials of a round with every histogram left empty: a tenth of the reading, enough for tables.
@@ -68,23 +75,16 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when one cannot be read.
     pub fn trials_without_histograms(&self, round: &str) -> Result<Vec<Trial>, StoreError> {
-        self.documents(round)?.into_iter().map(|(id, text)| read(id, &text)).collect()
+        all(self.readable_trials(round)?)
     }
 
-    /// As [`Store::trials_without_histograms`], and what is wrong with each trial that cannot be read: one that is
-    /// damaged hides no other.
+    /// As [`Store::trials_without_histograms`], with an error for each trial that cannot be read: one that is damaged
+    /// hides no other.
     ///
     /// # Errors
     /// [`StoreError`] when the store itself cannot be read.
-    pub fn readable_trials(&self, round: &str) -> Result<(Vec<Trial>, Vec<StoreError>), StoreError> {
-        let (mut trials, mut unreadable) = (Vec::new(), Vec::new());
-        for (id, text) in self.documents(round)? {
-            match read(id, &text) {
-                Ok(trial) => trials.push(trial),
-                Err(error) => unreadable.push(error),
-            }
-        }
-        Ok((trials, unreadable))
+    pub fn readable_trials(&self, round: &str) -> Result<Readable, StoreError> {
+        self.read_trials(round, read)
     }
 
     /// How many trials of a round are kept, and how many of them are usable
@@ -93,12 +93,10 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when they cannot be counted.
     pub fn tally(&self, round: &str) -> Result<(u64, u64), StoreError> {
-        let count =
-            sqlx::query("SELECT COUNT(*), CAST(COALESCE(SUM(ok), 0) AS BIGINT) FROM trials WHERE round = $1")
-                .bind(round.to_owned());
-        let row = self.runtime.block_on(count.fetch_one(&self.pool)).map_err(|error| self.failed(error))?;
-        let number = |place: usize| row.try_get::<i64, _>(place).map_err(|error| self.failed(error));
-        Ok((number(0)?.unsigned_abs(), number(1)?.unsigned_abs()))
+        let count = "SELECT COUNT(*), CAST(COALESCE(SUM(ok), 0) AS BIGINT) FROM trials WHERE round = $1";
+        let rows = self.database().query(count, &[round.into()]).map_err(|error| self.failed(error))?;
+        let number = |column| rows.first().and_then(|row| row.integer(column)).unwrap_or_default();
+        Ok((number(0).unsigned_abs(), number(1).unsigned_abs()))
     }
 
     /// The one trial whose id begins with `prefix`, exactly as it was put.
@@ -106,85 +104,145 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotFound`] or [`StoreError::Ambiguous`] with the ids that would fit, or when it cannot be read.
     pub fn find_trial(&self, prefix: &str) -> Result<Trial, StoreError> {
-        let ids = sqlx::query_scalar("SELECT id FROM trials ORDER BY started_at DESC, id DESC");
-        let ids = self.runtime.block_on(ids.fetch_all(&self.pool)).map_err(|error| self.failed(error))?;
-        let id = the_one("trial", prefix, ids)?;
-        let get = sqlx::query_scalar("SELECT document FROM trials WHERE id = $1").bind(id.clone());
-        let text: String =
-            self.runtime.block_on(get.fetch_one(&self.pool)).map_err(|error| self.failed(error))?;
-        let mut document = parse(&id, &text)?;
-        let cuts =
-            sqlx::query("SELECT trial, path, histogram FROM histograms WHERE trial = $1").bind(id.clone());
-        for row in self.runtime.block_on(cuts.fetch_all(&self.pool)).map_err(|error| self.failed(error))? {
-            put_back(&mut document, self.cut_of(&row)?);
+        let id = the_one("trial", prefix, self.ids("trials")?)?;
+        let mut row = self.trial_row(&id).map_err(|error| self.failed(error))?;
+        let (id, text) = verified("trial", &mut row)?;
+        self.whole_trial(&id, &text)
+    }
+
+    /// The trials of a round, each made of its id and document by `make`.
+    fn read_trials(
+        &self,
+        round: &str,
+        mut make: impl FnMut(&str, &str) -> Result<Trial, StoreError>,
+    ) -> Result<Readable, StoreError> {
+        let (mut trials, mut damaged) = (Vec::new(), Vec::new());
+        for row in self.trial_rows(round)? {
+            let read = row.and_then(|mut row| verified("trial", &mut row));
+            match read.and_then(|(id, text)| make(&id, &text)) {
+                Ok(trial) => trials.push(trial),
+                Err(error) => damaged.push(error),
+            }
         }
-        read(id, &document.to_string())
+        Ok((trials, damaged))
     }
 
-    /// The documents of a round's trials by id, histograms not yet put back.
-    fn documents(&self, round: &str) -> Result<Vec<(String, String)>, StoreError> {
-        let get = sqlx::query("SELECT id, document FROM trials WHERE round = $1 ORDER BY started_at, id")
-            .bind(round.to_owned());
-        let rows = self.runtime.block_on(get.fetch_all(&self.pool)).map_err(|error| self.failed(error))?;
-        let text = |row: &AnyRow, place: usize| row.try_get(place).map_err(|error| self.failed(error));
-        rows.iter().map(|row| Ok((text(row, 0)?, text(row, 1)?))).collect()
+    /// A row of id, document and checksum for each trial of a round, in the order they ran. Where a damaged page stops
+    /// the query, each is asked for by its id, which indexes hold too.
+    fn trial_rows(&self, round: &str) -> Result<Vec<Result<Row, StoreError>>, StoreError> {
+        let columns = format!("id, document, {}", self.checksum_column());
+        let get = format!("SELECT {columns} FROM trials WHERE round = $1 ORDER BY started_at, id");
+        let rows = self.database().query(&get, &[round.into()]);
+        match rows {
+            Ok(rows) => Ok(rows.into_iter().map(Ok).collect()),
+            Err(error) if is_damage(&error) => {
+                let ids = self.database().query("SELECT id FROM trials WHERE round = $1", &[round.into()]);
+                let ids = ids.map_err(|_| self.failed(error))?;
+                Ok(ids.into_iter().map(|mut row| self.trial_row_or_damage(row.text(0))).collect())
+            }
+            Err(error) => Err(self.failed(error)),
+        }
     }
 
-    fn cut_of(&self, row: &AnyRow) -> Result<Cut, StoreError> {
-        let text = |place: usize| row.try_get(place).map_err(|error| self.failed(error));
-        Ok(Cut { path: text(1)?, histogram: text(2)? })
+    fn trial_row(&self, id: &str) -> Result<Row, DatabaseError> {
+        let get = format!("SELECT id, document, {} FROM trials WHERE id = $1", self.checksum_column());
+        let rows = self.database().query(&get, &[id.into()])?;
+        rows.into_iter().next().ok_or(DatabaseError::Sqlite(rusqlite::Error::QueryReturnedNoRows))
+    }
+
+    fn trial_row_or_damage(&self, id: String) -> Result<Row, StoreError> {
+        self.trial_row(&id).map_err(|error| StoreError::Altered {
+            kind: "trial",
+            id,
+            found: error.to_string(),
+        })
+    }
+
+    /// A trial with its histograms.
+    fn whole_trial(&self, id: &str, text: &str) -> Result<Trial, StoreError> {
+        let rows = self.histogram_rows("WHERE h.trial = $1", id).map_err(|error| StoreError::Altered {
+            kind: "trial",
+            id: id.to_owned(),
+            found: error.to_string(),
+        })?;
+        with_histograms(id, text, rows)
+    }
+
+    /// Rows of trial, place, histogram and checksum.
+    fn histogram_rows(&self, condition: &str, parameter: &str) -> Result<Vec<Row>, DatabaseError> {
+        let checksum = match self.checksum_column() {
+            "NULL" => "NULL",
+            _ => "h.checksum",
+        };
+        let get = format!("SELECT h.trial, h.path, h.histogram, {checksum} FROM histograms h {condition}");
+        self.database().query(&get, &[parameter.into()])
     }
 }
 
-/// Writes a trial and its histograms in one transaction. Its first statement writes, so that the lock is taken, and
-/// waited for, before anything was read.
-async fn write(
-    connection: &mut AnyConnection,
-    trial: &Trial,
-    document: &str,
-    cuts: &[Cut],
-) -> Result<(), sqlx::Error> {
-    let mut transaction = connection.begin().await?;
-    sqlx::query("DELETE FROM histograms WHERE trial = $1").bind(&trial.id).execute(&mut *transaction).await?;
-    sqlx::query(
-        "INSERT INTO trials (id, round, server, form, workload, load, repeat, block, started_at, ok, document)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+fn all((trials, damaged): Readable) -> Result<Vec<Trial>, StoreError> {
+    damaged.into_iter().next().map_or(Ok(trials), Err)
+}
+
+/// Writes a trial and its histograms, in the transaction of the caller.
+fn write(database: &mut Database, trial: &Trial, document: &str, cuts: &[Cut]) -> Result<(), DatabaseError> {
+    database.execute("DELETE FROM histograms WHERE trial = $1", &[trial.id.as_str().into()])?;
+    let parameters: [Parameter<'_>; 12] = [
+        trial.id.as_str().into(),
+        trial.round.as_str().into(),
+        trial.server.id.as_str().into(),
+        trial.form.as_str().into(),
+        trial.workload.as_str().into(),
+        trial.load.name.as_str().into(),
+        i64::from(trial.repeat).into(),
+        i64::from(trial.block).into(),
+        trial.started_at.as_str().into(),
+        i64::from(trial.is_usable()).into(),
+        document.into(),
+        checksum(&trial.id, document).into(),
+    ];
+    database.execute(
+        "INSERT INTO trials
+         (id, round, server, form, workload, load, repeat, block, started_at, ok, document, checksum)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
          ON CONFLICT (id) DO UPDATE SET round = excluded.round, server = excluded.server, form = excluded.form,
          workload = excluded.workload, load = excluded.load, repeat = excluded.repeat, block = excluded.block,
-         started_at = excluded.started_at, ok = excluded.ok, document = excluded.document",
-    )
-    .bind(&trial.id)
-    .bind(&trial.round)
-    .bind(&trial.server.id)
-    .bind(&trial.form)
-    .bind(&trial.workload)
-    .bind(&trial.load.name)
-    .bind(i64::from(trial.repeat))
-    .bind(i64::from(trial.block))
-    .bind(&trial.started_at)
-    .bind(i64::from(trial.is_usable()))
-    .bind(document)
-    .execute(&mut *transaction)
-    .await?;
+         started_at = excluded.started_at, ok = excluded.ok, document = excluded.document,
+         checksum = excluded.checksum",
+        &parameters,
+    )?;
     for cut in cuts {
-        sqlx::query("INSERT INTO histograms (trial, path, histogram) VALUES ($1, $2, $3)")
-            .bind(&trial.id)
-            .bind(&cut.path)
-            .bind(&cut.histogram)
-            .execute(&mut *transaction)
-            .await?;
+        database.execute(
+            "INSERT INTO histograms (trial, path, histogram, checksum) VALUES ($1, $2, $3, $4)",
+            &[
+                trial.id.as_str().into(),
+                cut.path.as_str().into(),
+                cut.histogram.as_str().into(),
+                checksum(&cut.path, &cut.histogram).into(),
+            ],
+        )?;
     }
-    transaction.commit().await
+    Ok(())
 }
 
-fn parse(id: &str, text: &str) -> Result<Value, StoreError> {
-    serde_json::from_str(text).map_err(|source| StoreError::Record {
+/// A trial of a document and rows of trial, place, histogram and checksum.
+fn with_histograms(id: &str, text: &str, rows: Vec<Row>) -> Result<Trial, StoreError> {
+    let mut document: Value = serde_json::from_str(text).map_err(|source| StoreError::Record {
         kind: "trial",
         id: id.to_owned(),
         source: RecordError::Json { kind: "trial", source },
-    })
+    })?;
+    for mut row in rows {
+        let kept = row.integer(3);
+        let cut = Cut { path: row.text(1), histogram: row.text(2) };
+        if kept.is_some_and(|kept| kept != checksum(&cut.path, &cut.histogram)) {
+            let found = format!("the checksum of its histogram {} does not match", cut.path);
+            return Err(StoreError::Altered { kind: "trial", id: id.to_owned(), found });
+        }
+        put_back(&mut document, cut);
+    }
+    read(id, &document.to_string())
 }
 
-fn read(id: String, document: &str) -> Result<Trial, StoreError> {
-    read_trial(document).map_err(|source| StoreError::Record { kind: "trial", id, source })
+fn read(id: &str, document: &str) -> Result<Trial, StoreError> {
+    read_trial(document).map_err(|source| StoreError::Record { kind: "trial", id: id.to_owned(), source })
 }

@@ -4,16 +4,14 @@
 //! asked for. What a table says and how it looks is the report crate's. Where there is no store, none is made.
 
 use super::archive;
-use crate::exit::{Complaint, Status};
-use crate::kept::{StoreArguments, complain, readable_rounds, readable_trials};
+use crate::exit::{Complaint, Status, print};
+use crate::kept::{Readable, StoreArguments, complain, nothing_kept, state_dir};
 use crate::places::path_or_nothing;
 use crate::{file, terminal};
-use paceline_catalogue::{PlaceFlags, Places};
 use paceline_record::{Round, Trial};
 use paceline_report::{Format, Options, Report, Table};
 use paceline_store::Store;
 use std::ffi::OsStr;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -73,48 +71,42 @@ enum Shape {
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let output = arguments.output.as_deref().filter(|output| *output != Path::new("-"));
     let format = format(arguments.format, output)?;
-    let state_dir = state_dir(arguments.state_dir.clone().filter(|folder| !folder.as_os_str().is_empty()));
-    let text = if let Some(folder) = &arguments.from {
+    let state_dir = state_dir(arguments.state_dir.clone());
+    let (text, status) = if let Some(folder) = &arguments.from {
         let (round, trials) = archive::read(folder)?;
-        rendered(&round, &trials, &arguments, format, output.is_none())?
+        (rendered(&round, &trials, &arguments, format, output.is_none())?, Status::Done)
     } else {
         let store = Store::open_existing(&arguments.store.path(&state_dir)).map_err(complain)?;
         of_store(&store, &arguments, &state_dir, format, output.is_none())?
     };
     match output {
         Some(output) => file::write_whole(output, text.as_bytes())?,
-        None => std::io::stdout().write_all(text.as_bytes())?,
+        None => print(&text)?,
     }
-    Ok(Status::Done)
+    Ok(status)
 }
 
-/// Results can be read where there are no servers: only the folder beside them is then not to be found.
-fn state_dir(flag: Option<PathBuf>) -> PathBuf {
-    let flags = PlaceFlags { state_dir: flag.clone(), ..PlaceFlags::default() };
-    let found = Places::find(&flags).map(|places| places.state_dir).ok();
-    flag.or(found).unwrap_or_else(|| PathBuf::from(".paceline"))
-}
-
-/// What is asked of a store: its rounds, a round as a folder, or its report.
+/// What is asked of a store: its rounds, a round as a folder, or its report. Damaged records make it a failure.
 fn of_store(
     store: &Store,
     arguments: &Arguments,
     state_dir: &Path,
     format: Format,
     to_terminal: bool,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<(String, Status)> {
     if arguments.list {
         return listed(store);
     }
     let round = match &arguments.round {
         Some(prefix) => store.find_round(prefix).map_err(complain)?,
-        None => store.newest().map_err(complain)?.ok_or_else(|| nothing_kept(store.path()))?,
+        None => store.newest().map_err(complain)?.ok_or_else(|| nothing_kept(store))?,
     };
     if let Some(folder) = &arguments.export {
-        let trials = store.trials(&round.id).map_err(complain)?;
-        return archive::write(folder, &round, &trials, state_dir);
+        let trials = Readable::of(store.readable_whole_trials(&round.id))?;
+        return Ok((archive::write(folder, &round, &trials.records, state_dir)?, trials.status()));
     }
-    rendered(&round, &readable_trials(store, &round.id)?, arguments, format, to_terminal)
+    let trials = Readable::of(store.readable_trials(&round.id))?;
+    Ok((rendered(&round, &trials.records, arguments, format, to_terminal)?, trials.status()))
 }
 
 fn rendered(
@@ -164,20 +156,15 @@ fn only(
     Ok(())
 }
 
-fn nothing_kept(path: &Path) -> Complaint {
-    Complaint::usage(format!("no round is kept in {}", path.display()))
-        .hint("`paceline round plans/quick.toml` measures and keeps one")
-}
-
 /// The rounds of a store, newest first, one a line.
-fn listed(store: &Store) -> anyhow::Result<String> {
-    let rounds = readable_rounds(store)?;
-    if rounds.is_empty() {
-        return Err(nothing_kept(store.path()).into());
+fn listed(store: &Store) -> anyhow::Result<(String, Status)> {
+    let rounds = Readable::of(store.readable_rounds())?;
+    if rounds.records.is_empty() && !rounds.is_damaged {
+        return Err(nothing_kept(store).into());
     }
-    let plan_width = rounds.iter().map(|round| round.plan.chars().count()).max().unwrap_or(0);
+    let plan_width = rounds.records.iter().map(|round| round.plan.chars().count()).max().unwrap_or(0);
     let mut text = format!("{}\n\n", store.path().display());
-    for round in rounds {
+    for round in &rounds.records {
         let (kept, usable) = store.tally(&round.id).map_err(complain)?;
         let state = if round.finished_at.is_some() { "finished" } else { "not finished" };
         let day = round.started_at.get(..16).unwrap_or(&round.started_at).replace('T', " ");
@@ -186,7 +173,7 @@ fn listed(store: &Store) -> anyhow::Result<String> {
             round.id, round.plan, round.planned
         ));
     }
-    Ok(text)
+    Ok((text, rounds.status()))
 }
 
 /// What to render: as asked, else by the ending of the file's name. An ending that means nothing is no text: whoever

@@ -6,7 +6,9 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod any_trial;
+mod damage;
 mod opening;
+mod postgres;
 mod processes;
 mod rounds;
 mod trials;

@@ -1,32 +1,17 @@
-//! Opening: folders are made, and whatever is in the way is named and left untouched.
+//! Opening: folders are made, and whatever is in the way is named and not changed.
 //!
-//! And what a store does with a damaged record, a full disk and a file of a later version. What several processes do to
-//! one file is in `processes.rs`.
+//! And what a store does with a full disk and with files of other versions. Damage is in `damage.rs`, what several
+//! processes do to one file in `processes.rs`.
 
 use crate::any_trial::{round, some_trial};
 use paceline_store::{Store, StoreError};
-use sqlx::Connection as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Does something with a file, as another program would.
-fn on_connection(path: &Path, work: impl AsyncFnOnce(&mut sqlx::AnyConnection)) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    sqlx::any::install_default_drivers();
-    runtime.block_on(async {
-        let url = format!("sqlite://{}?mode=rwc", path.display());
-        let mut connection = sqlx::AnyConnection::connect(&url).await.unwrap();
-        work(&mut connection).await;
-        connection.close().await.unwrap();
-    });
-}
-
-/// Runs statements on a file.
-fn with_sqlite(path: &Path, statements: &'static str) {
-    on_connection(path, async |connection| {
-        sqlx::raw_sql(statements).execute(connection).await.unwrap();
-    });
+/// Runs statements on a file, as another program would.
+pub fn with_sqlite(path: &Path, statements: &str) {
+    rusqlite::Connection::open(path).unwrap().execute_batch(statements).unwrap();
 }
 
 #[test]
@@ -47,14 +32,13 @@ fn a_store_that_another_is_about_to_write_to_is_waited_for() {
     let is_free = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            on_connection(&path, async |connection| {
-                sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut *connection).await.unwrap();
-                tell.send(()).unwrap();
-                // Long enough for the other to meet the lock.
-                tokio::time::sleep(Duration::from_millis(200)).await;
-                is_free.store(true, Ordering::SeqCst);
-                sqlx::raw_sql("ROLLBACK").execute(connection).await.unwrap();
-            });
+            let connection = rusqlite::Connection::open(&path).unwrap();
+            connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+            tell.send(()).unwrap();
+            // Long enough for the other to meet the lock.
+            std::thread::sleep(Duration::from_millis(200));
+            is_free.store(true, Ordering::SeqCst);
+            connection.execute_batch("ROLLBACK").unwrap();
         });
         told.recv().unwrap();
         let store = Store::open(&path).unwrap();
@@ -78,42 +62,6 @@ fn a_reader_leaves_an_empty_file_empty() {
     std::fs::write(&path, "").unwrap();
     let Err(StoreError::NotAStore { found, .. }) = Store::open_existing(&path) else { panic!("opened") };
     assert_eq!((found.as_str(), std::fs::read(&path).unwrap().len()), ("an empty file", 0));
-}
-
-#[test]
-fn a_trial_that_cannot_be_read_hides_no_other() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.sqlite");
-    let store = Store::open(&path).unwrap();
-    store.put_round(&round("r", "2026-11-21T01:00:00.000Z")).unwrap();
-    store.put_trial(&some_trial("r", "t1")).unwrap();
-    store.put_trial(&some_trial("r", "t2")).unwrap();
-    drop(store);
-    with_sqlite(&path, "UPDATE trials SET document = '{' WHERE id = 't1'");
-    let (trials, unreadable) = Store::open_existing(&path).unwrap().readable_trials("r").unwrap();
-    assert_eq!(trials.iter().map(|trial| trial.id.as_str()).collect::<Vec<_>>(), ["t2"]);
-    let [StoreError::Record { kind: "trial", id, .. }] = unreadable.as_slice() else {
-        panic!("{unreadable:?}")
-    };
-    assert_eq!(id, "t1");
-}
-
-#[test]
-fn a_round_that_cannot_be_read_hides_no_other() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.sqlite");
-    let store = Store::open(&path).unwrap();
-    for (id, at) in [("r1", "2026-11-21T01:00:00.000Z"), ("r2", "2026-11-21T02:00:00.000Z")] {
-        store.put_round(&round(id, at)).unwrap();
-    }
-    drop(store);
-    with_sqlite(&path, "UPDATE rounds SET document = '{' WHERE id = 'r1'");
-    let (rounds, unreadable) = Store::open_existing(&path).unwrap().readable_rounds().unwrap();
-    assert_eq!(rounds.iter().map(|round| round.id.as_str()).collect::<Vec<_>>(), ["r2"]);
-    let [StoreError::Record { kind: "round", id, .. }] = unreadable.as_slice() else {
-        panic!("{unreadable:?}")
-    };
-    assert_eq!(id, "r1");
 }
 
 #[test]
@@ -161,13 +109,118 @@ fn a_database_of_somebody_else_is_left_untouched() {
 fn a_store_of_a_newer_version_is_refused_by_number() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("results.sqlite");
-    Store::open(&path).unwrap();
+    drop(Store::open(&path).unwrap());
+    with_sqlite(&path, "INSERT INTO versions (version) VALUES (9)");
+    for opened in [Store::open(&path), Store::open_existing(&path)] {
+        let Err(StoreError::Newer { found, known, .. }) = opened else { panic!("opened") };
+        assert_eq!((found, known), (9, 2));
+    }
+}
+
+/// A store as the first release made it: no checksums, and its version in a table of another name.
+fn first_version(path: &Path, trials: &[&str]) {
+    with_sqlite(path, include_str!("../../migrations/sqlite/0001_rounds_trials_histograms.sql"));
     with_sqlite(
-        &path,
-        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) VALUES (9, 'later', 1, x'00', 0)",
+        path,
+        "CREATE TABLE _sqlx_migrations (version BIGINT PRIMARY KEY, description TEXT NOT NULL,
+         installed_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, success BOOLEAN NOT NULL, checksum BLOB NOT NULL,
+         execution_time BIGINT NOT NULL);
+         INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+         VALUES (1, 'rounds, trials, histograms', 1, x'00', 0);
+         PRAGMA journal_mode = WAL",
     );
-    let Err(StoreError::Newer { found, known, .. }) = Store::open(&path) else { panic!("opened") };
-    assert_eq!((found, known), (9, 1));
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let of_round = serde_json::to_string(&round("r", "2026-11-21T01:00:00.000Z")).unwrap();
+    let put = "INSERT INTO rounds VALUES ('r', 'quick', '2026-11-21T01:00:00.000Z', NULL, ?1)";
+    connection.execute(put, [of_round]).unwrap();
+    for id in trials {
+        let document = serde_json::to_string(&some_trial("r", id)).unwrap();
+        let put = "INSERT INTO trials VALUES (?1, 'r', 's', 'single', 'hello', 'c', 0, 0, '2026', 1, ?2)";
+        connection.execute(put, [id, document.as_str()]).unwrap();
+    }
+}
+
+#[test]
+fn a_store_of_the_first_version_is_read_as_it_is_and_upgraded_by_writing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.sqlite");
+    first_version(&path, &["t1"]);
+    let before = std::fs::read(&path).unwrap();
+    let store = Store::open_existing(&path).unwrap();
+    assert_eq!(store.trials("r").unwrap(), [some_trial("r", "t1")]);
+    assert_eq!(store.check().unwrap().without_checksum, 2);
+    drop(store);
+    assert!(std::fs::read(&path).unwrap() == before, "reading changed the file");
+    let store = Store::open(&path).unwrap();
+    store.put_trial(&some_trial("r", "t2")).unwrap();
+    assert_eq!(store.trials("r").unwrap().len(), 2);
+    // The Paceline of before reads there that it is too old.
+    let told = rusqlite::Connection::open(&path).unwrap();
+    let newest: i64 =
+        told.query_row("SELECT MAX(version) FROM _sqlx_migrations", [], |row| row.get(0)).unwrap();
+    assert_eq!(newest, 2);
+}
+
+/// Runs something with the rights of an ordinary user, where the tests have those of root.
+fn as_nobody<T: Send>(task: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            // SAFETY: setfsuid takes a number and applies to the calling thread alone (setfsuid(2)).
+            unsafe { libc::setfsuid(65_534) };
+            task()
+        });
+        thread.join().unwrap()
+    })
+}
+
+/// A store that only its owner may write, in a folder that only its owner may write; closed, or as a writer that was
+/// killed leaves it.
+fn read_only_store(killed: bool) -> (tempfile::TempDir, std::path::PathBuf) {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.sqlite");
+    let store = Store::open(&path).unwrap();
+    store.put_round(&round("r", "2026-11-21T01:00:00.000Z")).unwrap();
+    store.put_trial(&some_trial("r", "t1")).unwrap();
+    let shown = if killed {
+        let copy = folder.path().join("copy");
+        std::fs::create_dir(&copy).unwrap();
+        for name in ["results.sqlite", "results.sqlite-wal"] {
+            std::fs::copy(folder.path().join(name), copy.join(name)).unwrap();
+        }
+        copy.join("results.sqlite")
+    } else {
+        path
+    };
+    drop(store);
+    let allow = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    allow(&shown, 0o444);
+    allow(shown.parent().unwrap(), 0o555);
+    allow(folder.path(), 0o555);
+    (folder, shown)
+}
+
+#[test]
+fn a_store_in_a_read_only_folder_is_read() {
+    for killed in [false, true] {
+        let (_folder, path) = read_only_store(killed);
+        as_nobody(|| {
+            let store = Store::open_existing(&path).unwrap();
+            assert_eq!(store.trials("r").unwrap(), [some_trial("r", "t1")], "killed: {killed}");
+            assert!(matches!(store.put_trial(&some_trial("r", "t2")), Err(StoreError::Unwritable { .. })));
+            assert!(matches!(Store::open(&path), Err(StoreError::Unwritable { .. })));
+        });
+    }
+}
+
+#[test]
+fn what_is_not_a_regular_file_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for path in [fifo.as_path(), Path::new("/dev/zero"), folder.path()] {
+        assert!(matches!(Store::open_existing(path), Err(StoreError::NotAStore { .. })), "{path:?}");
+    }
 }
 
 #[test]

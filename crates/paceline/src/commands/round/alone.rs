@@ -3,20 +3,20 @@
 //! Two processes on one round would each measure all that is left; two rounds on one machine would measure each other.
 
 use crate::exit::Complaint;
+use crate::kept;
 use anyhow::Context as _;
 use paceline_host::{FileLock, Id, Joined, LockAttempt, Neighbours};
 use paceline_store::Store;
 
-/// Locks a round, so that no second process carries it on. The lock is beside the store: whoever has the round has
-/// that, by whatever way they came to it and wherever their state folder is.
-pub fn lock_round(id: &Id, store: &Store) -> anyhow::Result<FileLock> {
-    let kept_in = store.path();
-    let file =
-        kept_in.canonicalize().with_context(|| format!("cannot tell where {} is", kept_in.display()))?;
+/// Locks a round, so that no second process carries it on. The lock is beside the store, or in its database server:
+/// every process with the round has that, wherever its state folder is.
+pub fn lock_round(id: &Id, store: &Store) -> anyhow::Result<Option<FileLock>> {
+    store.lock_round(id.as_str()).map_err(kept::complain)?;
+    let Some(file) = store.file() else { return Ok(None) };
     let folder = file.with_file_name("locks");
     let attempt = FileLock::try_take(&folder, id, &format!("round {id}"));
     match attempt.with_context(|| format!("cannot lock {id}.lock in {}", folder.display()))? {
-        LockAttempt::Taken(lock) => Ok(lock),
+        LockAttempt::Taken(lock) => Ok(Some(lock)),
         LockAttempt::HeldBy(holder) => {
             let process = holder.split(" (").next().unwrap_or(&holder);
             let what = format!("round {id} is being carried on by {process}");

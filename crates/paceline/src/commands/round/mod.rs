@@ -12,6 +12,8 @@ mod progress;
 mod resume;
 mod tune;
 
+pub use alone::lock_round;
+
 pub use flags::Arguments;
 
 use crate::exit::{Complaint, Status, check_printable, print};
@@ -57,10 +59,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let summary = match outcome {
         Ok(summary) => summary,
         Err(Stopped::Interrupted) => return Err(interrupted(&opened.round.id)),
-        Err(Stopped::By(error)) => return Err(error),
+        Err(Stopped::By(error)) => return Err(kept::resumable(&error, &opened.round.id)),
     };
     opened.round.finished_at = Some(moment::now_rfc3339());
-    store.put_round(&opened.round).map_err(kept::complain)?;
+    let put = store.put_round(&opened.round).map_err(kept::complain);
+    put.map_err(|error| kept::resumable(&error, &opened.round.id))?;
     let status = tell_unusable(&summary, &mut progress);
     print_report(&opened.round, &store)?;
     Ok(status)
@@ -139,7 +142,7 @@ fn interrupted(round: &str) -> anyhow::Error {
 }
 
 fn print_report(round: &Round, store: &Store) -> anyhow::Result<()> {
-    let trials = kept::readable_trials(store, &round.id)?;
+    let trials = kept::Readable::of(store.readable_trials(&round.id))?.records;
     let options = Options { width: terminal::width(), colour: terminal::wants_colour() };
     let text = Report::new(round, &trials).render(Format::Text, options);
     print(&format!("{text}\nkept in {} as round {}\n", store.path().display(), round.id))

@@ -47,7 +47,7 @@ pub struct Opened {
     /// What was changed of the machine, to be put back.
     pub tuning: Option<Tuning>,
     /// No other process carries the round on while it lives.
-    _lock: FileLock,
+    _lock: Option<FileLock>,
 }
 
 /// A round as far as it is known before anything is done for it.

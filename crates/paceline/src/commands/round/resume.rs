@@ -22,7 +22,7 @@ pub fn resumed(
     plan: Option<&str>,
     catalogue: &Catalogue,
     store: &Store,
-) -> anyhow::Result<(Begun, FileLock)> {
+) -> anyhow::Result<(Begun, Option<FileLock>)> {
     let id = meant(id, plan, catalogue, store)?.id;
     let lock = alone::lock_round(&Id::parse(&id).map_err(|error| forged(&error, store))?, store)?;
     // Read once it is ours: another may just have carried it on.
@@ -79,7 +79,8 @@ fn meant(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> 
             .map_err(kept::complain)?
             .ok_or_else(|| nothing_to_resume("", store));
     };
-    let newest = kept::readable_rounds(store)?
+    let newest = kept::Readable::of(store.readable_rounds())?
+        .records
         .into_iter()
         .find(|round| round.finished_at.is_none() && round.plan == name);
     newest.ok_or_else(|| nothing_to_resume(&format!(" of plan {name}"), store))

@@ -17,7 +17,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("engine", &["stats", "http", "job"]),
     ("record", &["stats", "job"]),
     ("judge", &["record", "stats"]),
-    ("store", &["record"]),
+    ("store", &["files", "record"]),
     ("catalogue", &["files", "record"]),
     ("host", &["files", "record"]),
     ("lab", &["catalogue", "files", "host", "judge", "record"]),

@@ -1,0 +1,233 @@
+//! `paceline store`: the kept results as such. Checked, moved as folders, deleted.
+//!
+//! Called by `main`. Reports of them are `report`'s.
+
+use super::archive;
+use super::round::lock_round;
+use crate::exit::{Complaint, Status, print};
+use crate::kept::{Readable, StoreArguments, complain, state_dir};
+use crate::places::path_or_nothing;
+use paceline_host::Id;
+use paceline_record::Round;
+use paceline_store::{Store, StoreError};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  paceline store check                            every record, its checksum and its sums
+  paceline store export 20261121-01 history/quick a round as a folder
+  paceline store import history/quick             and back again
+  paceline store prune --keep 3 --dry-run         what would go if 3 rounds of each plan stayed
+  paceline store delete 20261121-01";
+
+/// Flags of `paceline store`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    store: StoreArguments,
+    /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
+    #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
+    state_dir: Option<PathBuf>,
+}
+
+/// What to do with the kept results.
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Verify every record: structure, checksum, keys, that outcomes add up, that histograms hold what is counted
+    Check,
+    /// Write a round with its trials to a folder, below 2 MB, to keep with a project
+    Export {
+        /// The round, by its id or the beginning of it
+        round: String,
+        /// The folder; it is created
+        folder: PathBuf,
+    },
+    /// Add rounds from exported folders
+    Import {
+        /// Exported folders
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        /// Replace a round that is there already
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Delete old rounds, keeping the newest of each plan; unfinished rounds stay
+    Prune {
+        /// How many finished rounds of each plan to keep
+        #[arg(long, value_name = "N")]
+        keep: usize,
+        /// Only rounds of this plan
+        #[arg(long, value_name = "NAME")]
+        plan: Option<String>,
+        /// Only say what would be deleted
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Delete rounds with their trials
+    Delete {
+        /// Rounds, each by its id or the beginning of it
+        #[arg(required = true)]
+        rounds: Vec<String>,
+    },
+}
+
+/// Does it.
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    let Arguments { action, store, state_dir: flag } = arguments;
+    let state_dir = state_dir(flag);
+    let place = store.path(&state_dir);
+    match action {
+        Action::Check => check(&Store::open_existing(&place).map_err(complain)?),
+        Action::Export { round, folder } => {
+            let store = Store::open_existing(&place).map_err(complain)?;
+            export(&store, &round, &folder, &state_dir)
+        }
+        Action::Import { paths, replace } => import(&Store::open(&place).map_err(complain)?, &paths, replace),
+        Action::Prune { keep, plan, dry_run } => {
+            let store = if dry_run { Store::open_existing(&place) } else { existing_for_writing(&place) };
+            prune(&store.map_err(complain)?, keep, plan.as_deref(), dry_run)
+        }
+        Action::Delete { rounds } => delete(&existing_for_writing(&place).map_err(complain)?, &rounds),
+    }
+}
+
+/// A store that is there, to be written; none is made.
+fn existing_for_writing(place: &Path) -> Result<Store, StoreError> {
+    drop(Store::open_existing(place)?);
+    Store::open(place)
+}
+
+fn check(store: &Store) -> anyhow::Result<Status> {
+    let checked = store.check().map_err(complain)?;
+    let mut text: String = checked.problems.iter().map(|problem| format!("{problem}\n")).collect();
+    let found = match checked.problems.len() {
+        0 => "no problems".to_owned(),
+        1 => "1 problem".to_owned(),
+        count => format!("{count} problems"),
+    };
+    text.push_str(&format!(
+        "{}: {} rounds, {} trials, {} histograms read; {found}\n",
+        store.path().display(),
+        checked.rounds,
+        checked.trials,
+        checked.histograms
+    ));
+    if checked.without_checksum > 0 {
+        let count = checked.without_checksum;
+        text.push_str(&format!(
+            "{count} records are older than checksums: damage inside them is not detected\n"
+        ));
+    }
+    print(&text)?;
+    Ok(if checked.problems.is_empty() { Status::Done } else { Status::Failed })
+}
+
+fn export(store: &Store, prefix: &str, folder: &Path, state_dir: &Path) -> anyhow::Result<Status> {
+    let round = store.find_round(prefix).map_err(complain)?;
+    let trials = Readable::of(store.readable_whole_trials(&round.id))?;
+    print(&archive::write(folder, &round, &trials.records, state_dir)?)?;
+    Ok(trials.status())
+}
+
+fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Status> {
+    for path in paths {
+        let (round, trials) = archive::read(path)?;
+        if store.round(&round.id).map_err(complain)?.is_some() {
+            if !replace {
+                let what = format!("{}: round {} is in the store already", path.display(), round.id);
+                return Err(Complaint::usage(what).hint("--replace puts this one in its place").into());
+            }
+            remove(store, &round.id)?;
+        }
+        store.put_round(&round).map_err(complain)?;
+        trials.iter().try_for_each(|trial| store.put_trial(trial)).map_err(complain)?;
+        print(&format!("round {} of {} with {} trials\n", round.id, round.plan, trials.len()))?;
+    }
+    Ok(Status::Done)
+}
+
+fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyhow::Result<Status> {
+    let rounds = Readable::of(store.readable_rounds())?;
+    let old = beyond(&rounds.records, keep, plan);
+    for round in &old {
+        if !dry_run {
+            remove(store, &round.id)?;
+        }
+        let done = if dry_run { "would delete" } else { "deleted" };
+        print(&format!("{done} {} of {}, begun {}\n", round.id, round.plan, round.started_at))?;
+    }
+    if !dry_run && !old.is_empty() {
+        store.compact().map_err(complain)?;
+    }
+    print(&format!("{} of {} rounds\n", old.len(), rounds.records.len()))?;
+    Ok(rounds.status())
+}
+
+/// The finished rounds, newest first, but for the first `keep` of each plan.
+fn beyond<'a>(rounds: &'a [Round], keep: usize, plan: Option<&str>) -> Vec<&'a Round> {
+    let mut kept: HashMap<&str, usize> = HashMap::new();
+    let finished = rounds.iter().filter(|round| round.finished_at.is_some());
+    let asked = finished.filter(|round| plan.is_none_or(|plan| plan == round.plan));
+    asked
+        .filter(|round| {
+            let count = kept.entry(&round.plan).or_default();
+            *count += 1;
+            *count > keep
+        })
+        .collect()
+}
+
+fn delete(store: &Store, prefixes: &[String]) -> anyhow::Result<Status> {
+    for prefix in prefixes {
+        // A round that cannot be read can be deleted by its whole id.
+        let id = match store.find_round(prefix) {
+            Err(StoreError::Altered { id, .. } | StoreError::Record { id, .. }) if id == *prefix => id,
+            found => found.map_err(complain)?.id,
+        };
+        let trials = remove(store, &id)?;
+        print(&format!("deleted round {id} with {trials} trials\n"))?;
+    }
+    store.compact().map_err(complain)?;
+    Ok(Status::Done)
+}
+
+/// Deletes a round that no process carries on.
+fn remove(store: &Store, id: &str) -> anyhow::Result<u64> {
+    // An id that is no name of a file was never locked.
+    let _lock = Id::parse(id).ok().map(|id| lock_round(&id, store)).transpose()?;
+    store.delete_round(id).map_err(complain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_rounds_of_each_plan_are_kept() {
+        let text = include_str!("../../../report/tests/fixtures/quick.round.json");
+        let round = |id: &str, plan: &str, finished: bool| {
+            let mut round = paceline_record::read_round(text).unwrap();
+            (round.id, round.plan) = (id.to_owned(), plan.to_owned());
+            round.finished_at = finished.then(|| "2026-11-21T02:00:00.000Z".to_owned());
+            round
+        };
+        let rounds = [
+            round("6", "a", false),
+            round("5", "a", true),
+            round("4", "b", true),
+            round("3", "a", true),
+            round("2", "a", false),
+            round("1", "b", true),
+        ];
+        let ids =
+            |keep, plan| beyond(&rounds, keep, plan).iter().map(|round| round.id.clone()).collect::<Vec<_>>();
+        assert_eq!(ids(1, None), ["3", "1"]);
+        assert_eq!(ids(1, Some("b")), ["1"]);
+        assert_eq!(ids(0, Some("a")), ["5", "3"]);
+        assert_eq!(ids(2, None), [] as [&str; 0]);
+    }
+}

@@ -1,0 +1,220 @@
+//! A round as a folder that can be kept with a project: `round.json` with the environment and `trials.ndjson.gz` with a
+//! trial on each line.
+//!
+//! `paceline report --export` and `paceline store export` write it, `--from`, `paceline store import` and `paceline view`
+//! read it. Whose report and README stand beside the two is up to the caller.
+
+use flate2::{Compression, GzBuilder};
+use paceline_files::TEXT_BYTES_MOST;
+use paceline_record::{RecordError, Round, Trial, read_round, read_trial};
+use std::collections::HashMap;
+use std::io::{self, BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The file with the round.
+pub const ROUND: &str = "round.json";
+/// The file with the trials.
+pub const TRIALS: &str = "trials.ndjson.gz";
+/// Trials are read up to this length, decompressed. The largest round in `history/` has 7 MB.
+const INFLATED_BYTES_MOST: u64 = 256 << 20;
+
+/// Why a folder is not an exported round, or could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// User: the folder holds no export.
+    #[error("{} contains no exported round: {ROUND} is missing", folder.display())]
+    Missing {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Environment or user: a file cannot be read or written, or is larger than any round.
+    #[error("cannot {action} {at}")]
+    File {
+        /// "read" or "write".
+        action: &'static str,
+        /// The file, and the line where there is one.
+        at: String,
+        /// The system's error, or the limit.
+        #[source]
+        source: io::Error,
+    },
+    /// User: what a file says is not a record.
+    #[error("{at}")]
+    Record {
+        /// The file, and the line where there is one.
+        at: String,
+        /// What is wrong with it.
+        #[source]
+        source: RecordError,
+    },
+    /// User: two exports are mixed, or one was interrupted.
+    #[error("{at}: {problem}")]
+    Mixed {
+        /// The file and line.
+        at: String,
+        /// What does not belong together.
+        problem: String,
+        /// The round of the folder.
+        round: String,
+    },
+}
+
+/// Reads a round with its trials. Files of two exports, as an interrupted one leaves them, are not a round.
+///
+/// # Errors
+/// [`ArchiveError`] naming file and line.
+pub fn read(folder: &Path) -> Result<(Round, Vec<Trial>), ArchiveError> {
+    read_at_most(folder, INFLATED_BYTES_MOST)
+}
+
+fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>), ArchiveError> {
+    let path = folder.join(ROUND);
+    if !path.exists() {
+        return Err(ArchiveError::Missing { folder: folder.to_owned() });
+    }
+    let cannot = |at: String| |source| ArchiveError::File { action: "read", at, source };
+    let at = path.display().to_string();
+    let text = paceline_files::read_text(&path, TEXT_BYTES_MOST).map_err(cannot(at.clone()))?;
+    let round = read_round(&text).map_err(|source| ArchiveError::Record { at, source })?;
+    let path = folder.join(TRIALS);
+    let lines =
+        paceline_files::open_gzip(&path, inflated_most).map_err(cannot(path.display().to_string()))?;
+    let mut trials = Vec::new();
+    let mut lines_by_id = HashMap::new();
+    for (line, text) in (1..).zip(lines.lines()) {
+        let at = format!("{}, line {line}", path.display());
+        let text = text.map_err(cannot(at.clone()))?;
+        let trial = read_trial(&text).map_err(|source| ArchiveError::Record { at: at.clone(), source })?;
+        let first = *lines_by_id.entry(trial.id.clone()).or_insert(line);
+        if let Some(problem) = misplaced(&trial, &round, (first < line).then_some(first)) {
+            return Err(ArchiveError::Mixed { at, problem, round: round.id });
+        }
+        trials.push(trial);
+    }
+    Ok((round, trials))
+}
+
+/// What is wrong with finding a trial there: it is of another round, or was on an earlier line already.
+fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<String> {
+    if trial.round != round.id {
+        return Some(format!(
+            "trial {} belongs to round {}, {ROUND} to round {}",
+            trial.id, trial.round, round.id
+        ));
+    }
+    Some(format!("trial {} is on line {} too", trial.id, earlier?))
+}
+
+/// The trials as [`TRIALS`] keeps them: the same trials give the same bytes.
+///
+/// # Errors
+/// When one holds a number that JSON cannot carry.
+pub fn pack(trials: &[Trial]) -> io::Result<Vec<u8>> {
+    // No name and no time in it.
+    let mut packer = GzBuilder::new().write(Vec::new(), Compression::best());
+    for trial in trials {
+        serde_json::to_writer(&mut packer, trial)?;
+        packer.write_all(b"\n")?;
+    }
+    packer.finish()
+}
+
+/// Writes packed trials, other files by name, and the round: last, so that an interrupted export is not taken for one.
+///
+/// # Errors
+/// [`ArchiveError::File`] naming the file.
+pub fn write(
+    folder: &Path,
+    round: &Round,
+    packed: &[u8],
+    others: &[(&str, &str)],
+) -> Result<(), ArchiveError> {
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        paceline_files::replace(&path, bytes).map_err(|source| ArchiveError::File {
+            action: "write",
+            at: path.display().to_string(),
+            source,
+        })
+    };
+    std::fs::create_dir_all(folder).map_err(|source| ArchiveError::File {
+        action: "create",
+        at: folder.display().to_string(),
+        source,
+    })?;
+    write(TRIALS, packed)?;
+    others.iter().try_for_each(|(name, text)| write(name, text.as_bytes()))?;
+    let text = serde_json::to_string_pretty(round).map_err(|error| ArchiveError::File {
+        action: "write",
+        at: folder.join(ROUND).display().to_string(),
+        source: error.into(),
+    })?;
+    write(ROUND, (text + "\n").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The report crate's stored round with its trials, as one of this name.
+    fn stored(id: &str) -> (Round, Vec<Trial>) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/fixtures");
+        let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+        let mut round = read_round(&text("quick.round.json")).unwrap();
+        round.id = id.to_owned();
+        let lines = text("quick.trials.jsonl");
+        let trial = |line| Trial { round: id.to_owned(), ..read_trial(line).unwrap() };
+        (round, lines.lines().map(trial).collect())
+    }
+
+    /// A folder with an export of round `one`, whose trials are then these, each list compressed on its own.
+    fn with_trials(lists: &[&[Trial]]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let members: Vec<Vec<u8>> = lists.iter().map(|trials| pack(trials).unwrap()).collect();
+        write(folder.path(), &stored("one").0, &members.concat(), &[]).unwrap();
+        folder
+    }
+
+    fn refused(lists: &[&[Trial]]) -> String {
+        read(with_trials(lists).path()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn trials_of_another_round_or_twice_the_same_are_refused() {
+        let (one, two) = (stored("one").1, stored("two").1);
+        let mixed = refused(&[&one[..2], &two[2..3]]);
+        let expected =
+            format!("{TRIALS}, line 3: trial {} belongs to round two, {ROUND} to round one", two[2].id);
+        assert!(mixed.ends_with(&expected), "{mixed}");
+        let twice = refused(&[&[one[0].clone(), one[1].clone(), one[0].clone()]]);
+        assert!(twice.contains(&format!("line 3: trial {} is on line 1 too", one[0].id)), "{twice}");
+    }
+
+    #[test]
+    fn no_part_of_the_trials_is_dropped() {
+        let trials = stored("one").1;
+        let folder = with_trials(&[&trials[..2], &trials[2..]]);
+        assert_eq!(read(folder.path()).unwrap().1, trials);
+    }
+
+    #[test]
+    fn an_export_that_inflates_beyond_the_limit_is_refused() {
+        let trials = stored("one").1;
+        let folder = with_trials(&[&trials]);
+        assert!(read_at_most(folder.path(), 1 << 30).is_ok());
+        let ArchiveError::File { source, .. } = read_at_most(folder.path(), 2048).unwrap_err() else {
+            panic!("not refused by its size")
+        };
+        assert_eq!(source.to_string(), "it decompresses to more than the limit of 2 KiB");
+    }
+
+    #[test]
+    fn an_export_that_was_interrupted_is_no_round() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("README.md")).unwrap();
+        let (round, trials) = stored("one");
+        let packed = pack(&trials).unwrap();
+        assert!(write(folder.path(), &round, &packed, &[("README.md", "x")]).is_err());
+        assert!(matches!(read(folder.path()), Err(ArchiveError::Missing { .. })));
+    }
+}

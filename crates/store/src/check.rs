@@ -1,0 +1,150 @@
+//! Checks every record of a store: what it says, not only that it can be read.
+//!
+//! For `paceline store check`. A record that was imported, or whose histograms an export left out, is checked as far as
+//! it says anything.
+
+use crate::{Store, StoreError, sqlite};
+use paceline_record::{Block, Round, Run, Times, Trial};
+use std::collections::HashSet;
+
+/// What was checked, and what is wrong.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// Rounds that were read.
+    pub rounds: u64,
+    /// Trials that were read.
+    pub trials: u64,
+    /// Histograms that were decoded.
+    pub histograms: u64,
+    /// Records without a checksum, kept by an older Paceline.
+    pub without_checksum: u64,
+    /// What is wrong, a line each, for people.
+    pub problems: Vec<String>,
+}
+
+impl Store {
+    /// Checks the structure of the file, and of every record: its checksum, its keys, that outcomes add up, that every
+    /// histogram holds as many times as are counted, and that it is found by what it says of itself.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot be read at all.
+    pub fn check(&self) -> Result<Checked, StoreError> {
+        let mut checked = Checked::default();
+        if self.file().is_some() {
+            let problems = sqlite::integrity_problems(&mut self.database(), self.place())?;
+            checked.problems.extend(problems.into_iter().map(|problem| format!("file: {problem}")));
+        }
+        let (rounds, damaged) = self.readable_rounds()?;
+        checked.add(damaged);
+        // A damaged round's trials are checked too.
+        let ids: Vec<String> = self.ids("rounds")?;
+        for id in &ids {
+            let (trials, damaged) = self.readable_whole_trials(id)?;
+            checked.add(damaged);
+            trials.iter().for_each(|trial| checked.trial(trial, id));
+        }
+        rounds.iter().for_each(|round| checked.round(round, &ids));
+        checked.without_checksum = self.without_checksum()?;
+        checked.strays(self, &ids)?;
+        Ok(checked)
+    }
+
+    fn without_checksum(&self) -> Result<u64, StoreError> {
+        let count = |table: &str| {
+            let condition = if self.checksum_column() == "NULL" { "" } else { "WHERE checksum IS NULL" };
+            let count = format!("SELECT COUNT(*) FROM {table} {condition}");
+            let rows = self.database().query(&count, &[]).map_err(|error| self.failed(error))?;
+            Ok(rows.first().and_then(|row| row.integer(0)).unwrap_or_default().unsigned_abs())
+        };
+        Ok(count("rounds")? + count("trials")?)
+    }
+}
+
+impl Checked {
+    fn add(&mut self, damaged: Vec<StoreError>) {
+        let told = |error: &StoreError| match std::error::Error::source(error) {
+            Some(cause) => format!("{error}: {cause}"),
+            None => error.to_string(),
+        };
+        self.problems.extend(damaged.iter().map(told));
+    }
+
+    fn round(&mut self, round: &Round, ids: &[String]) {
+        self.rounds += 1;
+        if !ids.contains(&round.id) {
+            self.problems.push(format!("round {}: kept under another id", round.id));
+        }
+    }
+
+    fn trial(&mut self, trial: &Trial, round: &str) {
+        self.trials += 1;
+        let mut problem = |what: String| self.problems.push(format!("trial {}: {what}", trial.id));
+        if trial.round != round {
+            problem(format!(
+                "it says that it belongs to round {}, and is kept in round {round}",
+                trial.round
+            ));
+        }
+        let Some(run) = &trial.run else { return };
+        for (place, block) in blocks(run) {
+            let counts = block.counts;
+            if counts.scheduled != counts.ended() {
+                problem(format!("{place}: {} requests, {} outcomes", counts.scheduled, counts.ended()));
+            }
+            for times in times(block).into_iter().flatten().filter(|times| !times.histogram.is_empty()) {
+                self.histograms += 1;
+                match times.decode().map(|histogram| histogram.count()) {
+                    Ok(found) if found == times.count => {}
+                    Ok(found) => {
+                        problem(format!("{place}: a histogram holds {found} times of {}", times.count));
+                    }
+                    Err(error) => problem(format!("{place}: {error}")),
+                }
+            }
+        }
+    }
+
+    /// Trials that no round leads to: `rounds` and `trials` disagree.
+    fn strays(&mut self, store: &Store, rounds: &[String]) -> Result<(), StoreError> {
+        let known: HashSet<&str> = rounds.iter().map(String::as_str).collect();
+        let get = "SELECT round, COUNT(*) FROM trials GROUP BY round";
+        let rows = store.database().query(get, &[]).map_err(|error| store.failed(error))?;
+        for mut row in rows {
+            let (count, round) = (row.integer(1).unwrap_or_default(), row.text(0));
+            if !known.contains(round.as_str()) {
+                self.problems.push(format!("{count} trials belong to round {round:?}, which is not there"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Every block of a run, with its place in the record.
+fn blocks(run: &Run) -> impl Iterator<Item = (String, &Block)> {
+    let segments = run.by_segment.iter().flatten().map(|segment| &segment.block);
+    let requests = run.by_request.iter().flatten().map(|request| &request.block);
+    let generators = run.by_generator.iter().flatten();
+    let intervals = run.intervals.iter().map(|interval| &interval.block);
+    let named = |name: &'static str| move |(place, block)| (format!("{name}[{place}]"), block);
+    std::iter::once(("total".to_owned(), &run.total))
+        .chain(segments.enumerate().map(named("by_segment")))
+        .chain(requests.enumerate().map(named("by_request")))
+        .chain(generators.enumerate().map(named("by_generator")))
+        .chain(intervals.enumerate().map(named("intervals")))
+}
+
+fn times(block: &Block) -> [Option<&Times>; 10] {
+    [
+        &block.service_time_ns,
+        &block.response_time_ns,
+        &block.generator_lag_ns,
+        &block.connection_wait_ns,
+        &block.connect_time_ns,
+        &block.handshake_time_ns,
+        &block.connect_and_service_time_ns,
+        &block.first_byte_ns,
+        &block.receive_delay_ns,
+        &block.failed_time_ns,
+    ]
+    .map(Option::as_ref)
+}

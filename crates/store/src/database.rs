@@ -1,0 +1,197 @@
+//! One connection to either database: statements in the shared dialect, and rows that can always be read.
+
+use crate::StoreError;
+use crate::error::{DatabaseError, Place};
+use postgres::types::ToSql;
+use rusqlite::types::ValueRef;
+
+/// An open connection.
+pub enum Database {
+    /// A file.
+    Sqlite(rusqlite::Connection),
+    /// A server, and how to connect to it again.
+    Postgres(postgres::Client, Box<postgres::Config>),
+}
+
+/// A parameter of a statement.
+#[derive(Clone, Copy, Debug)]
+pub enum Parameter<'a> {
+    Text(&'a str),
+    Integer(i64),
+    Null,
+}
+
+impl<'a> From<&'a str> for Parameter<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<i64> for Parameter<'_> {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
+    }
+}
+
+impl<'a> From<Option<&'a str>> for Parameter<'a> {
+    fn from(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Null, Self::Text)
+    }
+}
+
+/// A column of a row. In a damaged file a column may have any type; what it means is for the caller to judge.
+#[derive(Clone, Debug, PartialEq)]
+enum Cell {
+    Text(String),
+    Integer(i64),
+    Null,
+}
+
+/// One row of an answer.
+#[derive(Clone, Debug)]
+pub struct Row(Vec<Cell>);
+
+impl Row {
+    /// A column as text: bytes that are not UTF-8 are replaced, so that a damaged row can be named and skipped.
+    pub fn text(&mut self, column: usize) -> String {
+        match self.0.get_mut(column).map(|cell| std::mem::replace(cell, Cell::Null)) {
+            Some(Cell::Text(text)) => text,
+            Some(Cell::Integer(number)) => number.to_string(),
+            Some(Cell::Null) | None => String::new(),
+        }
+    }
+
+    /// A column as a number; none where there is no number in it.
+    pub fn integer(&self, column: usize) -> Option<i64> {
+        match self.0.get(column) {
+            Some(Cell::Integer(number)) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl Database {
+    /// Runs a statement that returns no rows.
+    pub fn execute(&mut self, sql: &str, parameters: &[Parameter<'_>]) -> Result<(), DatabaseError> {
+        match self {
+            Self::Sqlite(connection) => {
+                let mut statement = connection.prepare(sql)?;
+                statement.execute(rusqlite::params_from_iter(parameters.iter().map(sqlite_value)))?;
+            }
+            Self::Postgres(client, _) => {
+                let values: Vec<_> = parameters.iter().map(postgres_value).collect();
+                client.execute(sql, &references(&values))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a query.
+    pub fn query(&mut self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, DatabaseError> {
+        self.reconnect_if_closed()?;
+        match self {
+            Self::Sqlite(connection) => {
+                let mut statement = connection.prepare(sql)?;
+                let columns = statement.column_count();
+                let mut rows =
+                    statement.query(rusqlite::params_from_iter(parameters.iter().map(sqlite_value)))?;
+                let mut read = Vec::new();
+                while let Some(row) = rows.next()? {
+                    let cells = (0..columns).map(|column| Ok(sqlite_cell(row.get_ref(column)?)));
+                    read.push(Row(cells.collect::<Result<_, DatabaseError>>()?));
+                }
+                Ok(read)
+            }
+            Self::Postgres(client, _) => {
+                let values: Vec<_> = parameters.iter().map(postgres_value).collect();
+                let rows = client.query(sql, &references(&values))?;
+                rows.iter().map(postgres_row).collect()
+            }
+        }
+    }
+
+    /// Runs statements without parameters.
+    pub fn batch(&mut self, sql: &str) -> Result<(), DatabaseError> {
+        match self {
+            Self::Sqlite(connection) => connection.execute_batch(sql)?,
+            Self::Postgres(client, _) => client.batch_execute(sql)?,
+        }
+        Ok(())
+    }
+
+    /// Does some work in one transaction: all of it is kept when it succeeds, none when it fails. SQLite's write lock is
+    /// taken at its beginning, so that it is waited for before anything was read.
+    pub fn transaction<T>(
+        &mut self,
+        place: &Place,
+        work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let failed = |error| StoreError::of(place, error);
+        self.reconnect_if_closed().map_err(failed)?;
+        let begin = match self {
+            Self::Sqlite(_) => "BEGIN IMMEDIATE",
+            Self::Postgres(..) => "BEGIN",
+        };
+        self.batch(begin).map_err(failed)?;
+        let done = work(self).and_then(|value| self.batch("COMMIT").map(|()| value).map_err(failed));
+        if done.is_err() {
+            // Some errors have ended the transaction already; the one that is reported is the first.
+            let _ = self.batch("ROLLBACK");
+        }
+        done
+    }
+
+    /// A round takes hours, and servers close connections that were idle for long.
+    fn reconnect_if_closed(&mut self) -> Result<(), DatabaseError> {
+        if let Self::Postgres(client, config) = self
+            && client.is_closed()
+        {
+            *client = crate::postgres::connect(config)?;
+        }
+        Ok(())
+    }
+}
+
+fn sqlite_value<'a>(parameter: &'a Parameter<'a>) -> rusqlite::types::ToSqlOutput<'a> {
+    rusqlite::types::ToSqlOutput::Borrowed(match parameter {
+        Parameter::Text(text) => ValueRef::Text(text.as_bytes()),
+        Parameter::Integer(number) => ValueRef::Integer(*number),
+        Parameter::Null => ValueRef::Null,
+    })
+}
+
+fn sqlite_cell(value: ValueRef<'_>) -> Cell {
+    match value {
+        ValueRef::Integer(number) => Cell::Integer(number),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            Cell::Text(String::from_utf8_lossy(bytes).into_owned())
+        }
+        ValueRef::Real(number) => Cell::Text(number.to_string()),
+        ValueRef::Null => Cell::Null,
+    }
+}
+
+fn postgres_value<'a>(parameter: &'a Parameter<'a>) -> Box<dyn ToSql + Sync + 'a> {
+    match parameter {
+        // PostgreSQL has no NUL in a text. Documents escape it, and other columns only serve to look records up.
+        Parameter::Text(text) if text.contains('\0') => Box::new(text.replace('\0', "\u{fffd}")),
+        Parameter::Text(text) => Box::new(*text),
+        Parameter::Integer(number) => Box::new(*number),
+        Parameter::Null => Box::new(None::<&str>),
+    }
+}
+
+fn references<'a>(values: &'a [Box<dyn ToSql + Sync + 'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect()
+}
+
+fn postgres_row(row: &postgres::Row) -> Result<Row, DatabaseError> {
+    let cells = row.columns().iter().enumerate().map(|(place, column)| {
+        Ok(if *column.type_() == postgres::types::Type::INT8 {
+            row.try_get::<_, Option<i64>>(place)?.map_or(Cell::Null, Cell::Integer)
+        } else {
+            row.try_get::<_, Option<String>>(place)?.map_or(Cell::Null, Cell::Text)
+        })
+    });
+    Ok(Row(cells.collect::<Result<_, DatabaseError>>()?))
+}

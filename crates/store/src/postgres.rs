@@ -1,0 +1,85 @@
+//! What only PostgreSQL knows: a URL, a schema for our tables, its lock for migrations and for rounds.
+
+use crate::database::Database;
+use crate::error::{DatabaseError, Place};
+use crate::{StoreError, migrations};
+use postgres::{Client, Config, NoTls};
+use std::time::Duration;
+
+/// Connecting is given up after this time, unless the URL says otherwise.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Our tables are in a schema of this name, so that a database can be shared with others.
+const SCHEMA: &str = "paceline";
+/// The key of the advisory lock under which the tables are made and upgraded: "PACELINE" as a number.
+const MIGRATION_LOCK: i64 = 0x5041_4345_4c49_4e45;
+
+/// Whether a path that a person gave is the URL of a database.
+pub fn is_url(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+/// Connects and, if `writes`, brings the tables to the newest version.
+pub fn open(url: &str, place: &Place, writes: bool) -> Result<(Database, i64), StoreError> {
+    let failed = |error: DatabaseError| StoreError::of(place, error);
+    let mut config: Config = url.parse().map_err(|error: postgres::Error| failed(error.into()))?;
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT_TIMEOUT);
+    }
+    config.application_name("paceline");
+    let client = connect(&config).map_err(failed)?;
+    let mut database = Database::Postgres(client, Box::new(config));
+    if writes {
+        // The lock is released with the transaction.
+        database.transaction(place, |database| {
+            let lock = format!("SELECT pg_advisory_xact_lock({MIGRATION_LOCK})");
+            database.batch(&lock).and_then(|()| database.batch(&schema())).map_err(failed)?;
+            migrations::apply(database, place, &migrations::POSTGRES)
+        })?;
+    }
+    let version = migrations::version(&mut database, place)?;
+    if version == 0 {
+        return Err(StoreError::Missing { place: place.clone() });
+    }
+    Ok((database, version))
+}
+
+fn schema() -> String {
+    format!("CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+}
+
+/// A connection that looks for our tables in our schema.
+pub fn connect(config: &Config) -> Result<Client, DatabaseError> {
+    let mut client = config.connect(NoTls)?;
+    client.batch_execute(&format!("SET search_path TO {SCHEMA}"))?;
+    Ok(client)
+}
+
+/// The URL without its password, to be shown.
+pub fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let shown = match authority.rsplit_once('@') {
+        Some((user, host)) => format!("{}@{host}", user.split(':').next().unwrap_or_default()),
+        None => authority.to_owned(),
+    };
+    // A password may stand among the parameters too.
+    let path = path.split('?').next().unwrap_or_default();
+    format!("{scheme}://{shown}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (url, shown) in [
+            ("postgres://me:secret@db.test:5433/results?password=x", "postgres://me@db.test:5433/results"),
+            ("postgresql://db.test/results", "postgresql://db.test/results"),
+            ("postgres://me@h", "postgres://me@h"),
+        ] {
+            assert_eq!(without_password(url), shown);
+        }
+        assert!(is_url("postgres://h/d") && !is_url("results.sqlite"));
+    }
+}

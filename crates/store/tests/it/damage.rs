@@ -1,0 +1,122 @@
+//! Damage: whatever happens to the bytes of a file, no record is lost or changed in silence.
+
+use crate::any_trial::{round, some_trial};
+use crate::opening::with_sqlite;
+use paceline_store::{Store, StoreError};
+use std::path::{Path, PathBuf};
+
+/// Trials of the damaged stores.
+const IDS: [&str; 3] = ["t1", "t2", "t3"];
+
+fn damaged(statements: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.sqlite");
+    let store = Store::open(&path).unwrap();
+    for (id, at) in [("r", "2026-11-21T01:00:00.000Z"), ("r2", "2026-11-21T02:00:00.000Z")] {
+        store.put_round(&round(id, at)).unwrap();
+    }
+    IDS.into_iter().for_each(|id| store.put_trial(&some_trial("r", id)).unwrap());
+    drop(store);
+    with_sqlite(&path, statements);
+    (folder, path)
+}
+
+/// Which trials can be read, and what is said of the others.
+fn read(path: &Path) -> (Vec<String>, Vec<String>) {
+    let (trials, damaged) = Store::open_existing(path).unwrap().readable_whole_trials("r").unwrap();
+    let told = damaged.iter().map(ToString::to_string).collect();
+    (trials.into_iter().map(|trial| trial.id).collect(), told)
+}
+
+#[test]
+fn a_trial_that_cannot_be_read_hides_no_other() {
+    let (_folder, path) = damaged("UPDATE trials SET document = '{', checksum = NULL WHERE id = 't1'");
+    assert_eq!(
+        read(&path),
+        (vec!["t2".into(), "t3".into()], vec!["the stored trial t1 cannot be read".into()])
+    );
+}
+
+#[test]
+fn a_trial_that_was_changed_is_named_although_it_can_be_read() {
+    let change =
+        "UPDATE trials SET document = replace(document, '\"repeat\":', '\"repeat\":1') WHERE id = 't2'";
+    let (_folder, path) = damaged(change);
+    let (ids, told) = read(&path);
+    assert_eq!(ids, ["t1", "t3"]);
+    assert_eq!(told, ["the stored trial t2 is damaged: its checksum does not match"]);
+    let store = Store::open_existing(&path).unwrap();
+    assert!(matches!(store.find_trial("t2"), Err(StoreError::Altered { .. })));
+    assert!(store.check().unwrap().problems.contains(&told[0]));
+}
+
+#[test]
+fn a_histogram_that_was_changed_is_named_with_its_trial() {
+    let (_folder, path) = damaged("UPDATE histograms SET histogram = 'x' || histogram WHERE trial = 't3'");
+    let (ids, told) = read(&path);
+    assert_eq!(ids, ["t1", "t2"]);
+    assert!(
+        told[0].starts_with("the stored trial t3 is damaged: the checksum of its histogram /"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_round_that_cannot_be_read_hides_no_other() {
+    let (_folder, path) = damaged("UPDATE rounds SET document = '{', checksum = NULL WHERE id = 'r'");
+    let (rounds, unreadable) = Store::open_existing(&path).unwrap().readable_rounds().unwrap();
+    assert_eq!(rounds.iter().map(|round| round.id.as_str()).collect::<Vec<_>>(), ["r2"]);
+    let [StoreError::Record { kind: "round", id, .. }] = unreadable.as_slice() else {
+        panic!("{unreadable:?}")
+    };
+    assert_eq!(id, "r");
+}
+
+#[test]
+fn what_a_check_finds_is_said() {
+    // Its numbers are drawn at random: outcomes do not add up, and no histogram is one.
+    let senseless = some_trial("r", "t1");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.sqlite");
+    let store = Store::open(&path).unwrap();
+    store.put_round(&round("r", "2026-11-21T01:00:00.000Z")).unwrap();
+    store.put_trial(&senseless).unwrap();
+    with_sqlite(&path, "PRAGMA foreign_keys = OFF; UPDATE trials SET round = 'gone' WHERE id = 't1'");
+    let problems = store.check().unwrap().problems;
+    assert_eq!(problems, ["1 trials belong to round \"gone\", which is not there"]);
+    with_sqlite(&path, "UPDATE trials SET round = 'r' WHERE id = 't1'");
+    let problems = store.check().unwrap().problems;
+    assert!(problems.iter().all(|problem| problem.starts_with("trial t1: ")), "{problems:?}");
+    let has = |what: &str| problems.iter().any(|problem| problem.ends_with(what));
+    assert!(has(" outcomes") && has("a stored histogram is damaged"), "{problems:?}");
+}
+
+/// Every byte that matters, one at a time: what is read is what was put, or it is said to be damaged.
+#[test]
+fn no_flipped_byte_goes_unnoticed() {
+    let (folder, path) = damaged("PRAGMA wal_checkpoint(TRUNCATE)");
+    let whole = std::fs::read(&path).unwrap();
+    let copy = folder.path().join("flipped.sqlite");
+    let expected = IDS.map(|id| some_trial("r", id));
+    // A step that is prime meets every part of every page; each byte would take an hour.
+    let mut noticed = 0;
+    for place in (0..whole.len()).step_by(997) {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1 << (place % 8);
+        std::fs::write(&copy, bytes).unwrap();
+        let Ok(store) = Store::open_existing(&copy) else {
+            noticed += 1;
+            continue;
+        };
+        let Ok((trials, damaged)) = store.readable_whole_trials("r") else {
+            noticed += 1;
+            continue;
+        };
+        noticed += usize::from(!damaged.is_empty());
+        assert_eq!(trials.len() + damaged.len(), IDS.len(), "byte {place}: {damaged:?}");
+        for trial in trials {
+            assert!(expected.contains(&trial), "byte {place}: trial {} was changed in silence", trial.id);
+        }
+    }
+    assert!(noticed > 10, "only {noticed} flips were noticed: the test flips nothing");
+}
