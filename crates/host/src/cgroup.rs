@@ -5,6 +5,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How the names of all groups begin.
+const PREFIX: &str = "paceline-";
+/// A group without a process is one that was left behind when it is this old: a launch joins its own at once.
+const LEFT_AFTER: Duration = Duration::from_secs(60);
 
 /// A group of our own, removed when dropped, if it is empty by then.
 #[derive(Debug)]
@@ -20,12 +26,28 @@ enum Version {
 }
 
 impl ControlGroup {
-    /// Makes a group of that name below the caller's own. `None` where the machine has none or lets us make none.
-    pub fn create(name: &str) -> Option<ControlGroup> {
-        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    /// Removes groups that a lab and its shepherd left when both were killed: those of this prefix below the caller's own
+    /// group that hold no process and are not being made just now. The kernel refuses to remove any other.
+    pub fn sweep() {
+        for version in [Version::V2, Version::V1] {
+            let Some(own) = own_group(version) else { continue };
+            let entries = fs::read_dir(own).into_iter().flatten().flatten();
+            let is_left = |entry: &fs::DirEntry| {
+                let modified = entry.metadata().and_then(|about| about.modified()).ok();
+                let age = modified.and_then(|modified| modified.elapsed().ok()).unwrap_or_default();
+                entry.file_name().to_string_lossy().starts_with(PREFIX) && age >= LEFT_AFTER
+            };
+            for group in entries.filter(is_left) {
+                let _ = fs::remove_dir(group.path());
+            }
+        }
+    }
+
+    /// Makes a group named after a launch below the caller's own. `None` where the machine has none or lets us make none.
+    pub fn create(launch: &str) -> Option<ControlGroup> {
         [Version::V2, Version::V1].into_iter().find_map(|version| {
-            let group = ControlGroup { folder: place(&mounts, &own, version)?.join(name), version };
+            let folder = own_group(version)?.join(format!("{PREFIX}{launch}"));
+            let group = ControlGroup { folder, version };
             fs::create_dir(&group.folder).ok()?;
             // A group that tells nothing is removed again when dropped.
             group.cpu_ns().is_some().then_some(group)
@@ -62,6 +84,12 @@ impl Drop for ControlGroup {
         // The shepherd removes it too, in case the lab cannot.
         let _ = fs::remove_dir(&self.folder);
     }
+}
+
+/// The folder of the caller's own group.
+fn own_group(version: Version) -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    place(&mounts, &fs::read_to_string("/proc/self/cgroup").ok()?, version)
 }
 
 /// The folder of the caller's own group in that version's hierarchy.
@@ -120,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_group_that_can_be_made_can_be_read_and_goes_again() {
-        let name = format!("paceline-test-{}", std::process::id());
+        let name = format!("test-{}", std::process::id());
         let Some(group) = ControlGroup::create(&name) else { return };
         assert_eq!((group.cpu_ns(), group.processes()), (Some(0), Vec::new()));
         let folder = group.folder().to_owned();

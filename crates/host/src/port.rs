@@ -2,6 +2,8 @@
 //!
 //! Inside that range one of the generator's own connections could take it first.
 
+use crate::process;
+use crate::system::Pid;
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
@@ -88,28 +90,51 @@ fn candidates((low, high): (u16, u16)) -> Range<u16> {
 
 /// Who listens on a port, as `name (process 7)`, where `/proc` lets us see.
 fn holder(port: u16) -> Option<String> {
-    let inode = ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|table| {
-        let table = fs::read_to_string(table).ok()?;
-        table.lines().find_map(|line| listening_inode(line, port)).map(str::to_owned)
-    })?;
-    let socket = format!("socket:[{inode}]");
-    let processes = fs::read_dir("/proc").ok()?.flatten();
-    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let pid = pids.find(|pid| {
-        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        open.filter_map(|fd| fs::read_link(fd.path()).ok()).any(|link| link.as_os_str() == socket.as_str())
-    })?;
+    let pid = *listeners(port).first()?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     Some(format!("{} (process {pid})", name.trim()))
 }
 
-/// The socket's inode, if the line of `/proc/net/tcp` is a listener on that port: proc_pid_net(5).
-fn listening_inode(line: &str, port: u16) -> Option<&str> {
+/// Every process that listens on a TCP port, as far as `/proc` lets us see: all of them for root, else the user's own.
+pub fn listeners(port: u16) -> Vec<Pid> {
+    let sockets: Vec<String> =
+        listening(port).into_iter().map(|listener| format!("socket:[{}]", listener.inode)).collect();
+    if sockets.is_empty() {
+        return Vec::new();
+    }
+    let listens = |pid: &Pid| {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let mut links = open.filter_map(|fd| fs::read_link(fd.path()).ok());
+        links.any(|link| sockets.iter().any(|socket| link.as_os_str() == socket.as_str()))
+    };
+    process::all().into_iter().filter(listens).collect()
+}
+
+/// Whether somebody listens on a port at every address of the machine, so that others can reach it too.
+pub fn is_open_to_others(port: u16) -> bool {
+    listening(port).iter().any(|listener| listener.is_wildcard)
+}
+
+/// A listening socket.
+struct Listener {
+    inode: String,
+    is_wildcard: bool,
+}
+
+fn listening(port: u16) -> Vec<Listener> {
+    let tables =
+        ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
+    tables.iter().flat_map(|table| table.lines()).filter_map(|line| listener(line, port)).collect()
+}
+
+/// The socket, if the line of `/proc/net/tcp` is a listener on that port: proc_pid_net(5).
+fn listener(line: &str, port: u16) -> Option<Listener> {
     const LISTEN: &str = "0A";
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-    let local = fields.get(1)?.rsplit_once(':')?.1;
-    let listens = u16::from_str_radix(local, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
-    listens.then(|| fields.get(9).copied()).flatten()
+    let (address, local_port) = fields.get(1)?.rsplit_once(':')?;
+    let listens = u16::from_str_radix(local_port, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
+    let inode = listens.then(|| fields.get(9).copied()).flatten()?.to_owned();
+    Some(Listener { inode, is_wildcard: address.bytes().all(|digit| digit == b'0') })
 }
 
 #[cfg(test)]
@@ -143,8 +168,18 @@ mod tests {
     fn a_listener_is_told_from_a_connection() {
         let line =
             "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 4711 1 0";
-        assert_eq!(listening_inode(line, 8080), Some("4711"));
-        assert_eq!(listening_inode(line, 8081), None);
-        assert_eq!(listening_inode(&line.replace(" 0A ", " 01 "), 8080), None);
+        let found = listener(line, 8080).unwrap();
+        assert_eq!((found.inode.as_str(), found.is_wildcard), ("4711", false));
+        assert!(listener(line, 8081).is_none());
+        assert!(listener(&line.replace(" 0A ", " 01 "), 8080).is_none());
+        assert!(listener(&line.replace("0100007F", "00000000"), 8080).unwrap().is_wildcard);
+    }
+
+    #[test]
+    fn a_port_s_listeners_are_found() {
+        let local = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = local.local_addr().unwrap().port();
+        assert_eq!(listeners(port), [std::process::id().cast_signed()]);
+        assert!(!is_open_to_others(port));
     }
 }

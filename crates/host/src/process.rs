@@ -11,12 +11,16 @@ use std::fs;
 pub struct Stat {
     /// The parent.
     pub parent: Pid,
+    /// The session it belongs to: the process that began it.
+    pub session: Pid,
     /// User and system time, in clock ticks.
     pub cpu_ticks: u64,
     /// User and system time of children it waited for, and of theirs, in clock ticks.
     pub children_ticks: u64,
     /// Threads.
     pub threads: u32,
+    /// When it started, in clock ticks since the machine did.
+    pub started_ticks: u64,
     /// Resident memory, in pages.
     pub rss_pages: u64,
 }
@@ -45,11 +49,22 @@ impl Stat {
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         Some(Stat {
             parent: number(4)?.try_into().ok()?,
+            session: number(6)?.try_into().ok()?,
             cpu_ticks: number(14)? + number(15)?,
             children_ticks: number(16)? + number(17)?,
             threads: number(20)?.try_into().ok()?,
+            started_ticks: number(22)?,
             rss_pages: number(24)?,
         })
+    }
+}
+
+impl Stat {
+    /// Whether a process has ended: it is gone, or only waits to be reaped.
+    pub fn is_ended(pid: Pid) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+        state.is_none_or(|state| matches!(state, 'Z' | 'X'))
     }
 }
 
@@ -117,6 +132,16 @@ pub fn disk_read_bytes(pid: Pid) -> Option<u64> {
     io.lines().find_map(|line| line.strip_prefix("read_bytes:"))?.trim().parse().ok()
 }
 
+/// Every process that can be seen.
+pub fn all() -> Vec<Pid> {
+    numbered("/proc")
+}
+
+/// Every process of a session, the one that began it included.
+pub fn session(leader: Pid) -> Vec<Pid> {
+    all().into_iter().filter(|pid| Stat::read(*pid).is_some_and(|stat| stat.session == leader)).collect()
+}
+
 /// Every process that descends from `root`, itself left out, parents before children.
 pub fn descendants(root: Pid) -> Vec<Pid> {
     let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
@@ -149,7 +174,15 @@ mod tests {
     #[test]
     fn a_name_may_hold_anything() {
         let line = "7 (a) b (c) S 3 7 7 0 -1 4194304 1 2 3 4 50 60 70 80 20 0 9 0 123 4096 77 1 2";
-        let expected = Stat { parent: 3, cpu_ticks: 110, children_ticks: 150, threads: 9, rss_pages: 77 };
+        let expected = Stat {
+            parent: 3,
+            session: 7,
+            cpu_ticks: 110,
+            children_ticks: 150,
+            threads: 9,
+            started_ticks: 123,
+            rss_pages: 77,
+        };
         assert_eq!(Stat::parse(line), Some(expected));
         assert_eq!(Stat::parse("7 (broken"), None);
     }

@@ -1,15 +1,23 @@
 //! What a server's whole process tree has cost so far: CPU time, memory, threads, switches, time spent runnable.
 //!
-//! CPU time comes from a control group where there is one, complete. Else from `/proc`: a lower bound, since what
-//! came and went unseen and was not waited for is missing. Everything else comes from `/proc`. When to sample is
-//! the caller's business.
+//! CPU time comes from a control group where there is one and nothing has left it: complete. Else from `/proc`: a lower
+//! bound, since what came and went unseen and was not waited for is missing. Everything else comes from `/proc`. A server
+//! may leave its group, its session or its parent: [`Tree::search`] looks for it in all of them, and for whoever listens
+//! on its port. When to sample is the caller's business.
 
 use crate::cgroup::ControlGroup;
+use crate::port;
 use crate::process::{self, Scheduling, Stat};
 use crate::shepherd::Shepherd;
 use crate::system::{self, Pid};
 use paceline_record::CpuSource;
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// How long what is left of a command may take to end after SIGKILL.
+const END_LIMIT: Duration = Duration::from_secs(5);
+/// How often what was forked meanwhile is killed again.
+const END_AGAIN: Duration = Duration::from_millis(10);
 
 /// Totals since the launch, and what is alive now.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -55,6 +63,13 @@ pub struct Tree {
     group: Option<ControlGroup>,
     shepherd: Pid,
     own: Vec<Pid>,
+    /// The command's own process, which began a session, and when it started.
+    command: Pid,
+    command_started_ticks: Option<u64>,
+    /// Where the server listens.
+    port: Option<u16>,
+    /// Processes found outside the control group.
+    outside: Vec<Pid>,
     /// The last account of each thread seen: what a thread did still counts when it has ended.
     threads: HashMap<Pid, Scheduling>,
     ended: Scheduling,
@@ -69,15 +84,71 @@ impl Tree {
             group,
             shepherd: shepherd.process(),
             own: shepherd.own().to_vec(),
+            command: shepherd.command(),
+            command_started_ticks: Stat::read(shepherd.command()).map(|stat| stat.started_ticks),
+            port: None,
+            outside: Vec::new(),
             threads: HashMap::new(),
             ended: Scheduling::default(),
             cpu_s_most: 0.0,
         }
     }
 
+    /// As [`Tree::new`], with the port that the command's server listens on.
+    #[must_use]
+    pub fn with_port(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self
+    }
+
     /// Where its CPU time is read.
     pub fn source(&self) -> CpuSource {
-        if self.group.is_some() { CpuSource::Cgroup } else { CpuSource::Proc }
+        if self.group.is_some() && self.outside.is_empty() { CpuSource::Cgroup } else { CpuSource::Proc }
+    }
+
+    /// Looks for processes of the server outside its control group: among descendants, in its session, behind its port.
+    /// Reads all of `/proc`: never inside a window.
+    pub fn search(&mut self) {
+        let inside = self.group.as_ref().map(ControlGroup::processes).unwrap_or_default();
+        let descendants = process::descendants(self.shepherd);
+        let listeners = self.port.map(port::listeners).unwrap_or_default();
+        let mut outside: Vec<Pid> = descendants.into_iter().chain(self.session()).chain(listeners).collect();
+        outside.sort_unstable();
+        outside.dedup();
+        let own = std::process::id().cast_signed();
+        let is_outside = |pid: &Pid| {
+            !inside.contains(pid) && !self.own.contains(pid) && *pid != self.shepherd && *pid != own
+        };
+        outside.retain(is_outside);
+        self.outside = outside;
+    }
+
+    /// The processes of the command's session; none once its number belongs to another process.
+    fn session(&self) -> Vec<Pid> {
+        let leader = Stat::read(self.command).map(|stat| stat.started_ticks);
+        if leader.is_some() && leader != self.command_started_ticks {
+            return Vec::new();
+        }
+        process::session(self.command)
+    }
+
+    /// Kills what is left of the command, until nothing is: its shepherd does this, unless it was killed itself. What
+    /// merely listens on the port is not touched: it may be somebody else's.
+    pub fn end(&self) {
+        let begun = Instant::now();
+        loop {
+            let mut left = self.group.as_ref().map(ControlGroup::processes).unwrap_or_default();
+            left.extend(self.session());
+            left.retain(|pid| !Stat::is_ended(*pid));
+            if left.is_empty() || begun.elapsed() > END_LIMIT {
+                return;
+            }
+            for pid in left {
+                // One that is gone already is as wanted.
+                let _ = system::kill(pid, libc::SIGKILL);
+            }
+            std::thread::sleep(END_AGAIN);
+        }
     }
 
     /// Reads it all, now. CPU time is read first, since the rest takes its time.
@@ -87,7 +158,11 @@ impl Tree {
         let pids = self.pids();
         let stats: Vec<Stat> = pids.iter().filter_map(|pid| Stat::read(*pid)).collect();
         let cpu_s = match from_group {
-            Some(cpu_ns) => cpu_ns as f64 * 1e-9,
+            Some(cpu_ns) => {
+                let outside = self.outside.iter().filter_map(|pid| Stat::read(*pid));
+                let ticks: u64 = outside.map(|stat| stat.cpu_ticks + stat.children_ticks).sum();
+                cpu_ns as f64 * 1e-9 + ticks as f64 / system::ticks_per_s()
+            }
             None => self.cpu_s_of(&stats),
         };
         self.cpu_s_most = self.cpu_s_most.max(cpu_s);
@@ -138,13 +213,16 @@ impl Tree {
     }
 
     fn pids(&self) -> Vec<Pid> {
-        match &self.group {
+        let mut pids = match &self.group {
             Some(group) => group.processes(),
             None => {
                 let all = process::descendants(self.shepherd);
                 all.into_iter().filter(|pid| !self.own.contains(pid)).collect()
             }
-        }
+        };
+        let missing: Vec<Pid> = self.outside.iter().filter(|pid| !pids.contains(pid)).copied().collect();
+        pids.extend(missing);
+        pids
     }
 
     /// CPU time by `/proc`: that of the living, of the children they waited for, and of the orphans that the shepherd
@@ -171,6 +249,12 @@ impl Tree {
             }
         }
         self.threads.values().fold(self.ended, |total, account| sum(total, *account))
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

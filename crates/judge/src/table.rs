@@ -362,6 +362,18 @@ verdict_table! {
     with { is_whole: bool, consequence: &'static str = "None where it was restarted for the next load; else measure the next load alone." }
     => "{consequence}";
 
+    /// Requests were answered, but the processes that the lab found used too little CPU time to have answered them: the
+    /// server hands its work to a process outside its own tree (a service manager, a container daemon). Processes are
+    /// looked for in the control group, among descendants, in the session and behind the port. CPU time and memory are
+    /// missing then, not zero.
+    NotSampled "not_sampled" Trial [Server] [Caution] "The processes that answered were not found."
+    {
+        processes: u32 = "processes that were found",
+        cpu_s: f64 = "their CPU time over the window",
+        responses: u64 = "responses in the window",
+    }
+    => "Run the server in the foreground, in the process tree of its command.";
+
     /// What the lab sampled of the server is not the run's window (too short a window, a busy machine, or a generator that
     /// did not report its end), so the trial has no CPU figures.
     WindowNotSampled "window_not_sampled" Trial [Environment] [Note] "The server's CPU time was not measured."

@@ -86,6 +86,12 @@ impl Farm {
         self.route = route;
     }
 
+    /// Looks for processes of each that have left its control group: before a load, since it takes its time.
+    pub(crate) fn search(&mut self) {
+        let front = self.front.iter_mut().map(|front| &mut front.launch);
+        self.instances.iter_mut().chain(front).for_each(|launch| launch.tree.search());
+    }
+
     /// Where requests go.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address_by(self.route)

@@ -121,12 +121,12 @@ impl Starter {
         let host: IpAddr = variables.host.parse().map_err(|_| {
             Spoiled::fault(Stage::Start, format!("`{}` is no address to listen on", variables.host), false)
         })?;
-        let group = ControlGroup::create(&format!("paceline-{}", of.id));
-        let log = self.logs.as_ref().map(|logs| logs.join(format!("{}.log", of.id)));
+        let group = ControlGroup::create(of.id);
+        let log = self.logs.as_ref().map(|logs| logs.join(format!("{}-{}.log", of.server.id, of.id)));
         let order = self.order(of, &variables, log.as_deref(), group.as_ref())?;
         let shepherd = Shepherd::start(&self.shepherd, &order)
             .map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), false))?;
-        let tree = Tree::new(&shepherd, group.filter(|_| shepherd.is_grouped()));
+        let tree = Tree::new(&shepherd, group.filter(|_| shepherd.is_grouped())).with_port(port);
         let startup = Startup { guarantee: shepherd.guarantee().to_owned(), ..Startup::default() };
         let mut launch = Launch { shepherd, log, tree, address: SocketAddr::new(host, port), startup };
         match launch.wait_ready(of, self.interrupt) {
@@ -204,7 +204,11 @@ impl Launch {
     /// # Errors
     /// When a process does not end even by SIGKILL.
     pub fn stop(self) -> io::Result<Gone> {
-        self.shepherd.stop()
+        let Self { shepherd, tree, .. } = self;
+        let gone = shepherd.stop();
+        // A shepherd that was killed left it to us.
+        tree.end();
+        gone
     }
 
     /// Stops it because of what happened; the fault gets the end of the log, which is complete then.
@@ -263,6 +267,7 @@ impl Launch {
         if let Some(difference) = validate::difference(&ready.expect, &answer) {
             return Err(NotReady { stage: Stage::Validate, why: difference });
         }
+        self.tree.search();
         let sample = self.tree.sample();
         self.startup.first_answer_ns = answered_ns;
         (self.startup.rss_bytes, self.startup.processes) = (sample.rss_bytes, sample.processes);

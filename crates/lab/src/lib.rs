@@ -12,6 +12,7 @@ mod placement;
 mod probe;
 mod rest;
 mod round;
+mod scratch;
 mod trial;
 mod validate;
 mod workshop;
@@ -24,5 +25,6 @@ pub use generator::{
 pub use launch::{Launch, LaunchOf, Spoiled, Starter};
 pub use placement::{Cores, CoresWanted, stay_beside_generator};
 pub use round::{Bench, Event, KeepError, Keeper, Outlook, Sitting, Summary, carry_out};
+pub use scratch::Scratch;
 pub use validate::{Examination, Examined, Validated, examine, validate};
 pub use workshop::{Made, ServerSetup, SetupPlan, State, Workshop};

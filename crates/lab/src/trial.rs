@@ -9,6 +9,7 @@ use crate::generator::{Followed, Following, Generator, Job, follow};
 use crate::launch::Spoiled;
 use paceline_catalogue::Cell;
 use paceline_catalogue::hex;
+use paceline_host::system;
 use paceline_judge::{Finding, trial_verdicts};
 use paceline_record::{
     Balancing, CpuSource, Environment, Fault, FaultKind, FaultSeen, Pinning, ProcessRole, ProcessUse, Run,
@@ -163,7 +164,7 @@ fn seed_of(seed: u64, cell: &str, repeat: u32) -> u64 {
 
 fn complete(mut trial: Trial, followed: Followed, source: CpuSource) -> Trial {
     trial.usage = usage(&followed, trial.server_cores().len(), source);
-    let unsampled = unsampled(&followed);
+    let unsampled = unsampled(&followed).or_else(|| not_sampled(&followed));
     trial.generator_argv = followed.argv;
     trial.samples = followed.samples;
     trial.cores = followed.cores.1.since(&followed.cores.0);
@@ -179,6 +180,25 @@ fn of_window(followed: &Followed) -> Option<f64> {
     let ((from, to), window_s) = (&followed.over, followed.measured.run.window_s);
     let sampled_s = followed.window.sampled_s(from.monotonic_ns, to.monotonic_ns, window_s)?;
     Some(window_s / sampled_s)
+}
+
+/// The least CPU time that a request can cost, in seconds: two system calls.
+const REQUEST_LEAST_S: f64 = 1e-6;
+
+/// Whether what was sampled can have answered the requests: there were processes, and they used more than no CPU time.
+fn is_sampled(followed: &Followed) -> bool {
+    let (from, to) = &followed.over;
+    let sampled_s = to.cpu_s - from.cpu_s + f64::from(to.processes.max(1)) / system::ticks_per_s();
+    to.processes > 0 && sampled_s >= completed(&followed.measured.run) as f64 * REQUEST_LEAST_S
+}
+
+/// Says that the processes which answered were not those that were sampled.
+fn not_sampled(followed: &Followed) -> Option<Verdict> {
+    let (from, to) = &followed.over;
+    let responses = completed(&followed.measured.run);
+    (responses > 0 && of_window(followed).is_some() && !is_sampled(followed)).then(|| {
+        Finding::NotSampled { processes: to.processes, cpu_s: to.cpu_s - from.cpu_s, responses }.verdict()
+    })
 }
 
 /// Notes that there are no CPU figures, although there are answers to share the cost among.
@@ -243,7 +263,7 @@ fn usage(followed: &Followed, cores: usize, source: CpuSource) -> Option<Usage> 
     let cpu_s = to.cpu_s - from.cpu_s;
     let completed = completed(&followed.measured.run);
     let of_window = of_window(followed)?;
-    if completed == 0 {
+    if completed == 0 || !is_sampled(followed) {
         return None;
     }
     let peak = |of: fn(&Sample) -> u64| followed.samples.iter().map(of).max().unwrap_or_default();

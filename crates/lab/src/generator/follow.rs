@@ -104,6 +104,7 @@ pub fn follow(
     let order = order(&argv, job.events, following);
     paceline::without_record(&job.record)
         .map_err(|error| trouble("cannot remove an earlier record", error))?;
+    launch.search();
     let first = Moment::now(launch).counted(launch);
     let shepherd = Shepherd::start(following.shepherd, &order)
         .map_err(|error| trouble("cannot start the generator", error))?;

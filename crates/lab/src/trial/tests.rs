@@ -31,8 +31,12 @@ fn a_body_is_written_once_and_whole() {
 
 /// A run of a second with a hundred answers, sampled between two moments in seconds, with so much CPU time.
 fn followed(window: WindowTold, from_s: f64, to_s: f64, cpu_s: f64) -> Followed {
-    let at =
-        |at_s: f64, cpu_s| TreeSample { monotonic_ns: (at_s * 1e9) as u64, cpu_s, ..TreeSample::default() };
+    let at = |at_s: f64, cpu_s| TreeSample {
+        monotonic_ns: (at_s * 1e9) as u64,
+        cpu_s,
+        processes: 1,
+        ..TreeSample::default()
+    };
     Followed {
         argv: Vec::new(),
         measured: Measured { run: run_of(100), verdicts: Vec::new() },
@@ -46,6 +50,22 @@ fn followed(window: WindowTold, from_s: f64, to_s: f64, cpu_s: f64) -> Followed 
         counted: None,
         fault: None,
     }
+}
+
+#[test]
+fn a_server_whose_processes_were_not_found_costs_nothing_that_is_known() {
+    let told = WindowTold::From(5_000_000_000);
+    let judged = |answers, cpu_s, processes| {
+        let mut followed = followed(told, 5.0, 6.0, cpu_s);
+        followed.measured.run.total.completed_in_window = answers;
+        (followed.over.0.processes, followed.over.1.processes) = (processes, processes);
+        let verdict = not_sampled(&followed).map(|verdict| verdict.name);
+        (usage(&followed, 1, CpuSource::Cgroup).is_some(), verdict.as_deref() == Some("not_sampled"))
+    };
+    assert_eq!(judged(50_000, 0.5, 1), (true, false));
+    assert_eq!(judged(50_000, 0.0, 1), (false, true), "50,000 answers cost something");
+    assert_eq!(judged(100, 0.0, 1), (true, false), "100 may cost less than a clock tick");
+    assert_eq!(judged(100, 0.5, 0), (false, true), "no process was there");
 }
 
 #[test]

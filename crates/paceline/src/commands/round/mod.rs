@@ -25,13 +25,14 @@ use keep::StoreKeeper;
 use open::Opened;
 use paceline_catalogue::{Catalogue, PlannedLaunch};
 use paceline_host::{Id, Interrupt};
-use paceline_lab::{Bench, Cores, LabError, Outlook, Sitting, Starter, Summary, Workshop, carry_out};
+use paceline_lab::{
+    Bench, Cores, LabError, Outlook, Scratch, Sitting, Starter, Summary, Workshop, carry_out,
+};
 use paceline_record::Round;
 use paceline_report::{Format, Options, Report};
 use paceline_store::Store;
 use progress::Progress;
 use std::io::Write as _;
-use std::path::Path;
 
 /// Carries a round out, or on.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
@@ -51,11 +52,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     opened.round.changes.iter().for_each(|change| progress.note(change));
     progress.begin(&opened.round, opened.is_resumed, &Outlook::of(&opened.launches));
-    let scratch = catalogue.places.state_dir.join("scratch");
     let outcome = sit(&opened, &carrying, &catalogue, &store, &mut progress);
     progress.end();
     tune::end(opened.tuning.take(), &mut progress);
-    sweep(&scratch, &opened.round);
     let summary = match outcome {
         Ok(summary) => summary,
         Err(Stopped::Interrupted) => return Err(interrupted(&opened.round.id)),
@@ -100,6 +99,15 @@ fn sit(
     let shepherd = shepherd_command().map_err(Stopped::By)?;
     let cores = Cores::allowed().context("cannot see which cores there are").map_err(Stopped::By)?;
     let state = &catalogue.places.state_dir;
+    paceline_host::cgroup::ControlGroup::sweep();
+    let scratch = Id::parse(&opened.sitting)
+        .map_err(anyhow::Error::from)
+        .and_then(|sitting| {
+            let root = state.join("scratch");
+            Scratch::begin(&root, &sitting)
+                .with_context(|| format!("cannot use the folder {}", root.display()))
+        })
+        .map_err(Stopped::By)?;
     let bench = Bench {
         workshop: &Workshop::new(&catalogue.places, shepherd.clone(), interrupt),
         starter: &Starter { shepherd, guard: carrying.guard(), logs: Some(state.join("logs")), interrupt },
@@ -109,7 +117,7 @@ fn sit(
         workloads: &opened.workloads,
         balancers: &opened.balancers,
         environment: &opened.environment,
-        scratch: state.join("scratch").join(&opened.sitting),
+        scratch: scratch.folder().to_owned(),
         bodies: state.join("bodies"),
         now: moment::now_rfc3339,
         new_id: moment::new_id,
@@ -123,16 +131,6 @@ fn sit(
     let mut keeper = StoreKeeper::new(store, &opened.round.id);
     let launches: &[PlannedLaunch] = &opened.launches;
     Ok(carry_out(&bench, sitting, launches, &mut keeper, &mut |event| progress.hear(event))?)
-}
-
-/// Removes what passed between generator and lab, in this sitting and in earlier ones that were killed.
-fn sweep(scratch: &Path, round: &Round) {
-    for sitting in &round.sittings {
-        // Most were swept before. An id that is no name of a folder never was one.
-        if let Ok(id) = Id::parse(&sitting.id) {
-            let _ = std::fs::remove_dir_all(scratch.join(id.as_str()));
-        }
-    }
 }
 
 fn interrupted(round: &str) -> anyhow::Error {

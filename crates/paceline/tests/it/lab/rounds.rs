@@ -169,6 +169,27 @@ fn an_interrupted_round_leaves_no_process_and_is_carried_on() {
 }
 
 #[test]
+fn a_server_that_leaves_its_control_group_is_sampled_all_the_same() {
+    let leaves = format!(
+        "import os\nfor line in open('/proc/self/cgroup'):\n    \
+         path = line.strip().split(':', 2)[2]\n    \
+         if 'paceline-' not in path:\n        continue\n    \
+         for mount in ('/sys/fs/cgroup/cpuacct', '/sys/fs/cgroup/cpu,cpuacct', '/sys/fs/cgroup'):\n        \
+         try:\n            open(mount + os.path.dirname(path) + '/cgroup.procs', 'w').write(str(os.getpid()))\n        \
+         except OSError:\n            pass\n{GOOD}"
+    );
+    let tree = Tree::new().with_server("python-leaving", &leaves, 60);
+    let ran = tree.run(&[&SHORT[..], &["--repeats", "1"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let (_, trials) = tree.kept();
+    let trial = trials.iter().find(|trial| trial.error.is_none()).unwrap();
+    assert!(trial.verdicts.iter().all(|verdict| verdict.name != "not_sampled"), "{trial:?}");
+    let last = trial.samples.last().unwrap();
+    assert!(last.processes >= 1 && last.rss_bytes > 0 && last.cpu_s > 0.0, "{last:?}");
+    assert!(trial.usage.as_ref().is_none_or(|usage| usage.cpu_s > 0.0), "{:?}", trial.usage);
+}
+
+#[test]
 fn there_may_be_nothing_to_resume() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let ran = tree.run(&["round", "--resume"]);

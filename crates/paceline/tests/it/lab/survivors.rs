@@ -7,6 +7,7 @@ use super::tree::{GOOD, Tree};
 use super::witness::Witness;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
 /// The server and its four descendants.
@@ -74,6 +75,30 @@ fn sigkill_leaves_no_process() {
 #[test]
 fn sigkill_leaves_no_process_without_a_namespace() {
     assert_eq!(end_by(libc::SIGKILL, &["--no-namespace"]), None);
+}
+
+/// The shepherd is the only child of `lab serve`.
+fn shepherd_of(lab: &Child) -> i32 {
+    let children = format!("/proc/{0}/task/{0}/children", lab.id());
+    fs::read_to_string(children).unwrap().split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn what_a_killed_shepherd_leaves_is_ended_by_the_lab() {
+    let (tree, mut witness) = nasty();
+    let (mut lab, _stdout) = serve(&tree, &["--no-namespace"]);
+    witness.wait_signatures(PROCESSES);
+    let groups = fs::read_to_string(format!("/proc/{}/cgroup", shepherd_of(&lab))).unwrap();
+    let shepherd = shepherd_of(&lab);
+    // SAFETY: takes integers; the lab has not waited for it, so that the number is still its own.
+    assert_eq!(unsafe { libc::kill(shepherd, libc::SIGKILL) }, 0);
+    // Without control groups only the server's own session is found.
+    if groups.contains("cpuacct")
+        || groups.contains("0::/") && Path::new("/sys/fs/cgroup/cgroup.procs").exists()
+    {
+        witness.wait_end();
+    }
+    lab.wait().unwrap();
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! The scratch folder of a sitting: what passes between generator and lab, and what a balancer leaves.
+//!
+//! It is removed when the sitting ends. One that was killed leaves its folder: the next round on the same state folder
+//! removes it, since the lock that goes with it is free.
+
+use paceline_host::{FileLock, Id, LockAttempt};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A sitting's scratch folder, removed when dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: PathBuf,
+    _lock: FileLock,
+}
+
+impl Scratch {
+    /// A folder for `sitting` in `root`. Folders there that no running sitting holds are removed first.
+    ///
+    /// # Errors
+    /// When the folder or its lock cannot be made, or another process holds it.
+    pub fn begin(root: &Path, sitting: &Id) -> io::Result<Self> {
+        fs::create_dir_all(root)?;
+        let lock = match FileLock::try_take(root, sitting, "sitting")? {
+            LockAttempt::Taken(lock) => lock,
+            LockAttempt::HeldBy(holder) => return Err(io::Error::other(format!("{holder} uses it"))),
+        };
+        for left in entries(root).filter(|id| id != sitting) {
+            // One that cannot be locked is in use; what cannot be removed is tried again by the next round.
+            if let Ok(LockAttempt::Taken(_lock)) = FileLock::try_take(root, &left, "clean-up") {
+                remove(root, &left);
+            }
+        }
+        let folder = root.join(sitting.as_str());
+        fs::create_dir_all(&folder)?;
+        Ok(Self { folder, _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let (Some(root), Some(name)) = (self.folder.parent(), self.folder.file_name())
+            && let Ok(id) = Id::parse(&name.to_string_lossy())
+        {
+            remove(root, &id);
+        }
+    }
+}
+
+/// The sittings that have a folder in `root`.
+fn entries(root: &Path) -> impl Iterator<Item = Id> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    // A symbolic link is no folder of ours.
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.filter_map(|entry| Id::parse(entry.file_name().to_str()?).ok())
+}
+
+fn remove(root: &Path, id: &Id) {
+    // What cannot be removed is tried again by the next round.
+    let _ = fs::remove_dir_all(root.join(id.as_str()));
+    let _ = fs::remove_file(root.join(format!("{id}.lock")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_killed_sittings_go_and_those_in_use_stay() {
+        let root = tempfile::tempdir().unwrap();
+        let id = |text: &str| Id::parse(text).unwrap();
+        fs::create_dir_all(root.path().join("killed/deep")).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), root.path().join("linked")).unwrap();
+        let used = Scratch::begin(root.path(), &id("used")).unwrap();
+        let mine = Scratch::begin(root.path(), &id("mine")).unwrap();
+        assert!(!root.path().join("killed").exists());
+        assert!(used.folder().exists() && mine.folder().exists() && elsewhere.path().exists());
+        let folder = mine.folder().to_owned();
+        drop(mine);
+        assert!(!folder.exists() && !root.path().join("mine.lock").exists());
+    }
+}
