@@ -3,7 +3,7 @@
 //! Every judge is a pure function of the run. Whether the server kept up is judged in `load.rs`.
 
 use crate::facts::is_open;
-use crate::{Finding, GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL};
+use crate::{Finding, GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, load};
 use paceline_record::{Block, Expectations, Lengths, Phase, Run, Severity, Times};
 use std::collections::BTreeMap;
 
@@ -43,7 +43,9 @@ pub(crate) fn starved_connections(run: &Run) -> Option<Finding> {
     let unanswered = carried.map(|carried| carried.unanswered);
     let served = connections.served.filter(|_| !is_open(run));
     let starved = served.is_some_and(|served| served.min == 0 && served.median >= SERVED_LEAST);
-    (starved || unanswered.is_some_and(|count| count > 0)).then_some(Finding::StarvedConnections {
+    // What a queue that grows leaves unanswered is the queue's.
+    let left = unanswered.is_some_and(|count| count > 0) && load::saturated(run).is_none();
+    (starved || left).then_some(Finding::StarvedConnections {
         unanswered,
         outstanding_at_window_start: carried.map(|carried| carried.outstanding),
         connections: connections.had,

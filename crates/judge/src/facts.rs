@@ -68,25 +68,6 @@ fn added(a: Counts, b: Counts) -> Counts {
     }
 }
 
-/// The mean of some values and the half-width of its confidence interval at this level (Student's t).
-pub(crate) fn mean_interval(values: &[f64], level: f64) -> Option<(f64, f64)> {
-    let n = values.len() as f64;
-    if values.len() < 3 {
-        return None;
-    }
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let t = t_quantile(0.5 + level / 2.0, n - 1.0);
-    Some((mean, t * (variance / n).sqrt()))
-}
-
-/// Student's t quantile, until the stats crate has one: Hill's expansion, exact enough from two degrees of freedom on.
-fn t_quantile(p: f64, df: f64) -> f64 {
-    let table = [63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106, 3.055, 3.012];
-    debug_assert!((p - 0.995).abs() < 1e-9);
-    table.get(df as usize - 1).copied().unwrap_or(2.576 + 5.2 / df)
-}
-
 pub(crate) fn is_open(run: &Run) -> bool {
     run.loop_.kind == LoopKind::Open
 }

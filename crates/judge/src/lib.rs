@@ -31,7 +31,7 @@ pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
 
 /// Every verdict on a run, the most severe first.
 pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
-    let judges: [fn(&Run) -> Option<Finding>; 25] = [
+    let judges: [fn(&Run) -> Option<Finding>; 24] = [
         load::nothing_scheduled,
         load::nothing_sent,
         answers::no_valid_response,
@@ -50,8 +50,7 @@ pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
         answers::censored,
         load::connections_short,
         answers::keep_alive_refused,
-        steady::slowing_down,
-        steady::still_warming,
+        steady::not_steady,
         answers::delayed_ack,
         generator::descheduled,
         generator::steal,

@@ -6,15 +6,12 @@
 use crate::facts::{self, Stretch, is_open, longest_stall_ns};
 use crate::{ACHIEVED_LEAST, Finding};
 use paceline_record::{Blame, LoopKind, Run, Segment, Times};
+use paceline_stats::Growth;
 
-/// Level of the interval of the growth of outstanding requests: a false alarm in 200 runs.
-const GROWTH_LEVEL: f64 = 0.99;
 /// Growth over the window that counts, as a share of what was scheduled: random arrivals at 95 % load stay below.
 const GROWTH_SHARE_LEAST: f64 = 0.005;
 /// And in requests: fewer are what a burst leaves.
 const GROWTH_REQUESTS_LEAST: f64 = 5.0;
-/// Intervals that the growth's interval needs.
-const STRETCHES_LEAST: usize = 4;
 /// Below this share of what fell due in a segment, the server fell behind in it: a pause of a twentieth of a segment at
 /// its end is no overload.
 const SEGMENT_ACHIEVED_LEAST: f64 = 0.95;
@@ -80,15 +77,15 @@ pub(crate) fn saturated(run: &Run) -> Option<Finding> {
     // Where the rate changes, its segments are judged instead: the schedule of an interval is not in the record.
     let grows = match (&growth, run.loop_.shape.is_some()) {
         (_, true) => false,
-        (Some(growth), false) => growth.is_overload(run),
+        (Some(growth), false) => is_overload(*growth, run),
         (None, false) => falls_short_at_once(run),
     };
     (grows || fell_behind.is_some()).then(|| Finding::Saturated {
         offered_per_s: run.rate_per_s.offered,
         achieved_per_s: run.rate_per_s.achieved,
-        outstanding_growth_per_s: growth.map(|growth| growth.mean_per_s),
-        outstanding_growth_per_s_low: growth.map(|growth| growth.mean_per_s - growth.half_per_s),
-        outstanding_growth_per_s_high: growth.map(|growth| growth.mean_per_s + growth.half_per_s),
+        outstanding_growth_per_s: growth.map(|growth| growth.per_s),
+        outstanding_growth_per_s_low: growth.map(|growth| growth.interval.low),
+        outstanding_growth_per_s_high: growth.map(|growth| growth.interval.high),
         kept_up_at_per_s: fell_behind.and_then(|(before, _)| Some(before?.offered_per_s)),
         fell_behind_at_per_s: fell_behind.map(|(_, at)| at.offered_per_s),
         try_rate: rounded(0.7 * kept_up(run, fell_behind)),
@@ -103,32 +100,24 @@ fn kept_up(run: &Run, fell_behind: Option<(Option<&Segment>, &Segment)>) -> f64 
     }
 }
 
-/// How outstanding requests grew, per second of window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Growth {
-    mean_per_s: f64,
-    half_per_s: f64,
+/// Whether outstanding requests grew, by more than chance and by enough to matter.
+fn is_overload(growth: Growth, run: &Run) -> bool {
+    let least = (GROWTH_SHARE_LEAST * run.total.counts.scheduled as f64).max(GROWTH_REQUESTS_LEAST);
+    growth.interval.low > 0.0 && growth.per_s * run.window_s >= least
 }
 
-impl Growth {
-    fn is_overload(self, run: &Run) -> bool {
-        let least = (GROWTH_SHARE_LEAST * run.total.counts.scheduled as f64).max(GROWTH_REQUESTS_LEAST);
-        self.mean_per_s > self.half_per_s && self.mean_per_s * run.window_s >= least
-    }
-}
-
-/// The growth over the intervals of the window: what fell due in each less what was answered, or failed, in it. Growth
-/// that is one jump, as a pause leaves, has a wide interval.
+/// The growth of outstanding requests over the intervals of the window: what fell due in each less what was answered, or
+/// failed, in it. Growth that is one jump, as a pause leaves, has a wide interval.
 fn growth(run: &Run) -> Option<Growth> {
     let offered = run.loop_.offered_per_s?;
     let stretches = facts::window(run);
-    if stretches.len() < STRETCHES_LEAST {
-        return None;
+    let start_ns = stretches.first()?.start_ns;
+    let (mut points, mut outstanding) = (vec![(0.0, 0.0)], 0.0);
+    for stretch in &stretches {
+        outstanding += offered * stretch.length_s() - ended(run, stretch);
+        points.push(((stretch.end_ns - start_ns) as f64 / 1e9, outstanding));
     }
-    let grown = |stretch: &Stretch| offered - ended(run, stretch) / stretch.length_s();
-    let rates: Vec<f64> = stretches.iter().map(grown).collect();
-    let (mean_per_s, half_per_s) = facts::mean_interval(&rates, GROWTH_LEVEL)?;
-    Some(Growth { mean_per_s, half_per_s })
+    paceline_stats::growth(&points)
 }
 
 /// Requests of a stretch that no longer wait. One that timed out gave up its place in the queue, if there is one.

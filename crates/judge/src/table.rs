@@ -101,15 +101,15 @@ verdict_table! {
 
     /// Completions fell behind the schedule: what was outstanding grew through the window, by more than chance explains.
     /// The response times are those of a queue that grows for as long as the load lasts, not the server's speed. Judged
-    /// by the growth of outstanding requests over the intervals of the window with its 99 % interval; where the offered
+    /// by the growth of outstanding requests over the intervals of the window with its 95 % interval; where the offered
     /// rate changes, by the first segment of the window in which completions fell behind. A single pause is an `outage`.
     Saturated "saturated" Run [Server] [Caution] "The server could not keep up with the offered rate."
     {
         offered_per_s: Option<f64> = "rate that the schedule asked for",
         achieved_per_s: f64 = "valid responses completed in the window, per second",
         outstanding_growth_per_s: Option<f64> = "growth of outstanding requests, per second of window",
-        outstanding_growth_per_s_low: Option<f64> = "lower end of its 99 % interval",
-        outstanding_growth_per_s_high: Option<f64> = "upper end of its 99 % interval",
+        outstanding_growth_per_s_low: Option<f64> = "lower end of its 95 % interval",
+        outstanding_growth_per_s_high: Option<f64> = "upper end of its 95 % interval",
         kept_up_at_per_s: Option<f64> = "where the rate changes: the last segment's rate that the server kept up with",
         fell_behind_at_per_s: Option<f64> = "where the rate changes: the first segment's rate that was too high",
     } with { try_rate: String = "350" }
@@ -216,13 +216,11 @@ verdict_table! {
     { steal_share: f64 = "time taken, as a share of all cores' time, 0 to 1" } with { severity: Severity }
     => "Repeat on a quieter host.";
 
-    /// In an open loop or a closed one, the last third of the window was significantly slower than the first (by more than
-    /// 5 %, |t| above 3, over the intervals of the window). The figures are averages over a change.
+    /// The last third of the window was significantly slower than the first: by more than 5 %, |t| above 3, over the
+    /// intervals of the window. The figures are averages over a change.
     SlowingDown "slowing_down" Run [Server] [Caution] "The server became slower during the window."
     {
-        first_third: f64 = "mean of the first third: responses per second (closed loop) or service time in ns (open loop)",
-        last_third: f64 = "mean of the last third, in the same unit",
-        change: f64 = "change from the first to the last third as a share, 0 to 1",
+        change: f64 = "change from the first to the last third as a share: of responses per second (closed loop) or of service time (open loop)",
     } with { percent: f64 = "38" }
     => "The server was {percent:.0} % slower at the end than at the beginning. Look for leaks, growing data or throttling, and measure longer.";
 
@@ -231,11 +229,14 @@ verdict_table! {
     /// the 4 s before).
     StillWarming "still_warming" Run [User] [Caution] "The server was still warming up."
     {
-        first_third: f64 = "mean of the first part: responses per second (closed loop) or service time in ns (open loop)",
-        last_third: f64 = "mean of the last part, in the same unit",
-        change: f64 = "change from the first to the last part as a share, 0 to 1",
+        change: f64 = "change from the first to the last third as a share: of responses per second (closed loop) or of service time (open loop)",
     } with { warmup: String = "20s" }
     => "The server was still getting faster, so its steady rate is higher. Use a longer warm-up: --warmup {warmup}";
+
+    /// No part of the window was steady: neither as it began nor as it ended. The figures are averages over changes.
+    Unsteady "unsteady" Run [Server] [Caution] "The server was never steady during the window."
+    { intervals: usize = "intervals of the window that were judged" }
+    => "Measure longer (-d), and look for periodic work in the server.";
 
     /// Responses take about 40 ms longer to complete than to begin, while nothing is busy: the usual sign of Nagle's
     /// algorithm on the server meeting delayed acknowledgements (Linux waits 40 ms). The server writes a response in two
