@@ -1,25 +1,36 @@
-//! The table of verdicts against its reference page, `docs/reading-a-verdict.md`.
+//! The tables of verdicts and metrics against their reference pages under `docs/`.
 //!
-//! `UPDATE=1 cargo test -p paceline-judge --test it` rewrites the page.
+//! `UPDATE=1 cargo test -p paceline-judge --test it` rewrites the pages.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use paceline_judge::Metric;
 use std::path::Path;
 
-#[test]
-fn the_page_of_verdicts_is_the_table_s() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reading-a-verdict.md");
-    let page = paceline_judge::verdict_reference();
+fn check(name: &str, page: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, &page).unwrap();
+        std::fs::write(&path, page).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     let line = written.lines().zip(page.lines()).take_while(|(a, b)| a == b).count() + 1;
     assert!(
         written == page,
-        "docs/reading-a-verdict.md:{line}: differs from the table of verdicts. Rewrite it with: UPDATE=1 cargo test -p \
-         paceline-judge --test it"
+        "docs/{name}:{line}: differs from its table. Rewrite it with: UPDATE=1 cargo test -p paceline-judge --test it"
     );
+}
+
+#[test]
+fn the_pages_are_those_of_the_tables() {
+    check("reading-a-verdict.md", &paceline_judge::verdict_reference());
+    check("metrics.md", &paceline_judge::metric_reference());
+}
+
+#[test]
+fn every_metric_has_a_key_of_its_own() {
+    for (index, metric) in Metric::ALL.iter().enumerate() {
+        assert_eq!(Metric::parse(metric.key).map(|found| found.index), Some(index), "{}", metric.key);
+    }
 }
 
 #[test]

@@ -1,0 +1,305 @@
+//! Every figure of a row: key, unit, names, documentation, where it comes from and where it is shown, in one table.
+//!
+//! Reports make their terminal and Markdown columns, CSV, JSON and its schema from it, and `docs/metrics.md` is generated
+//! from it: `UPDATE=1 cargo test -p paceline-judge --test it`. A figure here is one number of one launch; what several
+//! launches make of it is the report's.
+
+use crate::SAMPLES_FOR_INTERVAL;
+use paceline_record::{Block, LoopKind, Run, Times, Trial};
+use std::fmt::Write as _;
+
+/// The unit of a metric, which its key ends in or names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Per second.
+    PerSecond,
+    /// Microseconds.
+    Microseconds,
+    /// Nanoseconds; shown in microseconds or milliseconds, one for a table.
+    Nanoseconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Bytes; shown in megabytes.
+    Bytes,
+    /// A share, 0 to 1; shown in percent.
+    Share,
+    /// A number of things.
+    Count,
+}
+
+/// Which direction is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+    /// Neither: it describes.
+    Neither,
+}
+
+/// Where a table shows a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// From left to right.
+    pub place: u8,
+    /// When it is left out where a terminal is narrow: 1 first; 0 never.
+    pub leaves: u8,
+    /// The same of its spread; [`NO_SPREAD`] where tables show none.
+    pub spread_leaves: u8,
+}
+
+/// Tables show no spread of the metric; CSV and JSON have it.
+pub const NO_SPREAD: u8 = u8::MAX;
+
+/// A metric of one launch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Value {
+    /// In the metric's unit.
+    pub value: f64,
+    /// Whether it is a minimum: requests that never got an answer are in it at the time waited.
+    pub at_least: bool,
+    /// Whether there were requests enough for it.
+    pub enough: bool,
+}
+
+/// A figure of a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Its key in JSON and CSV, the unit included.
+    pub key: &'static str,
+    /// Its name in sentences.
+    pub name: &'static str,
+    /// The head of its column, two lines; the second is empty where the table chooses the unit.
+    pub head: [&'static str; 2],
+    /// What it means, line by line.
+    pub lines: &'static [&'static str],
+    /// Its unit.
+    pub unit: Unit,
+    /// Which direction is better.
+    pub better: Better,
+    /// Whether it is a percentile, which may be a minimum or have too few samples.
+    pub is_percentile: bool,
+    /// Where a table of a closed loop shows it.
+    pub closed: Option<Column>,
+    /// Where a table of an open loop shows it.
+    pub open: Option<Column>,
+    /// Its value in one launch.
+    pub of: fn(&Trial, &Run) -> Option<Value>,
+    /// Its place in the table of all metrics.
+    pub index: usize,
+}
+
+impl PartialEq for Metric {
+    fn eq(&self, other: &Self) -> bool {
+        self.index == other.index
+    }
+}
+
+macro_rules! metric_table {
+    ($(
+        $(#[doc = $line:literal])+
+        $metric:ident $key:literal $name:literal $head:expr, $unit:ident $better:ident
+        closed $closed:expr, open $open:expr,
+        $(percentile $is_percentile:literal)? = $of:expr;
+    )+) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "places of the constants below")]
+        enum Place { $( $metric, )+ }
+
+        impl Metric {
+            $(
+                $(#[doc = $line])+
+                pub const $metric: Metric = Metric {
+                    key: $key,
+                    name: $name,
+                    head: $head,
+                    lines: &[$( $line ),+],
+                    unit: Unit::$unit,
+                    better: Better::$better,
+                    is_percentile: false $(|| $is_percentile)?,
+                    closed: column($closed),
+                    open: column($open),
+                    of: $of,
+                    index: Place::$metric as usize,
+                };
+            )+
+
+            /// Every metric, in the order of the table.
+            pub const ALL: &[Metric] = &[$( Metric::$metric, )+];
+        }
+    };
+}
+
+const fn column(shown: Option<(u8, u8, u8)>) -> Option<Column> {
+    match shown {
+        Some((place, leaves, spread_leaves)) => Some(Column { place, leaves, spread_leaves }),
+        None => None,
+    }
+}
+
+fn plain(value: f64) -> Option<Value> {
+    Some(Value { value, at_least: false, enough: true })
+}
+
+// Columns are (place, leaves, spread leaves).
+metric_table! {
+    /// Valid responses completed inside the window, per second of window.
+    ACHIEVED_PER_S "achieved_per_s" "requests/s" ["requests", "per s"], PerSecond Higher
+    closed Some((10, 0, 0)), open Some((40, 0, 10)),
+    = |_, run| plain(run.rate_per_s.achieved);
+
+    /// CPU time of the server's processes for each response.
+    SERVER_CPU "server_cpu_us_per_request" "the server's CPU time per request" ["CPU µs", "per req"], Microseconds Lower
+    closed Some((40, 11, 10)), open Some((10, 0, 0)),
+    = |trial, _| plain(trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
+
+    /// The same at the fixed rate by which rows that reached the generator's limit are compared. Taken from another table
+    /// of the round.
+    SERVER_CPU_AT_REFERENCE "server_cpu_us_per_request_at_reference" "CPU time per request at a fixed rate"
+    ["CPU µs", ""], Microseconds Lower
+    closed Some((30, 0, 10)), open None,
+    = |_, _| None;
+
+    /// Highest resident memory of the server during the window, summed over its processes.
+    RSS_PEAK "rss_bytes_peak" "memory" ["memory", "MB"], Bytes Lower
+    closed Some((80, 8, 3)), open Some((80, 8, 3)),
+    = |trial, _| plain(trial.usage.as_ref()?.rss_bytes_peak as f64);
+
+    /// From the start of the server to its first valid response.
+    FIRST_ANSWER "first_answer_ms" "start-up time" ["start", "ms"], Milliseconds Lower
+    closed Some((90, 5, 2)), open Some((90, 5, 2)),
+    = |trial, _| plain(trial.startup.as_ref()?.first_answer_ns as f64 / 1e6);
+
+    /// CPU time of the server as a share of its cores.
+    SERVER_UTILIZATION "server_utilization" "the server's cores" ["server", "busy"], Share Neither
+    closed Some((100, 7, NO_SPREAD)), open Some((100, 7, NO_SPREAD)),
+    = |trial, _| plain(trial.usage.as_ref()?.utilization);
+
+    /// Busy share of the load generator's busiest thread.
+    GENERATOR_UTILIZATION "generator_utilization" "the generator's core" ["load gen", "busy"], Share Neither
+    closed Some((110, 6, NO_SPREAD)), open Some((110, 6, NO_SPREAD)),
+    = |_, run| plain(run.generator.utilization);
+
+    /// Median of the service time (closed loop) or the response time (open loop).
+    TIME_P50 "time_ns_p50" "p50" ["p50", ""], Nanoseconds Lower
+    closed Some((50, 12, 4)), open Some((50, 12, 4)),
+    percentile true = |_, run| percentile(run, 0.5, |times| times.p50);
+
+    /// 99 % of those times were at or below it.
+    TIME_P99 "time_ns_p99" "p99" ["p99", ""], Nanoseconds Lower
+    closed Some((60, 0, 4)), open Some((60, 0, 4)),
+    percentile true = |_, run| percentile(run, 0.99, |times| times.p99);
+
+    /// 99.9 % of those times were at or below it.
+    TIME_P99_9 "time_ns_p99_9" "p99.9" ["p99.9", ""], Nanoseconds Lower
+    closed Some((70, 9, 4)), open Some((70, 9, 4)),
+    percentile true = |_, run| percentile(run, 0.999, |times| times.p99_9);
+
+    /// Valid responses per second for each core the server was given; shown where it has several.
+    ACHIEVED_PER_CORE "achieved_per_s_per_core" "requests/s per core" ["per s", "per core"], PerSecond Higher
+    closed Some((20, 7, NO_SPREAD)), open None,
+    = |trial, run| {
+        let cores = trial.server_cores().len();
+        if cores > 0 { plain(run.rate_per_s.achieved / cores as f64) } else { None }
+    };
+
+    /// Share of the window's requests that did not end well; tables show the worst launch.
+    NOT_OK_SHARE "not_ok_share" "errors" ["", "errors"], Share Lower
+    closed Some((120, 0, NO_SPREAD)), open Some((120, 0, NO_SPREAD)),
+    = |_, run| {
+        let counts = run.total.counts;
+        if counts.scheduled > 0 { plain(counts.not_ok() as f64 / counts.scheduled as f64) } else { None }
+    };
+
+    /// Requests of a launch's window that did not end well.
+    REQUESTS_NOT_OK "requests_not_ok_per_launch" "failed requests" ["failed", "requests"], Count Lower
+    closed None, open None,
+    = |_, run| plain(run.total.counts.not_ok() as f64);
+
+    /// Bytes received for each response that was read, head included.
+    BYTES_PER_RESPONSE "bytes_received_per_response" "bytes per response" ["bytes", "per resp"], Count Neither
+    closed None, open None,
+    = |_, run| {
+        // Those of a broken response count among the others.
+        let counts = run.total.counts;
+        let read = counts.ok.saturating_add(counts.bad_status).saturating_add(counts.bad_body);
+        let received = run.total.bytes.received;
+        if read > 0 && received > 0 { plain(received as f64 / read as f64) } else { None }
+    };
+
+    /// Share of the responses, warm-up included, after which the server left the connection open. Not known where
+    /// connections were closed on purpose.
+    KEPT_ALIVE_SHARE "kept_alive_share" "connections kept alive" ["kept", "alive"], Share Neither
+    closed None, open None,
+    = |_, run| {
+        let counts = run.intervals.iter().map(|interval| interval.block.counts);
+        let read = counts.flat_map(|counts| [counts.ok, counts.bad_status, counts.bad_body]);
+        let answered = read.fold(0u64, u64::saturating_add);
+        let kept = run.loop_.requests_per_connection.is_none() && !run.loop_.without_keep_alive;
+        if answered == 0 || !kept {
+            return None;
+        }
+        plain((1.0 - run.connections.closed_by_server as f64 / answered as f64).max(0.0))
+    };
+}
+
+/// The times a kind of loop is judged by: response times where there is a schedule, service times where there is none.
+pub fn judged_times(block: &Block, kind: LoopKind) -> Option<&Times> {
+    match kind {
+        LoopKind::Closed => block.service_time_ns.as_ref(),
+        LoopKind::Open => block.response_time_ns.as_ref(),
+    }
+    .filter(|times| times.count > 0)
+}
+
+fn percentile(run: &Run, p: f64, get: fn(&Times) -> u64) -> Option<Value> {
+    let times = judged_times(&run.total, run.loop_.kind)?;
+    let value = get(times);
+    let censored = run.total.censored.filter(|censored| censored.count > 0);
+    Some(Value {
+        value: value as f64,
+        at_least: censored.is_some_and(|censored| value >= censored.lowest_ns),
+        enough: times.count as f64 >= SAMPLES_FOR_INTERVAL / (1.0 - p),
+    })
+}
+
+impl Metric {
+    /// The metric of this key.
+    pub fn parse(key: &str) -> Option<&'static Metric> {
+        Self::ALL.iter().find(|metric| metric.key == key)
+    }
+
+    /// Where a table of this kind of loop shows it.
+    pub fn column(&self, kind: LoopKind) -> Option<Column> {
+        match kind {
+            LoopKind::Closed => self.closed,
+            LoopKind::Open => self.open,
+        }
+    }
+}
+
+/// The reference page of all metrics: `docs/metrics.md`.
+pub fn metric_reference() -> String {
+    let mut page = "# Metrics
+
+<!-- Generated from crates/judge/src/metric.rs by: UPDATE=1 cargo test -p paceline-judge --test it -->
+
+Every figure of a row of a report. Each launch gives one value. A row has their geometric mean with its 95 % interval
+between launches, and their median, minimum and maximum ([reading a report](reading-a-report.md)). The key is that of JSON
+and CSV; CSV adds `_median`, `_min`, `_max`, `_mean`, `_low` and `_high`.
+
+| key | column | unit | better | meaning |
+|---|---|---|---|---|
+"
+    .to_owned();
+    for metric in Metric::ALL {
+        let shown = metric.closed.or(metric.open).is_some();
+        let column =
+            if shown { metric.head.join(" ").trim().to_owned() } else { "CSV and JSON only".to_owned() };
+        let unit = format!("{:?}", metric.unit).to_lowercase().replace("persecond", "per second");
+        let better = format!("{:?}", metric.better).to_lowercase();
+        let meaning: String = metric.lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+        let _ = writeln!(page, "| `{}` | {column} | {unit} | {better} | {meaning} |", metric.key);
+    }
+    page
+}
