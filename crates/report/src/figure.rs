@@ -1,18 +1,20 @@
-//! The figures of a row: each the median and the ends over its launches, one observation a launch.
+//! The figures of a row: each metric of the judge's table over the launches, one observation a launch.
 //!
-//! `row.rs` takes all of a row's; pairings, balanced tables and starts make single ones. Percentiles are read off each
-//! launch's record and never computed from histograms put together. To how many digits a figure is shown is
-//! `format/number.rs`'s.
+//! Percentiles are read off each launch's record and never computed from histograms of several launches. How noisy a
+//! figure is, all rows of a table say together: [`set_intervals`] is called when they are known.
 
 use crate::launch::Launch;
-use paceline_judge::SAMPLES_FOR_INTERVAL;
-use paceline_record::{Block, LoopKind, Run, Times, Trial};
-use paceline_stats::Spread;
+use paceline_judge::{Metric, judged_times};
+use paceline_record::{LoopKind, Times};
+use paceline_stats::{Launches as Observations, Spread, launch_means};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// One figure over the launches that have it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Figure {
     /// The middle launch's, or the mean of the middle two.
     pub median: f64,
@@ -22,130 +24,197 @@ pub struct Figure {
     pub max: f64,
     /// How many launches it was seen in.
     pub launches: usize,
+    /// The geometric mean over the launches; none where a launch has no figure above zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    /// The 95 % interval of that mean between launches (moderated t over the rows of the table).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+    /// Of a percentile: whether it is a minimum: in some launch it lies at or above the shortest wait for an answer that
+    /// never came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<bool>,
+    /// Of a percentile: whether every launch had requests enough for it: 3.7/(1 - p). Tables leave it out otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enough: Option<bool>,
+    /// Each launch's, by repeat.
+    #[serde(skip)]
+    pub observed: Vec<(u32, f64)>,
 }
 
 impl Figure {
     /// The figure of some observations; none where there is none.
     pub fn of(observations: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let Spread { count, min, median, max } = Spread::of(observations)?;
-        Some(Self { median, min, max, launches: count })
+        Self::by_repeat(observations.into_iter().zip(0..).map(|(value, repeat)| (repeat, value)).collect())
     }
 
-    /// Whether two figures cannot be told apart: their ends overlap.
-    pub fn overlaps(&self, other: &Figure) -> bool {
-        self.min <= other.max && other.min <= self.max
+    /// The figure of the launches' observations, with the repeat of each.
+    fn by_repeat(observed: Vec<(u32, f64)>) -> Option<Self> {
+        let Spread { count, min, median, max } = Spread::of(observed.iter().map(|(_, value)| *value))?;
+        let mut figure = Self { median, min, max, launches: count, observed, ..Self::default() };
+        set_intervals([(&mut figure, true)].into());
+        Some(figure)
     }
 
-    /// Half the distance between the ends; none where one launch cannot tell.
+    /// The figure as a report shows it: the geometric mean where there is one, else the median.
+    pub fn shown(&self) -> f64 {
+        self.mean.unwrap_or(self.median)
+    }
+
+    /// Half the width of its interval as a share of the mean; none where there is no interval.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        let ([low, high], mean) = (self.interval?, self.mean?);
+        (mean > 0.0).then(|| (high - low) / 2.0 / mean)
+    }
+
+    /// The figure in another unit.
+    pub fn scaled(&self, factor: f64) -> Self {
+        Self {
+            median: self.median * factor,
+            min: self.min * factor,
+            max: self.max * factor,
+            mean: self.mean.map(|mean| mean * factor),
+            interval: self.interval.map(|ends| ends.map(|end| end * factor)),
+            observed: self.observed.iter().map(|(repeat, value)| (*repeat, value * factor)).collect(),
+            ..*self
+        }
+    }
+
+    /// Half the distance between the lowest and the highest launch; none for one launch.
     pub fn half_range(&self) -> Option<f64> {
         (self.launches > 1).then_some((self.max - self.min) / 2.0)
     }
 }
 
-/// A percentile of time over the launches, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Percentile {
-    /// The percentile of each launch.
-    #[serde(flatten)]
-    pub figure: Figure,
-    /// Whether it is a lower bound: in some launch it lies at or above the shortest wait for an answer never seen.
-    pub at_least: bool,
-    /// Whether every launch had answers enough for it: 3.7/(1 - p), from where on a 95 % interval of order
-    /// statistics exists. Tables leave it out otherwise.
-    pub enough: bool,
+/// Gives the figures of one metric, one of each row, their means and intervals. A row that was not steady (`false`) says
+/// nothing about the noise of others.
+pub fn set_intervals(mut rows: Vec<(&mut Figure, bool)>) {
+    let values: Vec<Vec<f64>> =
+        rows.iter().map(|(figure, _)| figure.observed.iter().map(|(_, value)| *value).collect()).collect();
+    let observations: Vec<Observations<'_>> = values
+        .iter()
+        .zip(&rows)
+        .map(|(values, (_, is_steady))| Observations { values, is_steady: *is_steady })
+        .collect();
+    let means = launch_means(&observations);
+    for ((figure, _), mean) in rows.iter_mut().zip(means) {
+        figure.mean = mean.map(|mean| mean.mean);
+        figure.interval = mean.and_then(|mean| mean.interval).map(|ends| [ends.low, ends.high]);
+    }
 }
 
-/// The figures of a row. What no launch measured is left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+/// The figures of a row, by metric. What no launch measured is missing.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Valid responses completed inside the window, per second of window.
-    pub achieved_per_s: Option<Figure>,
-    /// The same for each core the server was given.
-    pub achieved_per_s_per_core: Option<Figure>,
-    /// CPU time of the server's processes for each response, in microseconds.
-    pub server_cpu_us_per_request: Option<Figure>,
-    /// Median of the service time (closed loop) or the response time (open loop).
-    pub time_ns_p50: Option<Percentile>,
-    /// 99 % of those times were at or below it.
-    pub time_ns_p99: Option<Percentile>,
-    /// 99.9 % of those times were at or below it.
-    pub time_ns_p99_9: Option<Percentile>,
-    /// Highest resident memory of the server, summed over its processes.
-    pub rss_bytes_peak: Option<Figure>,
-    /// From the server's start to its first valid answer.
-    pub first_answer_ms: Option<Figure>,
-    /// Share of the window's requests that did not end well, 0 to 1.
-    pub not_ok_share: Option<Figure>,
+    by_metric: BTreeMap<usize, Figure>,
     /// Requests of all launches' windows.
     pub requests_scheduled: u64,
     /// Those of them that did not end well.
     pub requests_not_ok: u64,
-    /// The same of each launch.
-    pub requests_not_ok_per_launch: Option<Figure>,
-    /// CPU time of the server as a share of its cores, 0 to 1.
-    pub server_utilization: Option<Figure>,
-    /// Busy time of the generator's busiest thread, 0 to 1.
-    pub generator_utilization: Option<Figure>,
-    /// Bytes received for each response that was read, head included.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes_received_per_response: Option<Figure>,
-    /// Share of the responses after which the server left the connection open, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kept_alive_share: Option<Figure>,
     /// Cores that the server was given, where it was the same in every launch.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub server_cores: Option<u32>,
 }
 
 impl Figures {
     /// The figures of the usable launches of a row.
-    pub fn of(launches: &[&Launch<'_>], kind: LoopKind) -> Self {
+    pub fn of(launches: &[&Launch<'_>]) -> Self {
         let counts = || launches.iter().map(|launch| launch.run.total.counts);
-        let of_run = |get: &dyn Fn(&Launch<'_>) -> f64| Figure::of(launches.iter().map(|launch| get(launch)));
-        let of_trial = |get: &dyn Fn(&Trial) -> Option<f64>| {
-            Figure::of(launches.iter().filter_map(|launch| get(launch.trial)))
-        };
+        let by_metric =
+            Metric::ALL.iter().filter_map(|metric| Some((metric.index, figure(metric, launches)?)));
         Self {
-            achieved_per_s: of_run(&|launch| launch.run.rate_per_s.achieved),
-            achieved_per_s_per_core: Figure::of(launches.iter().filter_map(|launch| per_core(launch))),
-            server_cpu_us_per_request: of_trial(&|t| t.usage.as_ref().map(|u| u.cpu_ns_per_request / 1e3)),
-            time_ns_p50: percentile(launches, kind, 0.5, |times| times.p50),
-            time_ns_p99: percentile(launches, kind, 0.99, |times| times.p99),
-            time_ns_p99_9: percentile(launches, kind, 0.999, |times| times.p99_9),
-            rss_bytes_peak: of_trial(&|t| t.usage.as_ref().map(|u| u.rss_bytes_peak as f64)),
-            first_answer_ms: of_trial(&|t| t.startup.as_ref().map(|s| s.first_answer_ns as f64 / 1e6)),
-            not_ok_share: Figure::of(
-                counts().filter(|c| c.scheduled > 0).map(|c| c.not_ok() as f64 / c.scheduled as f64),
-            ),
-            requests_scheduled: counts().map(|c| c.scheduled).sum(),
-            requests_not_ok: counts().map(|c| c.not_ok()).sum(),
-            requests_not_ok_per_launch: Figure::of(counts().map(|c| c.not_ok() as f64)),
-            server_utilization: of_trial(&|t| t.usage.as_ref().map(|u| u.utilization)),
-            generator_utilization: of_run(&|launch| launch.run.generator.utilization),
-            bytes_received_per_response: Figure::of(
-                launches.iter().filter_map(|l| bytes_per_response(l.run)),
-            ),
-            kept_alive_share: Figure::of(launches.iter().filter_map(|launch| kept_alive(launch.run))),
+            by_metric: by_metric.collect(),
+            requests_scheduled: counts().fold(0, |sum, counts| sum.saturating_add(counts.scheduled)),
+            requests_not_ok: counts().fold(0, |sum, counts| sum.saturating_add(counts.not_ok())),
             server_cores: cores(launches),
         }
     }
+
+    /// One of them.
+    pub fn get(&self, metric: &Metric) -> Option<&Figure> {
+        self.by_metric.get(&metric.index)
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, metric: &Metric) -> Option<&mut Figure> {
+        self.by_metric.get_mut(&metric.index)
+    }
+
+    /// Sets one that comes from elsewhere.
+    pub fn set(&mut self, metric: &Metric, figure: Option<Figure>) {
+        match figure {
+            Some(figure) => self.by_metric.insert(metric.index, figure),
+            None => self.by_metric.remove(&metric.index),
+        };
+    }
 }
 
-/// Bytes of a response, head included; those of a broken one count among the others.
-fn bytes_per_response(run: &Run) -> Option<f64> {
-    let counts = &run.total.counts;
-    let read = counts.ok + counts.bad_status + counts.bad_body;
-    (read > 0 && run.total.bytes.received > 0).then(|| run.total.bytes.received as f64 / read as f64)
+impl Serialize for Figures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for metric in Metric::ALL {
+            if let Some(figure) = self.get(metric) {
+                map.serialize_entry(metric.key, figure)?;
+            }
+        }
+        map.serialize_entry("requests_scheduled", &self.requests_scheduled)?;
+        map.serialize_entry("requests_not_ok", &self.requests_not_ok)?;
+        if let Some(cores) = self.server_cores {
+            map.serialize_entry("server_cores", &cores)?;
+        }
+        map.end()
+    }
 }
 
-/// Of all responses, good and bad, those of the warm-up too, the share after which the server did not close. Nothing is
-/// known of it where connections were used up on purpose.
-fn kept_alive(run: &Run) -> Option<f64> {
-    let counts = run.intervals.iter().map(|interval| interval.block.counts);
-    let read = counts.flat_map(|counts| [counts.ok, counts.bad_status, counts.bad_body]);
-    let answered = read.fold(0, u64::saturating_add);
-    let kept = run.loop_.requests_per_connection.is_none() && !run.loop_.without_keep_alive;
-    (answered > 0 && kept).then(|| (1.0 - run.connections.closed_by_server as f64 / answered as f64).max(0.0))
+impl JsonSchema for Figures {
+    fn schema_name() -> Cow<'static, str> {
+        "Figures".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let figure = generator.subschema_for::<Figure>().to_value();
+        let described = |description: String, mut schema: serde_json::Value| {
+            if let Some(schema) = schema.as_object_mut() {
+                schema.insert("description".to_owned(), description.into());
+            }
+            schema
+        };
+        let number = serde_json::json!({"type": "integer", "minimum": 0});
+        let mut properties: serde_json::Map<String, serde_json::Value> = Metric::ALL
+            .iter()
+            .map(|metric| {
+                let lines: Vec<&str> = metric.lines.iter().map(|line| line.trim()).collect();
+                (metric.key.to_owned(), described(lines.join(" "), figure.clone()))
+            })
+            .collect();
+        for (key, meaning) in [
+            ("requests_scheduled", "Requests of all launches' windows."),
+            ("requests_not_ok", "Those of them that did not end well."),
+            ("server_cores", "Cores that the server was given, where it was the same in every launch."),
+        ] {
+            properties.insert(key.to_owned(), described(meaning.to_owned(), number.clone()));
+        }
+        schemars::json_schema!({
+            "type": "object",
+            "description": "The figures of a row, by metric. What no launch measured is missing.",
+            "properties": properties,
+            "required": ["requests_scheduled", "requests_not_ok"],
+        })
+    }
+}
+
+fn figure(metric: &Metric, launches: &[&Launch<'_>]) -> Option<Figure> {
+    let values = launches.iter().filter_map(|launch| {
+        let value = (metric.of)(launch.trial, launch.run)?;
+        Some((launch.trial.repeat, value))
+    });
+    let values: Vec<_> = values.collect();
+    let mut figure =
+        Figure::by_repeat(values.iter().map(|(repeat, value)| (*repeat, value.value)).collect())?;
+    if metric.is_percentile {
+        figure.at_least = Some(values.iter().any(|(_, value)| value.at_least));
+        figure.enough = Some(values.iter().all(|(_, value)| value.enough));
+    }
+    Some(figure)
 }
 
 fn cores(launches: &[&Launch<'_>]) -> Option<u32> {
@@ -154,34 +223,9 @@ fn cores(launches: &[&Launch<'_>]) -> Option<u32> {
     counts.all(|count| count == first).then_some(first)
 }
 
-/// Requests per second for each core the server was given; where the record names none, nothing is known.
-fn per_core(launch: &Launch<'_>) -> Option<f64> {
-    let cores = launch.trial.server_cores().len();
-    (cores > 0).then(|| launch.run.rate_per_s.achieved / cores as f64)
-}
-
-/// The times a kind of loop is judged by: response times where there is a schedule, service times where there is none.
-pub(crate) fn times_of(block: &Block, kind: LoopKind) -> Option<&Times> {
-    match kind {
-        LoopKind::Closed => block.service_time_ns.as_ref(),
-        LoopKind::Open => block.response_time_ns.as_ref(),
-    }
-    .filter(|times| times.count > 0)
-}
-
-fn percentile(
-    launches: &[&Launch<'_>],
-    kind: LoopKind,
-    p: f64,
-    get: fn(&Times) -> u64,
-) -> Option<Percentile> {
-    let blocks = || launches.iter().map(|launch| &launch.run.total);
-    let times = || blocks().filter_map(|block| Some((block, times_of(block, kind)?)));
-    let figure = Figure::of(times().map(|(_, times)| get(times) as f64))?;
-    let at_least = times()
-        .any(|(block, times)| block.censored.is_some_and(|c| c.count > 0 && get(times) >= c.lowest_ns));
-    let enough = times().all(|(_, times)| times.count as f64 >= SAMPLES_FOR_INTERVAL / (1.0 - p));
-    Some(Percentile { figure, at_least, enough })
+/// A launch's times of the kind that its loop is judged by.
+pub(crate) fn times_of<'a>(launch: &Launch<'a>, kind: LoopKind) -> Option<&'a Times> {
+    judged_times(&launch.run.total, kind)
 }
 
 #[cfg(test)]
@@ -189,16 +233,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overlap_is_shared_ground() {
-        let figure = |min, max| Figure { median: (min + max) / 2.0, min, max, launches: 3 };
-        assert!(figure(1.0, 3.0).overlaps(&figure(3.0, 4.0)));
-        assert!(figure(1.0, 9.0).overlaps(&figure(3.0, 4.0)));
-        assert!(!figure(1.0, 2.9).overlaps(&figure(3.0, 4.0)));
+    fn one_launch_has_no_interval() {
+        let figure = |values: &[f64]| Figure::of(values.iter().copied());
+        assert_eq!(figure(&[5.0]).and_then(|figure| figure.interval), None);
+        let two = figure(&[5.0, 7.0]).and_then(|figure| figure.interval);
+        assert!(two.is_some_and(|[low, high]| low < 5.0 && high > 7.0), "{two:?}");
+        assert_eq!(figure(&[0.0, 7.0]).and_then(|figure| figure.mean), None, "zero has no logarithm");
     }
 
     #[test]
-    fn one_launch_has_no_range() {
-        assert_eq!(Figure::of([5.0]).and_then(|figure| figure.half_range()), None);
-        assert_eq!(Figure::of([5.0, 7.0]).and_then(|figure| figure.half_range()), Some(1.0));
+    fn rows_share_what_they_say_about_noise() {
+        let mut rows: Vec<Figure> = [100.0, 200.0, 300.0, 400.0, 500.0]
+            .into_iter()
+            .filter_map(|value| Figure::of([value * 0.98, value, value * 1.02]))
+            .collect();
+        let alone = rows.first().and_then(Figure::relative_half_width);
+        set_intervals(rows.iter_mut().map(|figure| (figure, true)).collect());
+        let together = rows.first().and_then(Figure::relative_half_width);
+        assert!(together < alone, "{together:?} {alone:?}");
     }
 }

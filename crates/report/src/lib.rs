@@ -5,6 +5,7 @@
 //! nothing is pooled across them. What the columns and marks mean is in `docs/reading-a-report.md`.
 
 mod balanced;
+pub mod escape;
 mod figure;
 mod format;
 mod hdr;
@@ -23,7 +24,7 @@ mod start;
 mod table;
 
 pub use balanced::{BalancedRow, BalancedTable, FaultTold};
-pub use figure::{Figure, Figures, Percentile};
+pub use figure::{Figure, Figures};
 pub use format::{Format, Options};
 pub use hdr::{hgrm, hlog_header, hlog_line};
 pub use live::Live;

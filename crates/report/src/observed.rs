@@ -6,6 +6,7 @@
 use crate::figure::{Figure, Figures};
 use crate::row::Row;
 use crate::{Standing as RowStanding, Table};
+use paceline_judge::Metric;
 use paceline_record::{Observation, ObservedFigure};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,7 +18,7 @@ pub struct Beside {
     pub observed: Observation,
     /// The same figure now, in the same unit.
     pub now: Option<Figure>,
-    /// The median now as a share of the source's value.
+    /// The figure now as a share of the source's value.
     pub ratio: Option<f64>,
     /// What the figure now can be taken for.
     pub standing: Standing,
@@ -59,7 +60,7 @@ fn one(observed: &Observation, tables: &[Table]) -> Beside {
     let row = tables.iter().filter(fits).flat_map(|table| &table.rows).find(|row| row.server.id == *server);
     let Some(row) = row else { return bare(Standing::NotMeasured) };
     let now = figure(observed.what, &row.figures);
-    let ratio = now.filter(|_| observed.value != 0.0).map(|now| now.median / observed.value);
+    let ratio = now.as_ref().filter(|_| observed.value != 0.0).map(|now| now.shown() / observed.value);
     let standing = if now.is_none() { none(row) } else { standing(row, observed.what) };
     Beside { observed: observed.clone(), now, ratio, standing }
 }
@@ -82,22 +83,20 @@ fn standing(row: &Row, what: ObservedFigure) -> Standing {
 /// The figure in the unit that [`ObservedFigure`] gives it in.
 fn figure(what: ObservedFigure, figures: &Figures) -> Option<Figure> {
     let cores = f64::from(figures.server_cores.unwrap_or(1).max(1));
-    let scaled = |figure: Option<Figure>, factor: f64| {
-        figure.map(|f| Figure { median: f.median * factor, min: f.min * factor, max: f.max * factor, ..f })
-    };
+    let scaled = |metric: &Metric, factor: f64| figures.get(metric).map(|figure| figure.scaled(factor));
     match what {
-        ObservedFigure::RequestsPerS => figures.achieved_per_s,
+        ObservedFigure::RequestsPerS => scaled(&Metric::ACHIEVED_PER_S, 1.0),
         ObservedFigure::RequestsPerSPerCore => {
             figures.server_cores?;
-            scaled(figures.achieved_per_s, 1.0 / cores)
+            scaled(&Metric::ACHIEVED_PER_S, 1.0 / cores)
         }
-        ObservedFigure::TimeMsP50 => scaled(figures.time_ns_p50.map(|time| time.figure), 1e-6),
-        ObservedFigure::TimeMsP99 => scaled(figures.time_ns_p99.map(|time| time.figure), 1e-6),
-        ObservedFigure::BytesPerResponse => figures.bytes_received_per_response,
-        ObservedFigure::KeptAlivePercent => scaled(figures.kept_alive_share, 100.0),
-        ObservedFigure::RssMb => scaled(figures.rss_bytes_peak, 1e-6),
-        ObservedFigure::CpuPercent => scaled(figures.server_utilization, 100.0 * cores),
-        ObservedFigure::Failed => figures.requests_not_ok_per_launch,
+        ObservedFigure::TimeMsP50 => scaled(&Metric::TIME_P50, 1e-6),
+        ObservedFigure::TimeMsP99 => scaled(&Metric::TIME_P99, 1e-6),
+        ObservedFigure::BytesPerResponse => scaled(&Metric::BYTES_PER_RESPONSE, 1.0),
+        ObservedFigure::KeptAlivePercent => scaled(&Metric::KEPT_ALIVE_SHARE, 100.0),
+        ObservedFigure::RssMb => scaled(&Metric::RSS_PEAK, 1e-6),
+        ObservedFigure::CpuPercent => scaled(&Metric::SERVER_UTILIZATION, 100.0 * cores),
+        ObservedFigure::Failed => scaled(&Metric::REQUESTS_NOT_OK, 1.0),
     }
 }
 
@@ -108,15 +107,17 @@ mod tests {
     #[test]
     fn a_figure_is_given_in_the_unit_of_its_name() {
         let of = |value: f64| Figure::of([value]);
-        let figures = Figures {
-            achieved_per_s: of(50_000.0),
-            rss_bytes_peak: of(2e6),
-            server_utilization: of(0.5),
-            kept_alive_share: of(0.25),
-            requests_not_ok_per_launch: of(3.0),
-            server_cores: Some(2),
-            ..Figures::default()
-        };
+        let mut figures = Figures::default();
+        figures.server_cores = Some(2);
+        for (metric, value) in [
+            (Metric::ACHIEVED_PER_S, 50_000.0),
+            (Metric::RSS_PEAK, 2e6),
+            (Metric::SERVER_UTILIZATION, 0.5),
+            (Metric::KEPT_ALIVE_SHARE, 0.25),
+            (Metric::REQUESTS_NOT_OK, 3.0),
+        ] {
+            figures.set(&metric, of(value));
+        }
         let table = [
             (ObservedFigure::RequestsPerS, 50_000.0),
             (ObservedFigure::RequestsPerSPerCore, 25_000.0),

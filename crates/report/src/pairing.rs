@@ -131,7 +131,7 @@ fn row(
         Figure::of(launches.usable.iter().filter_map(of))
     };
     let added = |get: fn(&Times) -> u64| {
-        let time = |launch: &Launch<'_>| times_of(&launch.run.total, kind).map(|times| get(times) as f64);
+        let time = |launch: &Launch<'_>| times_of(launch, kind).map(|times| get(times) as f64);
         let pairs = pairs.iter().filter(|_| kind == LoopKind::Open);
         Figure::of(pairs.filter_map(|(base, twin)| Some(time(twin)? - time(base)?)))
     };

@@ -1,100 +1,152 @@
-//! The order of a table's rows, and who shares a rank.
+//! The order of a table's rows, and which ranks each may have.
 //!
-//! Closed loop: by requests per second. Rows in which the generator was the limit come first, being lower bounds;
-//! among themselves they are ordered by the server's CPU per request, at a fixed rate where one was measured. Open
-//! loop: by the server's CPU per request at that rate. Rows whose ends over the launches overlap with the row above
-//! share its rank: so few launches cannot tell them apart. A row has its place and no rank where one launch alone has the
-//! figure it is ordered by.
+//! Closed loop: by requests per second. Rows in which the generator was the limit come first, being minimums; among
+//! themselves they are ordered by the server's CPU time per request, at a fixed rate where one was measured. Open loop: by
+//! the server's CPU time per request. A row has the set of ranks that its launches leave possible, for the whole table at
+//! once (`paceline_stats::BlockFit`: server and block effects on the log scale, largest t statistic). A row that is not
+//! sound has no rank; one that seems better than a ranked row widens that row's set.
 
 use crate::figure::Figure;
 use crate::row::{Row, Standing};
+use paceline_judge::{Better, Metric};
 use paceline_record::LoopKind;
+use paceline_stats::{BlockFit, BlockRow};
 use std::cmp::Ordering;
 
-/// With fewer launches there is no range, and nothing can be said about who is ahead of whom.
+/// With fewer launches nothing is known about the noise of a row.
 pub const LAUNCHES_LEAST: u32 = 2;
+/// Where the draws of the largest t statistic come from: the same table always gives the same ranks.
+const SEED: u64 = 1;
 
-/// Puts the rows in order and gives them their ranks.
-pub fn rank(rows: &mut [Row], kind: LoopKind) {
+/// Puts the rows in order and gives them their ranks. Returns the typical difference from which this table tells two
+/// rows apart, as a share.
+pub fn rank(rows: &mut [Row], kind: LoopKind) -> Option<f64> {
     rows.sort_by(|a, b| {
         let group = |row: &Row| group(row, kind);
         group(a).cmp(&group(b)).then_with(|| by_key(a, b, kind)).then_with(|| a.server.id.cmp(&b.server.id))
     });
-    let mut above: Option<(Row, u32)> = None;
-    let comparable = rows.iter_mut().take_while(|row| is_ranked(row, kind));
-    let is_repeated =
-        |row: &&mut Row| key(row, kind).is_some_and(|(figure, _)| figure.launches >= LAUNCHES_LEAST as usize);
-    for (place, row) in comparable.filter(is_repeated).enumerate() {
-        let shared = above.as_ref().filter(|(above, _)| same(above, row, kind)).map(|(_, rank)| *rank);
-        let rank = shared.unwrap_or(place as u32 + 1);
-        row.rank = Some(rank);
-        above = Some((row.clone(), rank));
-    }
-    let ranks: Vec<Option<u32>> = rows.iter().map(|row| row.rank).collect();
-    for row in rows.iter_mut().filter(|row| row.rank.is_some()) {
-        row.tied = ranks.iter().filter(|rank| **rank == row.rank).count() > 1;
-    }
+    let minimums = rows.iter().take_while(|row| group(row, kind) == 0).count();
+    let ranked = rows.iter().take_while(|row| group(row, kind) <= 1).count();
+    let of_minimums = rank_group(rows, 0..minimums, kind);
+    let of_estimates = rank_group(rows, minimums..ranked, kind);
+    join(rows, minimums, ranked);
+    widen_by_unsound(rows, ranked, kind);
+    of_estimates.or(of_minimums)
 }
 
-/// Rows of a group stand together. In an open loop a row that fell short is not at the rate the others are compared at.
+/// Rows of a group stand together.
 fn group(row: &Row, kind: LoopKind) -> u8 {
-    match (row.standing, kind) {
-        _ if is_ranked(row, kind) => u8::from(row.standing != Standing::GeneratorBound),
-        (Standing::Ranked | Standing::GeneratorBound, _) => 2,
-        (Standing::Overloaded, _) => 3,
-        (Standing::Invalid, _) => 4,
-        (Standing::Failed, _) => 5,
-    }
-}
-
-fn is_ranked(row: &Row, kind: LoopKind) -> bool {
     match row.standing {
-        Standing::Ranked => key(row, kind).is_some(),
-        Standing::GeneratorBound => kind == LoopKind::Closed && key(row, kind).is_some(),
-        Standing::Overloaded | Standing::Invalid | Standing::Failed => false,
+        Standing::GeneratorBound if kind == LoopKind::Closed && key(row, kind).is_some() => 0,
+        Standing::Ranked if key(row, kind).is_some() => 1,
+        Standing::Ranked | Standing::GeneratorBound => 2,
+        Standing::Overloaded => 3,
+        Standing::Invalid => 4,
+        Standing::Failed => 5,
     }
 }
 
-/// The figure a row is ordered by, and whether less of it is better.
-fn key(row: &Row, kind: LoopKind) -> Option<(Figure, bool)> {
-    let figures = &row.figures;
-    let cpu = || row.server_cpu_us_per_request_at_reference.or(figures.server_cpu_us_per_request);
+/// The metric a row is ordered by.
+pub fn key_metric(row: &Row, kind: LoopKind) -> &'static Metric {
+    let has = |metric: &Metric| row.figures.get(metric).is_some();
     match (kind, row.standing) {
-        (LoopKind::Closed, Standing::GeneratorBound) => {
-            cpu().map(|f| (f, true)).or(figures.achieved_per_s.map(|f| (f, false)))
+        (LoopKind::Closed, Standing::GeneratorBound) if has(&Metric::SERVER_CPU_AT_REFERENCE) => {
+            &Metric::SERVER_CPU_AT_REFERENCE
         }
-        (LoopKind::Open, Standing::Ranked) => figures.server_cpu_us_per_request.map(|f| (f, true)),
-        _ => figures.achieved_per_s.map(|f| (f, false)),
+        (LoopKind::Closed, Standing::GeneratorBound) if has(&Metric::SERVER_CPU) => &Metric::SERVER_CPU,
+        (LoopKind::Open, Standing::Ranked) => &Metric::SERVER_CPU,
+        _ => &Metric::ACHIEVED_PER_S,
     }
 }
 
-/// How many launches have the figure that a row is ranked by; none for a row without a rank.
-pub fn launches_behind(row: &Row, kind: LoopKind) -> Option<usize> {
-    row.rank.and_then(|_| key(row, kind)).map(|(figure, _)| figure.launches)
+fn key(row: &Row, kind: LoopKind) -> Option<(&Figure, &'static Metric)> {
+    let metric = key_metric(row, kind);
+    Some((row.figures.get(metric)?, metric))
 }
 
 fn by_key(a: &Row, b: &Row, kind: LoopKind) -> Ordering {
     match (key(a, kind), key(b, kind)) {
-        // A row without the CPU figure falls behind those that have it, whatever its own figure is.
-        (Some((_, true)), Some((_, false))) => Ordering::Less,
-        (Some((_, false)), Some((_, true))) => Ordering::Greater,
-        (Some((a, less)), Some((b, _))) if less => a.median.total_cmp(&b.median),
-        (Some((a, _)), Some((b, _))) => b.median.total_cmp(&a.median),
+        // A row without the CPU figure comes after those that have it, whatever its own figure is.
+        (Some((_, a)), Some((_, b))) if a != b => {
+            (a.better == Better::Higher).cmp(&(b.better == Better::Higher))
+        }
+        (Some((a, metric)), Some((b, _))) => match metric.better {
+            Better::Lower => a.shown().total_cmp(&b.shown()),
+            Better::Higher | Better::Neither => b.shown().total_cmp(&a.shown()),
+        },
         (a, b) => b.is_some().cmp(&a.is_some()),
     }
 }
 
-/// Whether a row cannot be told from the one above it.
-fn same(above: &Row, row: &Row, kind: LoopKind) -> bool {
-    let (Some((high, less_above)), Some((low, less_below))) = (key(above, kind), key(row, kind)) else {
-        return false;
+/// A fit of one metric of some rows, launches of one repeat being of one block.
+fn fit(rows: &[Row], metric: &Metric) -> Option<BlockFit> {
+    let observed =
+        |row: &Row| row.figures.get(metric).map(|figure| figure.observed.clone()).unwrap_or_default();
+    let observed: Vec<Vec<(u32, f64)>> = rows.iter().map(observed).collect();
+    let blocks = observed.iter().flatten().map(|(repeat, _)| *repeat as usize + 1).max()?;
+    let rows: Vec<BlockRow> = observed
+        .iter()
+        .zip(rows)
+        .map(|(observed, row)| {
+            let mut values = vec![None; blocks];
+            for (repeat, value) in observed.iter().filter(|(_, value)| *value > 0.0) {
+                values[*repeat as usize] = Some(*value);
+            }
+            BlockRow { values, is_steady: row.is_steady() }
+        })
+        .collect();
+    BlockFit::of(&rows)
+}
+
+/// Ranks rows that are ordered by one metric, from the place of the first on.
+fn rank_group(rows: &mut [Row], range: std::ops::Range<usize>, kind: LoopKind) -> Option<f64> {
+    let before = rows.iter().take(range.start).filter(|row| row.rank.is_some()).count();
+    let group = rows.get_mut(range)?;
+    let metric = key_metric(group.first()?, kind);
+    let repeated = |row: &Row| {
+        let figure = row.figures.get(metric);
+        figure.is_some_and(|figure| figure.launches >= LAUNCHES_LEAST as usize)
     };
-    if above.standing == Standing::GeneratorBound && row.standing == Standing::Ranked {
-        // A lower bound above an estimate: the two can be told apart only when the estimate ends below the bound.
-        let bound = above.figures.achieved_per_s;
-        return bound.is_some_and(|bound| low.max >= bound.min);
+    let alike = group.iter().take_while(|row| key_metric(row, kind) == metric).count();
+    let group = group.get_mut(..alike)?;
+    if group.iter().filter(|row| repeated(row)).count() == 1 {
+        let only = group.iter_mut().find(|row| repeated(row))?;
+        (only.rank, only.rank_worst) = (Some(before as u32 + 1), Some(before as u32 + 1));
+        return None;
     }
-    less_above == less_below && high.overlaps(&low)
+    let ranking = fit(group, metric)?.rank(metric.better == Better::Higher, SEED)?;
+    for (row, set) in group.iter_mut().zip(&ranking.ranks) {
+        row.rank = set.map(|set| (before + set.best) as u32);
+        row.rank_worst = set.map(|set| (before + set.worst) as u32);
+    }
+    Some(ranking.smallest_difference)
+}
+
+/// Minimums stand above estimates. Where an estimate cannot be told from a minimum, either may be ahead.
+fn join(rows: &mut [Row], minimums: usize, ranked: usize) {
+    let Some(fit) = rows.get(..ranked).and_then(|rows| fit(rows, &Metric::ACHIEVED_PER_S)) else { return };
+    for estimate in minimums..ranked {
+        for minimum in 0..minimums {
+            let apart = fit.ratio(estimate, minimum).is_some_and(|ratio| ratio.interval.high < 1.0);
+            if !apart {
+                rows[estimate].rank = rows[estimate].rank.map(|rank| rank.saturating_sub(1).max(1));
+                rows[minimum].rank_worst = rows[minimum].rank_worst.map(|rank| rank + 1);
+            }
+        }
+    }
+}
+
+/// A row that is not sound and seems better than a ranked one may be ahead of it.
+fn widen_by_unsound(rows: &mut [Row], ranked: usize, kind: LoopKind) {
+    let (ranked, others) = rows.split_at_mut(ranked);
+    for row in ranked.iter_mut() {
+        let better = |other: &&Row| match (key(row, kind), key(other, kind)) {
+            (Some((_, a)), Some((_, b))) if a == b => by_key(other, row, kind) == Ordering::Less,
+            _ => false,
+        };
+        let ahead = others.iter().filter(|other| other.standing == Standing::Invalid).filter(better).count();
+        row.rank_worst = row.rank_worst.map(|worst| worst + ahead as u32);
+    }
 }
 
 #[cfg(test)]

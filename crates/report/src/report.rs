@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The version of the keys of a report's JSON. A change of any number's meaning raises it.
-pub const REPORT_SCHEMA: u32 = 1;
+pub const REPORT_SCHEMA: u32 = 2;
 
 /// What the trials of a round say, grouped into tables and ranked.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -3,7 +3,7 @@
 //! Made by `table.rs` for each server of a table. Here it is settled what a row can be taken for; its figures are
 //! `figure.rs`'s, and its rank comes later, from `rank.rs`, when all rows are known.
 
-use crate::figure::{Figure, Figures};
+use crate::figure::Figures;
 use crate::launch::{Launch, Launches};
 use crate::note::{Failure, failures, names, verdicts};
 use paceline_judge::{self as judge, ACHIEVED_LEAST, GENERATOR_BUSY_MOST, VerdictName};
@@ -48,10 +48,10 @@ pub struct Subject {
 /// One server under one form, workload and load.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
-    /// Its rank, 1 the best; rows that cannot be told apart share one. None where it is not ranked.
+    /// The best rank it may have, 1 being the first; none where it is not ranked.
     pub rank: Option<u32>,
-    /// Whether another row has the same rank.
-    pub tied: bool,
+    /// The worst rank it may have. With 95 % confidence for the whole table its rank lies between the two.
+    pub rank_worst: Option<u32>,
     /// What it can be taken for.
     pub standing: Standing,
     /// What was measured.
@@ -62,8 +62,6 @@ pub struct Row {
     pub launches_planned: u32,
     /// Its figures.
     pub figures: Figures,
-    /// CPU of the server for each response at the fixed rate that generator-bound rows are ranked by, in microseconds.
-    pub server_cpu_us_per_request_at_reference: Option<Figure>,
     /// The names of its verdicts, the most severe first.
     pub verdicts: Vec<String>,
     /// What failed.
@@ -76,13 +74,12 @@ impl Row {
         let usable: Vec<&Launch<'_>> = launches.usable.iter().collect();
         Self {
             rank: None,
-            tied: false,
+            rank_worst: None,
             standing: standing(&usable, load),
             server: subject(servers),
             launches_usable: usable.len() as u32,
             launches_planned: planned.max((usable.len() + launches.failed.len()) as u32),
-            figures: Figures::of(&usable, load.kind),
-            server_cpu_us_per_request_at_reference: None,
+            figures: Figures::of(&usable),
             verdicts: names(&usable),
             failures: failures(launches),
         }
@@ -91,6 +88,17 @@ impl Row {
     /// Whether nothing is held against its numbers, so that it would be ranked.
     pub fn is_sound(&self) -> bool {
         matches!(self.standing, Standing::Ranked | Standing::GeneratorBound)
+    }
+
+    /// Whether no launch says that the server was still changing: only then it says something about the noise of others.
+    pub fn is_steady(&self) -> bool {
+        let changing = [
+            VerdictName::SlowingDown,
+            VerdictName::StillWarming,
+            VerdictName::Unsteady,
+            VerdictName::LaunchNotSteady,
+        ];
+        !changing.iter().any(|name| self.verdicts.iter().any(|verdict| verdict == name.as_str()))
     }
 
     /// Whether its numbers count for something.

@@ -35,7 +35,7 @@ pub struct StartRow {
 }
 
 /// Some starts, each launch one observation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Starts {
     /// From the start to a port that accepts.
     pub listening_ms: Option<Figure>,

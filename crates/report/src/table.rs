@@ -4,11 +4,13 @@
 //! trials are told apart, and rows that the generator held back get their CPU time at a fixed rate. Loads that belong
 //! together as twins have tables of their own, and meet in `pairing.rs`.
 
+use crate::figure::{Figure, set_intervals};
 use crate::launch::Launches;
 use crate::machine::Machines;
 use crate::note::{self, Note};
 use crate::rank::rank;
 use crate::row::{Row, Standing};
+use paceline_judge::Metric;
 use paceline_record::{Load, LoopKind, Pinning, Server, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,6 +44,10 @@ pub struct Table {
     pub ranked_by: RankedBy,
     /// The load at whose fixed rate the CPU of generator-bound rows is compared; none where none was measured.
     pub reference_load: Option<Load>,
+    /// The typical difference from which this table tells two rows apart, as a share: 0.11 is 11 %. None where there are
+    /// too few launches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smallest_difference: Option<f64>,
     /// The rows, best first.
     pub rows: Vec<Row>,
     /// The verdicts that some rows carry, by name.
@@ -85,11 +91,18 @@ pub fn tables(machines: &Machines, trials: &[&Trial], planned: u32) -> Vec<Table
         .iter()
         .filter_map(|(key, trials)| Some(table(label(key.0), trials.first()?, trials, planned)))
         .collect();
+    for table in &mut tables {
+        for metric in Metric::ALL {
+            let is_steady: Vec<bool> = table.rows.iter().map(Row::is_steady).collect();
+            let figures = table.rows.iter_mut().map(|row| row.figures.get_mut(metric)).zip(is_steady);
+            set_intervals(figures.filter_map(|(figure, is_steady)| Some((figure?, is_steady))).collect());
+        }
+    }
     for place in 0..tables.len() {
         refer(&mut tables, place);
     }
     for table in &mut tables {
-        rank(&mut table.rows, table.load.kind);
+        table.smallest_difference = rank(&mut table.rows, table.load.kind);
     }
     tables
 }
@@ -123,6 +136,7 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
             LoopKind::Open => RankedBy::ServerCpuPerRequest,
         },
         reference_load: None,
+        smallest_difference: None,
         rows,
         notes: notes.into_values().collect(),
     }
@@ -154,13 +168,14 @@ fn refer(tables: &mut [Table], place: usize) {
     let reference = reference.clone();
     if let Some(table) = tables.get_mut(place) {
         for row in &mut table.rows {
-            row.server_cpu_us_per_request_at_reference = cpu_at(&reference, &row.server.id);
+            let cpu = cpu_at(&reference, &row.server.id);
+            row.figures.set(&Metric::SERVER_CPU_AT_REFERENCE, cpu);
         }
         table.reference_load = Some(reference.load);
     }
 }
 
-fn cpu_at(table: &Table, server: &str) -> Option<crate::Figure> {
+fn cpu_at(table: &Table, server: &str) -> Option<Figure> {
     let row = table.rows.iter().find(|row| row.server.id == server && row.standing == Standing::Ranked)?;
-    row.figures.server_cpu_us_per_request
+    row.figures.get(&Metric::SERVER_CPU).cloned()
 }

@@ -22,7 +22,7 @@ pub fn write(folder: &Path, round: &Round, trials: &[Trial], state_dir: &Path) -
     spare_others(folder)?;
     let (round, trials) = without_places(round, trials, &places(state_dir));
     let (round, report) = (&round, Report::new(&round, &trials));
-    let report = report.render(Format::Markdown, Options { width: WIDTH, colour: false });
+    let report = report.render(Format::Markdown, Options { width: WIDTH, colour: false, full: true });
     let (packed, left_out) = packed(trials.clone())?;
     let readme = readme(round, trials.len(), &left_out);
     archive::write(folder, round, &packed, &[(REPORT, &report), (README, &readme)]).map_err(complain)?;

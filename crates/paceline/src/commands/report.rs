@@ -39,6 +39,9 @@ pub struct Arguments {
     /// Write to a file instead of standard output, which is `-` too
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// With start-up, limits, versions and explanations; Markdown always has them
+    #[arg(long, conflicts_with_all = ["list", "export"])]
+    full: bool,
     /// Only this workload; `tetra` means every case of it, `tetra/140` one. May be repeated
     #[arg(long, value_name = "NAME")]
     workload: Vec<String>,
@@ -124,6 +127,7 @@ fn rendered(
     let options = Options {
         width: if to_terminal { terminal_width() } else { WIDTH_OF_A_FILE },
         colour: to_terminal && terminal::wants_colour(),
+        full: arguments.full,
     };
     Ok(report.render(format, options))
 }

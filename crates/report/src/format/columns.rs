@@ -1,22 +1,23 @@
 //! The columns of a table and the text of their cells, shared by the terminal and Markdown.
 //!
-//! Each column has the step at which a narrow terminal leaves it out: the first to go have the lowest numbers.
+//! Which metrics there are, their heads, their order and which leaves a narrow terminal first is in the judge's table of
+//! metrics; this file adds the columns that are no metric.
 
 use super::{number, words};
 use crate::row::{Row, Standing};
-use crate::{Figure, Percentile, Table};
-use paceline_record::LoopKind;
+use crate::{Figure, Table};
+use paceline_judge::{Metric, NO_SPREAD, Unit};
 
 /// What a column is for; the terminal colours by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The rank, or the mark of a row that has none.
+    /// The ranks a row may have, or the mark of a row that has none.
     Rank,
     /// The server's id.
     Server,
     /// A figure, aligned on its decimal point.
     Figure,
-    /// The spread of the figure before it.
+    /// The interval of the figure before it.
     Spread,
     /// Names of verdicts.
     Notes,
@@ -34,74 +35,32 @@ pub struct Column {
     pub cells: Vec<String>,
     /// When it is left out: 1 first. None: never.
     pub leaves: Option<u8>,
+    /// What a reader is told is left out.
+    pub name: String,
 }
 
-/// The steps at which columns leave, in order, with what a reader is told is left out.
-pub const STEPS: [(u8, &str); 12] = [
-    (1, "the names of notes (letters stand for them)"),
-    (2, "the spread of start-up time"),
-    (3, "the spread of memory"),
-    (4, "the spreads of times"),
-    (5, "start-up time"),
-    (6, "the generator's core"),
-    (7, "the server's cores"),
-    (8, "memory"),
-    (9, "p99.9"),
-    (10, "the spread of what is not ranked"),
-    (11, "CPU under the closed loop, where it was compared at a fixed rate"),
-    (12, "p50"),
-];
+/// The step at which the names of notes leave.
+const NAMES_LEAVE: u8 = 1;
 
 /// The columns of a table, in order. A column in which no row has anything is not there.
 pub fn columns(table: &Table) -> Vec<Column> {
-    let open = table.load.kind == LoopKind::Open;
-    let micros = small_times(table);
-    let (unit, ns) = if micros { ("µs", 1e3) } else { ("ms", 1e6) };
+    let mut shown: Vec<(&Metric, paceline_judge::Column)> = Metric::ALL
+        .iter()
+        .filter_map(|metric| Some((metric, metric.column(table.load.kind)?)))
+        .filter(|(metric, _)| is_wanted(metric, table))
+        .collect();
+    shown.sort_by_key(|(_, column)| column.place);
     let mut all = vec![rank(table), server(table)];
-    // The spread of what is ranked never leaves.
-    let rate = figures(table, ["requests", "per s"], open.then_some(10), achieved);
-    let rate = [rate, leaving(7, per_core(table))].concat();
-    let cpu = figures(table, ["CPU µs", "per req"], (!open).then_some(10), |row| {
-        plain(row.figures.server_cpu_us_per_request, 1.0)
-    });
-    let at_reference = words::reference(table).unwrap_or_default();
-    let reference = figures(table, ["CPU µs", &at_reference], Some(10), |row| {
-        plain(row.server_cpu_us_per_request_at_reference, 1.0)
-    });
-    let cpu = if table.reference_load.is_some() { leaving(11, cpu) } else { cpu };
-    if open {
-        all.extend(cpu);
-        all.extend(rate);
-    } else {
-        all.extend(rate);
-        all.extend(reference);
-        all.extend(cpu);
-    }
-    let time = |head: &str, leaves, get: fn(&Row) -> Option<Percentile>| {
-        let mut pair = figures(table, [head, unit], Some(4), |row| percentile(get(row), ns));
-        pair.iter_mut()
-            .filter(|column| column.role == Role::Figure)
-            .for_each(|column| column.leaves = leaves);
-        pair
-    };
-    all.extend(time("p50", Some(12), |row| row.figures.time_ns_p50));
-    all.extend(time("p99", None, |row| row.figures.time_ns_p99));
-    all.extend(time("p99.9", Some(9), |row| row.figures.time_ns_p99_9));
-    all.extend(leaving(
-        8,
-        figures(table, ["memory", "MB"], Some(3), |row| plain(row.figures.rss_bytes_peak, 1e6)),
-    ));
-    all.extend(leaving(
-        5,
-        figures(table, ["start", "ms"], Some(2), |row| plain(row.figures.first_answer_ms, 1.0)),
-    ));
-    all.extend(leaving(7, bare(table, ["server", "busy"], |row| row.figures.server_utilization)));
-    all.extend(leaving(6, bare(table, ["load gen", "busy"], |row| row.figures.generator_utilization)));
-    all.extend(errors(table));
+    all.extend(shown.iter().flat_map(|(metric, column)| metric_columns(table, metric, *column)));
     all.extend(launches(table));
     all.extend(notes(table));
     all.retain(|column| column.cells.iter().any(|cell| !cell.is_empty()));
     all
+}
+
+/// Requests per core say nothing new where servers have one core.
+fn is_wanted(metric: &Metric, table: &Table) -> bool {
+    *metric != Metric::ACHIEVED_PER_CORE || table.pinnings.iter().any(|pinning| pinning.server.len() > 1)
 }
 
 /// The letter that stands for the note at a place of the table's list.
@@ -120,9 +79,10 @@ pub fn mark(standing: Standing) -> &'static str {
 }
 
 fn rank(table: &Table) -> Column {
-    let cell = |row: &Row| match row.rank {
-        Some(rank) => format!("{rank}{}", if row.tied { "=" } else { " " }),
-        None => format!("{} ", mark(row.standing)),
+    let cell = |row: &Row| match (row.rank, row.rank_worst) {
+        (Some(best), Some(worst)) if best < worst => format!("{best}–{worst}"),
+        (Some(rank), _) => rank.to_string(),
+        (None, _) => mark(row.standing).to_owned(),
     };
     column(Role::Rank, ["", ""], table, cell)
 }
@@ -133,89 +93,74 @@ fn server(table: &Table) -> Column {
 
 fn column(role: Role, head: [&str; 2], table: &Table, cell: impl FnMut(&Row) -> String) -> Column {
     let cells = table.rows.iter().map(cell).collect();
-    Column { role, head: head.map(str::to_owned), cells, leaves: None }
+    Column { role, head: head.map(str::to_owned), cells, leaves: None, name: String::new() }
 }
 
-/// The text of a figure, and the figure its spread is taken from.
-type Shown = Option<(String, Option<Figure>)>;
-
-/// A column of figures and the column of their spreads; the spread leaves at the step given, or never.
-fn figures(
-    table: &Table,
-    head: [&str; 2],
-    spread_leaves: Option<u8>,
-    get: impl Fn(&Row) -> Shown,
-) -> Vec<Column> {
-    let shown: Vec<Shown> = table.rows.iter().map(get).collect();
-    let texts = shown.iter().map(|shown| shown.as_ref().map(|(text, _)| text.clone()).unwrap_or_default());
-    let spreads = shown.iter().map(|shown| {
-        let figure = shown.as_ref().and_then(|(_, figure)| *figure);
-        figure.map(|figure| number::spread(&figure)).unwrap_or_default()
-    });
-    vec![
-        Column { role: Role::Figure, head: head.map(str::to_owned), cells: texts.collect(), leaves: None },
-        Column {
-            role: Role::Spread,
-            head: ["".into(), "".into()],
-            cells: spreads.collect(),
-            leaves: spread_leaves,
-        },
-    ]
-}
-
-/// Makes a figure leave at a step; its spread has a step of its own.
-fn leaving(step: u8, mut pair: Vec<Column>) -> Vec<Column> {
-    pair.iter_mut()
-        .filter(|column| column.role == Role::Figure)
-        .for_each(|column| column.leaves = Some(step));
-    pair
-}
-
-fn plain(figure: Option<Figure>, scale: f64) -> Shown {
-    figure.map(|figure| (number::figure_in(&figure, scale), Some(figure)))
-}
-
-fn achieved(row: &Row) -> Shown {
-    let (text, figure) = plain(row.figures.achieved_per_s, 1.0)?;
-    let bound = row.standing == Standing::GeneratorBound;
-    Some((if bound { format!("≥ {text}") } else { text }, figure))
-}
-
-/// Requests per second for each of the server's cores; where it has one, the column before says it.
-fn per_core(table: &Table) -> Vec<Column> {
-    let several = table.pinnings.iter().any(|pinning| pinning.server.len() > 1);
-    let mut pair = figures(table, ["per s", "per core"], None, |row| {
-        let figure = row.figures.achieved_per_s_per_core.filter(|_| several)?;
-        Some((number::figure_in(&figure, 1.0), None))
-    });
-    pair.truncate(1);
-    pair
-}
-
-fn percentile(percentile: Option<Percentile>, ns: f64) -> Shown {
-    let percentile = percentile?;
-    if !percentile.enough {
-        return Some(("·".to_owned(), None));
+/// A column of figures and, where tables show it, the column of their intervals.
+fn metric_columns(table: &Table, metric: &Metric, shown: paceline_judge::Column) -> Vec<Column> {
+    let scale = scale(metric, table);
+    let cells: Vec<[String; 2]> = table.rows.iter().map(|row| cell(row, metric, scale)).collect();
+    let leaves = |step: u8| (step > 0).then_some(step);
+    // Where CPU time was compared at a fixed rate, that of the closed loop may go.
+    let at_reference = *metric == Metric::SERVER_CPU && table.reference_load.is_none();
+    let mut head = metric.head.map(str::to_owned);
+    if head[1].is_empty() {
+        head[1] = unit_of(metric, table);
     }
-    let text = number::figure_in(&percentile.figure, ns);
-    Some((if percentile.at_least { format!("≥ {text}") } else { text }, Some(percentile.figure)))
+    let figures = Column {
+        role: Role::Figure,
+        head,
+        cells: cells.iter().map(|[figure, _]| figure.clone()).collect(),
+        leaves: leaves(shown.leaves).filter(|_| !at_reference),
+        name: metric.name.to_owned(),
+    };
+    let spreads = Column {
+        role: Role::Spread,
+        head: ["".into(), "".into()],
+        cells: cells.into_iter().map(|[_, spread]| spread).collect(),
+        leaves: leaves(shown.spread_leaves),
+        name: format!("± of {}", metric.name),
+    };
+    if shown.spread_leaves == NO_SPREAD { vec![figures] } else { vec![figures, spreads] }
 }
 
-/// Utilization in percent, its spread left to CSV and JSON.
-fn bare(table: &Table, head: [&str; 2], get: impl Fn(&Row) -> Option<Figure>) -> Vec<Column> {
-    let mut pair = figures(table, head, None, |row| {
-        get(row).map(|figure| (format!("{:.0}%", figure.median * 100.0), None))
-    });
-    pair.truncate(1);
-    pair
+/// Units of the metric in one unit of the column.
+fn scale(metric: &Metric, table: &Table) -> f64 {
+    match metric.unit {
+        Unit::Nanoseconds if small_times(table) => 1e3,
+        Unit::Nanoseconds | Unit::Bytes => 1e6,
+        _ => 1.0,
+    }
 }
 
-fn errors(table: &Table) -> Vec<Column> {
-    let mut pair = figures(table, ["", "errors"], None, |row| {
-        row.figures.not_ok_share.map(|figure| (number::percent(figure.max), None))
-    });
-    pair.truncate(1);
-    pair
+/// The unit where the table chooses it.
+fn unit_of(metric: &Metric, table: &Table) -> String {
+    match metric.unit {
+        Unit::Nanoseconds => (if small_times(table) { "µs" } else { "ms" }).to_owned(),
+        _ => words::reference(table).unwrap_or_default(),
+    }
+}
+
+/// The text of a figure and of its interval. A figure that is a minimum says so; one with too few samples is not shown.
+fn cell(row: &Row, metric: &Metric, scale: f64) -> [String; 2] {
+    let Some(figure) = row.figures.get(metric) else { return Default::default() };
+    if figure.enough == Some(false) {
+        return ["·".to_owned(), String::new()];
+    }
+    if metric.unit == Unit::Share {
+        // Errors are those of the worst launch.
+        let share = if *metric == Metric::NOT_OK_SHARE { figure.max } else { figure.median };
+        let text = if *metric == Metric::NOT_OK_SHARE {
+            number::percent(share)
+        } else {
+            number::whole_percent(share)
+        };
+        return [text, String::new()];
+    }
+    let bound = row.standing == Standing::GeneratorBound && *metric == Metric::ACHIEVED_PER_S;
+    let mark = if bound || figure.at_least == Some(true) { "≥ " } else { "" };
+    let [text, spread] = number::with_interval(figure, scale);
+    [format!("{mark}{text}"), spread]
 }
 
 /// Only there when some row has fewer launches than planned: else the heading says it for all.
@@ -236,7 +181,7 @@ fn notes(table: &Table) -> [Column; 2] {
     };
     let joined = |row: &Row| row.verdicts.iter().filter(telling).cloned().collect::<Vec<_>>().join(", ");
     let mut names = column(Role::Notes, ["", "notes"], table, joined);
-    names.leaves = Some(1);
+    names.leaves = Some(NAMES_LEAVE);
     let letter_of = |name: &String| table.notes.iter().position(|note| note.name == *name).map(letter);
     let letters =
         |row: &Row| row.verdicts.iter().filter(telling).filter_map(letter_of).collect::<Vec<_>>().join(" ");
@@ -245,6 +190,7 @@ fn notes(table: &Table) -> [Column; 2] {
 
 /// Whether microseconds suit the table: half of its rows have a median below a millisecond.
 fn small_times(table: &Table) -> bool {
-    let medians = table.rows.iter().filter_map(|row| row.figures.time_ns_p50).map(|p50| p50.figure.median);
+    let medians =
+        table.rows.iter().filter_map(|row| row.figures.get(&Metric::TIME_P50)).map(|p50| p50.median);
     Figure::of(medians).is_some_and(|medians| medians.median < 1e6)
 }

@@ -1,199 +1,176 @@
 //! CSV (RFC 4180): one line for each row of each table, every figure in full precision.
 //!
-//! Called for [`super::Format::Csv`]. The header is stable: columns are only ever added at its end;
-//! `docs/reading-a-report.md` describes them. What is no row of a table, as pairings and start-ups, has no line. The
-//! seconds of a single run are `second_csv.rs`'s.
+//! Called for [`super::Format::Csv`]. The metrics' columns come from the judge's table, each with `_median`, `_min`, `_max`,
+//! `_mean`, `_low` and `_high`; the others stand here, each with its text. What is no row of a table, as pairings and
+//! start-ups, has no line.
 
 use super::{Formatter, Options};
-use crate::row::{Row, Standing};
-use crate::{BalancedTable, Beside, FaultTold, Figure, Percentile, Report, Table};
-use paceline_record::{Arrivals, Load, LoopKind, Stage};
+use crate::row::Row;
+use crate::{BalancedRow, BalancedTable, Beside, FaultTold, Figure, Report, Table, escape};
+use paceline_judge::Metric;
+use paceline_record::BalancedLoad;
 
 /// Comma-separated values.
 pub struct Csv;
 
+/// A column that is no metric: its name and its text.
+type Cell = (&'static str, fn(&Line<'_>) -> String);
+
+/// What a line is about.
+struct Line<'a> {
+    report: &'a Report,
+    table: &'a Table,
+    row: &'a Row,
+}
+
 /// The columns that say what a line is about.
-const SUBJECT: &str = "round,plan,started_at,machine,workload,form,load,loop,connections,depth,offered_per_s,\
-arrivals,window_s,requests,warmup_s,rank,tied,standing,server,language,framework,versions,\
-launches_usable,launches_planned";
-/// The figures: each takes three columns, `_median`, `_min` and `_max`.
-const FIGURES: [&str; 7] = [
-    "achieved_per_s",
-    "server_cpu_us_per_request",
-    "server_cpu_us_per_request_at_reference",
-    "rss_bytes_peak",
-    "first_answer_ms",
-    "server_utilization",
-    "generator_utilization",
+const SUBJECT: &[Cell] = &[
+    ("round", |line| line.report.round.id.clone()),
+    ("plan", |line| line.report.round.plan.clone()),
+    ("started_at", |line| line.report.round.started_at.clone()),
+    ("machine", |line| line.table.machine.clone()),
+    ("workload", |line| line.table.workload.clone()),
+    ("form", |line| line.table.form.clone()),
+    ("load", |line| line.table.load.name.clone()),
+    ("loop", |line| word(&line.table.load.kind)),
+    ("connections", |line| line.table.load.connections.to_string()),
+    ("depth", |line| line.table.load.depth.to_string()),
+    ("offered_per_s", |line| optional(line.table.load.rate_per_s)),
+    ("arrivals", |line| line.table.load.arrivals.as_ref().map(word).unwrap_or_default()),
+    ("window_s", |line| optional(line.table.load.duration_s)),
+    ("requests", |line| optional(line.table.load.requests)),
+    ("warmup_s", |line| line.table.load.warmup_s.to_string()),
+    ("rank", |line| optional(line.row.rank)),
+    ("rank_worst", |line| optional(line.row.rank_worst)),
+    ("standing", |line| word(&line.row.standing)),
+    ("server", |line| line.row.server.id.clone()),
+    ("language", |line| line.row.server.language.clone()),
+    ("framework", |line| line.row.server.framework.clone()),
+    ("versions", |line| line.row.server.versions.join("; ")),
+    ("launches_usable", |line| line.row.launches_usable.to_string()),
+    ("launches_planned", |line| line.row.launches_planned.to_string()),
 ];
-/// The percentiles: each takes four columns more, `_median`, `_min`, `_max`, `_at_least` and `_enough`.
-const PERCENTILES: [&str; 3] = ["time_ns_p50", "time_ns_p99", "time_ns_p99_9"];
-/// What comes last.
-const REST: &str = "requests_scheduled,requests_not_ok,not_ok_share_max,verdicts,failures,\
-http,no_keep_alive,requests_per_connection,variant,variant_of,scale,\
-balancer,policy,instances,route,fault,balancer_cpu_us_per_request,requests_by_instance,retries,redispatches,\
-balancer_failures,cores_ran_out,taken_out_after_s,last_failure_s,\
-bytes_received_per_response,kept_alive_share,observed,\
-achieved_per_s_per_core_median,achieved_per_s_per_core_min,achieved_per_s_per_core_max,limits";
+
+/// The columns behind the metrics.
+const REST: &[Cell] = &[
+    ("requests_scheduled", |line| line.row.figures.requests_scheduled.to_string()),
+    ("requests_not_ok", |line| line.row.figures.requests_not_ok.to_string()),
+    ("smallest_difference", |line| optional(line.table.smallest_difference)),
+    ("verdicts", |line| line.row.verdicts.join("; ")),
+    ("failures", failures),
+    ("http", |line| line.table.load.http.clone().unwrap_or_else(|| "1.1".to_owned())),
+    ("no_keep_alive", |line| line.table.load.no_keep_alive.to_string()),
+    ("requests_per_connection", |line| optional(line.table.load.requests_per_connection)),
+    ("variant", |line| optional(line.table.load.variant.as_ref().map(|variant| variant.kind.suffix()))),
+    ("variant_of", |line| optional(line.table.load.variant.as_ref().map(|variant| &variant.of))),
+    ("scale", |line| optional(line.table.load.scaled.map(|scaled| scaled.factor))),
+    ("balancer", |line| optional(line.load_of_balancer().map(|balanced| &balanced.balancer))),
+    ("policy", |line| optional(line.load_of_balancer().map(|balanced| &balanced.policy))),
+    ("instances", |line| optional(line.load_of_balancer().map(|balanced| balanced.instances))),
+    ("route", |line| optional(line.load_of_balancer().map(|balanced| word(&balanced.route)))),
+    ("fault", |line| {
+        optional(line.load_of_balancer().and_then(|balanced| balanced.fault.as_ref()).map(word))
+    }),
+    ("balancer_cpu_us_per_request", |line| {
+        optional(line.balanced().and_then(|row| Some(row.balancer_cpu_us_per_request.as_ref()?.median)))
+    }),
+    ("requests_by_instance", |line| {
+        joined(
+            line.balanced().into_iter().flat_map(|row| &row.requests_by_instance).flatten().map(|f| f.median),
+        )
+    }),
+    ("retries", |line| optional(line.balanced().and_then(|row| row.retries))),
+    ("redispatches", |line| optional(line.balanced().and_then(|row| row.redispatches))),
+    ("balancer_failures", |line| optional(line.balanced().and_then(|row| row.balancer_failures))),
+    ("cores_ran_out", |line| joined(line.balanced().into_iter().flat_map(|row| row.cores_ran_out.keys()))),
+    ("taken_out_after_s", |line| joined(line.faults().filter_map(|told| told.fault.taken_out_after_s))),
+    ("last_failure_s", |line| joined(line.faults().filter_map(|told| told.last_failure_s))),
+    ("observed", observed),
+    ("limits", |line| line.row.server.limits.join("; ")),
+];
 
 impl Formatter for Csv {
     fn render(&self, report: &Report, _options: Options) -> String {
-        let mut text = header();
+        let mut text = record(header().into_iter());
         for table in &report.tables {
             for row in &table.rows {
-                let mut fields = subject(report, table, row);
-                fields.extend(numbers(row));
-                fields.extend(rest(row));
-                fields.extend(shape(&table.load));
-                fields.extend(balanced(report, table, row));
-                fields.extend(beside(report, table, row));
-                fields.extend(parts(row.figures.achieved_per_s_per_core));
-                fields.push(row.server.limits.join("; "));
-                text.push_str(&fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(","));
-                text.push_str("\r\n");
+                let line = Line { report, table, row };
+                let of = |cells: &[Cell]| cells.iter().map(|(_, cell)| cell(&line)).collect::<Vec<_>>();
+                let metrics = Metric::ALL.iter().flat_map(|metric| parts(metric, row.figures.get(metric)));
+                text.push_str(&record(of(SUBJECT).into_iter().chain(metrics).chain(of(REST))));
             }
         }
         text
     }
 }
 
-fn header() -> String {
-    let figures =
-        FIGURES.iter().flat_map(|name| ["median", "min", "max"].map(|part| format!("{name}_{part}")));
-    let percentiles = PERCENTILES
-        .iter()
-        .flat_map(|name| ["median", "min", "max", "at_least", "enough"].map(|part| format!("{name}_{part}")));
-    let columns: Vec<String> = figures.chain(percentiles).collect();
-    format!("{SUBJECT},{},{REST}\r\n", columns.join(","))
+/// A line of CSV: every field goes through the escaping.
+fn record(fields: impl Iterator<Item = String>) -> String {
+    fields.map(|field| escape::csv(&field)).collect::<Vec<_>>().join(",") + "\r\n"
 }
 
-fn subject(report: &Report, table: &Table, row: &Row) -> Vec<String> {
-    let load = &table.load;
-    let arrivals = load.arrivals.map(|arrivals| match arrivals {
-        Arrivals::Constant => "constant",
-        Arrivals::Poisson => "poisson",
+fn header() -> Vec<String> {
+    let names = |cells: &[Cell]| cells.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>();
+    let metrics = Metric::ALL.iter().flat_map(|metric| {
+        part_names(metric).iter().map(|part| format!("{}_{part}", metric.key)).collect::<Vec<_>>()
     });
-    vec![
-        report.round.id.clone(),
-        report.round.plan.clone(),
-        report.round.started_at.clone(),
-        table.machine.clone(),
-        table.workload.clone(),
-        table.form.clone(),
-        load.name.clone(),
-        if load.kind == LoopKind::Open { "open" } else { "closed" }.to_owned(),
-        load.connections.to_string(),
-        load.depth.to_string(),
-        load.rate_per_s.map(|rate| rate.to_string()).unwrap_or_default(),
-        arrivals.unwrap_or_default().to_owned(),
-        load.duration_s.map(|s| s.to_string()).unwrap_or_default(),
-        load.requests.map(|n| n.to_string()).unwrap_or_default(),
-        load.warmup_s.to_string(),
-        row.rank.map(|rank| rank.to_string()).unwrap_or_default(),
-        row.tied.to_string(),
-        standing(row.standing).to_owned(),
-        row.server.id.clone(),
-        row.server.language.clone(),
-        row.server.framework.clone(),
-        row.server.versions.join("; "),
-        row.launches_usable.to_string(),
-        row.launches_planned.to_string(),
-    ]
+    names(SUBJECT).into_iter().chain(metrics).chain(names(REST)).collect()
 }
 
-fn numbers(row: &Row) -> Vec<String> {
-    let figures = &row.figures;
-    let plain = [
-        figures.achieved_per_s,
-        figures.server_cpu_us_per_request,
-        row.server_cpu_us_per_request_at_reference,
-        figures.rss_bytes_peak,
-        figures.first_answer_ms,
-        figures.server_utilization,
-        figures.generator_utilization,
-    ];
-    let times = [figures.time_ns_p50, figures.time_ns_p99, figures.time_ns_p99_9];
-    plain
-        .iter()
-        .flat_map(|figure| parts(*figure))
-        .chain(times.iter().flat_map(|time| time_parts(*time)))
-        .collect()
+/// Each metric takes so many columns.
+fn part_names(metric: &Metric) -> &'static [&'static str] {
+    const PERCENTILE: [&str; 8] = ["median", "min", "max", "mean", "low", "high", "at_least", "enough"];
+    if metric.is_percentile { &PERCENTILE } else { &PERCENTILE[..6] }
 }
 
-fn parts(figure: Option<Figure>) -> [String; 3] {
-    figure.map_or_else(Default::default, |f| [f.median, f.min, f.max].map(|value| value.to_string()))
+fn parts(metric: &Metric, figure: Option<&Figure>) -> Vec<String> {
+    let Some(figure) = figure else { return vec![String::new(); part_names(metric).len()] };
+    let [low, high] = figure.interval.map_or([None, None], |ends| ends.map(Some));
+    let numbers = [Some(figure.median), Some(figure.min), Some(figure.max), figure.mean, low, high];
+    let mut parts: Vec<String> = numbers.into_iter().map(optional).collect();
+    if metric.is_percentile {
+        parts.extend([figure.at_least, figure.enough].map(optional));
+    }
+    parts
 }
 
-fn time_parts(time: Option<Percentile>) -> [String; 5] {
-    let [median, min, max] = parts(time.map(|time| time.figure));
-    let flag = |get: fn(&Percentile) -> bool| time.as_ref().map(|t| get(t).to_string()).unwrap_or_default();
-    [median, min, max, flag(|time| time.at_least), flag(|time| time.enough)]
+fn optional(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-fn rest(row: &Row) -> [String; 5] {
-    let failures: Vec<String> =
-        row.failures.iter().map(|f| format!("{}x {}: {}", f.launches, stage(f.stage), f.message)).collect();
-    [
-        row.figures.requests_scheduled.to_string(),
-        row.figures.requests_not_ok.to_string(),
-        row.figures.not_ok_share.map(|share| share.max.to_string()).unwrap_or_default(),
-        row.verdicts.join("; "),
-        failures.join("; "),
-    ]
+fn joined(values: impl Iterator<Item = impl ToString>) -> String {
+    values.map(|value| value.to_string()).collect::<Vec<_>>().join("; ")
 }
 
-/// How the load uses its connections, and what it is beside another.
-fn shape(load: &Load) -> [String; 11] {
-    let balanced = load.balanced.as_ref();
-    [
-        load.http.clone().unwrap_or_else(|| "1.1".to_owned()),
-        load.no_keep_alive.to_string(),
-        load.requests_per_connection.map(|n| n.to_string()).unwrap_or_default(),
-        load.variant.as_ref().map(|variant| variant.kind.suffix().to_owned()).unwrap_or_default(),
-        load.variant.as_ref().map(|variant| variant.of.clone()).unwrap_or_default(),
-        load.scaled.map(|scaled| scaled.factor.to_string()).unwrap_or_default(),
-        balanced.map(|balanced| balanced.balancer.clone()).unwrap_or_default(),
-        balanced.map(|balanced| balanced.policy.clone()).unwrap_or_default(),
-        balanced.map(|balanced| balanced.instances.to_string()).unwrap_or_default(),
-        balanced.map(|balanced| word(&balanced.route)).unwrap_or_default(),
-        balanced.and_then(|balanced| balanced.fault.as_ref()).map(word).unwrap_or_default(),
-    ]
+fn failures(line: &Line<'_>) -> String {
+    let failures = line.row.failures.iter();
+    joined(failures.map(|f| format!("{}x {}: {}", f.launches, word(&f.stage), f.message)))
 }
 
-/// What the balancer of a row did; medians over its launches, faults launch by launch.
-fn balanced(report: &Report, table: &Table, row: &Row) -> [String; 8] {
-    let fits = |balanced: &&BalancedTable| {
-        (&balanced.machine, &balanced.workload, &balanced.form, &balanced.load)
-            == (&table.machine, &table.workload, &table.form, &table.load.name)
-    };
-    let rows = report.balanced.iter().filter(fits).flat_map(|balanced| &balanced.rows);
-    let Some(balanced) = rows.into_iter().find(|balanced| balanced.server == row.server.id) else {
-        return Default::default();
-    };
-    let count = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
-    let medians = |figures: &[Option<Figure>]| {
-        let medians: Vec<String> = figures.iter().flatten().map(|figure| figure.median.to_string()).collect();
-        medians.join("; ")
-    };
-    let faults = |get: fn(&FaultTold) -> Option<f64>| {
-        let seconds: Vec<String> = balanced.faults.iter().filter_map(get).map(|s| s.to_string()).collect();
-        seconds.join("; ")
-    };
-    let ran_out: Vec<&str> = balanced.cores_ran_out.keys().map(String::as_str).collect();
-    [
-        balanced.balancer_cpu_us_per_request.map(|figure| figure.median.to_string()).unwrap_or_default(),
-        medians(&balanced.requests_by_instance),
-        count(balanced.retries),
-        count(balanced.redispatches),
-        count(balanced.balancer_failures),
-        ran_out.join("; "),
-        faults(|told| told.fault.taken_out_after_s),
-        faults(|told| told.last_failure_s),
-    ]
+impl<'a> Line<'a> {
+    fn load_of_balancer(&self) -> Option<&'a BalancedLoad> {
+        self.table.load.balanced.as_ref()
+    }
+
+    /// What the balancer of the row did.
+    fn balanced(&self) -> Option<&'a BalancedRow> {
+        let table = self.table;
+        let fits = |balanced: &&BalancedTable| {
+            (&balanced.machine, &balanced.workload, &balanced.form, &balanced.load)
+                == (&table.machine, &table.workload, &table.form, &table.load.name)
+        };
+        let rows = self.report.balanced.iter().filter(fits).flat_map(|balanced| &balanced.rows);
+        rows.into_iter().find(|balanced| balanced.server == self.row.server.id)
+    }
+
+    fn faults(&self) -> impl Iterator<Item = &'a FaultTold> {
+        self.balanced().into_iter().flat_map(|row| &row.faults)
+    }
 }
 
-/// What else is known of a row, and what a source observed of it.
-fn beside(report: &Report, table: &Table, row: &Row) -> [String; 3] {
+/// What a source observed of the row.
+fn observed(line: &Line<'_>) -> String {
+    let (table, row) = (line.table, line.row);
     let fits = |beside: &&Beside| {
         let observed = &beside.observed;
         observed.server.as_ref() == Some(&row.server.id)
@@ -201,65 +178,14 @@ fn beside(report: &Report, table: &Table, row: &Row) -> [String; 3] {
             && observed.load.as_ref().is_none_or(|load| *load == table.load.name)
             && observed.form.as_ref().is_none_or(|form| *form == table.form)
     };
-    let told = report.observed.iter().filter(fits).map(|beside| {
+    joined(line.report.observed.iter().filter(fits).map(|beside| {
         let observed = &beside.observed;
         format!("{} {}: {} {}", observed.source, word(&observed.what), observed.value, observed.unit)
-    });
-    let median = |figure: Option<Figure>| figure.map(|figure| figure.median.to_string()).unwrap_or_default();
-    [
-        median(row.figures.bytes_received_per_response),
-        median(row.figures.kept_alive_share),
-        told.collect::<Vec<_>>().join("; "),
-    ]
+    }))
 }
 
 /// The word that JSON has for a value.
 fn word(value: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
-}
-
-/// The same names as in JSON.
-fn standing(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Ranked => "ranked",
-        Standing::GeneratorBound => "generator_bound",
-        Standing::Overloaded => "overloaded",
-        Standing::Invalid => "invalid",
-        Standing::Failed => "failed",
-    }
-}
-
-/// The same names as in JSON.
-fn stage(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Setup => "setup",
-        Stage::Build => "build",
-        Stage::Start => "start",
-        Stage::Validate => "validate",
-        Stage::Load => "load",
-        Stage::Generate => "generate",
-    }
-}
-
-/// A field, in quotes where RFC 4180 asks for them.
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_quoted_where_they_must_be() {
-        assert_eq!(quoted("plain"), "plain");
-        assert_eq!(quoted("a, b"), "\"a, b\"");
-        assert_eq!(quoted("say \"so\""), "\"say \"\"so\"\"\"");
-        assert_eq!(quoted("two\nlines"), "\"two\nlines\"");
-    }
 }

@@ -1,9 +1,10 @@
 //! Fits columns into a width and pads their cells.
 //!
-//! Called by `text.rs` alone: the other formats have no width. Which column leaves first is said in `columns.rs`. What
-//! servers printed is cleared here of whatever would steer a terminal.
+//! Called by `text.rs` alone: the other formats have no width. Which column leaves first is said in the table of
+//! metrics.
 
-use super::columns::{Column, Role, STEPS};
+use super::columns::{Column, Role};
+use std::collections::BTreeSet;
 use unicode_width::UnicodeWidthStr;
 
 /// Between two columns; a spread stands close to its figure, and a server to its rank.
@@ -15,7 +16,7 @@ const SERVER_MIN: usize = 14;
 pub struct Fitted {
     pub columns: Vec<Column>,
     /// What a reader is told is left out, the least important first.
-    pub left_out: Vec<&'static str>,
+    pub left_out: Vec<String>,
 }
 
 /// Begins with the columns that never leave and takes in the others, the last to leave first, where they still fit into
@@ -23,9 +24,10 @@ pub struct Fitted {
 pub fn fit(all: &[Column], width: usize) -> Fitted {
     let mut kept: Vec<bool> = all.iter().map(|column| column.leaves.is_none()).collect();
     let mut left_out = Vec::new();
-    for (step, what) in STEPS.iter().rev() {
+    let steps: BTreeSet<u8> = all.iter().filter_map(|column| column.leaves).collect();
+    for step in steps.into_iter().rev() {
         let mut wider = kept.clone();
-        for (place, column) in all.iter().enumerate().filter(|(_, column)| column.leaves == Some(*step)) {
+        for (place, column) in all.iter().enumerate().filter(|(_, column)| column.leaves == Some(step)) {
             let alone = column.role == Role::Spread && !(place > 0 && wider[place - 1]);
             wider[place] = !alone;
         }
@@ -38,8 +40,9 @@ pub fn fit(all: &[Column], width: usize) -> Fitted {
         }
         if total(all, &wider) <= width {
             kept = wider;
-        } else if *step > 1 {
-            left_out.insert(0, *what);
+        } else {
+            let gone = all.iter().filter(|column| column.leaves == Some(step) && !column.name.is_empty());
+            left_out.splice(0..0, gone.map(|column| column.name.clone()));
         }
     }
     let surplus = total(all, &kept).saturating_sub(width);
@@ -110,7 +113,7 @@ pub fn align(text: &str, width: usize, role: Role) -> String {
 /// Breaks a text into lines of at most `width` columns at its spaces; a longer word stands alone.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in plain(text).split_whitespace() {
+    for word in text.split_whitespace() {
         let full =
             lines.last().is_some_and(|line| !line.is_empty() && line.width() + 1 + word.width() > width);
         if full {
@@ -126,20 +129,19 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A text in which nothing steers a terminal: what servers print is quoted in reports.
-pub fn plain(text: &str) -> String {
-    text.chars()
-        .map(|letter| if letter.is_control() && !letter.is_whitespace() { '\u{fffd}' } else { letter })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn column(role: Role, cells: &[&str], leaves: Option<u8>) -> Column {
         let cells = cells.iter().map(|cell| (*cell).to_owned()).collect();
-        Column { role, head: [String::new(), "head".to_owned()], cells, leaves }
+        Column {
+            role,
+            head: [String::new(), "head".to_owned()],
+            cells,
+            leaves,
+            name: "start-up time".to_owned(),
+        }
     }
 
     #[test]
@@ -158,7 +160,10 @@ mod tests {
         ];
         assert_eq!(fit(&all, 39).columns.len(), 4);
         let fitted = fit(&all, 38);
-        assert_eq!((fitted.columns.len(), fitted.left_out.as_slice()), (3, ["start-up time"].as_slice()));
+        assert_eq!(
+            (fitted.columns.len(), fitted.left_out.as_slice()),
+            (3, ["start-up time".to_owned()].as_slice())
+        );
         assert_eq!(fitted.columns[2].cells, ["11111"]);
         assert_eq!(fit(&all, 31).columns.len(), 2);
         assert_eq!(fit(&all, 22).columns[0].cells, ["a-long-server-…"]);
@@ -183,11 +188,6 @@ mod tests {
         let roles = |width| fit(&all, width).columns.iter().map(|column| column.role).collect::<Vec<_>>();
         assert_eq!(roles(16), [Role::Notes]);
         assert_eq!(roles(15), [Role::Letters]);
-    }
-
-    #[test]
-    fn nothing_a_server_prints_steers_a_terminal() {
-        assert_eq!(wrap("red \u{1b}[31m text\nnext", 80), ["red \u{fffd}[31m text next"]);
     }
 
     #[test]

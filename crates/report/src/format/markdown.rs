@@ -7,6 +7,7 @@
 use super::columns::{Column, Role, columns};
 use super::sheet::{Sheet, sheets};
 use super::{Formatter, Options, words};
+use crate::escape::markdown as escaped;
 use crate::row::Standing;
 use crate::{Report, Table};
 
@@ -19,21 +20,21 @@ impl Formatter for Markdown {
         let mut text = format!(
             "# {}\n\nRound `{}`, {}. {}.\n",
             escaped(&about.plan),
-            about.id,
-            words::moment(&about.started_at),
+            escaped(&about.id),
+            escaped(&words::moment(&about.started_at)),
             sentence(&words::progress(about))
         );
         for change in &about.changes {
-            text.push_str(&format!("\nNot as the plan says: {}.\n", escaped(change)));
+            text.push_str(&format!("\nDiffers from the plan: {}.\n", escaped(change)));
         }
         if !about.tuned.is_empty() {
             text.push_str(&format!(
-                "\nSet for it, put back after it: {}.\n",
+                "\nSettings changed, then restored: {}.\n",
                 escaped(&about.tuned.join("; "))
             ));
         }
         for setting in &about.not_tuned {
-            text.push_str(&format!("\nNot set: {}.\n", escaped(setting)));
+            text.push_str(&format!("\nCould not be set: {}.\n", escaped(setting)));
         }
         for machine in &report.machines {
             let lead = if report.machines.len() > 1 {
@@ -43,20 +44,20 @@ impl Formatter for Markdown {
             };
             text.push_str(&format!("\n{lead}{}.\n", escaped(&words::machine(machine))));
             if !machine.differs.is_empty() {
-                text.push_str(&format!("\nNot as machine A: {}.\n", escaped(&machine.differs.join("; "))));
+                text.push_str(&format!(
+                    "\nDiffers from machine A: {}.\n",
+                    escaped(&machine.differs.join("; "))
+                ));
             }
             for table in report.tables.iter().filter(|table| table.machine == machine.label) {
                 section(&mut text, table);
             }
         }
-        sheets(report).iter().for_each(|sheet| sheet_section(&mut text, sheet));
-        measured(&mut text, report);
+        sheets(report, true).iter().for_each(|sheet| sheet_section(&mut text, sheet));
+        list_section(&mut text, "Measured", &words::versions(&report.tables));
         let limits = words::limits(&report.tables);
-        if !limits.is_empty() {
-            text.push_str("\n## Limits, as the manifests say and as was checked\n\n");
-        }
-        limits.iter().for_each(|limit| text.push_str(&format!("- {}\n", escaped(limit))));
-        let legend = words::legend(&report.tables);
+        list_section(&mut text, "Known limitations (verified)", &limits);
+        let legend = words::legend(&report.tables, true);
         if !legend.is_empty() {
             text.push_str("\n## Reading this\n\n");
         }
@@ -135,7 +136,12 @@ fn grid(text: &mut String, table: &Table, columns: &[Column]) {
 fn list(text: &mut String, table: &Table) {
     let notes = table.notes.iter().map(|note| {
         let (carriers, doing) = (words::carriers(note, table), words::doing(note));
-        format!("- `{}` ({doing}), {carriers}: {}\n", note.name, escaped(note.remedy.trim()))
+        format!(
+            "- `{}` ({doing}), {}: {}\n",
+            note.name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_"),
+            escaped(&carriers),
+            escaped(note.remedy.trim())
+        )
     });
     let failures = table.rows.iter().flat_map(|row| {
         row.failures.iter().map(|failure| {
@@ -143,9 +149,9 @@ fn list(text: &mut String, table: &Table) {
             let of = row.launches_planned;
             let printed = match failure.printed_last.as_str() {
                 "" => String::new(),
-                line => format!("; it printed last: {}", escaped(line)),
+                line => format!("; last line printed: {}", escaped(line)),
             };
-            let (id, launches) = (&row.server.id, failure.launches);
+            let (id, launches) = (escaped(&row.server.id), failure.launches);
             format!("- {id} failed {stage}, {launches} of {of} launches: {message}{printed}\n")
         })
     });
@@ -156,42 +162,17 @@ fn list(text: &mut String, table: &Table) {
     }
 }
 
-fn measured(text: &mut String, report: &Report) {
-    let versions = words::versions(&report.tables);
-    if !versions.is_empty() {
-        text.push_str("\n## Measured\n\n");
+fn list_section(text: &mut String, title: &'static str, entries: &[(String, String)]) {
+    if !entries.is_empty() {
+        text.push_str(&format!("\n## {title}\n\n"));
     }
-    for (server, known) in versions {
-        let changed = if known.len() > 1 { "changed between launches: " } else { "" };
-        text.push_str(&format!("- {server}: {changed}{}\n", escaped(&known.join("; "))));
-    }
+    entries.iter().for_each(|(name, entry)| {
+        text.push_str(&format!("- {}: {}\n", escaped(name), escaped(entry)));
+    });
 }
 
 /// A text as a sentence begins.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-/// A text that Markdown takes as it is: nothing a server printed may break a table or turn into markup.
-fn escaped(text: &str) -> String {
-    let mut safe = String::new();
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\r' => safe.push(' '),
-            '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' => safe.extend(['\\', letter]),
-            _ => safe.push(letter),
-        }
-    }
-    safe
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_a_server_says_becomes_markup() {
-        assert_eq!(escaped("a|b\n<c> `d`"), "a\\|b \\<c\\> \\`d\\`");
-    }
 }

@@ -35,6 +35,9 @@ pub struct Options {
     pub width: usize,
     /// Whether to colour.
     pub colour: bool,
+    /// Whether with start-up, limits, versions and the explanation of every column; without them a report is for one
+    /// screen.
+    pub full: bool,
 }
 
 /// A format: a report in, text out, ending in a newline.

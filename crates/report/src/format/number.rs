@@ -5,20 +5,36 @@
 
 use crate::Figure;
 
-/// A figure's median as text. The spread over the launches says where to round: to the largest power of ten that is at
-/// most half of half the range, so that rounding hides no difference that the launches show, within two to four
-/// significant digits. One launch, or none that differ, give three.
+/// From this half-width on, as a share of the mean, lowest and highest launch are shown instead of a mean.
+const HALF_WIDTH_MOST: f64 = 0.5;
+
+/// A figure as text, and its interval: `±3%`. Where the interval is too wide for the mean to say much, the lowest and the
+/// highest launch instead.
 ///
 /// `scale` of the figure's unit make one of the unit shown.
-pub fn figure_in(figure: &Figure, scale: f64) -> String {
-    let median = figure.median / scale;
-    let half = figure.half_range().unwrap_or(0.0) / scale;
-    if median == 0.0 || !median.is_finite() {
-        return if median == 0.0 { "0".to_owned() } else { "–".to_owned() };
+pub fn with_interval(figure: &Figure, scale: f64) -> [String; 2] {
+    match figure.relative_half_width() {
+        Some(share) if share > HALF_WIDTH_MOST => {
+            let ends = [figure.min, figure.max].map(|end| value(end / scale));
+            let [low, high] = &ends;
+            [if low == high { low.clone() } else { format!("{low}–{high}") }, String::new()]
+        }
+        Some(share) => [figure_in(figure, scale), spread(share)],
+        None => [figure_in(figure, scale), String::new()],
     }
-    let leading = magnitude(median);
+}
+
+/// A figure as text. Its interval says where to round: to the largest power of ten that is at most half of half its
+/// width, within two to four significant digits. Without an interval, three.
+pub fn figure_in(figure: &Figure, scale: f64) -> String {
+    let shown = figure.shown() / scale;
+    let half = figure.relative_half_width().map_or(0.0, |share| share * shown.abs());
+    if shown == 0.0 || !shown.is_finite() {
+        return if shown == 0.0 { "0".to_owned() } else { "–".to_owned() };
+    }
+    let leading = magnitude(shown);
     let last = if half > 0.0 { magnitude(half / 2.0).clamp(leading - 3, leading - 1) } else { leading - 2 };
-    rounded(median, last)
+    rounded(shown, last)
 }
 
 /// A number rounded to the power of ten `last`, thousands set apart.
@@ -35,16 +51,18 @@ fn magnitude(value: f64) -> i32 {
     value.abs().log10().floor() as i32
 }
 
-/// How far the launches lie from the median, as a share of it: `±3%`.
-pub fn spread(figure: &Figure) -> String {
-    let Some(half) = figure.half_range() else { return String::new() };
-    let share = if figure.median == 0.0 { 0.0 } else { half / figure.median.abs() * 100.0 };
-    match share {
-        0.0 => "±0%".to_owned(),
-        share if share < 1.0 => "±<1%".to_owned(),
-        share if share < 1000.0 => format!("±{share:.0}%"),
-        _ => "±>9×".to_owned(),
+/// Half the width of an interval, as a share of the mean.
+fn spread(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent < 0.05 => "±0%".to_owned(),
+        percent if percent < 1.0 => "±<1%".to_owned(),
+        percent => format!("±{percent:.0}%"),
     }
+}
+
+/// A share in whole percent.
+pub fn whole_percent(share: f64) -> String {
+    format!("{:.0}%", share * 100.0)
 }
 
 /// A share in percent, to two significant digits below ten.
@@ -94,45 +112,40 @@ fn thousands(number: &str) -> String {
 mod tests {
     use super::*;
 
-    fn of(median: f64, half: f64, launches: usize) -> Figure {
-        Figure { median, min: median - half, max: median + half, launches }
+    fn of(mean: f64, half: f64) -> Figure {
+        let interval = (half > 0.0).then_some([mean - half, mean + half]);
+        let (median, min, max) = (mean, mean - half / 3.0, mean + half / 3.0);
+        Figure { median, min, max, launches: 3, mean: Some(mean), interval, ..Figure::default() }
     }
 
     #[test]
-    fn digits_follow_the_spread() {
-        for (median, half, text) in [
+    fn digits_follow_the_interval() {
+        for (mean, half, text) in [
             (31_204.6, 900.0, "31,200"),
             (31_204.6, 9_000.0, "31,000"),
             (31_204.6, 0.4, "31,200"),
             (5.1234, 0.05, "5.12"),
             (5.1234, 0.5, "5.1"),
             (5.1234, 0.001, "5.123"),
-            (5.1234, 5.0, "5.1"),
             (0.08712, 0.002, "0.087"),
             (0.08712, 0.00001, "0.08712"),
             (1_234_567.0, 40_000.0, "1,230,000"),
             (0.0, 0.0, "0"),
         ] {
-            assert_eq!(figure_in(&of(median, half, 3), 1.0), text, "{median} ± {half}");
+            assert_eq!(figure_in(&of(mean, half), 1.0), text, "{mean} ± {half}");
         }
     }
 
     #[test]
-    fn one_launch_gives_three_digits_and_no_spread() {
-        assert_eq!(figure_in(&of(31_204.6, 0.0, 1), 1.0), "31,200");
-        assert_eq!(spread(&of(31_204.6, 0.0, 1)), "");
-    }
-
-    #[test]
-    fn spreads_are_shares_of_the_median() {
-        for (median, half, text) in [
-            (100.0, 3.2, "±3%"),
-            (100.0, 0.3, "±<1%"),
-            (100.0, 0.0, "±0%"),
-            (1.0, 20.0, "±>9×"),
-            (0.0, 0.0, "±0%"),
+    fn intervals_are_shares_of_the_mean_and_ends_where_they_are_wide() {
+        for (mean, half, texts) in [
+            (100.0, 3.2, ["100", "±3%"]),
+            (100.0, 0.3, ["100.0", "±<1%"]),
+            (100.0, 50.0, ["100", "±50%"]),
+            (100.0, 60.0, ["80.0–120", ""]),
+            (100.0, 0.0, ["100", ""]),
         ] {
-            assert_eq!(spread(&of(median, half, 3)), text);
+            assert_eq!(with_interval(&of(mean, half), 1.0), texts);
         }
     }
 

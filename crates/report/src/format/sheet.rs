@@ -28,24 +28,24 @@ pub struct Sheet {
     pub lines: Vec<String>,
 }
 
-/// Every sheet of a report, in order. The source's observations come last: they are the end of a round.
-pub fn sheets(report: &Report) -> Vec<Sheet> {
+/// Every sheet of a report, in order; start-up only with `full`.
+pub fn sheets(report: &Report, full: bool) -> Vec<Sheet> {
     let several = report.machines.len() > 1;
     let on = |machine: &str| if several { format!(", machine {machine}") } else { String::new() };
     let pairings = report.pairings.iter().map(|p| pairing(p, &on(&p.machine)));
     let balanced = report.balanced.iter().map(|b| balanced(b, &on(&b.machine)));
     let observed = (!report.observed.is_empty()).then(|| observed(&report.observed));
-    let starts = report.starts.iter().map(|s| start(s, &on(&s.machine)));
+    let starts = report.starts.iter().filter(|_| full).map(|s| start(s, &on(&s.machine)));
     pairings.chain(balanced).chain(starts).chain(observed).collect()
 }
 
-fn shown(figure: Option<Figure>, scale: f64) -> String {
+fn shown(figure: Option<&Figure>, scale: f64) -> String {
     let Some(figure) = figure else { return String::new() };
-    format!("{} {}", number::figure_in(&figure, scale), number::spread(&figure)).trim_end().to_owned()
+    number::with_interval(figure, scale).join(" ").trim_end().to_owned()
 }
 
 /// A difference: its sign always told, and no share of it, since it may be near zero.
-fn difference(figure: Option<Figure>, scale: f64) -> String {
+fn difference(figure: Option<&Figure>, scale: f64) -> String {
     let Some(figure) = figure else { return String::new() };
     let sign = if figure.median > 0.0 { "+" } else { "" };
     let half = figure.half_range().map(|half| format!(" ±{}", number::whole(half / scale)));
@@ -116,8 +116,10 @@ fn sides(kind: VariantKind) -> [&'static str; 2] {
 }
 
 fn pair_row(row: &PairRow, kind: LoopKind) -> Vec<String> {
-    let (base, twin) = (shown(row.achieved_per_s, 1.0), shown(row.twin_achieved_per_s, 1.0));
-    let cpu = [row.server_cpu_us_per_request, row.twin_server_cpu_us_per_request].map(|cpu| shown(cpu, 1.0));
+    let (base, twin) =
+        (shown(row.achieved_per_s.as_ref(), 1.0), shown(row.twin_achieved_per_s.as_ref(), 1.0));
+    let cpu = [&row.server_cpu_us_per_request, &row.twin_server_cpu_us_per_request]
+        .map(|cpu| shown(cpu.as_ref(), 1.0));
     let mark = match (row.is_generator_bound, row.twin_is_generator_bound) {
         (false, false) => "",
         (false, true) => "≥ ",
@@ -126,9 +128,11 @@ fn pair_row(row: &PairRow, kind: LoopKind) -> Vec<String> {
     };
     let mut cells = vec![row.server.clone(), base, twin];
     match kind {
-        LoopKind::Closed => cells.push(format!("{mark}{}", shown(row.achieved_ratio, 1.0))),
+        LoopKind::Closed => cells.push(format!("{mark}{}", shown(row.achieved_ratio.as_ref(), 1.0))),
         LoopKind::Open => {
-            cells.extend([row.added_time_ns_p50, row.added_time_ns_p99].map(|time| difference(time, 1e3)));
+            cells.extend(
+                [&row.added_time_ns_p50, &row.added_time_ns_p99].map(|time| difference(time.as_ref(), 1e3)),
+            );
         }
     }
     cells.extend(cpu);
@@ -183,27 +187,27 @@ fn start(table: &StartTable, on: &str) -> Sheet {
         "after load MB",
     ];
     let row = |row: &StartRow| {
-        let of = |starts: Option<Starts>, get: fn(&Starts) -> Option<Figure>, scale| {
+        let of = |starts: &Option<Starts>, get: fn(&Starts) -> Option<&Figure>, scale| {
             shown(starts.as_ref().and_then(get), scale)
         };
-        let memory = row.later.or(row.first);
+        let memory = if row.later.is_some() { &row.later } else { &row.first };
         vec![
             row.server.clone(),
-            of(row.first, |s| s.first_answer_ms, 1.0),
-            of(row.first, |s| s.listening_ms, 1.0),
-            of(row.first, |s| s.disk_read_bytes, 1e6),
-            of(row.later, |s| s.first_answer_ms, 1.0),
-            of(row.later, |s| s.listening_ms, 1.0),
-            of(row.later, |s| s.disk_read_bytes, 1e6),
-            of(memory, |s| s.rss_bytes, 1e6),
-            shown(row.rss_bytes_after, 1e6),
+            of(&row.first, |s| s.first_answer_ms.as_ref(), 1.0),
+            of(&row.first, |s| s.listening_ms.as_ref(), 1.0),
+            of(&row.first, |s| s.disk_read_bytes.as_ref(), 1e6),
+            of(&row.later, |s| s.first_answer_ms.as_ref(), 1.0),
+            of(&row.later, |s| s.listening_ms.as_ref(), 1.0),
+            of(&row.later, |s| s.disk_read_bytes.as_ref(), 1e6),
+            of(memory, |s| s.rss_bytes.as_ref(), 1e6),
+            shown(row.rss_bytes_after.as_ref(), 1e6),
         ]
     };
     Sheet {
         title: format!("start-up, form {}{on}", table.form),
         lead:
-            "First start: the first since the server was built. Nothing from disk: its files were in memory \
-               already. Memory is resident, at the first valid answer and after the last load."
+            "First start: the first since the server was built. 0 MB read from disk means the files were already in \
+               the page cache. Memory is resident, at the first valid response and after the last load."
                 .to_owned(),
         heads: heads.map(str::to_owned).into(),
         words: 1,
@@ -223,8 +227,8 @@ fn balanced_row(row: &BalancedRow, tells: bool) -> Vec<String> {
     let each = if tells { &row.requests_by_instance } else { &row.connections_by_instance };
     vec![
         row.server.clone(),
-        shown(row.balancer_cpu_us_per_request, 1.0),
-        shown(row.instances_cpu_us_per_request, 1.0),
+        shown(row.balancer_cpu_us_per_request.as_ref(), 1.0),
+        shown(row.instances_cpu_us_per_request.as_ref(), 1.0),
         row.balancer_utilization.as_ref().map(percent).unwrap_or_default(),
         list(&row.utilization_by_instance, &percent),
         row.balancer_rss_bytes_peak.as_ref().map(megabytes).unwrap_or_default(),
@@ -308,7 +312,11 @@ fn observed(beside: &[Beside]) -> Sheet {
             at.join(" "),
             format!("{} ({})", what(observed.what), observed.unit),
             number::value(observed.value),
-            format!("{}{}", if one.standing == Standing::AtLeast { "≥ " } else { "" }, shown(one.now, 1.0)),
+            format!(
+                "{}{}",
+                if one.standing == Standing::AtLeast { "≥ " } else { "" },
+                shown(one.now.as_ref(), 1.0)
+            ),
             one.ratio.map(|ratio| number::value(ratio) + "×").unwrap_or_default(),
             observed.server.clone().unwrap_or_default(),
             remark(one.standing).to_owned(),

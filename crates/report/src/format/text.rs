@@ -4,9 +4,10 @@
 //! fitted by `layout.rs`, what is said around them comes from `words.rs`.
 
 use super::columns::{Column, Role, columns, letter};
-use super::layout::{align, fit, gap, padded, plain, width_of, wrap};
+use super::layout::{align, fit, gap, padded, width_of, wrap};
 use super::sheet::{Sheet, sheets};
 use super::{Formatter, Options, words};
+use crate::escape::Painted;
 use crate::row::{Row, Standing};
 use crate::{Failure, Machine, Report, Table};
 use anstyle::{AnsiColor, Style};
@@ -27,41 +28,52 @@ impl Formatter for Text {
     fn render(&self, report: &Report, options: Options) -> String {
         let mut page = Page { text: String::new(), options, left_out: Vec::new() };
         page.head(report);
-        for machine in &report.machines {
-            let tables = report.tables.iter().filter(|table| table.machine == machine.label);
-            page.machine(machine, report.machines.len() > 1);
-            tables.for_each(|table| page.table(table));
+        // The rankings come last: they are what stays visible.
+        if let [machine] = report.machines.as_slice() {
+            page.machine(machine, false);
         }
         page.failures(report);
-        sheets(report).iter().for_each(|sheet| page.sheet(sheet));
-        page.versions(report);
-        page.limits(report);
+        sheets(report, options.full).iter().for_each(|sheet| page.sheet(sheet));
+        if options.full {
+            page.list("Measured", &words::versions(&report.tables));
+            page.list("Known limitations (verified)", &words::limits(&report.tables));
+        }
+        for machine in &report.machines {
+            if report.machines.len() > 1 {
+                page.machine(machine, true);
+            }
+            let tables = report.tables.iter().filter(|table| table.machine == machine.label);
+            tables.for_each(|table| page.table(table));
+        }
         page.legend(report);
         page.text
     }
 }
 
-/// The page being written.
+/// The page being written. Whatever it is given is escaped: [`Painted`] has no other way in.
 struct Page {
     text: String,
     options: Options,
     /// What some table had no room for.
-    left_out: Vec<&'static str>,
+    left_out: Vec<String>,
 }
 
 impl Page {
-    fn line(&mut self, text: &str, style: Style) {
-        let styled = self.styled(text, style);
-        self.text.push_str(styled.trim_end());
-        self.text.push('\n');
+    fn painted(&self, text: &str, style: Style) -> Painted {
+        Painted::new(text, style, self.options.colour)
     }
 
-    fn styled(&self, text: &str, style: Style) -> String {
-        if self.options.colour && style != PLAIN && !text.trim().is_empty() {
-            format!("{style}{text}{style:#}")
-        } else {
-            text.to_owned()
-        }
+    fn put(&mut self, line: &Painted) {
+        self.text.push_str(&line.line());
+    }
+
+    fn line(&mut self, text: &str, style: Style) {
+        let line = self.painted(text, style);
+        self.put(&line);
+    }
+
+    fn blank(&mut self) {
+        self.text.push('\n');
     }
 
     /// Lines of prose, the first after `lead`, the others below its end.
@@ -69,51 +81,64 @@ impl Page {
         let indent = lead.width();
         let lines = wrap(text, self.options.width.saturating_sub(indent).max(20));
         for (place, line) in lines.iter().enumerate() {
-            let lead = if place == 0 { self.styled(lead, BOLD) } else { " ".repeat(indent) };
-            let line = self.styled(line, style);
-            self.text.push_str(format!("{lead}{line}").trim_end());
-            self.text.push('\n');
+            let mut whole = Painted::default();
+            match place {
+                0 => whole.push(self.painted(lead, BOLD)),
+                _ => whole.blanks(indent),
+            }
+            whole.push(self.painted(line, style));
+            self.put(&whole);
         }
     }
 
     fn head(&mut self, report: &Report) {
         let about = &report.round;
-        let (plan, rest) =
-            (self.styled(&about.plan, BOLD), format!("{}  {}", about.id, words::moment(&about.started_at)));
-        let rest = self.styled(&rest, DIM);
-        self.line(&format!("{plan}  {rest}"), PLAIN);
+        let mut first = self.painted(&about.plan, BOLD);
+        first.blanks(2);
+        first.push(self.painted(&format!("{}  {}", about.id, words::moment(&about.started_at)), DIM));
+        self.put(&first);
         self.line(&words::progress(about), PLAIN);
-        about.changes.iter().for_each(|change| self.prose("not as the plan says: ", change, DOUBT));
+        about.changes.iter().for_each(|change| self.prose("differs from the plan: ", change, DOUBT));
         if !about.tuned.is_empty() {
-            self.prose("set for it, put back after it: ", &about.tuned.join("; "), DIM);
+            self.prose("settings changed, then restored: ", &about.tuned.join("; "), DIM);
         }
-        about.not_tuned.iter().for_each(|setting| self.prose("not set: ", setting, DIM));
+        about.not_tuned.iter().for_each(|setting| self.prose("could not be set: ", setting, DIM));
         if report.tables.is_empty() {
-            self.line("\nNo trial of it is kept that fits what was asked for.", PLAIN);
+            self.blank();
+            self.line("No trial of this round matches the selection.", PLAIN);
         }
     }
 
     fn machine(&mut self, machine: &Machine, several: bool) {
         if several {
-            self.line("", PLAIN);
+            self.blank();
         }
         let lead = if several { format!("Machine {}: ", machine.label) } else { String::new() };
-        self.prose(&lead, &words::machine(machine), if several { PLAIN } else { DIM });
+        let machine_words = words::machine(machine);
+        let shown = if self.options.full { machine_words } else { cut(&machine_words, self.options.width) };
+        self.prose(&lead, &shown, if several { PLAIN } else { DIM });
         if !machine.differs.is_empty() {
-            self.prose("  not as machine A: ", &machine.differs.join("; "), DOUBT);
+            self.prose("  differs from machine A: ", &machine.differs.join("; "), DOUBT);
         }
     }
 
     fn table(&mut self, table: &Table) {
-        self.line("", PLAIN);
-        self.line(&words::title(table), BOLD);
-        self.prose("", &words::load(table), DIM);
-        if let Some(pinning) = words::pinning(&table.pinnings) {
-            let shared = table.pinnings.iter().any(|pinning| !pinning.disjoint);
+        self.blank();
+        let mut title = self.painted(&words::title(table), BOLD);
+        if self.options.full {
+            self.put(&title);
+            self.prose("", &words::load(table), DIM);
+        } else {
+            let load = format!("  {}", words::load(table));
+            let room = self.options.width.saturating_sub(title.columns());
+            title.push(self.painted(&cut(&load, room), DIM));
+            self.put(&title);
+        }
+        let shared = table.pinnings.iter().any(|pinning| !pinning.disjoint);
+        if let Some(pinning) = words::pinning(&table.pinnings).filter(|_| self.options.full || shared) {
             self.prose("", &pinning, if shared { DOUBT } else { DIM });
         }
         self.prose("", &words::ranking(table), DIM);
-        self.line("", PLAIN);
         let fitted = fit(&columns(table), self.options.width);
         self.grid(table, &fitted.columns);
         let new: Vec<_> = fitted.left_out.into_iter().filter(|what| !self.left_out.contains(what)).collect();
@@ -133,50 +158,38 @@ impl Page {
             self.line(line.trim_end(), DIM);
         }
         for (number, row) in table.rows.iter().enumerate() {
-            let mut line = String::new();
+            let mut line = Painted::default();
             for (place, ((column, width), cells)) in columns.iter().zip(&widths).zip(&cells).enumerate() {
                 if row.standing == Standing::Failed && !matches!(column.role, Role::Rank | Role::Server) {
                     break;
                 }
-                line.push_str(&" ".repeat(if place == 0 { 0 } else { gap(column) }));
+                line.blanks(if place == 0 { 0 } else { gap(column) });
                 let text = cells.get(number).map(String::as_str).unwrap_or_default();
-                line.push_str(&self.styled(&align(text, *width, column.role), style(row, column.role)));
+                line.push(self.painted(&align(text, *width, column.role), style(row, column.role)));
             }
             if row.standing == Standing::Failed {
-                let used: usize = widths.iter().take(2).sum::<usize>() + 3;
-                line.push_str("  ");
-                line.push_str(&self.styled(&self.cut(&failed(row), used), BAD));
+                line.blanks(2);
+                let room = self.options.width.saturating_sub(line.columns());
+                line.push(self.painted(&cut(&failed(row), room), BAD));
             }
-            self.line(&line, PLAIN);
+            self.put(&line);
         }
-    }
-
-    /// A text cut to what is left of a line of which `used` columns are taken.
-    fn cut(&self, text: &str, used: usize) -> String {
-        let room = self.options.width.saturating_sub(used).max(10);
-        let first = plain(text.lines().next().unwrap_or_default());
-        if first.width() <= room && first == text {
-            return first;
-        }
-        let mut short: String = String::new();
-        for letter in first.chars() {
-            if short.width() + 2 > room {
-                break;
-            }
-            short.push(letter);
-        }
-        format!("{short}…")
     }
 
     fn notes(&mut self, table: &Table, letters: bool) {
-        if !table.notes.is_empty() {
-            self.line("", PLAIN);
-        }
         for (place, note) in table.notes.iter().enumerate() {
             let key = if letters { format!("{} {}", letter(place), note.name) } else { note.name.clone() };
             let carriers = words::carriers(note, table);
-            self.prose(&format!("  {key}  "), &format!("{carriers} ({})", words::doing(note)), PLAIN);
-            self.prose("      ", note.remedy.trim(), DIM);
+            let text = format!("{carriers} ({}). {}", words::doing(note), note.remedy.trim());
+            let lead = format!("  {key}  ");
+            if self.options.full {
+                self.prose(&lead, &text, DIM);
+            } else {
+                let mut line = self.painted(&lead, BOLD);
+                let room = self.options.width.saturating_sub(line.columns());
+                line.push(self.painted(&cut(&text, room), DIM));
+                self.put(&line);
+            }
         }
     }
 
@@ -195,24 +208,28 @@ impl Page {
         if groups.is_empty() {
             return;
         }
-        self.line("", PLAIN);
+        self.blank();
         self.line("Failures", BOLD);
         for ((server, failure), places) in groups {
-            self.prose(&format!("  {server}  "), &places.join("; "), DIM);
             let text = format!("failed {}: {}", words::stage(failure.stage), failure.message);
+            if !self.options.full {
+                let room = self.options.width.saturating_sub(server.width() + 4);
+                self.prose(&format!("  {server}  "), &cut(&text, room), BAD);
+                continue;
+            }
+            self.prose(&format!("  {server}  "), &places.join("; "), DIM);
             self.prose("      ", &text, BAD);
             if !failure.printed_last.is_empty() {
-                self.prose("      ", &format!("it printed last: {}", failure.printed_last), DIM);
+                self.prose("      ", &format!("last line printed: {}", failure.printed_last), DIM);
             }
         }
     }
 
     /// A sheet as a grid where it fits; else row by row, each cell under its head.
     fn sheet(&mut self, sheet: &Sheet) {
-        self.line("", PLAIN);
+        self.blank();
         self.prose("", &sheet.title, BOLD);
         self.prose("", &sheet.lead, DIM);
-        self.line("", PLAIN);
         let width = |place: usize| {
             let cells = sheet.rows.iter().filter_map(|row| row.get(place)).chain(sheet.heads.get(place));
             cells.map(|cell| cell.width()).max().unwrap_or(0)
@@ -224,70 +241,68 @@ impl Page {
         } else {
             sheet.rows.iter().for_each(|row| self.sheet_row(sheet, row));
         }
-        if !sheet.lines.is_empty() {
-            self.line("", PLAIN);
-        }
         sheet.lines.iter().for_each(|line| self.prose("  ", line, PLAIN));
     }
 
     fn sheet_row(&mut self, sheet: &Sheet, row: &[String]) {
-        let told: Vec<&str> =
+        let names: Vec<&str> =
             row.iter().take(sheet.words).map(String::as_str).filter(|cell| !cell.is_empty()).collect();
-        self.prose("  ", &told.join("  "), BOLD);
+        self.prose("  ", &names.join("  "), BOLD);
         let cells = sheet.heads.iter().zip(row).skip(sheet.words).filter(|(_, cell)| !cell.is_empty());
         let cells: Vec<String> =
             cells.map(|(head, cell)| format!("{head} {cell}").trim().to_owned()).collect();
         self.prose("      ", &cells.join(", "), PLAIN);
     }
 
-    /// What the frameworks do not do: why a row is missing where requests are sent ahead, or slow without keep-alive.
-    fn limits(&mut self, report: &Report) {
-        let limits = words::limits(&report.tables);
-        if !limits.is_empty() {
-            self.line("", PLAIN);
-            self.line("Limits, as the manifests say and as was checked", BOLD);
-        }
-        limits.iter().for_each(|limit| self.prose("  ", limit, PLAIN));
-    }
-
-    fn versions(&mut self, report: &Report) {
-        let versions = words::versions(&report.tables);
-        if versions.is_empty() {
+    /// Names with what there is to say of them.
+    fn list(&mut self, title: &str, entries: &[(String, String)]) {
+        if entries.is_empty() {
             return;
         }
-        self.line("", PLAIN);
-        self.line("Measured", BOLD);
-        for (server, known) in versions {
-            let changed = known.len() > 1;
-            let text = if changed {
-                format!("changed between launches: {}", known.join("; "))
-            } else {
-                known.join("")
-            };
-            self.prose(&format!("  {server}  "), &text, if changed { DOUBT } else { DIM });
-        }
+        self.blank();
+        self.line(title, BOLD);
+        entries.iter().for_each(|(name, text)| self.prose(&format!("  {name}  "), text, DIM));
     }
 
     fn legend(&mut self, report: &Report) {
-        let legend = words::legend(&report.tables);
+        let legend = words::legend(&report.tables, self.options.full);
         if !legend.is_empty() {
-            self.line("", PLAIN);
-            self.line("Reading this", BOLD);
+            self.blank();
         }
         let lead = legend.iter().map(|(mark, _)| mark.width()).max().unwrap_or(0);
         for (mark, meaning) in legend {
             self.prose(&format!("  {mark}{}  ", " ".repeat(lead - mark.width())), meaning, DIM);
         }
-        if !self.left_out.is_empty() {
+        if self.options.full && !self.left_out.is_empty() {
             let list = self.left_out.join(", ");
+            self.blank();
             let text = format!(
                 "Left out at {} columns: {list}. A wider terminal or --format csv shows them.",
                 self.options.width
             );
-            self.line("", PLAIN);
             self.prose("", &text, DIM);
         }
+        if !self.options.full && !report.tables.is_empty() {
+            self.prose("", "Start-up, limits, versions and explanations: --full", DIM);
+        }
     }
+}
+
+/// A text cut to so many columns.
+fn cut(text: &str, room: usize) -> String {
+    let room = room.max(10);
+    let first = text.lines().next().unwrap_or_default();
+    if first.width() <= room && first == text {
+        return first.to_owned();
+    }
+    let mut short: String = String::new();
+    for letter in first.chars() {
+        if short.width() + 2 > room {
+            break;
+        }
+        short.push(letter);
+    }
+    format!("{short}…")
 }
 
 /// Cells in columns of these widths: words to the left, figures to the right.

@@ -4,9 +4,9 @@
 //! is `markdown.rs`'s. CSV and JSON have the record's own names instead.
 
 use super::number;
-use crate::rank::{LAUNCHES_LEAST, launches_behind};
 use crate::row::{Row, Standing};
 use crate::{About, Machine, Note, Table};
+use paceline_judge::Metric;
 use paceline_record::{
     Arrivals, Blame, FaultKind, Load, LoopKind, Pinning, Route, Severity, Stage, VariantKind,
 };
@@ -158,23 +158,28 @@ pub fn reference(table: &Table) -> Option<String> {
     )
 }
 
-/// How the rows are ordered.
+/// How the rows are ordered, and what their ranks mean.
 pub fn ranking(table: &Table) -> String {
     let bound = table.rows.iter().any(|row| row.standing == Standing::GeneratorBound);
-    let mut measured = table.rows.iter().filter(|row| row.is_measured()).peekable();
-    let once = measured.peek().is_some() && measured.all(|row| row.launches_usable < LAUNCHES_LEAST);
-    let ranked = if once { "one launch ranks nobody: in order of" } else { "ranked by" };
-    match (table.load.kind, bound) {
-        (LoopKind::Open, _) => format!("{ranked} the server's CPU time per request at this rate"),
-        (LoopKind::Closed, false) => format!("{ranked} requests/s"),
+    let ranked = table.rows.iter().any(|row| row.rank.is_some());
+    let by = match (table.load.kind, bound) {
+        (LoopKind::Open, _) => "Sorted by server CPU per request at this rate.".to_owned(),
+        (LoopKind::Closed, false) => "Sorted by requests/s.".to_owned(),
         (LoopKind::Closed, true) => {
             let at = reference(table).unwrap_or_else(|| "under this load".to_owned());
-            format!("{ranked} requests/s; those with ≥ come first, by the server's CPU time per request {at}")
+            format!(
+                "Sorted by requests/s. Rows marked ≥ hit the load generator's limit; they are listed first, sorted by server CPU per request {at}."
+            )
         }
-    }
+    };
+    let smallest = table
+        .smallest_difference
+        .map(|share| format!(" Differences below {} are not claimed.", number::percent(share)));
+    let unranked = if ranked { "" } else { " Not ranked: one launch per row." };
+    format!("{by}{}{unranked}", smallest.unwrap_or_default())
 }
 
-/// Whose doing a verdict is, as in `caution, the generator's doing`.
+/// How severe a verdict is and who is to blame: `caution, load generator`.
 pub fn doing(note: &Note) -> String {
     let severity = match note.severity {
         Severity::Note => "note",
@@ -182,10 +187,10 @@ pub fn doing(note: &Note) -> String {
         Severity::Invalid => "invalid",
     };
     let whose = match note.blame {
-        Blame::Server => "the server's doing",
-        Blame::Generator => "the generator's doing",
-        Blame::Environment => "the environment's doing",
-        Blame::User => "asked for",
+        Blame::Server => "server",
+        Blame::Generator => "load generator",
+        Blame::Environment => "environment",
+        Blame::User => "user",
     };
     format!("{severity}, {whose}")
 }
@@ -225,7 +230,7 @@ pub fn stage(stage: Stage) -> &'static str {
 }
 
 /// What was measured, as the servers' own version commands put it, first lines only; by server, each once.
-pub fn versions(tables: &[Table]) -> BTreeMap<&str, Vec<&str>> {
+pub fn versions(tables: &[Table]) -> Vec<(String, String)> {
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for server in tables.iter().flat_map(|table| &table.rows).map(|row| &row.server) {
         let known = versions.entry(&server.id).or_default();
@@ -235,23 +240,27 @@ pub fn versions(tables: &[Table]) -> BTreeMap<&str, Vec<&str>> {
             }
         }
     }
-    versions.retain(|_, known| !known.is_empty());
-    versions
+    let one = |(id, known): (&str, Vec<&str>)| {
+        let changed = if known.len() > 1 { "changed between launches: " } else { "" };
+        (id.to_owned(), format!("{changed}{}", known.join("; ")))
+    };
+    versions.into_iter().filter(|(_, known)| !known.is_empty()).map(one).collect()
 }
 
-/// The limits of the servers of these tables: `python-x: no pipelining`.
-pub fn limits(tables: &[Table]) -> Vec<String> {
+/// The limits of the servers of these tables: `python-x`, `no pipelining`.
+pub fn limits(tables: &[Table]) -> Vec<(String, String)> {
     let servers = tables.iter().flat_map(|table| &table.rows).map(|row| &row.server);
     let limited: BTreeMap<&str, &[String]> = servers
         .filter(|server| !server.limits.is_empty())
         .map(|server| (server.id.as_str(), server.limits.as_slice()))
         .collect();
-    limited.into_iter().map(|(id, limits)| format!("{id}: {}", limits.join(", "))).collect()
+    limited.into_iter().map(|(id, limits)| (id.to_owned(), limits.join(", "))).collect()
 }
 
-/// What the marks and columns of these tables mean; only those that occur.
-pub fn legend(tables: &[Table]) -> Vec<(&'static str, &'static str)> {
-    let entries = legend_of_ranks(tables).into_iter().chain(legend_of_columns(tables));
+/// What the marks of these tables mean, and with `full` what their columns mean; only those that occur.
+pub fn legend(tables: &[Table], full: bool) -> Vec<(&'static str, &'static str)> {
+    let columns = if full { legend_of_columns(tables) } else { Vec::new() };
+    let entries = legend_of_ranks(tables).into_iter().chain(columns);
     entries.filter(|(holds, ..)| *holds).map(|(_, mark, meaning)| (mark, meaning)).collect()
 }
 
@@ -261,47 +270,41 @@ type Entry = (bool, &'static str, &'static str);
 fn legend_of_ranks(tables: &[Table]) -> Vec<Entry> {
     let rows = || tables.iter().flat_map(|table| &table.rows);
     let any = |standing| rows().any(|row| row.standing == standing);
-    let single = tables.iter().any(Table::is_single);
-    let ranked = |table: &Table| table.rows.iter().filter(|row| row.rank.is_some()).count();
-    let on_fewest = |table: &Table| {
-        let behind = |row: &Row| launches_behind(row, table.load.kind);
-        ranked(table) > 1 && table.rows.iter().filter_map(behind).any(|n| n == LAUNCHES_LEAST as usize)
-    };
+    let intervals = rows().any(|row| {
+        Metric::ALL
+            .iter()
+            .any(|metric| row.figures.get(metric).is_some_and(|figure| figure.interval.is_some()))
+    });
     vec![
         (
-            !single,
+            rows().any(|row| row.rank < row.rank_worst),
+            "2–4",
+            "with 95 % confidence for the whole table, at least one and at most three rows are ahead of this one",
+        ),
+        (
+            intervals,
             "±",
-            "half the range over the launches, as a share of their median, which is the figure shown",
-        ),
-        (
-            rows().any(|row| row.tied),
-            "2=",
-            "a shared rank: the launches' ranges overlap, so few cannot tell them apart",
-        ),
-        (
-            tables.iter().any(on_fewest),
-            "rank",
-            "where it rests on two launches: equal servers with two each get different ones by chance in 1 of 3 cases (with three each, in 1 of 10)",
+            "95 % interval of the mean between launches; where it is wider than ±50 %, the lowest and the highest launch",
         ),
         (
             rows().any(|row| row.rank.is_none() && row.is_sound()),
             "–",
-            "a place and no rank: what it would be ranked by was measured in one launch, or in none",
+            "not ranked: measured in one launch, or not at all",
         ),
         (
             any(Standing::GeneratorBound),
             "≥ req/s",
-            "at least: the generator's core was over 90 % busy, the server can do more",
+            "at least: the load generator's core was over 90 % busy, the server can do more",
         ),
         (
             any(Standing::Overloaded),
             "!",
-            "overloaded: less than 99 % of what was due was answered in the window, or the queue grew: its times are a queue's; not ranked",
+            "overloaded: the server could not keep up, so its times are a queue's; not ranked",
         ),
         (
             any(Standing::Invalid),
             "?",
-            "a verdict says that the number does not answer the question; not ranked",
+            "invalid: a verdict says that the number does not answer the question; not ranked",
         ),
         (any(Standing::Failed), "×", "no usable launch; see the failures"),
     ]
@@ -310,20 +313,21 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<Entry> {
 fn legend_of_columns(tables: &[Table]) -> Vec<Entry> {
     let rows = || tables.iter().flat_map(|table| &table.rows);
     let percentiles = || {
-        rows().flat_map(|r| [r.figures.time_ns_p50, r.figures.time_ns_p99, r.figures.time_ns_p99_9]).flatten()
+        let metrics = Metric::ALL.iter().filter(|metric| metric.is_percentile);
+        metrics.flat_map(move |metric| rows().filter_map(|row| row.figures.get(metric)))
     };
     let closed = tables.iter().any(|table| table.load.kind == LoopKind::Closed);
     let open = tables.iter().any(|table| table.load.kind == LoopKind::Open);
     vec![
         (
-            percentiles().any(|p| p.at_least),
+            percentiles().any(|figure| figure.at_least == Some(true)),
             "≥ time",
-            "at least: answers that never came are in it at the time waited for them",
+            "at least: requests that never got an answer are in it at the time waited",
         ),
         (
-            percentiles().any(|p| !p.enough),
+            percentiles().any(|figure| figure.enough == Some(false)),
             "·",
-            "too few answers for this percentile, which needs 3.7/(1-p) of them",
+            "too few requests for this percentile, which needs 3.7/(1-p)",
         ),
         (
             rows().any(|r| r.is_measured() && r.launches_usable < r.launches_planned),
@@ -341,7 +345,7 @@ fn legend_of_columns(tables: &[Table]) -> Vec<Entry> {
             "response time (open loop), from the moment a request was due to its answer's last byte",
         ),
         (
-            rows().any(|r| r.figures.not_ok_share.is_some_and(|f| f.max > 0.0)),
+            rows().any(|r| r.figures.get(&Metric::NOT_OK_SHARE).is_some_and(|f| f.max > 0.0)),
             "errors",
             "share of requests not answered as expected, in the worst launch",
         ),

@@ -7,8 +7,9 @@ use super::*;
 use crate::figure::Figures;
 use crate::row::Subject;
 
-fn figure(median: f64, half: f64) -> Figure {
-    Figure { median, min: median - half, max: median + half, launches: 3 }
+/// Three launches about a mean.
+fn figure(mean: f64, half: f64) -> Figure {
+    Figure::of([mean - half, mean, mean + half]).unwrap()
 }
 
 fn row(id: &str, standing: Standing, per_s: Figure, cpu: Option<Figure>) -> Row {
@@ -20,19 +21,17 @@ fn row(id: &str, standing: Standing, per_s: Figure, cpu: Option<Figure>) -> Row 
         versions: Vec::new(),
         limits: Vec::new(),
     };
+    let mut figures = Figures::default();
+    figures.set(&Metric::ACHIEVED_PER_S, Some(per_s));
+    figures.set(&Metric::SERVER_CPU, cpu);
     Row {
         rank: None,
-        tied: false,
+        rank_worst: None,
         standing,
         server,
         launches_usable: 3,
         launches_planned: 3,
-        figures: Figures {
-            achieved_per_s: Some(per_s),
-            server_cpu_us_per_request: cpu,
-            ..Figures::default()
-        },
-        server_cpu_us_per_request_at_reference: None,
+        figures,
         verdicts: Vec::new(),
         failures: Vec::new(),
     }
@@ -40,23 +39,46 @@ fn row(id: &str, standing: Standing, per_s: Figure, cpu: Option<Figure>) -> Row 
 
 fn ranked(mut rows: Vec<Row>, kind: LoopKind) -> Vec<String> {
     rank(&mut rows, kind);
-    let shown = |row: &Row| {
-        let rank = row.rank.map_or("-".to_owned(), |rank| rank.to_string());
-        format!("{rank}{} {}", if row.tied { "=" } else { "" }, row.server.id)
+    let shown = |row: &Row| match (row.rank, row.rank_worst) {
+        (Some(best), Some(worst)) if best < worst => format!("{best}-{worst} {}", row.server.id),
+        (Some(rank), _) => format!("{rank} {}", row.server.id),
+        (None, _) => format!("- {}", row.server.id),
     };
     rows.iter().map(shown).collect()
 }
 
 #[test]
-fn overlapping_rows_share_a_rank_and_the_next_one_skips() {
+fn rows_that_cannot_be_told_apart_share_their_ranks() {
     let rows = vec![
         row("d", Standing::Ranked, figure(50.0, 1.0), None),
-        row("b", Standing::Ranked, figure(90.0, 5.0), None),
-        row("a", Standing::Ranked, figure(100.0, 4.0), None),
-        row("c", Standing::Ranked, figure(87.0, 1.0), None),
+        row("b", Standing::Ranked, figure(90.0, 2.0), None),
+        row("a", Standing::Ranked, figure(200.0, 4.0), None),
+        row("c", Standing::Ranked, figure(89.0, 1.0), None),
     ];
-    // a and b do not overlap (96 against 95), b and c do.
-    assert_eq!(ranked(rows, LoopKind::Closed), ["1 a", "2= b", "2= c", "4 d"]);
+    assert_eq!(ranked(rows, LoopKind::Closed), ["1 a", "2-3 b", "2-3 c", "4 d"]);
+}
+
+#[test]
+fn ties_do_not_chain() {
+    // Each is close to its neighbour; the first and the last are far apart.
+    let rows: Vec<Row> = ["a", "b", "c", "d", "e", "f"]
+        .iter()
+        .zip(0..)
+        .map(|(id, place)| row(id, Standing::Ranked, figure(100.0 * 0.85_f64.powi(place), 4.0), None))
+        .collect();
+    let ranks = ranked(rows, LoopKind::Closed);
+    assert!(ranks[0].starts_with("1") && ranks[5].contains("6 f"), "{ranks:?}");
+    assert!(!ranks[0].contains('6') && !ranks[5].contains('1'), "{ranks:?}");
+}
+
+#[test]
+fn a_better_row_that_is_invalid_leaves_the_first_rank_open() {
+    let rows = vec![
+        row("bottle", Standing::Ranked, figure(4_300.0, 1.0), None),
+        row("nodejs", Standing::Invalid, figure(34_000.0, 1.0), None),
+        row("slow", Standing::Ranked, figure(100.0, 1.0), None),
+    ];
+    assert_eq!(ranked(rows, LoopKind::Closed), ["1-2 bottle", "2-3 slow", "- nodejs"]);
 }
 
 #[test]
@@ -97,7 +119,7 @@ fn an_estimate_above_a_lower_bound_cannot_be_told_from_it() {
         row("estimate", Standing::Ranked, figure(120.0, 1.0), Some(figure(7.0, 0.1))),
         row("bound", Standing::GeneratorBound, figure(100.0, 1.0), Some(figure(9.0, 0.1))),
     ];
-    assert_eq!(ranked(rows, LoopKind::Closed), ["1= bound", "1= estimate"]);
+    assert_eq!(ranked(rows, LoopKind::Closed), ["1-2 bound", "1-2 estimate"]);
 }
 
 #[test]
@@ -120,5 +142,5 @@ fn a_row_that_is_ranked_by_another_figure_is_never_tied_to_it() {
         row("with", Standing::GeneratorBound, figure(100.0, 1.0), Some(figure(100.0, 1.0))),
         row("without", Standing::GeneratorBound, figure(100.0, 1.0), None),
     ];
-    assert_eq!(ranked(rows, LoopKind::Closed), ["1 with", "2 without"]);
+    assert_eq!(ranked(rows, LoopKind::Closed), ["1 with", "- without"]);
 }

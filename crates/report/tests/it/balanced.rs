@@ -5,6 +5,7 @@
 
 use crate::built::{self, Seen};
 use crate::grouping::SEEN;
+use paceline_judge::Metric;
 use paceline_record::{
     BalancedLoad, BalancerReceipt, Balancing, Block, Counts, FaultKind, FaultSeen, Interval, Load, Phase,
     Route, Span, Times, Trial,
@@ -24,7 +25,7 @@ fn trial(route: Route) -> Trial {
 }
 
 fn text(report: &Report) -> String {
-    report.render(Format::Text, Options { width: 160, colour: false })
+    report.render(Format::Text, Options { width: 160, colour: false, full: true })
 }
 
 #[test]
@@ -32,7 +33,7 @@ fn a_load_past_the_balancer_has_the_cores_of_the_instance_it_led_to() {
     let by = |route| {
         let report = Report::new(&built::round(), &[trial(route)]);
         let figures = &report.tables[0].rows[0].figures;
-        let per_core = figures.achieved_per_s_per_core.unwrap().median;
+        let per_core = figures.get(&Metric::ACHIEVED_PER_CORE).unwrap().median;
         (figures.server_cores, per_core, text(&report))
     };
     let (cores, per_core, text) = by(Route::Direct);

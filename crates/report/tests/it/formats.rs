@@ -43,7 +43,8 @@ pub fn check(name: &str, text: &str) {
 
 fn rendered(format: Format, width: usize, colour: bool) -> String {
     let (round, trials) = stored();
-    Report::new(&round, &trials).render(format, Options { width, colour })
+    let full = width > 100;
+    Report::new(&round, &trials).render(format, Options { width, colour, full })
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn csv() {
 fn json() {
     let text = rendered(Format::Json, 80, false);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(value["schema"], 1);
+    assert_eq!(value["schema"], 2);
     check("quick.json", &text);
 }
 

@@ -141,7 +141,7 @@ fn interrupted(round: &str) -> anyhow::Error {
 
 fn print_report(round: &Round, store: &Store) -> anyhow::Result<()> {
     let trials = kept::Readable::of(store.readable_trials(&round.id))?.records;
-    let options = Options { width: terminal::width(), colour: terminal::wants_colour() };
+    let options = Options { width: terminal::width(), colour: terminal::wants_colour(), full: false };
     let text = Report::new(round, &trials).render(Format::Text, options);
     print(&format!("{text}\nkept in {} as round {}\n", store.path().display(), round.id))
 }
