@@ -23,16 +23,16 @@ pub use balancer::{BALANCER_FILE, BALANCER_FORM, Balancer, Filling, Statistics};
 pub use catalogue::{Broken, Catalogue};
 pub use digest::{hex, parse_sha256};
 pub use document::nearest;
-pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::CatalogueError;
 pub use manifest::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 pub use order::{PlannedLaunch, fresh_seed, order};
+pub use paceline_job::{DurationError, format_duration, parse_duration};
 pub use places::{PlaceFlags, Places};
 pub use plan::{
     AdHoc, Balance, COUNTED_GUESS, Cell, DEFAULT_POLICY, LAUNCH_GUESS, Pin, PinBalancer, PinInstances, Plan,
     PlanLoad, Resolution, Room, SEED_MAX, Scale, Select, Sized, TRIAL_EXTRA_GUESS, estimate, key_of,
 };
-pub use request_file::{FileBody, FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
+pub use request_file::{FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 pub use variables::{VARIABLE_NAMES, Variables};
 pub use workload::{
     Computed, DATE, Expect, ExpectedBody, Formula, Refusal, RefusedStatus, Workload, WorkloadCase,

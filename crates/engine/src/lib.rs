@@ -33,14 +33,14 @@ pub mod tls;
 mod transport;
 
 pub use address::Address;
-pub use check::{BodyCheck, BodyFault, Check, JsonCheck, PointerError, WrongBody};
+pub use check::{BodyCheck, BodyFault, Check, WrongBody};
 pub use error::EngineError;
 pub use observer::{NoObserver, Observer, Second};
 pub use outcome::{Carried, ConnectionCounts, Failure, RunOutcome, Stall, ThreadOutcome};
 pub use pace::SPIN_BEFORE;
 pub use paceline_job::{
-    Arrivals, Bound, Distribution, Job, LoadModel, Nanos, PaceKind, Rate, Segment, Shape, Think, Timestamps,
-    Trace,
+    Arrivals, Bound, Distribution, ExpectedValue, Job, LoadModel, Nanos, PaceKind, Rate, Segment, Shape,
+    Think, Timestamps, Trace,
 };
 pub use profile::due_between;
 pub use random::Random;

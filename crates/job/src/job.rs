@@ -1,14 +1,36 @@
 //! The job itself.
 
+use crate::target::localhost;
 use crate::time::seconds;
-use crate::{LoadModel, Nanos, Think};
+use crate::{IpVersion, LoadModel, Nanos, RequestSpec, Think, TlsSpec};
+use paceline_http::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// What a run is asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Job {
+    /// What is loaded.
+    #[serde(with = "crate::target::url")]
+    #[schemars(with = "String")]
+    pub url: Url,
+    /// Connect to this unix socket; the URL still says what is requested, and of which host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unix_socket: Option<PathBuf>,
+    /// Addresses to use for a host and port instead of looking the name up: `HOST:PORT:ADDR[,ADDR]`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resolve: Vec<String>,
+    /// Use only addresses of this IP version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ip_version: Option<IpVersion>,
+    /// Local addresses to connect from, in turn: `ADDR[,ADDR|/PREFIX]`; the kernel chooses if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// How TLS is used.
+    #[serde(skip_serializing_if = "is_default")]
+    pub tls: TlsSpec,
     /// The version of HTTP that requests are sent as.
     pub protocol: Protocol,
     /// Closed or open loop.
@@ -57,12 +79,28 @@ pub struct Job {
     /// Seed of every random choice; a random one if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// Keep processors out of deep idle states during the run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub quiet_cpu: bool,
+    /// What is requested, and what must come back: one request, or several with weights.
+    #[serde(rename = "request")]
+    pub requests: Vec<RequestSpec>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Default for Job {
     /// The defaults of `paceline run`.
     fn default() -> Self {
         Self {
+            url: localhost(),
+            unix_socket: None,
+            resolve: Vec::new(),
+            ip_version: None,
+            source: None,
+            tls: TlsSpec::default(),
             protocol: Protocol::default(),
             load: LoadModel::Closed,
             connections: 64,
@@ -80,11 +118,28 @@ impl Default for Job {
             timestamps: Timestamps::User,
             threads: 1,
             seed: None,
+            quiet_cpu: false,
+            requests: vec![RequestSpec::default()],
         }
     }
 }
 
 impl Job {
+    /// Whether the results of each request are reported apart.
+    pub fn is_mix(&self) -> bool {
+        self.requests.len() != 1 || self.requests.iter().any(|request| request.name.is_some())
+    }
+
+    /// The same with secrets replaced, so that it can be shown to others.
+    #[must_use]
+    pub fn masked(&self) -> Self {
+        let mut masked = self.clone();
+        for request in &mut masked.requests {
+            request.headers = request.headers.masked();
+        }
+        masked
+    }
+
     /// The most requests that a connection carries.
     pub fn requests_per_connection_max(&self) -> u32 {
         if self.keep_alive { self.requests_per_connection.unwrap_or(u32::MAX) } else { 1 }

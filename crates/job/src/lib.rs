@@ -4,13 +4,24 @@
 //! Nothing here opens a file, resolves a name or looks at the machine: that is done by whoever carries the job out.
 
 mod check;
+mod duration;
+mod file;
 mod job;
 mod load;
+mod request;
 mod shape;
+mod target;
 mod time;
 
 pub use check::{JobError, JobProblem};
+pub use duration::{DurationError, format_duration, parse_duration};
+pub use file::JobFileError;
 pub use job::{Bound, Job, PaceChoice, PaceKind, Protocol, Timestamps};
 pub use load::{Arrivals, Distribution, LoadModel, Think};
+pub use request::{
+    BodyExpectation, Content, ExpectedValue, Headers, MASKED, PointerError, RequestSpec, hexadecimal,
+    is_secret,
+};
 pub use shape::{Segment, Shape, Trace};
+pub use target::{IpVersion, TlsSpec, TlsVersion};
 pub use time::{Nanos, Rate};

@@ -5,11 +5,9 @@
 
 mod commands;
 mod descriptors;
-mod environment;
 mod exit;
 mod file;
 mod kept;
-mod moment;
 mod places;
 mod reference;
 mod terminal;

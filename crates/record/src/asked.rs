@@ -1,14 +1,14 @@
-//! What was asked and what had to come back: expectations, the requests of a mix, and bodies that were not as expected.
+//! What was checked in responses, the results of each request of a mix, and bodies that were not as expected.
 //!
-//! Parts of a run. The binary fills them in (`commands/run/parts.rs`), the text of a run shows requests and wrong
-//! bodies. The checking was the engine's, as the answers came; of a wrong body only a piece is kept, for people.
+//! Parts of a run, filled in by the crate `run`. Of a wrong body only a piece is kept.
 
 use crate::Block;
+use paceline_job::ExpectedValue;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What counted as a valid response. Without any, a 2xx or 3xx status is valid.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What counted as a valid response. Without any, a 2xx status is valid.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Expectations {
     /// The status asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -23,15 +23,6 @@ pub struct Expectations {
     /// The values asked for in a body of JSON.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub json: Vec<ExpectedValue>,
-}
-
-/// A value that had to stand in a body of JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ExpectedValue {
-    /// Where: a pointer of RFC 6901.
-    pub pointer: String,
-    /// What.
-    pub value: serde_json::Value,
 }
 
 /// One request of a mix: what was asked, how often, and what came of it.

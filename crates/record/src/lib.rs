@@ -23,7 +23,7 @@ mod target;
 mod trial;
 mod verdict;
 
-pub use asked::{BadBody, Expectations, ExpectedValue, RequestPart};
+pub use asked::{BadBody, Expectations, RequestPart};
 pub use balancing::{
     BalancerReceipt, Balancing, FaultKind, FaultSeen, InstanceTold, ProcessRole, ProcessUse, Told,
 };
@@ -32,7 +32,7 @@ pub use environment::{Environment, IdleState};
 pub use error::RecordError;
 pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};
 pub use observation::{Figure as ObservedFigure, Observation};
-pub use paceline_job::{Arrivals, Distribution, PaceChoice, PaceKind, Shape, Think, Trace};
+pub use paceline_job::{Arrivals, Distribution, ExpectedValue, PaceChoice, PaceKind, Shape, Think, Trace};
 pub use round::{Round, Sitting, Tuned};
 pub use run::{
     CarriedOver, Connections, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace, Phase,

@@ -8,7 +8,7 @@ use crate::{
     ArrivalCheck, BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, RequestPart, Segment,
     Target, Verdict,
 };
-use paceline_job::{Arrivals, PaceChoice, PaceKind, Shape, Think};
+use paceline_job::{Arrivals, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ pub struct Run {
     pub seed: u64,
     /// Wall-clock start, RFC 3339, UTC.
     pub started_at: String,
+    /// What the run was asked to do, secrets replaced: `paceline run --job` runs it again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub job: Option<Box<Job>>,
     /// What was measured.
     pub target: Target,
     /// The shape of the load.

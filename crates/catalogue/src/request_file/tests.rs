@@ -1,16 +1,11 @@
-//! What a request file may say, and how it is told what it may not.
-//!
-//! The text is given and the bodies beside it are made up; only the limit of a body's length needs real files.
-//! Placeholders, and whether HTTP allows a header, are not looked at: `paceline run` does that, and its tests.
+//! What a request file may contain, and how errors in it are reported.
 
 use super::*;
+use paceline_job::{BodyExpectation, Content, ExpectedValue, Headers};
 use serde_json::json;
 
 fn read(text: &str) -> Result<RequestFile, CatalogueError> {
-    RequestFile::of(Path::new("mixes/shop.toml"), text, &mut |path| match path.to_str() {
-        Some("mixes/order.json") => Ok(b"{}".to_vec()),
-        _ => Err(std::io::ErrorKind::NotFound.into()),
-    })
+    RequestFile::of(Path::new("mixes/shop.toml"), text)
 }
 
 fn complaint(text: &str) -> String {
@@ -43,24 +38,25 @@ fn everything_a_request_can_say() {
     )
     .unwrap();
     let [home, order, plain] = file.requests.as_slice() else { panic!("three requests") };
-    assert_eq!((home.name.as_str(), home.weight, home.method.as_str(), home.line), ("home", 9, "GET", 2));
-    assert_eq!(home.path.as_deref(), Some("/{rand:1:9}"));
+    assert_eq!((home.line, order.line, plain.line), (2, 10, 17));
+    let specs = [home, order, plain].map(|request| &request.spec);
+    assert_eq!(specs.map(|spec| (spec.shown_name(), spec.weight)), [("home", 9), ("/order", 1), ("/", 1)]);
     let headers = [("X-B", "2"), ("Accept", "text/html"), ("X-A", "1")];
-    let expected: Vec<_> =
-        headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    assert_eq!(home.headers, expected, "in the order of the file");
-    assert_eq!((home.expect_status, &home.expect_body), (Some(200), &Some(FileBody::Sha256([0; 32]))));
-    assert_eq!((order.name.as_str(), order.weight, order.literal), ("/order", 1, true));
-    assert_eq!(order.body, b"{}");
-    let pointers = vec![
-        ("/a".to_owned(), json!(1)),
-        ("/b/0".to_owned(), json!("x")),
-        ("/c".to_owned(), json!([true, 0.5, { "d": "e" }])),
-    ];
-    assert_eq!(order.expect_body, Some(FileBody::Json(pointers)));
-    assert_eq!((plain.name.as_str(), plain.path.as_ref(), plain.line), ("/", None, 17));
-    assert_eq!(plain.expect_body, Some(FileBody::Exact(b"{}".to_vec())));
-    assert_eq!(file.beside("users.txt"), Path::new("mixes/users.txt"));
+    let expected = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    assert_eq!(specs[0].headers, Headers(expected), "in the order of the file");
+    assert_eq!(specs[0].expect_status, Some(200));
+    assert_eq!(specs[0].expect_body, Some(BodyExpectation::Sha256([0; 32])));
+    let beside = Content::File { file: "mixes/order.json".into() };
+    assert_eq!(
+        (specs[1].method.as_str(), specs[1].literal, specs[1].body.as_ref()),
+        ("POST", true, Some(&beside))
+    );
+    let values = [("/a", json!(1)), ("/b/0", json!("x")), ("/c", json!([true, 0.5, { "d": "e" }]))]
+        .map(|(pointer, value)| ExpectedValue::new(pointer, value).unwrap());
+    assert_eq!(specs[1].expect_body, Some(BodyExpectation::Json(values.into())));
+    assert_eq!(specs[2].path, None);
+    assert_eq!(specs[2].expect_body, Some(BodyExpectation::Exact(beside)));
+    assert_eq!(specs[2].folder.as_deref(), Some(Path::new("mixes")));
     let complaint = file.complain(order, "it is wrong").to_string();
     assert_eq!(complaint, "mixes/shop.toml:10: request `/order`: it is wrong");
 }
@@ -93,10 +89,6 @@ fn what_is_wrong_is_told_with_its_line() {
             "mixes/shop.toml:1: a request has a `body` or a `body_file`, not both",
         ),
         (
-            "[[request]]\nbody_file = 'none'\n",
-            "mixes/shop.toml:2: cannot read `mixes/none`: entity not found",
-        ),
-        (
             "[[request]]\nexpect_sha256 = 'abc'\n",
             "mixes/shop.toml:2: `expect_sha256` is not 64 hexadecimal digits",
         ),
@@ -120,22 +112,4 @@ fn what_is_wrong_is_told_with_its_line() {
     assert_eq!(many, "mixes/shop.toml: a request file has 1 to 100 `[[request]]`");
     let wrong_type = complaint("[[request]]\nheaders = 'a'\n");
     assert!(wrong_type.starts_with("mixes/shop.toml:2: invalid type: string"), "{wrong_type}");
-}
-
-#[test]
-fn a_body_that_is_too_long_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let body = std::fs::File::create(folder.path().join("long")).unwrap();
-    let mix = folder.path().join("mix.toml");
-    for key in ["body_file", "expect_body_file"] {
-        let text = format!("[[request]]\n{key} = 'long'\n");
-        let read =
-            || RequestFile::of(&mix, &text, &mut |file| RequestFile::content(std::fs::File::open(file)?));
-        // A hole, which takes no room.
-        body.set_len(RequestFile::BYTES_MOST + 1).unwrap();
-        let told = read().expect_err("it is too long").to_string();
-        assert!(told.contains("mix.toml:2: cannot read") && told.ends_with("more than 256 MiB"), "{told}");
-        body.set_len(3).unwrap();
-        assert!(read().is_ok());
-    }
 }

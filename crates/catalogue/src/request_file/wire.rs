@@ -1,14 +1,10 @@
-//! A request file as it stands, and the checks that make a [`RequestFile`] of it.
-//!
-//! Behind `RequestFile::of`. Numbers are held to their bounds, bodies read at once through a
-//! function of the caller's. Methods, paths and headers are taken as they stand, placeholders in them too.
+//! A request file as it is written, and the checks that make a [`RequestFile`] of it.
 
-use super::{FileBody, FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
+use super::{FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 use crate::CatalogueError;
-use crate::digest::parse_sha256;
 use crate::document::Document;
+use paceline_job::{BodyExpectation, Content, ExpectedValue, Headers, RequestSpec, hexadecimal};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use toml::Spanned;
 
 #[derive(serde::Deserialize)]
@@ -37,10 +33,7 @@ struct WireRequest {
     expect_json: Option<Spanned<BTreeMap<Spanned<String>, toml::Value>>>,
 }
 
-/// Brings the content of a file that is named in the document.
-type Read<'r> = &'r mut dyn FnMut(&Path) -> std::io::Result<Vec<u8>>;
-
-pub(super) fn read(document: &Document, read: Read<'_>) -> Result<RequestFile, CatalogueError> {
+pub(super) fn read(document: &Document) -> Result<RequestFile, CatalogueError> {
     let wire: Wire = document.parse()?;
     if wire.request.is_empty() || wire.request.len() > REQUESTS_MOST {
         let problem = format!("a request file has 1 to {REQUESTS_MOST} `[[request]]`");
@@ -50,9 +43,10 @@ pub(super) fn read(document: &Document, read: Read<'_>) -> Result<RequestFile, C
     let mut requests = Vec::new();
     for request in wire.request {
         let at = request.span().start;
-        let request = request_of(request, document, read)?;
-        if !names.insert(request.name.clone()) {
-            let problem = format!("a second request `{}`: give each a `name` of its own", request.name);
+        let request = request_of(request, document)?;
+        if !names.insert(request.spec.shown_name().to_owned()) {
+            let problem =
+                format!("a second request `{}`: give each a `name` of its own", request.spec.shown_name());
             return Err(document.complain(Some(at), problem));
         }
         requests.push(request);
@@ -60,35 +54,41 @@ pub(super) fn read(document: &Document, read: Read<'_>) -> Result<RequestFile, C
     Ok(RequestFile { path: document.path.clone(), requests })
 }
 
-fn request_of(
-    request: Spanned<WireRequest>,
-    document: &Document,
-    read: Read<'_>,
-) -> Result<FileRequest, CatalogueError> {
+fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<FileRequest, CatalogueError> {
     let at = request.span().start;
     let mut wire = request.into_inner();
     let body = match (wire.body.take(), wire.body_file.take()) {
         (Some(_), Some(_)) => {
             return Err(document.complain(Some(at), "a request has a `body` or a `body_file`, not both"));
         }
-        (Some(text), None) => text.into_bytes(),
-        (None, Some(file)) => load(&file, document, read)?,
-        (None, None) => Vec::new(),
+        (Some(text), None) => Some(Content::Text(text)),
+        (None, Some(file)) => Some(beside(&file, document)),
+        (None, None) => None,
     };
     let mut headers: Vec<(Spanned<String>, String)> = std::mem::take(&mut wire.headers).into_iter().collect();
     headers.sort_by_key(|(name, _)| name.span().start);
-    Ok(FileRequest {
-        name: wire.name.clone().or_else(|| wire.path.clone()).unwrap_or_else(|| "/".into()),
+    let name = wire.name.clone().or_else(|| wire.path.clone()).unwrap_or_else(|| "/".into());
+    let is_visible = !name.trim().is_empty() && !name.chars().any(char::is_control);
+    if !is_visible {
+        let problem = format!(
+            "request `{}`: a name needs a visible character and must not contain control characters",
+            name.escape_debug()
+        );
+        return Err(document.complain(Some(at), problem));
+    }
+    let spec = RequestSpec {
+        name: Some(name),
         weight: weight_of(wire.weight.as_ref(), document)?,
         method: wire.method.clone().unwrap_or_else(|| "GET".into()),
         path: wire.path.clone(),
-        headers: headers.into_iter().map(|(name, value)| (name.into_inner(), value)).collect(),
+        headers: Headers(headers.into_iter().map(|(name, value)| (name.into_inner(), value)).collect()),
         body,
+        folder: document.path.parent().map(Into::into),
         literal: wire.literal,
         expect_status: status_of(wire.expect_status.as_ref(), document)?,
-        expect_body: expected_body(wire, at, document, read)?,
-        line: document.line(at),
-    })
+        expect_body: expected_body(wire, at, document)?,
+    };
+    Ok(FileRequest { spec, line: document.line(at) })
 }
 
 fn weight_of(weight: Option<&Spanned<i64>>, document: &Document) -> Result<u32, CatalogueError> {
@@ -119,14 +119,13 @@ fn expected_body(
     wire: WireRequest,
     at: usize,
     document: &Document,
-    read: Read<'_>,
-) -> Result<Option<FileBody>, CatalogueError> {
+) -> Result<Option<BodyExpectation>, CatalogueError> {
     match (wire.expect_body, wire.expect_body_file, wire.expect_sha256, wire.expect_json) {
         (None, None, None, None) => Ok(None),
-        (Some(text), None, None, None) => Ok(Some(FileBody::Exact(text.into_bytes()))),
-        (None, Some(file), None, None) => Ok(Some(FileBody::Exact(load(&file, document, read)?))),
-        (None, None, Some(digest), None) => match parse_sha256(digest.get_ref()) {
-            Some(digest) => Ok(Some(FileBody::Sha256(digest))),
+        (Some(text), None, None, None) => Ok(Some(BodyExpectation::Exact(Content::Text(text)))),
+        (None, Some(file), None, None) => Ok(Some(BodyExpectation::Exact(beside(&file, document)))),
+        (None, None, Some(digest), None) => match hexadecimal::parse(digest.get_ref()) {
+            Some(digest) => Ok(Some(BodyExpectation::Sha256(digest))),
             None => {
                 let problem = "`expect_sha256` is not 64 hexadecimal digits";
                 Err(document.complain(Some(digest.span().start), problem))
@@ -143,7 +142,7 @@ fn expected_body(
 fn json_of(
     table: Spanned<BTreeMap<Spanned<String>, toml::Value>>,
     document: &Document,
-) -> Result<FileBody, CatalogueError> {
+) -> Result<BodyExpectation, CatalogueError> {
     if table.get_ref().is_empty() {
         let problem = "`expect_json` is empty; write { \"/pointer\" = value }";
         return Err(document.complain(Some(table.span().start), problem));
@@ -151,9 +150,11 @@ fn json_of(
     let value_of = |(pointer, value): (Spanned<String>, toml::Value)| {
         let wrong = |problem: String| document.complain(Some(pointer.span().start), problem);
         let value = json_value(value).map_err(|what| wrong(format!("`{}`: {what}", pointer.get_ref())))?;
-        Ok((pointer.into_inner(), value))
+        ExpectedValue::new(pointer.get_ref(), value).map_err(|error| wrong(format!("expect_json: {error}")))
     };
-    Ok(FileBody::Json(table.into_inner().into_iter().map(value_of).collect::<Result<_, CatalogueError>>()?))
+    Ok(BodyExpectation::Json(
+        table.into_inner().into_iter().map(value_of).collect::<Result<_, CatalogueError>>()?,
+    ))
 }
 
 /// A value of TOML as JSON has it.
@@ -175,9 +176,7 @@ fn json_value(value: toml::Value) -> Result<serde_json::Value, &'static str> {
     })
 }
 
-fn load(file: &Spanned<String>, document: &Document, read: Read<'_>) -> Result<Vec<u8>, CatalogueError> {
-    let path = document.path.with_file_name(file.get_ref());
-    read(&path).map_err(|source| {
-        document.complain(Some(file.span().start), format!("cannot read `{}`: {source}", path.display()))
-    })
+/// A file in the folder of the document.
+fn beside(file: &Spanned<String>, document: &Document) -> Content {
+    Content::File { file: document.path.with_file_name(file.get_ref()) }
 }

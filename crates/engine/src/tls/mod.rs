@@ -17,5 +17,6 @@ mod transport;
 
 pub use fault::{TlsError, TlsFault};
 pub use outcome::{TlsAgreed, TlsOutcome};
-pub use settings::{Identity, TlsAsked, TlsSettings, TlsVersion, Trust};
+pub use paceline_job::TlsVersion;
+pub use settings::{Identity, TlsAsked, TlsSettings, Trust};
 pub use transport::Tls;

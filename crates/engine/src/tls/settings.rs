@@ -7,6 +7,7 @@
 use super::certificate::{Anyone, Vouched, WhenAsked};
 use super::tickets::Tickets;
 use crate::EngineError;
+use paceline_job::TlsVersion;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
@@ -19,15 +20,6 @@ use std::sync::Arc;
 const TICKETS_LEAST: usize = 64;
 /// Tickets kept at most, each about half a kilobyte: connections beyond share.
 const TICKETS_MOST: usize = 16_384;
-
-/// A version of TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TlsVersion {
-    /// RFC 5246.
-    Tls12,
-    /// RFC 8446.
-    Tls13,
-}
 
 /// Which servers to believe.
 #[derive(Clone, Debug)]

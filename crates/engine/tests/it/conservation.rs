@@ -8,7 +8,7 @@ use crate::support::{REQUEST, asking, closed_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Unruly, VirtualClock, simulate_with};
 use paceline_engine::{
-    Arrivals, BodyCheck, Bound, Check, Counts, Ending, EngineError, Job, JsonCheck, LoadModel, Measure,
+    Arrivals, BodyCheck, Bound, Check, Counts, Ending, EngineError, ExpectedValue, Job, LoadModel, Measure,
     Nanos, PaceKind, Random, Rate, RequestKind, Requests, Settings, Shape, Tally, Think,
 };
 use paceline_http::{LineFiles, Method, Request, RequestTemplate, Url};
@@ -67,7 +67,7 @@ fn requests(random: &mut Random) -> Arc<Requests> {
             0 => BodyCheck::Any,
             1 => BodyCheck::Exact(Arc::from(*b"ok")),
             2 => BodyCheck::Sha256([0; 32]),
-            _ => BodyCheck::Json(Arc::new([JsonCheck::parse("=1").unwrap()])),
+            _ => BodyCheck::Json(Arc::new([ExpectedValue::parse("=1").unwrap()])),
         };
         let body_sent = [&b""[..], b"{seq}", b"as it is"][random.below(3) as usize].to_vec();
         let template = match random.below(2) {

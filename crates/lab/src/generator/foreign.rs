@@ -90,6 +90,7 @@ impl Foreign {
             argv: self.command(job),
             seed: job.seed,
             started_at: String::new(),
+            job: None,
             target: Target { url: job.url.clone(), protocol: "http/1.1".into(), ..Target::default() },
             loop_: Loop {
                 kind: LoopKind::Closed,

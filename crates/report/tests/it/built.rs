@@ -179,6 +179,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         argv: Vec::new(),
         seed: 7,
         started_at: "2026-11-21T01:07:00.000Z".to_owned(),
+        job: None,
         target: Target {
             url: "http://127.0.0.1:20000/hello".to_owned(),
             protocol: "http/1.1".to_owned(),

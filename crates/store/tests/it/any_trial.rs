@@ -211,7 +211,7 @@ prop_compose! {
         let span = Span { start_ns: ns, end_ns: ns };
         Run {
             schema: SCHEMA, id: text.clone(), tool: Tool { name: text.clone(), version: text.clone(), commit },
-            argv: vec![text.clone(); 3], seed, started_at: text.clone(),
+            argv: vec![text.clone(); 3], seed, started_at: text.clone(), job: None,
             target: Target { url: text.clone(), protocol: text.clone(), address: text.clone(), sources: vec![text.clone(); 2], tried: vec![Tried { address: text.clone(), failure: text.clone() }],
                 tls: expectations.status.map(|number| Tls { version: Some(text.clone()), cipher: Some(text.clone()), group: None, alpn: None, name: text.clone(), verified: number % 2 == 0, resumption: true, resumed: number.into(), full: 1 }) },
             loop_, pace: Pace { asked: PaceChoice::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },

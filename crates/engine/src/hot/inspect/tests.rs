@@ -4,13 +4,13 @@
 //! ways agree. What a check by itself says of a body is tested in `check/mod.rs`.
 
 use super::*;
-use crate::JsonCheck;
+use paceline_job::ExpectedValue;
 use proptest::prelude::*;
 
 const NOW: Nanos = Nanos(7);
 
 fn json(check: &str) -> BodyCheck {
-    BodyCheck::Json(Arc::new([JsonCheck::parse(check).unwrap()]))
+    BodyCheck::Json(Arc::new([ExpectedValue::parse(check).unwrap()]))
 }
 
 fn digest_of(body: &[u8]) -> BodyCheck {

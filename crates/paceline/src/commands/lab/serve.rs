@@ -5,13 +5,13 @@
 
 use super::{check_form, check_workloads, warn, workshop};
 use crate::exit::{Complaint, Status};
-use crate::moment;
 use crate::places::{complain, shepherd_command};
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, Variables, WorkloadCase};
 use paceline_host::Interrupt;
 use paceline_host::shepherd::Guard;
 use paceline_lab::{Cores, CoresWanted, Launch, LaunchOf, Spoiled, Starter};
+use paceline_run::moment;
 use std::io::Write as _;
 use std::time::Duration;
 

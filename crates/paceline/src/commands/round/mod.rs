@@ -18,7 +18,7 @@ pub use flags::Arguments;
 
 use crate::exit::{Complaint, Status, check_printable, print};
 use crate::places::{complain, shepherd_command};
-use crate::{kept, moment, terminal};
+use crate::{kept, terminal};
 use anyhow::Context as _;
 use flags::Carrying;
 use keep::StoreKeeper;
@@ -30,6 +30,7 @@ use paceline_lab::{
 };
 use paceline_record::Round;
 use paceline_report::{Format, Options, Report};
+use paceline_run::moment;
 use paceline_store::Store;
 use progress::Progress;
 use std::io::Write as _;

@@ -6,14 +6,16 @@
 use super::flags::{Asked, Carrying};
 use super::progress::people;
 use super::{alone, asked, generator, resume, tune};
+use crate::kept;
 use crate::places::complain;
-use crate::{environment, kept, moment};
+
 use paceline_catalogue::{
     Balancer, Catalogue, Cell, Plan, PlannedLaunch, Resolution, Room, Workload, fresh_seed, order,
 };
 use paceline_host::{FileLock, Id, Neighbours, Tuning};
 use paceline_lab::{Cores, Generator, Outlook};
 use paceline_record::{Environment, Round, SCHEMA, Sitting};
+use paceline_run::{environment, moment};
 use paceline_store::Store;
 use std::collections::BTreeSet;
 use std::sync::Arc;

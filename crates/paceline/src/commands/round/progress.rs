@@ -154,7 +154,7 @@ fn with_outlook(text: &str, outlook: &Outlook) -> String {
     format!(
         "[{done}/{planned}] {text} | about {} left, until {}",
         people(left),
-        crate::moment::clock_in(left)
+        paceline_run::moment::clock_in(left)
     )
 }
 

@@ -3,7 +3,7 @@
 //! What cannot be written somewhere is not lost for it, and a reader who has had enough changes nothing: the exit status
 //! is the run's.
 
-use super::flags::{Arguments, OutputFormat};
+use super::telling::{OutputFlags, OutputFormat};
 use crate::exit::{Complaint, print};
 use paceline_record::{LoopKind, Run};
 use paceline_report::{RunTextOptions, hgrm, run_text};
@@ -14,16 +14,16 @@ use std::path::Path;
 ///
 /// # Errors
 /// The first of all errors; the others are told here.
-pub fn deliver(run: &Run, arguments: &Arguments, mut failed: Vec<anyhow::Error>) -> anyhow::Result<()> {
-    let text = match arguments.format {
+pub fn deliver(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Error>) -> anyhow::Result<()> {
+    let text = match flags.format {
         OutputFormat::Json => format!("{}\n", serde_json::to_string(run)?),
-        OutputFormat::Text => run_text(run, text_options(arguments)),
+        OutputFormat::Text => run_text(run, text_options(flags)),
     };
-    match arguments.output_file() {
+    match flags.output_file() {
         None => failed.extend(print(&text).err()),
         Some(path) => failed.extend(write(path, &text).err()),
     }
-    for path in arguments.telling.hgrms() {
+    for path in flags.hgrms() {
         failed.extend(crate::file::write_whole(path, distribution(run).as_bytes()).err());
     }
     let mut failed = failed.into_iter();
@@ -34,12 +34,12 @@ pub fn deliver(run: &Run, arguments: &Arguments, mut failed: Vec<anyhow::Error>)
     Err(first.context(Complaint::environment("the run is over, but not all of its results could be written")))
 }
 
-fn text_options(arguments: &Arguments) -> RunTextOptions {
-    let is_shown = arguments.output_file().is_none();
+fn text_options(flags: &OutputFlags) -> RunTextOptions {
+    let is_shown = flags.output_file().is_none();
     RunTextOptions {
         colour: is_shown && crate::terminal::wants_colour(),
         width: crate::terminal::width_for_text(is_shown),
-        percentiles: arguments.telling.percentiles,
+        percentiles: flags.percentiles,
     }
 }
 

@@ -1,145 +1,175 @@
-//! The flags of `paceline run`, each with its help, and how their values are read.
+//! The flags of `paceline run`, and how their values are read.
 //!
-//! Groups of flags with a file of their own (`asked`, `gates`, `life`, `target`, `telling`) are flattened in. What clap
-//! cannot say of flags that do not go together is said by `settings.rs` and by whoever reads them for it. `duration` is
-//! the self-test's, too.
+//! Every flag that describes the job is optional: what is not given is left as it is in the job, which is the default or
+//! the one of `--job`. Flags that cannot be combined are refused by clap, by `shape.rs`, or by [`Job::check`].
 
-use super::asked::AskedFlags;
+use super::connections::ConnectionFlags;
 use super::gates::GateFlags;
-use super::life::LifeFlags;
+use super::requests::RequestFlags;
 use super::target::TargetFlags;
-use super::telling::TellingFlags;
-use paceline_job::{Arrivals, PaceChoice, Rate, Shape, Timestamps};
+use super::telling::OutputFlags;
+use crate::exit::Complaint;
+use anyhow::Context as _;
+use paceline_http::Url;
+use paceline_job::{Arrivals, Job, Nanos, PaceChoice, Rate, Shape, Timestamps, parse_duration};
+use paceline_run::Inputs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Put load on one URL and report what came back.
+/// Put load on one URL and report the results
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = MORE_EXAMPLES)]
 pub struct Arguments {
-    /// What to load: http://host[:port]/path, or https://
-    pub url: String,
+    /// URL to load: http://host[:port]/path, or https://
+    #[arg(required_unless_present = "job")]
+    pub url: Option<String>,
 
-    /// Connections to hold open
-    #[arg(short, long, default_value_t = 64, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
-    pub connections: u32,
+    /// Number of connections [default: 64]
+    #[arg(short, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
+    pub connections: Option<u32>,
 
-    /// End the window after so many requests; without a warm-up
-    #[arg(short = 'n', long, value_name = "N", value_parser = whole::<u64>, conflicts_with_all = ["duration", "warmup"], help_heading = "Load")]
-    pub requests: Option<u64>,
-
-    /// Length of the window alone: 500ms, 10s, 2m [default: 10s]
+    /// Length of the measured window: 500ms, 10s, 2m [default: 10s]
     #[arg(short, long, value_name = "T", value_parser = duration, help_heading = "Load")]
     pub duration: Option<Duration>,
 
-    /// Offer so many requests per second, whatever the server does (an open loop)
+    /// End the window after N requests instead; no warm-up
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole::<u64>, conflicts_with_all = ["duration", "warmup"], help_heading = "Load")]
+    pub requests: Option<u64>,
+
+    /// Offer this many requests per second, whatever the server does (open loop)
     ///
-    /// Without it the loop is closed: a connection sends its next request when the last is answered. A rate may change:
-    /// 1000:50000 grows evenly over the window, 1000,2000,5000@10s takes steps of 10 s each.
+    /// Without it the loop is closed: a connection sends its next request when the last is answered. The rate may change:
+    /// 1000:50000 grows linearly over the window, 1000,2000,5000@10s takes steps of 10 s each.
     #[arg(short, long, value_name = "PER_SECOND", value_parser = super::shape::rates, help_heading = "Load")]
     pub rate: Option<Shape>,
 
-    /// Send at the moments that FILE tells, one a line
+    /// Send at the times in FILE, one a line
     ///
-    /// A moment is in seconds (0.25), or has a unit (250ms), from the beginning of the warm-up, which has no length unless
-    /// --warmup says so.
+    /// A time is in seconds (0.25) or has a unit (250ms) and counts from the beginning of the warm-up, which has no length
+    /// unless --warmup is given.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "requests", "arrivals"], help_heading = "Load")]
     pub schedule: Option<PathBuf>,
 
-    /// How the arrivals of an open loop are spaced
-    #[arg(long, value_enum, default_value_t, requires = "rate", help_heading = "Load")]
-    pub arrivals: Arrivals,
+    /// Spacing of the arrivals of an open loop [default: constant]
+    #[arg(long, value_enum, requires = "rate", help_heading = "Load")]
+    pub arrivals: Option<Arrivals>,
 
-    /// Threads, each with its own share of the connections
-    ///
-    /// Give them as many cores (taskset).
-    #[arg(short, long, default_value_t = 1, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
-    pub threads: u32,
+    /// Threads, each with its share of the connections; give them as many cores (taskset) [default: 1]
+    #[arg(short, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
+    pub threads: Option<u32>,
 
-    /// Requests outstanding on a connection at most; above 1 they are pipelined
-    #[arg(long, default_value_t = 1, value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
-    pub pipeline: u16,
+    /// Pipelining: requests outstanding on a connection at most [default: 1]
+    #[arg(long, value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
+    pub pipeline: Option<u16>,
 
     /// With --pipeline: send the next requests of a connection only when all are answered, as wrk's scripts do
     #[arg(long, requires = "pipeline", help_heading = "Load")]
     pub pipeline_batch: bool,
 
+    /// Run the job in FILE (TOML, or JSON by its ending); flags change it
+    #[arg(long, value_name = "FILE", help_heading = "Load")]
+    pub job: Option<PathBuf>,
+
+    /// Print the job that the flags describe, as TOML, and exit
+    #[arg(long, help_heading = "Load")]
+    pub print_job: bool,
+
     /// Load before the window, not measured [default: 1s, or 0 with -n]
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub warmup: Option<Duration>,
 
-    /// Longest wait after the window for what was due in it [default: the timeout]
+    /// How long to wait for outstanding responses after the window [default: the timeout]
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub drain: Option<Duration>,
 
-    /// A request without a complete answer so long after it was sent has timed out
-    #[arg(long, default_value = "10s", value_name = "T", value_parser = duration, help_heading = "Phases")]
-    pub timeout: Duration,
+    /// Time after which a request without a complete response has timed out [default: 10s]
+    #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
+    pub timeout: Option<Duration>,
 
-    /// Longest time to make all connections in, TLS handshakes included
-    #[arg(long, default_value = "10s", value_name = "T", value_parser = duration, help_heading = "Phases")]
-    pub connect_timeout: Duration,
-
-    /// Local addresses to connect from, in turn
-    ///
-    /// 127.0.0.2,127.0.0.3 or 127.0.1.0/28. Without it the kernel chooses, and over loopback there are as many as the ports
-    /// need.
-    #[arg(long, value_name = "ADDR[,ADDR|/PREFIX]", help_heading = "Target")]
-    pub source: Option<String>,
+    /// How long to wait for all connections, TLS handshakes included [default: 10s]
+    #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
+    pub connect_timeout: Option<Duration>,
 
     #[command(flatten)]
     pub target: TargetFlags,
 
     #[command(flatten)]
-    pub life: LifeFlags,
+    pub connection: ConnectionFlags,
 
     #[command(flatten)]
-    pub asked: AskedFlags,
+    pub request: RequestFlags,
 
     #[command(flatten)]
     pub gates: GateFlags,
 
-    /// What to print
-    #[arg(long, value_enum, default_value_t = OutputFormat::Text, help_heading = "Output")]
-    pub format: OutputFormat,
-
-    /// Write the result to a file instead; - is standard output
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-
     #[command(flatten)]
-    pub telling: TellingFlags,
+    pub telling: OutputFlags,
 
-    /// Write a line of JSON to this open descriptor as each phase begins
-    #[arg(long, value_name = "FD", help_heading = "Output")]
-    pub events: Option<i32>,
+    /// How to wait for the next send [default: auto]
+    #[arg(long, value_enum, help_heading = "Generator")]
+    pub pace: Option<PaceChoice>,
 
-    /// How to wait for the next send
-    ///
-    /// auto spins shortly before it where the generator has its cores to itself.
-    #[arg(long, value_enum, default_value_t, help_heading = "Generator")]
-    pub pace: PaceChoice,
+    /// Which timestamps to use for responses: ours, or the kernel's as well [default: user]
+    #[arg(long, value_enum, help_heading = "Generator")]
+    pub timestamps: Option<Timestamps>,
 
-    /// Whose clock dates the arrival of a response
-    ///
-    /// The kernel's, beside ours, shows how long responses waited for the generator.
-    #[arg(long, value_enum, default_value_t, help_heading = "Generator")]
-    pub timestamps: Timestamps,
-
-    /// Keep the processors from sleeping deeply during the run, where allowed (/dev/cpu_dma_latency); recorded
+    /// Keep processors out of deep idle states during the run, if permitted (/dev/cpu_dma_latency)
     #[arg(long, help_heading = "Generator")]
     pub quiet_cpu: bool,
 
-    /// Where every random choice comes from [default: drawn anew, and recorded]
+    /// Seed of every random choice [default: random, recorded]
     #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = "Generator")]
     pub seed: Option<u64>,
 }
 
 impl Arguments {
-    /// The file the result is written to; none where it is printed.
-    pub fn output_file(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|output| *output != Path::new("-"))
+    /// The job that the flags describe.
+    pub fn job(&self, inputs: &mut Inputs) -> anyhow::Result<Job> {
+        let mut job = match &self.job {
+            Some(path) => read_job(path, self.url.is_some(), inputs)?,
+            None => Job::default(),
+        };
+        if let Some(text) = &self.url {
+            job.url = url(text)?;
+        }
+        job.connections = self.connections.unwrap_or(job.connections);
+        job.threads = self.threads.unwrap_or(job.threads);
+        job.depth = self.pipeline.unwrap_or(job.depth);
+        job.batch |= self.pipeline_batch;
+        job.pace = self.pace.unwrap_or(job.pace);
+        job.timestamps = self.timestamps.unwrap_or(job.timestamps);
+        job.quiet_cpu |= self.quiet_cpu;
+        job.seed = self.seed.or(job.seed);
+        if let Some(timeout) = self.timeout {
+            (job.timeout, job.drain) = (timeout.into(), timeout.into());
+        }
+        job.drain = self.drain.map_or(job.drain, Nanos::from);
+        job.connect_timeout = self.connect_timeout.map_or(job.connect_timeout, Nanos::from);
+        super::shape::fill(self, &mut job, inputs)?;
+        self.target.fill(&mut job);
+        self.connection.fill(&mut job);
+        self.request.fill(&mut job, inputs)?;
+        Ok(job)
     }
+}
+
+/// The job in a file.
+fn read_job(path: &Path, has_url: bool, inputs: &mut Inputs) -> anyhow::Result<Job> {
+    let wrong = || Complaint::usage(format!("--job {}", path.display()));
+    let text = String::from_utf8(inputs.read("--job", path).with_context(wrong)?).with_context(wrong)?;
+    let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    let job = if is_json { Job::from_json(&text, has_url) } else { Job::from_toml(&text, has_url) };
+    job.with_context(wrong)
+}
+
+/// The target's URL.
+fn url(text: &str) -> Result<Url, Complaint> {
+    if let Some(path) = text.strip_prefix("unix:").or_else(|| text.strip_prefix("http+unix:")) {
+        let path = path.trim_start_matches("//");
+        return Err(Complaint::usage(format!("URL {text:?} names a unix socket, not a host"))
+            .hint(format!("use --unix-socket: paceline run http://localhost/ --unix-socket {path}")));
+    }
+    Url::parse(text).map_err(|error| Complaint::usage(error.to_string()))
 }
 
 const EXAMPLES: &str = "\
@@ -171,26 +201,9 @@ Examples:
 Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted.
 Ctrl-C ends the run and tells what was measured; a second one leaves at once.";
 
-/// Values of `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum OutputFormat {
-    /// For people
-    Text,
-    /// The run's record
-    Json,
-}
-
 /// Reads a length of time: `500ms`, `10s`, `2m`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    paceline_catalogue::parse_duration(text).map_err(|error| {
-        // The same with every digit a zero is a length of time if this would be one, were it not so long.
-        let zeroes: String =
-            text.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
-        match paceline_catalogue::parse_duration(&zeroes) {
-            Ok(_) => "it is too long: at most 10000h".to_owned(),
-            Err(_) => error.to_string(),
-        }
-    })
+    parse_duration(text).map_err(|error| error.to_string())
 }
 
 /// Reads a whole number: `64`, `100_000`.
@@ -231,19 +244,6 @@ mod tests {
         assert_eq!(whole::<u16>("65536"), Err(too_large("65535")));
         assert_eq!(whole::<u32>("4294967296"), Err(too_large("4294967295")));
         assert_eq!(whole::<u64>("18446744073709551616"), Err(too_large("18446744073709551615")));
-    }
-
-    #[test]
-    fn too_long_is_told_from_no_length_of_time() {
-        for text in ["1000000h", "10001h", "99999999999999999999s"] {
-            assert_eq!(duration(text), Err("it is too long: at most 10000h".to_owned()), "{text}");
-        }
-        assert!(
-            ["soon", "1.2.3s", "1000000"]
-                .map(duration)
-                .iter()
-                .all(|read| { read.as_ref().is_err_and(|told| !told.contains("too long")) })
-        );
     }
 
     #[test]

@@ -1,29 +1,20 @@
-//! `paceline run URL`: put load on one URL and report what came back.
+//! `paceline run URL`: put load on one URL and report the results.
 //!
-//! The lab starts this very command as a child process; nothing here knows of servers, plans or rounds.
+//! Flags become a job (`flags.rs` and its groups), which the crate `run` carries out; here its record is printed and
+//! turned into an exit status. The lab starts this command as a child process.
 
-mod asked;
+mod connections;
 mod deliver;
-mod events;
 mod flags;
-mod follow;
 mod gates;
-pub mod health;
-mod inputs;
-mod left;
-mod life;
 mod memory;
-mod outcome;
-mod parts;
-mod quiet;
-mod segments;
-pub mod settings;
+mod requests;
+mod screen;
+mod seconds;
 mod shape;
-mod sources;
 mod stop;
 mod target;
 mod telling;
-mod trace;
 
 pub use flags::{Arguments, duration};
 
@@ -31,108 +22,160 @@ use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
 use paceline_engine::tls::TlsError;
 use paceline_engine::{Address, EngineError, Nanos};
+use paceline_http::Scheme;
 use paceline_record::Severity;
+use paceline_run::{Events, Inputs, Prepared, RunError, Sink, Watching};
 use std::path::PathBuf;
 
 /// Carries the command out.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     memory::large_blocks_from_kernel();
-    // First of all, while the number can stand for nothing that was opened here.
-    let events = arguments.events.map(events::Events::open).transpose()?;
-    let output = arguments.output_file();
+    let outputs = &arguments.telling;
+    // First of all, while the number cannot be that of a file opened here.
+    let events = outputs.events.map(Events::open).transpose().map_err(explain)?;
+    let output = outputs.output_file();
     if output.is_none() {
         crate::exit::check_printable().context(
             Complaint::environment("nothing was measured").hint("-o FILE writes the result to a file"),
         )?;
     }
-    arguments.telling.check(output)?;
-    let mut inputs = inputs::Inputs::default();
-    let mut job = settings::Job::from_flags(&arguments, &mut inputs)?;
-    inputs.keep_from(&arguments.telling.outputs(output))?;
-    for path in output.into_iter().chain(arguments.telling.hgrms().map(PathBuf::as_path)) {
+    outputs.check(output)?;
+    let mut inputs = Inputs::default();
+    let job = arguments.job(&mut inputs)?;
+    if arguments.print_job {
+        job.check().map_err(|error| explain(error.into()))?;
+        crate::exit::print(&job.masked().to_toml())?;
+        return Ok(Status::Done);
+    }
+    let gates = arguments.gates.all(job.load.is_open(), job.url.scheme == Scheme::Https)?;
+    let prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
+    prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
+    telling::keep_inputs(&inputs, &outputs.outputs(output))?;
+    for path in output.into_iter().chain(outputs.hgrms().map(PathBuf::as_path)) {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
     }
-    let _held_awake = arguments.quiet_cpu.then(|| hold_awake(&mut job));
-    let files = follow::Files::open(&arguments.telling)?;
-    let health = health::Health::new(job.settings.threads, events);
-    let started_at = crate::moment::now_rfc3339();
+    let watching = Watching { events, sinks: sinks(outputs)? };
     let stop = stop::listen()?;
-    let follower =
-        follow::Follower::new(health, follow::Plan::of(&job), files, !arguments.telling.no_live, stop)?;
-    let outcome = paceline_engine::run(&job.settings, stop, &follower);
-    let (health, unwritten) = follower.end();
-    let outcome = outcome.map_err(explain)?;
-    let stopped = outcome.stopped;
-    let run = outcome::record(&job, outcome, health, started_at);
-    deliver::deliver(&run, &arguments, unwritten)?;
+    let (run, unwritten) =
+        prepared.carry_out(argv(&arguments.request.headers), watching, stop).map_err(explain)?;
+    deliver::deliver(&run, outputs, unwritten.into_iter().map(anyhow::Error::from).collect())?;
     let invalid = run.verdicts.iter().any(|verdict| verdict.severity == Severity::Invalid);
     let failed = invalid || run.gates.iter().any(|gate| !gate.passed);
-    Ok(match (stopped, failed) {
+    Ok(match (run.stopped, failed) {
         (true, _) => Status::Interrupted,
         (false, true) => Status::Failed,
         (false, false) => Status::Done,
     })
 }
 
-/// Keeps processors awake for as long as what is returned lives.
-fn hold_awake(job: &mut settings::Job) -> Option<std::fs::File> {
-    match quiet::hold() {
-        Ok(file) => {
-            job.held.push(quiet::description());
-            Some(file)
-        }
-        Err(why) => {
-            crate::exit::say(&why);
-            None
-        }
+/// What is written and shown while the run goes on.
+fn sinks(outputs: &telling::OutputFlags) -> anyhow::Result<Vec<Box<dyn Sink>>> {
+    let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+    let files = seconds::Files::open(outputs)?;
+    if !files.is_empty() {
+        sinks.push(Box::new(files));
     }
+    if let Some(screen) = screen::Screen::of_stderr().filter(|_| !outputs.no_live) {
+        sinks.push(Box::new(screen));
+    }
+    Ok(sinks)
+}
+
+/// The command line, with the values of secret header fields replaced: a record is there to be shown to others.
+fn argv(headers: &[String]) -> Vec<String> {
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    arguments.map(|argument| without_secret(argument, headers)).collect()
+}
+
+/// An argument that is, or ends with, a header field that was given (`-H FIELD`, `-HFIELD`, `--header=FIELD`).
+fn without_secret(argument: String, headers: &[String]) -> String {
+    let masked = headers.iter().find_map(|field| {
+        let name = field.split(':').next()?;
+        let before = argument.strip_suffix(field.as_str()).filter(|_| paceline_job::is_secret(name))?;
+        Some(format!("{before}{name}: {}", paceline_job::MASKED))
+    });
+    masked.unwrap_or(argument)
 }
 
 /// What the user can do about a target that could not be connected to in so many attempts.
-fn way_there(error: &std::io::Error, address: &Address, attempts: u64, made: u64) -> &'static str {
+fn connect_hint(error: &std::io::Error, address: &Address, attempts: u64, made: u64) -> &'static str {
     match TlsError::within(error) {
-        Some(error) => target::remedy(error.fault),
+        Some(error) => paceline_run::remedy(error.fault),
         None if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {
             "no local address or port to connect from: check --source, or wait for ports to become free"
         }
-        None if attempts == 0 => {
-            "the time to connect was over before an attempt had ended: give it longer (--connect-timeout)"
-        }
+        None if attempts == 0 => "the connect timeout ended before any attempt did: raise --connect-timeout",
         None if made > 0 => {
-            "something listens there, and breaks connections before it is asked anything: is it the right port? Its \
-             log should say why"
+            "a server listens there and closes connections before any request: check the port and the server's log"
         }
         None if matches!(address, Address::Unix(_)) => "is the server running, and listening on that socket?",
         None => "is the server running, and listening on that address and port?",
     }
 }
 
-/// What the user can do about an engine that could not run.
-fn explain(error: EngineError) -> anyhow::Error {
+/// An error of the run as a complaint: what to do, and the exit status.
+fn explain(error: RunError) -> anyhow::Error {
+    match error {
+        RunError::Job(error) => Complaint::usage(error.to_string()).into(),
+        RunError::Usage(problem) => with_hint(Complaint::usage(problem.to_string()), problem.hint),
+        RunError::Environment(problem) => {
+            with_hint(Complaint::environment(problem.to_string()), problem.hint)
+        }
+        RunError::Engine(error) => explain_engine(error),
+    }
+}
+
+fn with_hint(complaint: Complaint, hint: Option<String>) -> anyhow::Error {
+    Complaint { hint, ..complaint }.into()
+}
+
+fn explain_engine(error: EngineError) -> anyhow::Error {
     let complaint = match &error {
-        EngineError::Job(_) | EngineError::Settings(_) => Complaint::usage("the run makes no sense as asked"),
+        EngineError::Job(_) | EngineError::Settings(_) => Complaint::usage("the job is invalid"),
         EngineError::Unreachable { source, address, attempts, made } => {
-            Complaint::environment("nothing was measured").hint(way_there(source, address, *attempts, *made))
+            Complaint::environment("nothing was measured")
+                .hint(connect_hint(source, address, *attempts, *made))
         }
         EngineError::Tls { .. } => {
             Complaint::usage("nothing was measured").hint("check --cacert, --cert and --key")
         }
         EngineError::TooManyThreads { .. } => Complaint::environment("nothing was measured")
-            .hint("ask for fewer threads (-t), or raise the limit of processes (`ulimit -u`)"),
+            .hint("lower the number of threads (-t), or raise the limit of processes (`ulimit -u`)"),
         EngineError::Kernel { .. } => Complaint::environment("nothing was measured")
-            .hint("fewer connections, or a higher limit of open files (`ulimit -n`), may help"),
+            .hint("lower the number of connections (-c), or raise the limit of open files (`ulimit -n`)"),
         EngineError::StoppedEarly(_) => Complaint::interrupted("interrupted"),
         EngineError::Accounts(_) | EngineError::WorkerDied => {
-            Complaint::environment("nothing that was measured can be trusted")
+            Complaint::environment("the results are discarded")
                 .hint("please report it, with the command line")
         }
     };
-    let told = match error {
-        // Nobody means the moment to the nanosecond.
+    let rounded = match error {
+        // Nobody needs the moment to the nanosecond.
         EngineError::StoppedEarly(Nanos(at)) => {
             EngineError::StoppedEarly(Nanos(at.next_multiple_of(1_000_000)))
         }
         other => other,
     };
-    anyhow::Error::new(told).context(complaint)
+    anyhow::Error::new(rounded).context(complaint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_in_the_command_line() {
+        let field = "authorization: Bearer x".to_owned();
+        let headers = [field.clone(), "X-Shown: yes".to_owned()];
+        for (argument, expected) in [
+            ("authorization: Bearer x", "authorization: ***"),
+            ("-Hauthorization: Bearer x", "-Hauthorization: ***"),
+            ("--header=authorization: Bearer x", "--header=authorization: ***"),
+            ("X-Shown: yes", "X-Shown: yes"),
+            ("http://a/", "http://a/"),
+        ] {
+            assert_eq!(without_secret(argument.to_owned(), &headers), expected);
+        }
+        assert_eq!(without_secret(field.clone(), &[]), field, "not a header");
+    }
 }

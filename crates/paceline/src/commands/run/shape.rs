@@ -1,78 +1,63 @@
-//! The shape of the load from `-r`, `--schedule`, `-d`, `-n` and `--warmup`, which have to agree.
-//!
-//! Called for the flags. What a shape means is the engine's; what its numbers come to in a record is in `outcome.rs`.
+//! The load from `-r`, `--schedule`, `-d`, `-n` and `--warmup`, which must fit together.
 
+use super::explain;
 use super::flags::{Arguments, rate};
-use super::inputs::Inputs;
-use super::trace::trace;
 use crate::exit::Complaint;
-use paceline_job::{Bound, LoadModel, Nanos, Shape};
-use std::time::Duration;
+use paceline_job::{Bound, Job, LoadModel, Nanos, Shape};
+use paceline_run::{Inputs, read_schedule};
 
-/// The window without -n and -d.
-const DURATION: Duration = Duration::from_secs(10);
-/// The warm-up without --warmup, -n and --schedule.
-const WARMUP: Duration = Duration::from_secs(1);
-
-/// What the flags of load and phases come to.
-pub struct Planned {
-    /// Closed or open loop.
-    pub load: LoadModel,
-    /// What ends the window.
-    pub bound: Bound,
-    /// Length of the warm-up.
-    pub warmup: Nanos,
-}
-
-/// Brings the flags of load and phases together.
-pub fn planned(arguments: &Arguments, inputs: &mut Inputs) -> anyhow::Result<Planned> {
-    let arrivals = arguments.arrivals;
+/// Puts the flags of load and phases that were given into a job.
+pub fn fill(arguments: &Arguments, job: &mut Job, inputs: &mut Inputs) -> anyhow::Result<()> {
     let shape = match &arguments.schedule {
-        Some(path) => Some(trace(path, inputs)?),
+        Some(path) => Some(Shape::Trace(read_schedule(path, inputs).map_err(explain)?)),
         None => arguments.rate.clone(),
     };
-    let short = arguments.requests.is_some() || arguments.schedule.is_some();
-    let warmup = arguments.warmup.unwrap_or(if short { Duration::ZERO } else { WARMUP }).into();
-    let bound = match &shape {
-        Some(shape) => bound(shape, warmup, arguments)?,
-        None => plain_bound(arguments),
-    };
-    let load = shape.map_or(LoadModel::Closed, |shape| LoadModel::Open { shape, arrivals });
-    Ok(Planned { load, bound, warmup })
-}
-
-fn plain_bound(arguments: &Arguments) -> Bound {
-    match (arguments.requests, arguments.duration) {
-        (Some(requests), _) => Bound::Requests(requests),
-        (None, duration) => Bound::Duration(duration.unwrap_or(DURATION).into()),
+    if arguments.requests.is_some() || arguments.schedule.is_some() {
+        job.warmup = Nanos::ZERO;
     }
+    job.warmup = arguments.warmup.map_or(job.warmup, Nanos::from);
+    match (arguments.requests, arguments.duration) {
+        (Some(requests), _) => job.window = Bound::Requests(requests),
+        (None, Some(duration)) => job.window = Bound::Duration(duration.into()),
+        (None, None) => {}
+    }
+    if let Some(shape) = shape {
+        if let Some(window) = own_window(&shape, arguments, job.warmup)? {
+            job.window = window;
+        }
+        let arrivals = arguments.arrivals.unwrap_or_default();
+        job.load = LoadModel::Open { shape, arrivals };
+    } else if let (Some(given), LoadModel::Open { arrivals, .. }) = (arguments.arrivals, &mut job.load) {
+        *arrivals = given;
+    }
+    Ok(())
 }
 
-/// What ends the window of an open loop. Steps and schedules bring their own length.
-fn bound(shape: &Shape, warmup: Nanos, arguments: &Arguments) -> anyhow::Result<Bound> {
+/// The window of steps and schedules, which have their own length.
+fn own_window(shape: &Shape, arguments: &Arguments, warmup: Nanos) -> anyhow::Result<Option<Bound>> {
     let refuse = |what: &str, hint: &str| Err(Complaint::usage(what).hint(hint).into());
     match (shape, shape.length()) {
         (Shape::Ramp { .. }, _) if arguments.requests.is_some() => refuse(
-            "-n does not go with a ramp: how many requests it makes follows from its rates and its length",
-            "give its length with -d; its requests are (from + to) / 2 times the seconds",
+            "-n cannot be combined with a ramp: its rates and its length determine the number of requests",
+            "set its length with -d; it sends (from + to) / 2 requests per second on average",
         ),
         (Shape::Steps { .. }, _) if arguments.requests.is_some() => refuse(
-            "-n does not go with steps: how many requests they make follows from their rates and lengths",
-            "leave -n out",
+            "-n cannot be combined with steps: their rates and lengths determine the number of requests",
+            "remove -n",
         ),
         (Shape::Steps { .. }, _) if arguments.duration.is_some() => refuse(
-            "-d does not go with steps: the window is as long as all of them together",
-            "leave -d out, and set the length of a step behind the @",
+            "-d cannot be combined with steps: the window is as long as all steps together",
+            "remove -d, and set the length of a step after the @",
         ),
-        (Shape::Steps { .. }, Some(length)) => Ok(Bound::Duration(length)),
+        (Shape::Steps { .. }, Some(length)) => Ok(Some(Bound::Duration(length))),
         (Shape::Trace(_), Some(length)) if length <= warmup => refuse(
-            "the schedule is over before its warm-up is",
-            "shorten --warmup: the schedule's times count from the beginning of the warm-up",
+            "the schedule ends before its warm-up does",
+            "shorten --warmup: the times of the schedule count from the beginning of the warm-up",
         ),
-        (Shape::Trace(_), Some(length)) => {
-            Ok(Bound::Duration(arguments.duration.map_or(length.since(warmup), Nanos::from)))
+        (Shape::Trace(_), Some(length)) if arguments.duration.is_none() => {
+            Ok(Some(Bound::Duration(length.since(warmup))))
         }
-        _ => Ok(plain_bound(arguments)),
+        _ => Ok(None),
     }
 }
 

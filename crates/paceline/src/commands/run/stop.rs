@@ -26,7 +26,7 @@ pub fn listen() -> io::Result<&'static Stop> {
 
 extern "C" fn on_signal(_signal: i32) {
     if STOP.at() != paceline_engine::Nanos::NEVER {
-        super::follow::clear_on_exit();
+        super::screen::clear_on_exit();
         // SAFETY: _exit is async-signal-safe.
         unsafe { libc::_exit(INTERRUPTED) };
     }

@@ -6,6 +6,7 @@
 use crate::exit::Complaint;
 use crate::file::Identity;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use paceline_run::Inputs;
 use std::path::{Path, PathBuf};
 
 /// A file that is written.
@@ -17,9 +18,21 @@ pub struct Output<'a> {
     pub path: &'a Path,
 }
 
-/// What is told of a run, and how.
+/// What is written of a run, and where.
 #[derive(clap::Args, Debug)]
-pub struct TellingFlags {
+pub struct OutputFlags {
+    /// What to print
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, help_heading = "Output")]
+    pub format: OutputFormat,
+
+    /// Write the result to a file instead; - is standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Write a line of JSON to this open file descriptor as each phase begins
+    #[arg(long, value_name = "FD", help_heading = "Output")]
+    pub events: Option<i32>,
+
     /// Print the whole spectrum of percentiles
     #[arg(long, help_heading = "Output")]
     pub percentiles: bool,
@@ -43,7 +56,12 @@ pub struct TellingFlags {
     pub hdr: Vec<PathBuf>,
 }
 
-impl TellingFlags {
+impl OutputFlags {
+    /// The file the result is written to; none where it is printed.
+    pub fn output_file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|output| *output != Path::new("-"))
+    }
+
     /// The histogram logs.
     pub fn hlogs(&self) -> impl Iterator<Item = &PathBuf> {
         self.hdr.iter().filter(|path| has_ending(path, "hlog"))
@@ -62,7 +80,7 @@ impl TellingFlags {
         ours.chain(self.hdr.iter().map(|path| Output { flag: "--hdr", path })).collect()
     }
 
-    /// Whether the files named make sense together and beside the result's.
+    /// Refuses outputs that would be written over each other.
     pub fn check(&self, output: Option<&Path>) -> anyhow::Result<()> {
         if let Some(path) =
             self.hdr.iter().find(|path| !has_ending(path, "hlog") && !has_ending(path, "hgrm"))
@@ -88,6 +106,15 @@ impl TellingFlags {
     }
 }
 
+/// Values of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum OutputFormat {
+    /// For people
+    Text,
+    /// The run's record
+    Json,
+}
+
 /// Takes a path, and `-` for standard output.
 fn output() -> impl TypedValueParser<Value = PathBuf> {
     let meant = |path: PathBuf| if path == Path::new("-") { "/dev/stdout".into() } else { path };
@@ -96,4 +123,17 @@ fn output() -> impl TypedValueParser<Value = PathBuf> {
 
 fn has_ending(path: &Path, ending: &str) -> bool {
     path.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending))
+}
+
+/// Refuses outputs that would replace a file that was read.
+pub fn keep_inputs(inputs: &Inputs, outputs: &[Output<'_>]) -> anyhow::Result<()> {
+    for Output { flag, path } in outputs {
+        let found = std::fs::metadata(path).ok();
+        let input = found.as_ref().and_then(|found| inputs.named_by(found));
+        if let Some(named_by) = input.filter(|_| !crate::file::is_in_place(path)) {
+            let what = format!("{} is an input, {named_by}, and an output, {flag}", path.display());
+            return Err(Complaint::usage(what).hint("write the output to another file").into());
+        }
+    }
+    Ok(())
 }

@@ -4,13 +4,13 @@
 //! the figures come to is said by `judge.rs`, and `print.rs` shows them.
 
 use super::child::Reference;
-use crate::commands::run::health::Health;
 use crate::reference::{BODY, FREEZE, FREEZE_PERIOD, Service};
 use paceline_engine::{
     Arrivals, BodyCheck, Bound, Check, Job, LoadModel, Measure, Nanos, PaceKind, Rate, Requests, RunOutcome,
     Settings, Shape, Stop,
 };
 use paceline_http::{Method, Request, Url};
+use paceline_run::Health;
 use paceline_stats::Histogram;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub(super) struct Truth {
 
 /// Runs every experiment, telling what is being done.
 pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow::Result<Instrument> {
-    let allowed = crate::commands::run::settings::allowed_cores();
+    let allowed = paceline_run::allowed_cores();
     let cores = match allowed.as_slice() {
         [server, .., generator] => Some((*generator, *server)),
         _ => None,

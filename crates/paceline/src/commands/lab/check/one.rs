@@ -5,12 +5,12 @@
 
 use super::super::warn;
 use crate::exit::told;
-use crate::moment;
 use paceline_catalogue::{Catalogue, Manifest, Variables, Workload, WorkloadCase};
 use paceline_lab::{
     Cores, CoresWanted, Examination, LabError, Launch, LaunchOf, Spoiled, Starter, State, Workshop, examine,
 };
 use paceline_record::{Check, CheckOutcome, Stage, Startup};
+use paceline_run::moment;
 use std::sync::Arc;
 
 /// How many lines of a log are shown.

@@ -1,0 +1,107 @@
+//! Jobs as files: TOML for people, JSON for programs.
+
+use crate::Job;
+use serde::Deserialize as _;
+
+/// Why a text is not a job.
+#[derive(Debug, thiserror::Error)]
+pub enum JobFileError {
+    /// Not TOML, or not a job in it.
+    #[error("{0}")]
+    Toml(#[from] toml::de::Error),
+    /// Not JSON, or not a job in it.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// Neither the job nor the command line has a URL.
+    #[error("the key `url` is missing")]
+    NoUrl,
+}
+
+impl Job {
+    /// Reads a job from TOML. `has_url`: whether it may leave out its URL.
+    ///
+    /// # Errors
+    /// [`JobFileError`] with line and column.
+    pub fn from_toml(text: &str, has_url: bool) -> Result<Self, JobFileError> {
+        if !has_url && !toml::from_str::<toml::Table>(text)?.contains_key("url") {
+            return Err(JobFileError::NoUrl);
+        }
+        Ok(toml::from_str(text)?)
+    }
+
+    /// Reads a job from JSON: a job alone, or the record of a run, whose job it is. `has_url`: whether it may leave out its
+    /// URL.
+    ///
+    /// # Errors
+    /// [`JobFileError`] with line and column.
+    pub fn from_json(text: &str, has_url: bool) -> Result<Self, JobFileError> {
+        let value: serde_json::Value = serde_json::from_str(text)?;
+        if let Some(job) = value.get("job") {
+            return Ok(Job::deserialize(job)?);
+        }
+        if !has_url && value.get("url").is_none() {
+            return Err(JobFileError::NoUrl);
+        }
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// The job as TOML.
+    pub fn to_toml(&self) -> String {
+        // Every value of a job has a form in TOML, but for nulls that an expected JSON value may hold.
+        toml::to_string(self).unwrap_or_else(|error| format!("# {error}\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Arrivals, BodyExpectation, Bound, Content, ExpectedValue, Headers, LoadModel, Nanos, Protocol, Rate,
+        RequestSpec, Shape, Think,
+    };
+
+    fn jobs() -> Vec<Job> {
+        let rate = |rate| Rate::per_second(rate).unwrap();
+        let open = |shape| LoadModel::Open { shape, arrivals: Arrivals::Poisson };
+        let request = RequestSpec {
+            headers: Headers(vec![("X-A".into(), "1".into()), ("X-A".into(), "2".into())]),
+            body: Some(Content::File { file: "order.json".into() }),
+            expect_body: Some(BodyExpectation::Json(vec![ExpectedValue::parse("/a=1").unwrap()])),
+            ..RequestSpec::default()
+        };
+        vec![
+            Job::default(),
+            Job {
+                load: open(Shape::Steady { rate: rate(2e4) }),
+                window: Bound::Requests(7),
+                ..Job::default()
+            },
+            Job { load: open(Shape::Ramp { from: rate(1.5), to: rate(1e9) }), ..Job::default() },
+            Job { load: open(Shape::Steps { rates: vec![rate(1.0)], each: Nanos(1) }), ..Job::default() },
+            Job { think: Some(Think::exponential(Nanos(5))), protocol: Protocol::Http10, ..Job::default() },
+            Job { requests: vec![request.clone(), request], seed: Some(1 << 52), ..Job::default() },
+        ]
+    }
+
+    #[test]
+    fn jobs_survive_toml_and_json() {
+        for job in jobs() {
+            let text = job.to_toml();
+            assert_eq!(Job::from_toml(&text, false).unwrap(), job, "{text}");
+            let text = serde_json::to_string(&job).unwrap();
+            assert_eq!(Job::from_json(&text, false).unwrap(), job, "{text}");
+            let record = format!("{{\"schema\": 1, \"job\": {text}}}");
+            assert_eq!(Job::from_json(&record, false).unwrap(), job, "{record}");
+        }
+    }
+
+    #[test]
+    fn a_short_job_has_the_defaults_and_errors_have_a_place() {
+        let job = Job::from_toml("url = \"http://a/\"\nconnections = 3\n", false).unwrap();
+        assert_eq!((job.connections, job.depth, job.url.to_string().as_str()), (3, 1, "http://a/"));
+        assert!(matches!(Job::from_toml("connections = 3", false), Err(JobFileError::NoUrl)));
+        assert_eq!(Job::from_toml("connections = 3", true).unwrap().connections, 3);
+        let error = Job::from_toml("url = \"http://a/\"\nconections = 3\n", false).unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains("conections"), "{error}");
+    }
+}

@@ -1,0 +1,327 @@
+//! The requests of a job and what must come back for each.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
+use std::path::PathBuf;
+
+/// Header fields whose value lets whoever reads it act as somebody else.
+const SECRET_FIELDS: [&str; 3] = ["Authorization", "Proxy-Authorization", "Cookie"];
+/// What a secret value is replaced with.
+pub const MASKED: &str = "***";
+
+/// One kind of request: what is sent, how often, and what must come back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RequestSpec {
+    /// What records call it; its path if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How often it is sent, relative to the others.
+    pub weight: u32,
+    /// The method.
+    pub method: String,
+    /// The path with its query; that of the job's URL if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Header fields in order.
+    #[serde(skip_serializing_if = "Headers::is_empty")]
+    pub headers: Headers,
+    /// The body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Content>,
+    /// Where the files of `{line:FILE}` are; the working directory if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    /// Whether path, headers and body are sent as they are, without placeholders.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub literal: bool,
+    /// The status that every response must have; any 2xx if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect_status: Option<u16>,
+    /// What every body must be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect_body: Option<BodyExpectation>,
+}
+
+impl Default for RequestSpec {
+    /// A GET of the job's URL.
+    fn default() -> Self {
+        Self {
+            name: None,
+            weight: 1,
+            method: "GET".to_owned(),
+            path: None,
+            headers: Headers::default(),
+            body: None,
+            folder: None,
+            literal: false,
+            expect_status: None,
+            expect_body: None,
+        }
+    }
+}
+
+impl RequestSpec {
+    /// What records and messages call it.
+    pub fn shown_name(&self) -> &str {
+        self.name.as_deref().or(self.path.as_deref()).unwrap_or("/")
+    }
+}
+
+/// Bytes: given as text, or the content of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Content {
+    /// The text itself.
+    Text(String),
+    /// The content of a file.
+    File {
+        /// Where it is; `-` is standard input.
+        file: PathBuf,
+    },
+}
+
+/// What a body must be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BodyExpectation {
+    /// These bytes.
+    Exact(Content),
+    /// Bytes with this SHA-256, in hexadecimal.
+    Sha256(
+        #[serde(with = "hexadecimal")]
+        #[schemars(with = "String")]
+        [u8; 32],
+    ),
+    /// JSON with these values.
+    Json(Vec<ExpectedValue>),
+}
+
+/// A value that must be in a body of JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExpectedValue {
+    /// Where: a pointer of RFC 6901; empty for the whole document.
+    pub pointer: String,
+    /// Which value.
+    pub value: serde_json::Value,
+}
+
+/// What is wrong with a pointer, or with the text that has it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PointerError {
+    /// No equals sign.
+    #[error("{0:?} has no \"=\"; write POINTER=VALUE, such as /message=hello or /items/0/id=5")]
+    NoValue(String),
+    /// It does not begin with a slash (RFC 6901 §3).
+    #[error("pointer {0:?} does not begin with \"/\"; write {nearest:?}", nearest = format!("/{}", .0))]
+    NoSlash(String),
+    /// A tilde that escapes nothing (RFC 6901 §3).
+    #[error("pointer {0:?}: \"~\" is written ~0, and a \"/\" in a name ~1")]
+    Tilde(String),
+}
+
+impl ExpectedValue {
+    /// Expects `value` at `pointer`.
+    ///
+    /// # Errors
+    /// [`PointerError`] if it is not a pointer.
+    pub fn new(pointer: &str, value: serde_json::Value) -> Result<Self, PointerError> {
+        if !pointer.is_empty() && !pointer.starts_with('/') {
+            return Err(PointerError::NoSlash(pointer.into()));
+        }
+        if pointer.split('~').skip(1).any(|after| !after.starts_with(['0', '1'])) {
+            return Err(PointerError::Tilde(pointer.into()));
+        }
+        Ok(Self { pointer: pointer.into(), value })
+    }
+
+    /// Reads `POINTER=VALUE`, split at the first equals sign. The value is JSON, or a string if it is not valid JSON.
+    ///
+    /// # Errors
+    /// [`PointerError`] if there is no equals sign, or no pointer before it.
+    pub fn parse(text: &str) -> Result<Self, PointerError> {
+        let (pointer, value) = text.split_once('=').ok_or_else(|| PointerError::NoValue(text.into()))?;
+        Self::new(pointer, serde_json::from_str(value).unwrap_or_else(|_| value.into()))
+    }
+}
+
+/// Header fields in the order in which they were given. A name may occur more than once.
+///
+/// In a file: a list of `"Name: value"`, or a table of names and values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers(pub Vec<(String, String)>);
+
+impl Headers {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The first value of a field, whatever the case of its name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// Adds a field unless one of its name is there.
+    pub fn set_default(&mut self, name: &str, value: impl Into<String>) {
+        if self.get(name).is_none() {
+            self.0.push((name.to_owned(), value.into()));
+        }
+    }
+
+    /// The same with the values of secret fields replaced.
+    #[must_use]
+    pub fn masked(&self) -> Self {
+        let mask = |(name, value): &(String, String)| {
+            let shown = if is_secret(name) { MASKED.to_owned() } else { value.clone() };
+            (name.clone(), shown)
+        };
+        Self(self.0.iter().map(mask).collect())
+    }
+
+    /// Reads `Name: value`; none if there is no colon. Spaces before the colon stay, for no name has one and a server
+    /// could take it for another field (RFC 9112 §5.1).
+    pub fn parse(field: &str) -> Option<(String, String)> {
+        let (name, value) = field.split_once(':')?;
+        Some((name.trim_start().to_owned(), value.trim().to_owned()))
+    }
+}
+
+/// Whether the value of a header field is a secret.
+pub fn is_secret(name: &str) -> bool {
+    SECRET_FIELDS.iter().any(|secret| secret.eq_ignore_ascii_case(name.trim()))
+}
+
+impl Serialize for Headers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|(name, value)| format!("{name}: {value}")))
+    }
+}
+
+impl<'de> Deserialize<'de> for Headers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(HeadersVisitor)
+    }
+}
+
+struct HeadersVisitor;
+
+impl<'de> de::Visitor<'de> for HeadersVisitor {
+    type Value = Headers;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of \"Name: value\", or a table of names and values")
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut fields: A) -> Result<Headers, A::Error> {
+        let mut headers = Vec::new();
+        while let Some(field) = fields.next_element::<String>()? {
+            let wrong =
+                || de::Error::custom(format_args!("{field:?} is not a header field; write \"Name: value\""));
+            headers.push(Headers::parse(&field).ok_or_else(wrong)?);
+        }
+        Ok(Headers(headers))
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut fields: A) -> Result<Headers, A::Error> {
+        let mut headers = Vec::new();
+        while let Some(field) = fields.next_entry()? {
+            headers.push(field);
+        }
+        Ok(Headers(headers))
+    }
+}
+
+impl JsonSchema for Headers {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Headers".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Vec::<String>::json_schema(generator)
+    }
+}
+
+/// A SHA-256 as 64 hexadecimal digits.
+pub mod hexadecimal {
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    /// Writes the digits.
+    pub fn serialize<S: Serializer>(digest: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format(digest))
+    }
+
+    /// Reads the digits.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse(&text).ok_or_else(|| de::Error::custom("a SHA-256 has 64 hexadecimal digits"))
+    }
+
+    /// The digits of some bytes.
+    pub fn format(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The digest that a text writes; none if it is not 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<[u8; 32]> {
+        let digits: Option<Vec<u8>> =
+            text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
+        let bytes: Vec<u8> =
+            digits?.chunks(2).map(|pair| pair.iter().fold(0, |sum, digit| sum * 16 + digit)).collect();
+        if text.len() == 64 { bytes.try_into().ok() } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn headers_are_read_from_a_list_or_a_table_and_masked() {
+        let list: Headers =
+            serde_json::from_value(json!(["Accept: */*", "cookie: a=b", "X: 1", "X: 2"])).unwrap();
+        let table: Headers = serde_json::from_value(json!({ "Accept": "*/*" })).unwrap();
+        assert_eq!((list.get("accept"), table.get("ACCEPT")), (Some("*/*"), Some("*/*")));
+        let masked = serde_json::to_value(list.masked()).unwrap();
+        assert_eq!(masked, json!(["Accept: */*", "cookie: ***", "X: 1", "X: 2"]));
+        assert!(serde_json::from_value::<Headers>(json!(["no colon"])).is_err());
+    }
+
+    #[test]
+    fn a_value_is_json_or_a_string() {
+        for (text, pointer, value) in [
+            ("/a=1", "/a", json!(1)),
+            ("/a=one", "/a", json!("one")),
+            ("/a=\"1\"", "/a", json!("1")),
+            ("/a=", "/a", json!("")),
+            ("/a=b=c", "/a", json!("b=c")),
+            ("/a={\"b\": [null]}", "/a", json!({ "b": [null] })),
+            ("=true", "", json!(true)),
+        ] {
+            let check = ExpectedValue::parse(text).unwrap();
+            assert_eq!((check.pointer.as_str(), &check.value), (pointer, &value), "{text}");
+        }
+    }
+
+    #[test]
+    fn invalid_pointers_are_explained() {
+        let error = |text| ExpectedValue::parse(text).unwrap_err().to_string();
+        assert_eq!(error("a=1"), "pointer \"a\" does not begin with \"/\"; write \"/a\"");
+        assert_eq!(error("/a~2=1"), "pointer \"/a~2\": \"~\" is written ~0, and a \"/\" in a name ~1");
+        assert!(error("/a").starts_with("\"/a\" has no \"=\"; write POINTER=VALUE"));
+    }
+
+    #[test]
+    fn a_digest_has_64_digits() {
+        let digits = "00fF".repeat(16);
+        let digest = hexadecimal::parse(&digits).unwrap();
+        assert_eq!(hexadecimal::format(&digest), digits.to_lowercase());
+        for wrong in
+            ["", &digits[1..], &format!("{digits}0"), &digits.replace('f', "g"), &"\u{e9}".repeat(32)]
+        {
+            assert_eq!(hexadecimal::parse(wrong), None, "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Flags of connections: how many requests each carries, how it pauses, which version of HTTP.
+
+use paceline_job::{Job, Nanos, Protocol, Think};
+use std::num::NonZeroU32;
+
+/// How connections are used.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Connections")]
+pub struct ConnectionFlags {
+    /// Close each connection after N requests and open another
+    #[arg(long, value_name = "N")]
+    pub requests_per_connection: Option<NonZeroU32>,
+
+    /// Send `Connection: close` and open a connection for every request
+    #[arg(long, conflicts_with = "requests_per_connection")]
+    pub no_keepalive: bool,
+
+    /// Closed loop: pause between a response and the next request of a connection; 100ms constant, 100ms:exp random
+    #[arg(long, value_name = "T[:exp]", value_parser = think)]
+    pub think: Option<Option<Think>>,
+
+    /// HTTP version of requests; 1.0 requests keep-alive, as `ab -k` does, unless --no-keepalive [default: 1.1]
+    #[arg(long, value_name = "VERSION", value_enum)]
+    pub http: Option<Protocol>,
+}
+
+impl ConnectionFlags {
+    /// Puts the flags that were given into a job.
+    pub fn fill(&self, job: &mut Job) {
+        let Self { requests_per_connection, no_keepalive, think, http } = self;
+        job.protocol = http.unwrap_or(job.protocol);
+        job.keep_alive &= !no_keepalive;
+        job.requests_per_connection =
+            requests_per_connection.map(NonZeroU32::get).or(job.requests_per_connection);
+        job.think = think.unwrap_or(job.think);
+    }
+}
+
+fn think(text: &str) -> Result<Option<Think>, String> {
+    let (time, exponential) = match text.split_once(':') {
+        None => (text, false),
+        Some((time, "exp")) => (time, true),
+        Some((time, _)) => {
+            return Err(format!("write {time} for a constant time, {time}:exp for a random one"));
+        }
+    };
+    let time = Nanos::from(super::flags::duration(time)?);
+    Ok(match (time, exponential) {
+        (Nanos::ZERO, _) => None,
+        (time, true) => Some(Think::exponential(time)),
+        (time, false) => Some(Think::constant(time)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn think_times() {
+        assert_eq!(think("100ms"), Ok(Some(Think::constant(Nanos::from_millis(100)))));
+        assert_eq!(think("1s:exp"), Ok(Some(Think::exponential(Nanos::from_secs(1)))));
+        assert_eq!(think("0"), Ok(None));
+        assert!(think("1s:uniform").unwrap_err().contains("1s:exp"));
+        assert!(think("soon").is_err());
+    }
+}

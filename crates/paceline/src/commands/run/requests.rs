@@ -1,0 +1,142 @@
+//! Flags of requests: what is sent and what must come back; and the request file.
+
+use crate::exit::Complaint;
+use crate::places::complain;
+use anyhow::Context as _;
+use paceline_catalogue::RequestFile;
+use paceline_job::{BodyExpectation, Content, ExpectedValue, Headers, Job, RequestSpec, hexadecimal};
+use paceline_run::Inputs;
+use std::path::{Path, PathBuf};
+
+/// What is requested, and what must come back.
+#[derive(clap::Args, Debug)]
+pub struct RequestFlags {
+    /// Request method [default: GET]
+    #[arg(short = 'X', long, value_name = "NAME", help_heading = "Requests")]
+    pub method: Option<String>,
+
+    /// Header field, "Name: value"; replaces a default field of that name
+    #[arg(short = 'H', long = "header", value_name = "FIELD", help_heading = "Requests")]
+    pub headers: Vec<String>,
+
+    /// Request body: TEXT, @FILE, or @- for standard input
+    #[arg(long, allow_negative_numbers = true, value_name = "TEXT|@FILE", help_heading = "Requests")]
+    pub body: Option<String>,
+
+    /// Do not expand placeholders
+    ///
+    /// Without it {rand:1:100000}, {seq} and {line:FILE} in path, headers and body are replaced in each request by a random
+    /// number, the number of the request and the next line of the file; {{ is a brace.
+    #[arg(long, help_heading = "Requests")]
+    pub literal: bool,
+
+    /// Several requests with weights, each with its own checks and results
+    ///
+    /// A TOML file, described in docs/requests.md. -H is added to all requests.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["method", "body", "literal", "expect_status", "expect_body", "expect_sha256", "expect_json"],
+        help_heading = "Requests"
+    )]
+    pub mix: Option<PathBuf>,
+
+    /// Require this status; without it any 2xx is ok
+    #[arg(long, value_name = "STATUS", value_parser = status, help_heading = "Checks")]
+    pub expect_status: Option<u16>,
+
+    /// Require this body, byte for byte: TEXT or @FILE
+    #[arg(long, allow_negative_numbers = true, value_name = "TEXT|@FILE", help_heading = "Checks")]
+    pub expect_body: Option<String>,
+
+    /// Require a body with this SHA-256
+    #[arg(long, value_name = "HEX", value_parser = digest, conflicts_with = "expect_body", help_heading = "Checks")]
+    pub expect_sha256: Option<[u8; 32]>,
+
+    /// Require a JSON value in every response, such as /message=hello
+    ///
+    /// The pointer is one of RFC 6901, such as /items/0/id=5; a value that is not valid JSON is a string. May be repeated.
+    #[arg(
+        long,
+        value_name = "POINTER=VALUE",
+        value_parser = ExpectedValue::parse,
+        conflicts_with_all = ["expect_body", "expect_sha256"],
+        help_heading = "Checks"
+    )]
+    pub expect_json: Vec<ExpectedValue>,
+}
+
+impl RequestFlags {
+    /// Puts the flags that were given into a job.
+    pub fn fill(&self, job: &mut Job, inputs: &mut Inputs) -> anyhow::Result<()> {
+        if let Some(path) = &self.mix {
+            job.requests = mix(path, inputs)?;
+        }
+        let headers = self.headers()?;
+        for request in &mut job.requests {
+            self.fill_request(request);
+            for (name, value) in &headers {
+                if self.mix.is_none() || request.headers.get(name).is_none() {
+                    request.headers.0.push((name.clone(), value.clone()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_request(&self, request: &mut RequestSpec) {
+        let Self { method, body, literal, expect_status, expect_body, expect_sha256, expect_json, .. } = self;
+        if let Some(method) = method {
+            request.method.clone_from(method);
+        }
+        if let Some(body) = body {
+            request.body = Some(content(body));
+        }
+        request.literal |= literal;
+        request.expect_status = expect_status.or(request.expect_status);
+        request.expect_body = match (expect_body, expect_sha256, expect_json.as_slice()) {
+            (Some(body), ..) => Some(BodyExpectation::Exact(content(body))),
+            (None, Some(digest), _) => Some(BodyExpectation::Sha256(*digest)),
+            (None, None, []) => request.expect_body.take(),
+            (None, None, values) => Some(BodyExpectation::Json(values.to_vec())),
+        };
+    }
+
+    fn headers(&self) -> anyhow::Result<Vec<(String, String)>> {
+        let parse = |field: &String| {
+            Headers::parse(field).with_context(|| {
+                Complaint::usage(format!("--header {field:?} is not a header field"))
+                    .hint("write it as \"Name: value\"")
+            })
+        };
+        self.headers.iter().map(parse).collect()
+    }
+}
+
+/// The text itself, or `@FILE`.
+fn content(value: &str) -> Content {
+    match value.strip_prefix('@') {
+        Some(file) => Content::File { file: PathBuf::from(file) },
+        None => Content::Text(value.to_owned()),
+    }
+}
+
+/// The requests of a request file.
+fn mix(path: &Path, inputs: &mut Inputs) -> anyhow::Result<Vec<RequestSpec>> {
+    let read = inputs.read("--mix", path).map_err(anyhow::Error::from);
+    let text = read
+        .and_then(|bytes| Ok(String::from_utf8(bytes)?))
+        .with_context(|| Complaint::usage(format!("--mix: cannot read {}", path.display())))?;
+    let file = RequestFile::of(path, &text).map_err(complain)?;
+    Ok(file.requests.into_iter().map(|request| request.spec).collect())
+}
+
+fn digest(text: &str) -> Result<[u8; 32], String> {
+    hexadecimal::parse(text).ok_or_else(|| "a SHA-256 has 64 hexadecimal digits".to_owned())
+}
+
+/// Reads a final status: 1xx only announces another response.
+fn status(text: &str) -> Result<u16, String> {
+    let number = text.parse().ok().filter(|status| (200..600).contains(status));
+    number.ok_or_else(|| "a status must be a number from 200 to 599".to_owned())
+}

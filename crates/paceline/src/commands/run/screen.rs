@@ -1,0 +1,158 @@
+//! Draws the live view on the terminal of standard error, in place.
+//!
+//! Nothing of the terminal's state is changed, so that nothing is left to be put back however the run ends: the cursor
+//! waits at the beginning of the view, below which there is nothing else, and everything from there on is drawn anew
+//! or cleared. A terminal that breaks the lines of the view anew when it is resized keeps the cursor at that place.
+
+use paceline_engine::Second;
+use paceline_report::Live;
+use paceline_run::{Progress, Rows, Sink};
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Back to the beginning of the line, and clear from there to the end of the screen (ECMA-48: CR, ED).
+const CLEAR: &[u8] = b"\r\x1b[J";
+
+/// Between two drawings of the live view.
+const REDRAW: Duration = Duration::from_millis(200);
+
+/// Whether there is a view on the terminal now: for a signal handler that may not return.
+static IS_DRAWN: AtomicBool = AtomicBool::new(false);
+
+/// Whether a view is being written at this moment,
+static IS_DRAWING: AtomicBool = AtomicBool::new(false);
+/// and whether none may be from now on.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+/// Clears the view, if there is one, for good. Safe to call from a signal handler.
+pub fn clear_on_exit() {
+    IS_OVER.store(true, Ordering::SeqCst);
+    // Another thread may be in the middle of a drawing, which is over in no time. So may the one that the signal
+    // interrupted, which will not go on: hence the limit.
+    for _ in 0..10 {
+        if !IS_DRAWING.load(Ordering::SeqCst) {
+            break;
+        }
+        let moment = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+        // SAFETY: nanosleep(2) is async-signal-safe, and `moment` outlives the call.
+        unsafe { libc::nanosleep(&raw const moment, std::ptr::null_mut()) };
+    }
+    if IS_DRAWN.swap(false, Ordering::Relaxed) {
+        // SAFETY: write(2) is async-signal-safe, the buffer is a constant. What becomes of it does not matter any more.
+        let _ = unsafe { libc::write(libc::STDERR_FILENO, CLEAR.as_ptr().cast(), CLEAR.len()) };
+    }
+}
+
+/// Seconds of which the live view keeps the rate.
+const RATES_KEPT: usize = 240;
+
+/// A terminal with the live view on it.
+pub(super) struct Screen {
+    colour: bool,
+    drawn: Instant,
+    live: Live,
+}
+
+impl Screen {
+    /// Standard error, if it is a terminal that can be drawn on.
+    pub(super) fn of_stderr() -> Option<Self> {
+        let can_draw = std::io::stderr().is_terminal() && !crate::terminal::is_dumb();
+        can_draw.then(|| Self {
+            colour: crate::terminal::takes_colour(),
+            drawn: Instant::now(),
+            live: Live::default(),
+        })
+    }
+
+    /// Draws the view, at most every 200 ms.
+    fn draw_if_due(&mut self, rows: &Rows) {
+        if self.drawn.elapsed() < REDRAW || !is_in_foreground() {
+            return;
+        }
+        self.drawn = Instant::now();
+        let Some((terminal_size::Width(width), terminal_size::Height(height))) =
+            terminal_size::terminal_size_of(std::io::stderr())
+        else {
+            return;
+        };
+        // The last column stays free: terminals differ in what a character there does.
+        let Progress { phase, done, left, stopping } = rows.progress();
+        (self.live.phase, self.live.done, self.live.left, self.live.stopping) = (phase, done, left, stopping);
+        rows.target().clone_into(&mut self.live.target);
+        let mut lines = self.live.lines(usize::from(width.saturating_sub(1)), self.colour);
+        lines.truncate(usize::from(height.saturating_sub(1)).max(1));
+        IS_DRAWING.store(true, Ordering::SeqCst);
+        if !IS_OVER.load(Ordering::SeqCst) {
+            IS_DRAWN.store(true, Ordering::Relaxed);
+            show(drawing(&lines).as_bytes());
+        }
+        IS_DRAWING.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Sink for Screen {
+    fn second(&mut self, row: &paceline_record::Second, _: &Second, _: &Rows) {
+        if row.phase == paceline_record::Phase::Connect {
+            return;
+        }
+        self.live.not_ok += row.not_ok();
+        // A piece of a second at the end has no meaningful rate.
+        if row.length_s > 0.5 {
+            self.live.rates.push(row.achieved_per_s);
+            let surplus = self.live.rates.len().saturating_sub(RATES_KEPT);
+            self.live.rates.drain(..surplus);
+            self.live.last = Some(row.clone());
+        }
+    }
+
+    fn wants_ticks(&self) -> bool {
+        true
+    }
+
+    fn tick(&mut self, rows: &Rows) {
+        self.draw_if_due(rows);
+    }
+
+    fn end(self: Box<Self>) -> Vec<std::io::Error> {
+        if IS_DRAWN.swap(false, Ordering::Relaxed) {
+            show(CLEAR);
+        }
+        Vec::new()
+    }
+}
+
+/// The lines as one write: each clears what is behind it, the last what is below, then back up. Meanwhile a line that
+/// a resize has made too long is cut and not broken (DECAWM off, then on again).
+fn drawing(lines: &[String]) -> String {
+    let up = match lines.len() {
+        0 | 1 => String::new(),
+        count => format!("\x1b[{}A", count - 1),
+    };
+    format!("\r\x1b[?7l{}\x1b[K\x1b[J{up}\r\x1b[?7h", lines.join("\x1b[K\r\n"))
+}
+
+/// Whether the terminal is ours to draw on: a job in the background keeps quiet.
+fn is_in_foreground() -> bool {
+    // SAFETY: both read a number of the kernel's; of a terminal that is not ours to control the first is -1.
+    let (foreground, ours) = unsafe { (libc::tcgetpgrp(libc::STDERR_FILENO), libc::getpgrp()) };
+    foreground < 0 || foreground == ours
+}
+
+/// A terminal that went away sees nothing, and that stops no run.
+fn show(bytes: &[u8]) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = stderr.write_all(bytes).and_then(|()| stderr.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drawing_ends_where_it_began() {
+        let lines = ["one".to_owned(), "two".to_owned(), "three".to_owned()];
+        assert_eq!(drawing(&lines), "\r\x1b[?7lone\x1b[K\r\ntwo\x1b[K\r\nthree\x1b[K\x1b[J\x1b[2A\r\x1b[?7h");
+        assert_eq!(drawing(&lines[..1]), "\r\x1b[?7lone\x1b[K\x1b[J\r\x1b[?7h");
+    }
+}

@@ -1,0 +1,99 @@
+//! Flags of the target: where to connect, and TLS.
+
+use paceline_job::{IpVersion, Job, TlsVersion};
+use std::path::PathBuf;
+
+/// Where to connect, and TLS.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Target")]
+pub struct TargetFlags {
+    /// Connect to a unix socket; the URL still says which path and host to request
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["resolve", "ipv4", "ipv6", "source"])]
+    unix_socket: Option<PathBuf>,
+
+    /// Connect to these addresses for this host and port instead of looking the name up; may be given again
+    #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]")]
+    resolve: Vec<String>,
+
+    /// Local addresses to connect from, in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/28
+    ///
+    /// Without it the kernel chooses; over loopback as many are used as the ports need.
+    #[arg(long, value_name = "ADDR[,ADDR|/PREFIX]")]
+    source: Option<String>,
+
+    /// Use only IPv4 addresses of the name
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    ipv4: bool,
+
+    /// Use only IPv6 addresses of the name
+    #[arg(short = '6', long)]
+    ipv6: bool,
+
+    /// Do not check the server's certificate
+    #[arg(short = 'k', long, conflicts_with = "cacert")]
+    insecure: bool,
+
+    /// Trust the certificates in this file (PEM) instead of the system's
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+
+    /// Client certificate for a server that requests one (PEM, with its chain)
+    #[arg(long, value_name = "FILE")]
+    cert: Option<PathBuf>,
+
+    /// The client certificate's key (PEM) [default: in the file of --cert]
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+
+    /// Server name to request in the TLS handshake and to look for in the certificate [default: the URL's host]
+    #[arg(long, value_name = "NAME")]
+    sni: Option<String>,
+
+    /// The only version of TLS to offer [default: 1.2 and 1.3]
+    #[arg(long, value_enum, value_name = "VERSION")]
+    tls_version: Option<TlsVersion>,
+
+    /// Do not resume TLS sessions: every handshake is a full one
+    #[arg(long)]
+    no_tls_resumption: bool,
+}
+
+impl TargetFlags {
+    /// Puts the flags that were given into a job.
+    pub fn fill(&self, job: &mut Job) {
+        let Self { unix_socket, resolve, source, ipv4, ipv6, .. } = self;
+        if unix_socket.is_some() {
+            job.unix_socket.clone_from(unix_socket);
+        }
+        if !resolve.is_empty() {
+            job.resolve.clone_from(resolve);
+        }
+        if source.is_some() {
+            job.source.clone_from(source);
+        }
+        match (ipv4, ipv6) {
+            (true, _) => job.ip_version = Some(IpVersion::V4),
+            (false, true) => job.ip_version = Some(IpVersion::V6),
+            (false, false) => {}
+        }
+        self.fill_tls(job);
+    }
+
+    fn fill_tls(&self, job: &mut Job) {
+        let Self { insecure, cacert, cert, key, sni, tls_version, no_tls_resumption, .. } = self;
+        let tls = &mut job.tls;
+        tls.insecure |= insecure;
+        tls.no_resumption |= no_tls_resumption;
+        for (file, given) in
+            [(&mut tls.ca_file, cacert), (&mut tls.cert_file, cert), (&mut tls.key_file, key)]
+        {
+            if given.is_some() {
+                file.clone_from(given);
+            }
+        }
+        if sni.is_some() {
+            tls.server_name.clone_from(sni);
+        }
+        tls.version = tls_version.or(tls.version);
+    }
+}

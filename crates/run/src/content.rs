@@ -1,0 +1,88 @@
+//! The content of bodies: the text of a job, or a file, or standard input.
+
+use crate::{Inputs, RunError};
+use paceline_job::Content;
+use std::path::Path;
+
+/// Reads what a job names. Standard input can be read for one body.
+#[derive(Default)]
+pub(crate) struct Contents {
+    /// What read standard input.
+    stdin_read_by: Option<String>,
+}
+
+impl Contents {
+    /// The bytes of a body. `named_by` is the flag or key that has it.
+    pub(crate) fn of(
+        &mut self,
+        named_by: &str,
+        content: &Content,
+        inputs: &mut Inputs,
+    ) -> Result<Vec<u8>, RunError> {
+        let path = match content {
+            Content::Text(text) => return Ok(text.as_bytes().to_vec()),
+            Content::File { file } => file,
+        };
+        let shown = path.display();
+        if path.as_os_str().is_empty() {
+            return Err(RunError::usage(format!("{named_by} @: the file name is missing"))
+                .hint("write @FILE, or @- for standard input"));
+        }
+        if path == Path::new("-") {
+            if let Some(other) = self.stdin_read_by.replace(named_by.to_owned()) {
+                return Err(RunError::usage(format!(
+                    "{named_by} @-: {other} has read standard input already"
+                ))
+                .hint("give one of them a file"));
+            }
+            return inputs.read_standard_input(named_by).map_err(|error| {
+                RunError::usage(format!("{named_by} @-: cannot read standard input")).because(error)
+            });
+        }
+        read(named_by, path, inputs).map_err(|error| {
+            RunError::usage(format!("{named_by} @{shown}: cannot read {shown}")).because(error)
+        })
+    }
+}
+
+/// The content of a file.
+pub(crate) fn read(named_by: &str, path: &Path, inputs: &mut Inputs) -> std::io::Result<Vec<u8>> {
+    inputs.read(named_by, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str) -> Content {
+        Content::File { file: path.into() }
+    }
+
+    fn error(contents: &mut Contents, content: &Content) -> String {
+        contents.of("--body", content, &mut Inputs::default()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_text_is_itself_and_a_file_its_content() {
+        let named = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(named.path(), b"a\0b\n").unwrap();
+        let (mut contents, mut inputs) = (Contents::default(), Inputs::default());
+        let mut of = |content: &Content| contents.of("--body", content, &mut inputs).unwrap();
+        assert_eq!(of(&Content::Text("a@b".into())), b"a@b");
+        assert_eq!(of(&file(named.path().to_str().unwrap())), b"a\0b\n");
+        assert_eq!(inputs.named_by(&named.path().metadata().unwrap()), Some("--body"));
+    }
+
+    #[test]
+    fn unreadable_contents_are_errors() {
+        let mut contents = Contents { stdin_read_by: Some("--expect-body".into()) };
+        assert_eq!(error(&mut contents, &file("")), "--body @: the file name is missing");
+        assert_eq!(
+            error(&mut contents, &file("no/such/file")),
+            "--body @no/such/file: cannot read no/such/file: No such file or directory (os error 2)"
+        );
+        assert!(error(&mut contents, &file("-")).contains("--expect-body has read standard input already"));
+        let endless = error(&mut contents, &file("/dev/zero"));
+        assert!(endless.contains("more than 256 MiB"), "{endless}");
+    }
+}

@@ -1,0 +1,73 @@
+//! Why a job could not be carried out.
+
+use paceline_engine::EngineError;
+use paceline_job::JobError;
+use std::error::Error;
+use std::fmt;
+
+/// Why a job could not be carried out, by whose fault it is.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The parts of the job contradict each other.
+    #[error("the job is invalid: {0}")]
+    Job(#[from] JobError),
+    /// Something the job names is wrong: a file, an address, a request.
+    #[error("{0}")]
+    Usage(Problem),
+    /// This machine or the network does not allow it.
+    #[error("{0}")]
+    Environment(Problem),
+    /// The engine could not run.
+    #[error(transparent)]
+    Engine(EngineError),
+}
+
+/// What happened and what to do about it.
+#[derive(Debug)]
+pub struct Problem {
+    /// What happened, and where.
+    pub what: String,
+    /// What to do.
+    pub hint: Option<String>,
+    /// The cause.
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            Some(source) => write!(f, "{}: {source}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+impl RunError {
+    /// The user's fault.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        RunError::Usage(Problem { what: what.into(), hint: None, source: None })
+    }
+
+    /// The environment's fault.
+    pub(crate) fn environment(what: impl Into<String>) -> Self {
+        RunError::Environment(Problem { what: what.into(), hint: None, source: None })
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        if let RunError::Usage(problem) | RunError::Environment(problem) = &mut self {
+            problem.hint = Some(hint.into());
+        }
+        self
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub(crate) fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        if let RunError::Usage(problem) | RunError::Environment(problem) = &mut self {
+            problem.source = Some(source.into());
+        }
+        self
+    }
+}

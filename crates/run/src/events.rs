@@ -1,0 +1,42 @@
+//! `--events FD`: a line of JSON as each phase begins, so that another program can sample the server meanwhile.
+//!
+//! A line is `{"phase":"window","monotonic_ns":N}`: the phase that begins and the moment on CLOCK_MONOTONIC, which all
+//! processes of a machine share.
+
+use crate::RunError;
+use paceline_engine::Phase;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::FromRawFd as _;
+
+/// An open descriptor that phases are written to.
+#[derive(Debug)]
+pub struct Events(File);
+
+impl Events {
+    /// Takes the descriptor over.
+    pub fn open(descriptor: i32) -> Result<Self, RunError> {
+        // SAFETY: F_GETFD reads a flag of whatever the number stands for, or fails.
+        if descriptor < 3 || unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
+            let what = format!("--events {descriptor}: no such open descriptor beside the standard three");
+            return Err(
+                RunError::usage(what).hint("open it first: paceline run URL --events 3 3>events.ndjson")
+            );
+        }
+        // SAFETY: the descriptor is open, and by the meaning of the flag it was opened for us alone.
+        Ok(Self(unsafe { File::from_raw_fd(descriptor) }))
+    }
+
+    /// Writes a phase. A reader that went away does not stop the run.
+    pub(crate) fn write(&self, phase: Phase, monotonic_ns: u64) {
+        let name = match phase {
+            Phase::Connect => "connect",
+            Phase::Warmup => "warmup",
+            Phase::Window => "window",
+            Phase::Drain => "drain",
+            Phase::End => "end",
+        };
+        let line = format!("{{\"phase\":\"{name}\",\"monotonic_ns\":{monotonic_ns}}}\n");
+        let _ = (&self.0).write_all(line.as_bytes());
+    }
+}

@@ -1,0 +1,103 @@
+//! Adds up what the workers saw in the same second, and knows when all of them have told.
+//!
+//! Called by the thread that follows, in `mod.rs`. A second of which a worker has not told yet is held back until it
+//! does, or the run is over. What is made of a whole second is `row.rs`'s.
+
+use paceline_engine::{KeptInterval, Nanos, Second};
+use std::collections::BTreeMap;
+
+/// Seconds of which not every worker has told yet.
+pub(crate) struct Gather {
+    /// Up to where each worker has told.
+    told: Vec<Nanos>,
+    /// By their beginning; the time of connecting, which begins differently in each, by 0.
+    pending: BTreeMap<Nanos, Second>,
+}
+
+impl Gather {
+    /// Of so many workers.
+    pub(crate) fn new(workers: u32) -> Self {
+        Self { told: vec![Nanos::ZERO; workers as usize], pending: BTreeMap::new() }
+    }
+
+    /// Adds one worker's second.
+    pub(crate) fn add(&mut self, second: Second) {
+        let Some(told) = self.told.get_mut(second.worker as usize) else { return };
+        let is_first = *told == Nanos::ZERO;
+        *told = second.end;
+        let key = if is_first { Nanos::ZERO } else { second.start };
+        match self.pending.get_mut(&key) {
+            Some(sum) => add(sum, second),
+            None => {
+                self.pending.insert(key, second);
+            }
+        }
+    }
+
+    /// The seconds that all workers have told of, in order.
+    pub(crate) fn whole(&mut self) -> Vec<Second> {
+        let all_told = self.told.iter().copied().min().unwrap_or(Nanos::ZERO);
+        let mut whole = Vec::new();
+        while let Some(entry) = self.pending.first_entry()
+            && entry.get().end <= all_told
+        {
+            whole.push(entry.remove());
+        }
+        whole
+    }
+
+    /// The others: the run is over.
+    pub(crate) fn rest(&mut self) -> Vec<Second> {
+        std::mem::take(&mut self.pending).into_values().collect()
+    }
+}
+
+/// Adds another worker's second to a sum.
+fn add(sum: &mut Second, other: Second) {
+    sum.start = sum.start.min(other.start);
+    sum.end = sum.end.max(other.end);
+    sum.backlog = sum.backlog.saturating_add(other.backlog);
+    for KeptInterval { cohort, start, tally } in other.cohorts {
+        match sum.cohorts.iter_mut().find(|ours| ours.cohort == cohort) {
+            Some(ours) => ours.tally.merge(&tally),
+            None => sum.cohorts.push(KeptInterval { cohort, start, tally }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(worker: u32, start: u64, end: u64) -> Second {
+        Second { worker, start: Nanos(start), end: Nanos(end), cohorts: Vec::new(), backlog: 1 }
+    }
+
+    fn told(seconds: Vec<Second>) -> Vec<(u64, u64, u64)> {
+        seconds.iter().map(|second| (second.start.0, second.end.0, second.backlog)).collect()
+    }
+
+    #[test]
+    fn a_second_is_whole_when_all_have_told() {
+        let mut gather = Gather::new(2);
+        gather.add(second(0, 3, 10));
+        gather.add(second(0, 10, 20));
+        assert!(gather.whole().is_empty(), "the other may yet tell of either");
+        gather.add(second(1, 5, 10));
+        assert_eq!(told(gather.whole()), [(3, 10, 2)]);
+        // It did not run for a second.
+        gather.add(second(1, 20, 30));
+        assert_eq!(told(gather.whole()), [(10, 20, 1)]);
+        gather.add(second(0, 20, 24));
+        assert_eq!(told(gather.whole()), []);
+        assert_eq!(told(gather.rest()), [(20, 30, 2)]);
+    }
+
+    #[test]
+    fn no_backlog_is_too_much_to_add() {
+        let mut gather = Gather::new(2);
+        gather.add(second(0, 3, 10));
+        gather.add(Second { backlog: u64::MAX, ..second(1, 3, 10) });
+        assert_eq!(told(gather.whole()), [(3, 10, u64::MAX)]);
+    }
+}

@@ -1,0 +1,154 @@
+//! Follows a run while it goes on: adds up what the workers saw in each second and hands it to [`Sink`]s.
+//!
+//! Workers hand over a second when it is over ([`paceline_engine::Observer::second`]). A separate thread of the lowest
+//! priority adds them up, so that it takes no time from the workers. The record is not made from this: it is made from
+//! what the engine returns.
+
+mod gather;
+mod row;
+
+pub use row::{Plan, Progress, Rows, times};
+
+use crate::{Health, RunError};
+use gather::Gather;
+use paceline_engine::{Nanos, Observer, Phase, Second, Stop};
+use std::io;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How often sinks are asked to show progress.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Receives what a run does while it goes on.
+pub trait Sink: Send {
+    /// A second is over: as a row, and as the workers saw it.
+    fn second(&mut self, row: &paceline_record::Second, second: &Second, rows: &Rows);
+
+    /// Whether [`Sink::tick`] is to be called.
+    fn wants_ticks(&self) -> bool {
+        false
+    }
+
+    /// Some time has passed.
+    fn tick(&mut self, _rows: &Rows) {}
+
+    /// The run is over. Returns what could not be written.
+    fn end(self: Box<Self>) -> Vec<io::Error>;
+}
+
+/// What is sent to the thread that follows.
+enum Message {
+    Phase(Phase, Nanos),
+    Second(Second),
+}
+
+/// Observes a run: for the generator's health, and for the sinks.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    health: Health,
+    messages: Option<Sender<Message>>,
+    thread: Option<JoinHandle<Vec<io::Error>>>,
+}
+
+impl Follower {
+    /// Follows a run of this plan, if there is a sink.
+    pub(crate) fn new(
+        health: Health,
+        plan: Plan,
+        sinks: Vec<Box<dyn Sink>>,
+        stop: &'static Stop,
+    ) -> Result<Self, RunError> {
+        if sinks.is_empty() {
+            return Ok(Self { health, messages: None, thread: None });
+        }
+        let (messages, received) = mpsc::channel();
+        let follow = move || Following { rows: Rows::new(plan, stop), sinks }.until_the_end(&received);
+        let thread = thread::Builder::new().name("follow".to_owned()).spawn(follow).map_err(|error| {
+            RunError::environment("cannot start the thread that follows the run")
+                .because(error)
+                .hint("raise the limit of processes (`ulimit -u`)")
+        })?;
+        Ok(Self { health, messages: Some(messages), thread: Some(thread) })
+    }
+
+    /// The run is over, well or not. Returns what the sinks could not write.
+    pub(crate) fn end(mut self) -> (Health, Vec<io::Error>) {
+        drop(self.messages.take());
+        let lost = || vec![io::Error::other("the thread that writes seconds died")];
+        let errors = self.thread.map_or(Vec::new(), |thread| thread.join().unwrap_or_else(|_| lost()));
+        (self.health, errors)
+    }
+
+    fn send(&self, message: Message) {
+        if let Some(sender) = &self.messages {
+            // The receiver lives until the sender is dropped.
+            let _ = sender.send(message);
+        }
+    }
+}
+
+impl Observer for Follower {
+    fn phase(&self, phase: Phase, at: Nanos) {
+        self.health.phase(phase, at);
+        self.send(Message::Phase(phase, at));
+    }
+
+    fn thread_phase(&self, worker: u32, phase: Phase) {
+        self.health.thread_phase(worker, phase);
+    }
+
+    fn wants_seconds(&self) -> bool {
+        self.messages.is_some()
+    }
+
+    fn second(&self, second: Second) {
+        self.send(Message::Second(second));
+    }
+}
+
+/// The state of the thread that follows.
+struct Following {
+    rows: Rows,
+    sinks: Vec<Box<dyn Sink>>,
+}
+
+impl Following {
+    fn until_the_end(mut self, messages: &Receiver<Message>) -> Vec<io::Error> {
+        yield_to_workers();
+        let mut gather = Gather::new(self.rows.workers());
+        let ticks = self.sinks.iter().any(|sink| sink.wants_ticks());
+        loop {
+            let message = match ticks {
+                true => messages.recv_timeout(TICK),
+                false => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match message {
+                Ok(Message::Phase(phase, at)) => self.rows.phase(phase, at),
+                Ok(Message::Second(second)) => gather.add(second),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.hand_over(gather.whole());
+            let rows = &self.rows;
+            self.sinks.iter_mut().filter(|sink| sink.wants_ticks()).for_each(|sink| sink.tick(rows));
+        }
+        self.hand_over(gather.rest());
+        self.sinks.into_iter().flat_map(Sink::end).collect()
+    }
+
+    fn hand_over(&mut self, seconds: Vec<Second>) {
+        for second in seconds {
+            let row = self.rows.row(&second);
+            let rows = &self.rows;
+            self.sinks.iter_mut().for_each(|sink| sink.second(&row, &second, rows));
+        }
+    }
+}
+
+/// Writing and drawing can wait, sending cannot: on a shared core this thread comes last (nice 19).
+fn yield_to_workers() {
+    // Of "this process" the kernel takes the calling thread alone (setpriority(2), "C library/kernel differences"). A
+    // refusal leaves the priority as it was.
+    let _ = rustix::process::setpriority_process(None, 19);
+}

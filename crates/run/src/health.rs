@@ -1,0 +1,173 @@
+//! The generator's own health: what its threads and cores did between the beginning and the end of the window.
+//!
+//! The engine tells it of phases, by way of `follow`; in the self-test directly. `outcome.rs` puts the figures into the
+//! record, and the record crate says whether they spoil a run. Between the two edges of the window nothing is read.
+
+use crate::events::Events;
+use crate::left::Sockets;
+use paceline_engine::{Nanos, Observer, Phase};
+use paceline_host::CoreTicks;
+use paceline_record::CoreTime;
+use std::fs;
+use std::sync::{Mutex, OnceLock};
+
+/// CPU time and scheduling of one thread, since its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ThreadUse {
+    /// User CPU time, in seconds.
+    pub user_s: f64,
+    /// System CPU time, in seconds.
+    pub system_s: f64,
+    /// Time runnable but not running, in seconds.
+    pub run_delay_s: f64,
+    /// Times it gave the core up by itself.
+    pub voluntary_switches: u64,
+    /// Times the core was taken from it.
+    pub involuntary_switches: u64,
+}
+
+impl ThreadUse {
+    /// Of the calling thread, from getrusage(2) and its schedstat.
+    fn now() -> Self {
+        // SAFETY: rusage is plain old data, for which zeroes are a valid value.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: `usage` is a valid rusage to write to; RUSAGE_THREAD is known to every Linux since 2.6.26.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        Self {
+            user_s: seconds(usage.ru_utime),
+            system_s: seconds(usage.ru_stime),
+            run_delay_s: run_delay_s().unwrap_or(0.0),
+            voluntary_switches: usage.ru_nvcsw as u64,
+            involuntary_switches: usage.ru_nivcsw as u64,
+        }
+    }
+
+    /// What was used since `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            user_s: self.user_s - earlier.user_s,
+            system_s: self.system_s - earlier.system_s,
+            run_delay_s: self.run_delay_s - earlier.run_delay_s,
+            voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
+            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
+        }
+    }
+}
+
+/// The second field of schedstat: nanoseconds spent waiting on a run queue (kernel Documentation/scheduler/sched-stats).
+fn run_delay_s() -> Option<f64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1e9)
+}
+
+/// Watches a run from inside: the engine tells it of phases, it reads what the kernel counts.
+#[derive(Debug)]
+pub struct Health {
+    events: Option<Events>,
+    /// Each thread at the beginning and at the end of the window.
+    threads: Mutex<Vec<[ThreadUse; 2]>>,
+    /// Each core at the beginning and at the end of the window.
+    cores: Mutex<[Option<CoreTicks>; 2]>,
+    /// The machine's sockets at the end of the window, ours among them.
+    sockets: OnceLock<Sockets>,
+}
+
+impl Health {
+    /// Watches a run of so many threads, and tells `events` of its phases.
+    pub fn new(threads: u32, events: Option<Events>) -> Self {
+        let threads = Mutex::new(vec![Default::default(); threads as usize]);
+        Self { events, threads, cores: Mutex::default(), sockets: OnceLock::new() }
+    }
+
+    /// What each thread used over the window.
+    pub fn by_thread(&self) -> Vec<ThreadUse> {
+        let threads = self.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        threads.iter().map(|[start, end]| end.since(start)).collect()
+    }
+
+    /// What each core of the machine did over the window.
+    pub fn by_core(&self) -> Vec<CoreTime> {
+        let cores = self.cores.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match &*cores {
+            [Some(start), Some(end)] => end.since(start),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The machine's sockets when the window ended and our connections were open.
+    pub(crate) fn sockets(&self) -> Sockets {
+        self.sockets.get().copied().unwrap_or_default()
+    }
+}
+
+/// Which edge of the window a phase begins at.
+fn edge(phase: Phase) -> Option<usize> {
+    match phase {
+        Phase::Window => Some(0),
+        Phase::Drain => Some(1),
+        Phase::Connect | Phase::Warmup | Phase::End => None,
+    }
+}
+
+impl Observer for Health {
+    fn phase(&self, phase: Phase, at: Nanos) {
+        if let Some(events) = &self.events {
+            events.write(phase, at.0);
+        }
+        if let (Some(edge), Ok(mut cores)) = (edge(phase), self.cores.lock()) {
+            cores[edge] = Some(CoreTicks::now());
+        }
+    }
+
+    fn thread_phase(&self, worker: u32, phase: Phase) {
+        if let (Some(edge), Ok(mut threads)) = (edge(phase), self.threads.lock()) {
+            threads[worker as usize][edge] = ThreadUse::now();
+        }
+        if phase == Phase::Drain {
+            // The first thread looks, and the others wait for it: here nobody has closed a connection yet. The
+            // coordinating thread may come too late, and does where a number of requests ends the window.
+            self.sockets.get_or_init(Sockets::now);
+        }
+    }
+}
+
+/// Peak resident memory of this process, in bytes (VmHWM of /proc/self/status).
+pub fn rss_bytes_peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_thread_has_used_something() {
+        let before = ThreadUse::now();
+        let spent = (0..20_000_000u64).fold(0u64, |sum, i| sum.wrapping_add(std::hint::black_box(i)));
+        assert!(spent > 0);
+        let used = ThreadUse::now().since(&before);
+        assert!(used.user_s + used.system_s > 0.0);
+        assert!(rss_bytes_peak() > 100_000);
+    }
+
+    #[test]
+    fn sockets_are_those_of_the_end_of_the_first_thread_s_window() {
+        let health = Health::new(2, None);
+        health.thread_phase(0, Phase::Window);
+        assert_eq!(health.sockets(), Sockets::default());
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connections: Vec<_> = (0..20).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+        health.thread_phase(1, Phase::Drain);
+        let seen = health.sockets();
+        assert!(seen.in_use > 20, "{seen:?}");
+        drop((connections, listener));
+        health.thread_phase(0, Phase::Drain);
+        health.phase(Phase::Drain, Nanos(1));
+        assert_eq!(health.sockets(), seen);
+    }
+}

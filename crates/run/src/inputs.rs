@@ -1,0 +1,60 @@
+//! The files a job names: each read with a limit, and remembered, so that no output replaces an input.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Largest file that a job names: each thread has its own copy of a request.
+pub const BYTES_MAX: u64 = 256 << 20;
+
+/// What was read so far.
+#[derive(Debug, Default)]
+pub struct Inputs(Vec<Input>);
+
+/// One file that was read.
+#[derive(Debug)]
+struct Input {
+    /// The flag, or the placeholder, that named it.
+    named_by: String,
+    /// Its device and its number there.
+    inode: (u64, u64),
+}
+
+impl Inputs {
+    /// All of a file, if it has at most [`BYTES_MAX`] bytes.
+    pub fn read(&mut self, named_by: &str, path: &Path) -> io::Result<Vec<u8>> {
+        self.content(named_by, paceline_files::open_input(path)?)
+    }
+
+    /// All of standard input, to the same limit.
+    pub fn read_standard_input(&mut self, named_by: &str) -> io::Result<Vec<u8>> {
+        self.content(named_by, io::stdin().as_fd().try_clone_to_owned()?.into())
+    }
+
+    fn content(&mut self, named_by: &str, file: File) -> io::Result<Vec<u8>> {
+        let metadata = file.metadata()?;
+        // A pipe or a device is never replaced.
+        if metadata.is_file() {
+            self.0.push(Input { named_by: named_by.to_owned(), inode: inode(&metadata) });
+        }
+        let mut bytes = Vec::new();
+        file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > BYTES_MAX {
+            let problem = format!("it has more than {} MiB", BYTES_MAX >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
+        }
+        Ok(bytes)
+    }
+
+    /// What named the file of this metadata, if it was read.
+    pub fn named_by(&self, metadata: &Metadata) -> Option<&str> {
+        let input = self.0.iter().find(|input| input.inode == inode(metadata))?;
+        Some(&input.named_by)
+    }
+}
+
+fn inode(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}

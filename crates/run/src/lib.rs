@@ -1,0 +1,33 @@
+//! Carries a job out and returns its record.
+//!
+//! [`Prepared::new`] reads the files a job names, resolves the target, sets up TLS and checks the limits of this process.
+//! [`Prepared::carry_out`] drives the engine, samples the machine and makes the record. Nothing is printed here: who
+//! wants to show a run while it goes on brings a [`Sink`].
+
+mod content;
+pub mod environment;
+mod error;
+mod events;
+mod follow;
+mod health;
+mod inputs;
+mod left;
+pub mod moment;
+mod outcome;
+mod parts;
+mod prepare;
+mod quiet;
+mod requests;
+mod schedule;
+mod segments;
+mod sources;
+mod target;
+
+pub use error::{Problem, RunError};
+pub use events::Events;
+pub use follow::{Plan, Progress, Rows, Sink, times};
+pub use health::Health;
+pub use inputs::{BYTES_MAX, Inputs};
+pub use prepare::{Prepared, Watching, allowed_cores};
+pub use schedule::read_schedule;
+pub use target::remedy;

@@ -1,0 +1,288 @@
+//! From the engine's outcome to the run's record: the same numbers under their published keys.
+//!
+//! Called by `paceline run` when the engine is done. Loop and segments are put together in `segments.rs`, requests and
+//! wrong bodies in `parts.rs`. Verdicts and gates are asked of the record crate, and judged by it alone.
+
+use crate::health::{Health, rss_bytes_peak};
+use crate::left::left;
+use crate::parts;
+use crate::segments::{arrival_check, by_segment, load_of};
+use crate::{Prepared, moment};
+use paceline_engine::tls::TlsOutcome;
+use paceline_engine::{
+    ConnectionCounts, Counts as EngineCounts, Ending, Failure, Measure, Nanos, Phase as EnginePhase,
+    RunOutcome, SPIN_BEFORE, Spans, Tally,
+};
+use paceline_job::Job;
+use paceline_record as record;
+use paceline_record::{Block, Run, Times};
+
+/// The record of a run.
+pub(crate) fn record(
+    prepared: &Prepared,
+    argv: Vec<String>,
+    outcome: RunOutcome,
+    health: Health,
+    started_at: String,
+) -> Run {
+    let settings = &prepared.settings;
+    let job = &settings.job;
+    let window_s = outcome.spans.drain.since(outcome.spans.window).as_secs_f64();
+    let mut run = Run {
+        schema: record::SCHEMA,
+        id: moment::new_id(),
+        tool: record::Tool {
+            name: "paceline".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("PACELINE_COMMIT").map(str::to_owned),
+        },
+        argv,
+        seed: settings.seed,
+        started_at,
+        job: Some(Box::new(job.masked())),
+        target: target(prepared, &outcome),
+        loop_: load_of(job, &outcome),
+        pace: pace_of(prepared),
+        expectations: parts::expectations_of_all(prepared),
+        timeout_ns: settings.job.timeout.0,
+        phases: phases(&outcome.spans),
+        window_s,
+        stopped: outcome.stopped,
+        connections: connections(job, &outcome.connections, outcome.tls.as_ref()),
+        environment: record::Environment { held: prepared.held.clone(), ..crate::environment::read() },
+        generator: generator(prepared, &outcome, &health, window_s),
+        total: total(&outcome),
+        by_segment: by_segment(job, &outcome),
+        by_request: parts::by_request(prepared, &outcome),
+        bad_bodies: parts::bad_bodies(prepared, &outcome),
+        by_generator: None,
+        intervals: intervals(&outcome),
+        carried_over: None,
+        arrival_check: arrival_check(&outcome.arrival_gaps),
+        rate_per_s: record::Rates::default(),
+        verdicts: Vec::new(),
+        gates: Vec::new(),
+    };
+    run.rate_per_s = record::Rates {
+        offered: run.loop_.offered_per_s,
+        sent: ratio(sent_in_window(&outcome) as f64, window_s),
+        achieved: ratio(run.total.completed_in_window as f64, window_s),
+    };
+    run.verdicts = paceline_judge::run_verdicts(&run);
+    run.gates = paceline_judge::judge_gates(&prepared.gates, &run);
+    run
+}
+
+fn target(prepared: &Prepared, outcome: &RunOutcome) -> record::Target {
+    let settings = &prepared.settings;
+    let tls = settings.tls.as_ref().map(|asked| {
+        let told = outcome.tls.clone().unwrap_or_default();
+        let (agreed, name) = (told.agreed, prepared.destination.tls_name.clone());
+        record::Tls {
+            version: agreed.as_ref().map(|agreed| agreed.version.to_owned()),
+            cipher: agreed.as_ref().map(|agreed| agreed.cipher.clone()),
+            group: agreed.as_ref().and_then(|agreed| agreed.group.clone()),
+            alpn: agreed.and_then(|agreed| agreed.alpn),
+            name,
+            verified: asked.verified(),
+            resumption: asked.resumption(),
+            resumed: told.resumed,
+            full: told.full,
+        }
+    });
+    record::Target {
+        url: settings.job.url.to_string(),
+        protocol: settings.job.protocol.name().to_owned(),
+        address: settings.address.to_string(),
+        sources: settings.sources.iter().map(ToString::to_string).collect(),
+        tried: prepared.destination.tried.clone(),
+        tls,
+    }
+}
+
+fn pace_of(prepared: &Prepared) -> record::Pace {
+    let used = prepared.settings.pace;
+    let spin_before = if used == record::PaceKind::Hybrid { SPIN_BEFORE } else { Nanos::ZERO };
+    record::Pace { asked: prepared.settings.job.pace, used, spin_before_ns: spin_before.0 }
+}
+
+fn phases(spans: &Spans) -> record::Phases {
+    let span = |start: Nanos, end: Nanos| record::Span {
+        start_ns: start.since(spans.start).0,
+        end_ns: end.max(start).since(spans.start).0,
+    };
+    record::Phases {
+        connect: span(spans.start, spans.warmup),
+        warmup: span(spans.warmup, spans.window),
+        window: span(spans.window, spans.drain),
+        drain: span(spans.drain, spans.end),
+    }
+}
+
+fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -> record::Connections {
+    let commonest = counts.failures.iter().max_by_key(|(_, count)| *count);
+    record::Connections {
+        asked: job.connections.into(),
+        had: counts.had,
+        closed_by_server: counts.closed_by_server,
+        closed_by_us: counts.closed_by_us,
+        closed_as_asked: counts.closed_as_asked,
+        failed_attempts: counts.failed_attempts,
+        failed_here: sum_of(counts, Failure::is_ours),
+        broke_rules: sum_of(counts, |failure| matches!(failure, Failure::Protocol | Failure::Unsolicited)),
+        commonest_failure: commonest.map(|(failure, count)| {
+            let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+            format!("{}, {times}", in_full(*failure, counts, tls))
+        }),
+        served: spread(counts.served.clone()),
+        service_time_ns_p50: spread(counts.medians.iter().map(|median| median.0).collect()),
+    }
+}
+
+/// A failure with what its first case told, and what to do about it where that is not the server's to see to.
+fn in_full(failure: Failure, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -> String {
+    match (failure, &counts.protocol_error) {
+        (Failure::Protocol, Some(error)) => format!("{failure} ({error})"),
+        (Failure::Tls(fault), _) => {
+            let told =
+                tls.and_then(|tls| tls.error(fault)).map_or_else(|| fault.to_string(), ToString::to_string);
+            format!("{told}: {}", crate::target::remedy(fault))
+        }
+        _ => failure.to_string(),
+    }
+}
+
+/// The least, the middle and the most of one number of each connection.
+fn spread(mut numbers: Vec<u64>) -> Option<record::Served> {
+    numbers.sort_unstable();
+    let [min, .., max] = numbers.as_slice() else {
+        return numbers.first().map(|only| record::Served { min: *only, median: *only, max: *only });
+    };
+    Some(record::Served { min: *min, median: numbers[numbers.len() / 2], max: *max })
+}
+
+/// How many failures were of some kinds.
+fn sum_of(counts: &ConnectionCounts, kinds: fn(Failure) -> bool) -> u64 {
+    counts.failures.iter().filter(|(failure, _)| kinds(*failure)).map(|(_, count)| count).sum()
+}
+
+fn generator(prepared: &Prepared, outcome: &RunOutcome, health: &Health, window_s: f64) -> record::Generator {
+    let used = health.by_thread();
+    let cpu = |index: usize| used[index].user_s + used[index].system_s;
+    // Polling in vain is measured in wall-clock time, of which a thread that was kept from running used none.
+    let spun = |index: usize| {
+        let wall_s = outcome.spun.get(index).copied().unwrap_or(Nanos::ZERO).as_secs_f64();
+        (wall_s - used[index].run_delay_s).clamp(0.0, cpu(index))
+    };
+    let busy = |index: usize| (cpu(index) - spun(index)).max(0.0);
+    let threads = 0..used.len();
+    let by_core = health.by_core();
+    let busy_s: f64 = threads.clone().map(busy).sum();
+    let busiest_s = threads.clone().map(busy).fold(0.0, f64::max);
+    record::Generator {
+        threads: prepared.settings.threads,
+        cores: prepared.cores.clone(),
+        cpu_s: threads.clone().map(cpu).sum(),
+        busy_s,
+        spin_s: threads.clone().map(spun).sum(),
+        cpu_ns_per_request: ratio(busy_s * 1e9, sent_in_window(outcome) as f64),
+        utilization: ratio(busiest_s, window_s).max(ratio(busy_s, window_s * prepared.cores.len() as f64)),
+        run_delay_s: used.iter().map(|thread| thread.run_delay_s).sum(),
+        steal_s: by_core.iter().map(|core| core.steal_s).sum(),
+        rss_bytes_peak: rss_bytes_peak(),
+        longest_gap_ns: None,
+        backlog_at_window_start: outcome.backlog,
+        by_thread: threads
+            .map(|index| record::GeneratorThread {
+                user_s: used[index].user_s,
+                system_s: used[index].system_s,
+                spin_s: spun(index),
+                run_delay_s: used[index].run_delay_s,
+                voluntary_switches: used[index].voluntary_switches,
+                involuntary_switches: used[index].involuntary_switches,
+            })
+            .collect(),
+        by_core,
+        left: Some(left(&prepared.settings, outcome.connections.had, health.sockets())),
+    }
+}
+
+/// A quotient, 0 where there is nothing to divide by: never infinite, never NaN, which JSON cannot say.
+fn ratio(numerator: f64, denominator: f64) -> f64 {
+    if denominator > 0.0 { numerator / denominator } else { 0.0 }
+}
+
+/// The window's cohort. Of the warm-up's some are answered inside the window: the server did that work there.
+fn total(outcome: &RunOutcome) -> Block {
+    let mut total = block(&outcome.total);
+    total.completed_in_window += carried(outcome, |counts| counts.completed_in_window);
+    total
+}
+
+/// Requests of either cohort handed to a socket inside the window.
+fn sent_in_window(outcome: &RunOutcome) -> u64 {
+    outcome.total.counts.sent_in_window + carried(outcome, |counts| counts.sent_in_window)
+}
+
+/// What happened inside the window to requests of the warm-up's cohort.
+fn carried(outcome: &RunOutcome, count: fn(&EngineCounts) -> u64) -> u64 {
+    let warmup = outcome.intervals.iter().filter(|interval| interval.cohort != EnginePhase::Window);
+    warmup.map(|interval| count(&interval.tally.counts)).sum()
+}
+
+fn intervals(outcome: &RunOutcome) -> Vec<record::Interval> {
+    let mut tally = Tally::default();
+    let mut kept = Vec::new();
+    for interval in &outcome.intervals {
+        tally.clear();
+        tally.merge_compact(&interval.tally);
+        let phase = match interval.cohort {
+            EnginePhase::Connect => record::Phase::Connect,
+            EnginePhase::Window => record::Phase::Window,
+            _ => record::Phase::Warmup,
+        };
+        let start_ns = interval.start.max(outcome.spans.start).since(outcome.spans.start).0;
+        kept.push(record::Interval { phase, start_ns, block: block(&tally) });
+    }
+    kept
+}
+
+pub(crate) fn block(tally: &Tally) -> Block {
+    let counts = &tally.counts;
+    let times = |measure| Some(tally.times(measure)).filter(|times| !times.is_empty()).map(Times::of);
+    Block {
+        counts: outcomes(counts),
+        completed_in_window: counts.completed_in_window,
+        status: counts.status.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
+        bytes: record::Bytes {
+            sent: counts.sent_bytes,
+            received: counts.received_bytes,
+            body: counts.body_bytes,
+        },
+        body_bytes: counts.body_lengths().map(|(min, max)| record::Lengths { min, max }),
+        service_time_ns: times(Measure::Service),
+        response_time_ns: times(Measure::Response),
+        generator_lag_ns: times(Measure::GeneratorLag),
+        connection_wait_ns: times(Measure::ConnectionWait),
+        connect_time_ns: times(Measure::Connect),
+        connect_and_service_time_ns: times(Measure::ConnectAndService),
+        handshake_time_ns: times(Measure::Handshake),
+        first_byte_ns: times(Measure::FirstByte),
+        receive_delay_ns: times(Measure::ReceiveDelay),
+        failed_time_ns: times(Measure::Failed),
+        censored: counts.censored.map(|(count, lowest)| record::Censored { count, lowest_ns: lowest.0 }),
+    }
+}
+
+fn outcomes(counts: &EngineCounts) -> record::Counts {
+    record::Counts {
+        scheduled: counts.scheduled,
+        ok: counts.ended(Ending::Ok),
+        bad_status: counts.ended(Ending::BadStatus),
+        bad_body: counts.ended(Ending::BadBody),
+        connect_failed: counts.ended(Ending::ConnectFailed),
+        io_failed: counts.ended(Ending::IoFailed),
+        timed_out: counts.ended(Ending::TimedOut),
+        unsent: counts.ended(Ending::Unsent),
+    }
+}

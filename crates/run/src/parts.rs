@@ -1,0 +1,66 @@
+//! What a record says of what was asked, request by request, and of bodies that were not as expected.
+//!
+//! Called by `outcome.rs`, whose blocks it uses. No body is compared here: the engine did that as they came, and kept
+//! the first wrong one of each request.
+
+use crate::Prepared;
+use crate::outcome::block;
+use paceline_engine::{BodyCheck, Check, RunOutcome};
+use paceline_job::hexadecimal::format as hex;
+use paceline_record::{BadBody, Expectations, RequestPart};
+use sha2::{Digest as _, Sha256};
+
+/// What every response had to be; where there are several requests, each says its own.
+pub(crate) fn expectations_of_all(prepared: &Prepared) -> Expectations {
+    match prepared.settings.requests.kinds() {
+        [only] => expectations(&only.check),
+        _ => Expectations::default(),
+    }
+}
+
+/// Each request of a request file with its block. Of one request alone the block is the total.
+pub(crate) fn by_request(prepared: &Prepared, outcome: &RunOutcome) -> Option<Vec<RequestPart>> {
+    let of_one = std::slice::from_ref(&outcome.total);
+    let tallies = if outcome.by_request.is_empty() { of_one } else { &outcome.by_request };
+    let kinds = prepared.settings.requests.kinds();
+    let job = &prepared.settings.job;
+    let parts = job.requests.iter().zip(kinds).zip(tallies).map(|((spec, kind), tally)| RequestPart {
+        name: spec.shown_name().to_owned(),
+        weight: kind.weight,
+        method: spec.method.clone(),
+        path: spec.path.clone().unwrap_or_else(|| job.url.path.clone()),
+        expectations: expectations(&kind.check),
+        block: block(tally),
+    });
+    job.is_mix().then(|| parts.collect())
+}
+
+/// The first wrong body of each request.
+pub(crate) fn bad_bodies(prepared: &Prepared, outcome: &RunOutcome) -> Vec<BadBody> {
+    let job = &prepared.settings.job;
+    let wrong = outcome.wrong_bodies.iter().enumerate();
+    let told = wrong.filter_map(|(kind, wrong)| {
+        let wrong = wrong.as_ref()?;
+        Some(BadBody {
+            request: job.requests.get(kind).filter(|_| job.is_mix()).map(|spec| spec.shown_name().to_owned()),
+            at_ns: wrong.at.since(outcome.spans.start).0,
+            status: wrong.status,
+            body_bytes: wrong.length,
+            fault: wrong.fault.to_string(),
+            differs_at: wrong.differs_at,
+            shown: String::from_utf8_lossy(&wrong.shown).into_owned(),
+            shown_from: wrong.shown_from,
+        })
+    });
+    told.collect()
+}
+
+fn expectations(check: &Check) -> Expectations {
+    let (body_bytes, body_sha256, json) = match &check.body {
+        BodyCheck::Any => (None, None, [].as_slice()),
+        BodyCheck::Exact(body) => (Some(body.len() as u64), Some(hex(&Sha256::digest(body))), [].as_slice()),
+        BodyCheck::Sha256(digest) => (None, Some(hex(digest)), [].as_slice()),
+        BodyCheck::Json(checks) => (None, None, checks.as_ref()),
+    };
+    Expectations { status: check.status, body_bytes, body_sha256, json: json.to_vec() }
+}

@@ -1,0 +1,222 @@
+//! From a job to a run that can start: everything checked and looked up, nothing started.
+
+use crate::follow::{Follower, Plan, Sink};
+use crate::sources::{asked_sources, sources};
+use crate::target::Destination;
+use crate::{Events, Health, Inputs, RunError, moment, outcome, quiet, read_schedule, requests};
+use paceline_engine::{Settings, Stop};
+use paceline_job::{Job, LoadModel, PaceChoice, PaceKind, Shape};
+use paceline_judge::gate::Gate;
+use paceline_record::Run;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::sched_getaffinity;
+use std::fs::File;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
+
+/// Descriptors a run needs beside its connections and what each thread opens: standard streams, files.
+const DESCRIPTORS_BESIDE: u64 = 16;
+/// Descriptors each thread needs beside its connections: an epoll, and at the edges of the window its schedstat.
+const DESCRIPTORS_PER_THREAD: u64 = 2;
+/// Threads that may be started to hold more connections than one descriptor table does.
+const TABLES_MAX: u64 = 128;
+
+/// A job that is ready to be carried out.
+#[derive(Debug)]
+pub struct Prepared {
+    /// For the engine; the job is in it.
+    pub settings: Settings,
+    /// Where the target was found.
+    pub(crate) destination: Destination,
+    /// The cores this process may run on.
+    pub(crate) cores: Vec<u32>,
+    /// Settings of the machine that are held for the run.
+    pub(crate) held: Vec<String>,
+    /// What the run must keep to.
+    pub gates: Vec<Gate>,
+    /// What the user should know before the run starts.
+    pub notices: Vec<String>,
+    /// Keeps the processors awake as long as it is open.
+    awake: Option<File>,
+}
+
+/// How a run is watched while it goes on.
+#[derive(Default)]
+pub struct Watching {
+    /// Where a line is written as each phase begins.
+    pub events: Option<Events>,
+    /// What is told of each second.
+    pub sinks: Vec<Box<dyn Sink>>,
+}
+
+impl Prepared {
+    /// Checks a job and looks up everything it names. The files that were read are added to `inputs`.
+    ///
+    /// # Errors
+    /// [`RunError`] with what is wrong.
+    pub fn new(mut job: Job, gates: Vec<Gate>, inputs: &mut Inputs) -> Result<Self, RunError> {
+        read_trace(&mut job, inputs)?;
+        job.check()?;
+        let requests = Arc::new(requests::requests(&job, inputs)?);
+        let cores = allowed_cores();
+        let local = asked_sources(job.source.as_deref())?;
+        let destination = Destination::find(&job, &local, inputs)?;
+        let mut notices = Vec::new();
+        let threads = threads_for(job.connections, job.threads, raise_descriptor_limit(), &mut notices)?;
+        let thread_count = threads.unwrap_or(job.threads);
+        let mut prepared = Self {
+            settings: Settings {
+                address: destination.address.clone(),
+                tls: destination.tls.clone(),
+                requests,
+                threads: thread_count,
+                pace: pace(&job, thread_count, &cores),
+                sources: sources(local, &destination.address, job.connections),
+                own_descriptors: threads.is_some(),
+                seed: job.seed.unwrap_or_else(random_seed),
+                job,
+            },
+            destination,
+            cores,
+            held: Vec::new(),
+            gates,
+            notices,
+            awake: None,
+        };
+        prepared.settings.check().map_err(|error| RunError::usage(error.to_string()))?;
+        prepared.keep_awake();
+        Ok(prepared)
+    }
+
+    /// Carries the job out. What could not be written while it went on is returned beside the record.
+    ///
+    /// # Errors
+    /// [`RunError::Engine`] if there is no result.
+    pub fn carry_out(
+        self,
+        argv: Vec<String>,
+        watching: Watching,
+        stop: &'static Stop,
+    ) -> Result<(Run, Vec<std::io::Error>), RunError> {
+        let health = Health::new(self.settings.threads, watching.events);
+        let started_at = moment::now_rfc3339();
+        let follower = Follower::new(health, Plan::of(&self.settings), watching.sinks, stop)?;
+        let outcome = paceline_engine::run(&self.settings, stop, &follower);
+        let (health, unwritten) = follower.end();
+        let outcome = outcome.map_err(RunError::Engine)?;
+        Ok((outcome::record(&self, argv, outcome, health, started_at), unwritten))
+    }
+
+    fn keep_awake(&mut self) {
+        if !self.settings.job.quiet_cpu {
+            return;
+        }
+        match quiet::hold() {
+            Ok(file) => {
+                self.held.push(quiet::description());
+                self.awake = Some(file);
+            }
+            Err(notice) => self.notices.push(notice),
+        }
+    }
+}
+
+/// Reads the moments of a schedule that a job names and nobody has read yet.
+fn read_trace(job: &mut Job, inputs: &mut Inputs) -> Result<(), RunError> {
+    if let LoadModel::Open { shape: Shape::Trace(trace), .. } = &mut job.load
+        && trace.moments.is_empty()
+        && let Some(file) = trace.file.take()
+    {
+        *trace = read_schedule(&file, inputs)?;
+    }
+    Ok(())
+}
+
+/// Polling is fair only if it takes no core from the server: if this process has been confined to some cores of
+/// several, and has one for each thread.
+fn pace(job: &Job, threads: u32, cores: &[u32]) -> PaceKind {
+    let has_own_cores = cores.len() < online_cores() && cores.len() >= threads as usize;
+    match job.pace {
+        PaceChoice::Spin => PaceKind::Spin,
+        PaceChoice::Sleep => PaceKind::Sleep,
+        PaceChoice::Auto if job.load.is_open() && has_own_cores => PaceKind::Hybrid,
+        PaceChoice::Auto => PaceKind::Sleep,
+    }
+}
+
+/// A seed from the system's random source, by way of the standard library's hash keys; below 2^53, so that every reader
+/// of JSON keeps it exact.
+fn random_seed() -> u64 {
+    RandomState::new().build_hasher().finish() >> 11
+}
+
+/// Raises the soft limit of open files to the hard one. Returns the limit in effect.
+fn raise_descriptor_limit() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    // If the system refuses, the limit is as it was.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// How many threads it takes to hold the connections if one descriptor table does not: each gets its own, and the limit
+/// counts by table. None if one suffices.
+fn threads_for(
+    connections: u32,
+    threads: u32,
+    descriptor_limit: u64,
+    notices: &mut Vec<String>,
+) -> Result<Option<u32>, RunError> {
+    let of_threads = u64::from(threads) * DESCRIPTORS_PER_THREAD;
+    if u64::from(connections) + of_threads + DESCRIPTORS_BESIDE <= descriptor_limit {
+        return Ok(None);
+    }
+    let room = descriptor_limit.saturating_sub(DESCRIPTORS_BESIDE + DESCRIPTORS_PER_THREAD);
+    let needed = u64::from(connections).div_ceil(room.max(1));
+    if room == 0 || needed > TABLES_MAX {
+        let most = room * TABLES_MAX;
+        return Err(RunError::environment(format!(
+            "{connections} connections exceed the limit of open files: a thread may open {descriptor_limit} files, and \
+             {TABLES_MAX} threads hold at most {most}"
+        ))
+        .hint("raise the hard limit (`ulimit -Hn`), or lower -c"));
+    }
+    let needed = u32::try_from(needed).unwrap_or(u32::MAX);
+    if needed > threads {
+        notices.push(format!(
+            "using {needed} threads instead of {threads}: each may open {descriptor_limit} files"
+        ));
+    }
+    Ok(Some(needed.max(threads)))
+}
+
+/// The cores this process may run on.
+pub fn allowed_cores() -> Vec<u32> {
+    let set = sched_getaffinity(None).unwrap_or_else(|_| rustix::thread::CpuSet::new());
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).map(|core| core as u32).collect()
+}
+
+/// Processors online, whether this process may use them or not.
+fn online_cores() -> usize {
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    crate::environment::cores_in(online.trim()).map_or(1, |cores| cores as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_leave_room_for_what_they_open_themselves() {
+        let mut notices = Vec::new();
+        let mut threads =
+            |connections, threads| threads_for(connections, threads, 1_024, &mut notices).unwrap();
+        assert_eq!((threads(1_000, 4), threads(1_006, 1)), (None, None));
+        // Over the limit with the epolls of 32 threads, and far from it in a table for each.
+        assert_eq!((threads(1_000, 5), threads(1_000, 32)), (Some(5), Some(32)));
+        assert_eq!((threads(1_007, 1), threads(2_012, 1), threads(2_013, 2)), (Some(2), Some(2), Some(3)));
+        assert_eq!(threads(128 * 1_006, 1), Some(128));
+        assert!(notices[0].starts_with("using 2 threads instead of 1"), "{notices:?}");
+        assert!(threads_for(128 * 1_006 + 1, 1, 1_024, &mut Vec::new()).is_err());
+        assert!(threads_for(1, 1, 18, &mut Vec::new()).is_err());
+    }
+}

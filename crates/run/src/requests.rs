@@ -1,0 +1,164 @@
+//! From the requests of a job to those of the engine: contents read, templates compiled, checks made ready.
+
+use crate::content::{Contents, read};
+use crate::{Inputs, RunError};
+use paceline_engine::{BodyCheck, Check, RequestKind, Requests};
+use paceline_http::{LineFiles, Request, RequestError, RequestTemplate, Version};
+use paceline_job::{BodyExpectation, Headers, Job, Protocol, RequestSpec};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Makes the requests of a job ready to be sent.
+pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunError> {
+    let mut files = LineFiles::default();
+    let mut contents = Contents::default();
+    let mut kinds = Vec::new();
+    for spec in &job.requests {
+        let request = request(job, spec, &mut contents, inputs)?;
+        let template = template(&request, spec, &mut files, inputs)
+            .map_err(|error| if job.requests.len() > 1 { error.of_request(spec) } else { error.into() })?;
+        let body = check(spec, &mut contents, inputs)?;
+        let check = Check { status: spec.expect_status, body };
+        kinds.push(RequestKind { weight: spec.weight, template, method: request.method_kind(), check });
+    }
+    Ok(Requests::of(kinds, files.count()))
+}
+
+/// One request as it is encoded.
+pub(crate) fn request(
+    job: &Job,
+    spec: &RequestSpec,
+    contents: &mut Contents,
+    inputs: &mut Inputs,
+) -> Result<Request, RunError> {
+    let get = Request::get(&job.url);
+    let mut headers = spec.headers.clone();
+    let version = connection_fields(job, &mut headers);
+    Ok(Request {
+        method: spec.method.clone(),
+        path: spec.path.clone().unwrap_or(get.path),
+        headers: headers.0,
+        body: match &spec.body {
+            Some(content) => contents.of("--body", content, inputs)?,
+            None => Vec::new(),
+        },
+        host: get.host,
+        version,
+    })
+}
+
+/// The version of the request line. Says what becomes of the connection if that is not what the version implies (RFC
+/// 9112 §9.3); a `Connection` field that was given is left as it is.
+fn connection_fields(job: &Job, headers: &mut Headers) -> Version {
+    let (version, option) = match (job.protocol, job.keep_alive) {
+        (Protocol::Http11, false) => (Version::Http11, Some("close")),
+        (Protocol::Http10, true) => (Version::Http10, Some("Keep-Alive")),
+        (Protocol::Http11, true) => (Version::Http11, None),
+        (Protocol::Http10, false) => (Version::Http10, None),
+    };
+    if let Some(option) = option {
+        headers.set_default("Connection", option);
+    }
+    version
+}
+
+fn check(spec: &RequestSpec, contents: &mut Contents, inputs: &mut Inputs) -> Result<BodyCheck, RunError> {
+    Ok(match &spec.expect_body {
+        None => BodyCheck::Any,
+        Some(BodyExpectation::Exact(content)) => {
+            BodyCheck::Exact(Arc::from(contents.of("--expect-body", content, inputs)?))
+        }
+        Some(BodyExpectation::Sha256(digest)) => BodyCheck::Sha256(*digest),
+        Some(BodyExpectation::Json(values)) => BodyCheck::Json(Arc::from(values.as_slice())),
+    })
+}
+
+/// Why a request could not be compiled.
+enum CompileError {
+    Request(RequestError),
+    File(RunError),
+}
+
+impl From<RequestError> for CompileError {
+    fn from(error: RequestError) -> Self {
+        CompileError::Request(error)
+    }
+}
+
+impl From<CompileError> for RunError {
+    fn from(error: CompileError) -> RunError {
+        match error {
+            CompileError::Request(error @ RequestError::Placeholder { .. }) => {
+                RunError::usage(error.to_string())
+                    .hint("--literal sends everything as it stands, without placeholders")
+            }
+            CompileError::Request(error) => RunError::usage(error.to_string()),
+            CompileError::File(error) => error,
+        }
+    }
+}
+
+impl CompileError {
+    /// The same, with the name of the request.
+    fn of_request(self, spec: &RequestSpec) -> RunError {
+        let problem = match self {
+            CompileError::Request(error) => error.to_string(),
+            CompileError::File(error) => error.to_string(),
+        };
+        RunError::usage(format!("request `{}`: {problem}", spec.shown_name()))
+    }
+}
+
+/// The request as it is sent again and again. Files of lines that it names are read, each once.
+fn template(
+    request: &Request,
+    spec: &RequestSpec,
+    files: &mut LineFiles,
+    inputs: &mut Inputs,
+) -> Result<RequestTemplate, CompileError> {
+    if spec.literal {
+        return Ok(RequestTemplate::fixed(request.encode()?));
+    }
+    for name in request.line_files()? {
+        if !files.has(&name) {
+            let named_by = format!("{{line:{name}}}");
+            let path = spec.folder.as_ref().map_or_else(|| PathBuf::from(&name), |folder| folder.join(&name));
+            let lines = read(&named_by, &path, inputs).map_err(|error| {
+                let shown = path.display();
+                CompileError::File(RunError::usage(format!("{named_by}: cannot read {shown}")).because(error))
+            })?;
+            files.add(name, lines);
+        }
+    }
+    Ok(request.compile(files)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_say_what_becomes_of_the_connection() {
+        let sent = |protocol, keep_alive, given: &[(&str, &str)]| {
+            let job = Job { protocol, keep_alive, ..Job::default() };
+            let headers =
+                given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let spec = RequestSpec { headers: Headers(headers), ..RequestSpec::default() };
+            let request = request(&job, &spec, &mut Contents::default(), &mut Inputs::default()).unwrap();
+            String::from_utf8(request.encode().unwrap()).unwrap()
+        };
+        let with_close = sent(Protocol::Http11, false, &[]);
+        assert!(
+            with_close.starts_with("GET / HTTP/1.1\r\n") && with_close.contains("\r\nConnection: close\r\n")
+        );
+        let like_ab = sent(Protocol::Http10, true, &[]);
+        assert!(
+            like_ab.starts_with("GET / HTTP/1.0\r\n") && like_ab.contains("\r\nConnection: Keep-Alive\r\n")
+        );
+        for silent in [sent(Protocol::Http11, true, &[]), sent(Protocol::Http10, false, &[])] {
+            assert!(!silent.contains("Connection"), "{silent}");
+        }
+        let given = sent(Protocol::Http11, false, &[("connection", "upgrade")]);
+        assert_eq!(given.matches("onnection").count(), 1);
+    }
+}

@@ -1,0 +1,116 @@
+//! Reads a file of send times (`--schedule`): one a line, in seconds or with a unit, never decreasing.
+
+use crate::{Inputs, RunError};
+use paceline_job::{Nanos, Trace};
+use std::path::Path;
+
+/// The latest time, in seconds: times since 1970 are those of a file whose first time was not subtracted.
+const LATEST_S: f64 = 30.0 * 86_400.0;
+
+/// The schedule in a file.
+///
+/// # Errors
+/// [`RunError::Usage`] with the line of the problem.
+pub fn read_schedule(path: &Path, inputs: &mut Inputs) -> Result<Trace, RunError> {
+    let cannot = || RunError::usage(format!("cannot read the schedule {}", path.display()));
+    let bytes = inputs.read("--schedule", path).map_err(|error| cannot().because(error))?;
+    let text = String::from_utf8(bytes).map_err(|error| cannot().because(error))?;
+    match times(&text) {
+        Ok(times) => Ok(Trace { file: Some(path.to_owned()), ..times.into() }),
+        Err(Problem { line, what }) => {
+            let place =
+                line.map_or_else(|| path.display().to_string(), |line| format!("{}:{line}", path.display()));
+            Err(RunError::usage(format!("{place}: {what}"))
+                .hint("write one time per line, in seconds (0.25) or with a unit (250ms), never decreasing"))
+        }
+    }
+}
+
+/// What is wrong with a schedule, and in which line.
+#[derive(Debug, PartialEq)]
+struct Problem {
+    line: Option<usize>,
+    what: String,
+}
+
+/// The times of a schedule. Empty lines and comments (`#`) are skipped.
+fn times(text: &str) -> Result<Vec<Nanos>, Problem> {
+    let mut times: Vec<Nanos> = Vec::new();
+    for (line, text) in (1..).zip(text.lines()) {
+        let text = text.split('#').next().unwrap_or_default().trim();
+        if text.is_empty() {
+            continue;
+        }
+        let problem = |what| Problem { line: Some(line), what };
+        let time = time(text).map_err(problem)?;
+        match times.last() {
+            Some(before) if *before > time => {
+                return Err(problem(format!("{text} is before the previous time, {before}")));
+            }
+            _ => times.push(time),
+        }
+    }
+    if times.is_empty() {
+        return Err(Problem { line: None, what: "the schedule is empty".to_owned() });
+    }
+    Ok(times)
+}
+
+/// A time: seconds where no unit says otherwise.
+fn time(text: &str) -> Result<Nanos, String> {
+    let wrong = || format!("{text:?} is not a time");
+    let nanos = match text.parse::<f64>() {
+        Ok(seconds) if seconds > LATEST_S => {
+            return Err(format!(
+                "{text} s is more than 30 days: times count from the beginning; subtract the first"
+            ));
+        }
+        // A double has more digits than the nanoseconds of 30 days.
+        Ok(seconds) if seconds >= 0.0 => Nanos((seconds * 1e9).round() as u64),
+        Ok(_) => return Err(wrong()),
+        Err(_) => paceline_job::parse_duration(text).map(Nanos::from).map_err(|_| wrong())?,
+    };
+    if nanos.as_secs_f64() > LATEST_S { Err(format!("{text} is more than 30 days")) } else { Ok(nanos) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inputs::BYTES_MAX;
+
+    #[test]
+    fn seconds_and_units() {
+        let text = "# from the log of Monday\n0\n0.25\n\n300ms # a comment\r\n1e0\n1.5\n1.5\n2m\n";
+        let expected = [0, 250, 300, 1_000, 1_500, 1_500, 120_000].map(Nanos::from_millis);
+        assert_eq!(times(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_file_that_is_not_text_or_too_long_is_an_error() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = || format!("{:#}", read_schedule(file.path(), &mut Inputs::default()).unwrap_err());
+        std::fs::write(file.path(), b"0\n\xe9\n").unwrap();
+        assert!(error().contains("cannot read the schedule") && error().contains("utf-8"), "{}", error());
+        // A hole, which takes no room.
+        file.as_file().set_len(BYTES_MAX + 1).unwrap();
+        assert!(error().ends_with("it has more than 256 MiB"), "{}", error());
+    }
+
+    #[test]
+    fn errors_name_their_line() {
+        for (text, line, what) in [
+            ("0\n1\nsoon\n", Some(3), "\"soon\" is not a time"),
+            ("1\n\n0.5\n", Some(3), "0.5 is before the previous time, 1s"),
+            ("-1\n", Some(1), "\"-1\" is not a time"),
+            ("nan\n", Some(1), "\"nan\" is not a time"),
+            (
+                "1700000000.5\n",
+                Some(1),
+                "1700000000.5 s is more than 30 days: times count from the beginning; subtract the first",
+            ),
+            ("# nothing\n", None, "the schedule is empty"),
+        ] {
+            assert_eq!(times(text), Err(Problem { line, what: what.to_owned() }), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The load's part of a run's record: loop, shape, segments.
+//!
+//! Called by `outcome.rs`. What a segment is, the engine knows; here it gets its published keys.
+
+use crate::outcome::block;
+use paceline_engine::{RunOutcome, Tally};
+use paceline_job::Job;
+use paceline_job::{Bound, LoadModel, Nanos, Segment, Shape};
+use paceline_record as record;
+
+/// The loop that was asked for.
+pub fn load_of(job: &Job, outcome: &RunOutcome) -> record::Loop {
+    let asked = job;
+    let (kind, offered_per_s, arrivals, shape) = match &asked.load {
+        LoadModel::Closed => (record::LoopKind::Closed, None, None, None),
+        LoadModel::Open { shape, arrivals } => (
+            record::LoopKind::Open,
+            Some(offered_per_s(asked, shape, outcome)),
+            Some(*arrivals),
+            Some(shape.clone()).filter(|shape| !matches!(shape, Shape::Steady { .. })),
+        ),
+    };
+    let requests = match asked.window {
+        Bound::Requests(requests) => Some(requests),
+        Bound::Duration(_) => None,
+    };
+    record::Loop {
+        kind,
+        connections: asked.connections,
+        depth: asked.depth.into(),
+        batch: asked.batch,
+        requests_per_connection: asked.requests_per_connection,
+        without_keep_alive: !asked.keep_alive,
+        think: asked.think,
+        requests,
+        offered_per_s,
+        shape,
+        arrivals,
+    }
+}
+
+/// What was offered on average. Of a rate that changes only what was offered until the window ended counts.
+fn offered_per_s(asked: &Job, shape: &Shape, outcome: &RunOutcome) -> f64 {
+    let window = outcome.spans.drain.since(outcome.spans.window);
+    match (shape, outcome.stopped) {
+        (Shape::Ramp { .. } | Shape::Steps { .. }, true) if window > Nanos::ZERO => {
+            outcome.total.counts.scheduled as f64 / window.as_secs_f64()
+        }
+        _ => shape.offered_per_s(asked.warmup, window),
+    }
+}
+
+/// Whether random arrivals left as randomly as was asked.
+pub fn arrival_check(gaps: &[f64]) -> Option<record::ArrivalCheck> {
+    let test = paceline_stats::exponential_test(&mut gaps.to_vec())?;
+    Some(record::ArrivalCheck {
+        gaps: gaps.len() as u64,
+        anderson_darling: test.statistic,
+        p_value: test.p_value,
+    })
+}
+
+/// The segments of the window, as far as it came.
+pub fn by_segment(job: &Job, outcome: &RunOutcome) -> Option<Vec<record::Segment>> {
+    let spans = &outcome.spans;
+    let begun = |segment: &Segment| spans.window + segment.start < spans.drain;
+    let kept = |(segment, tally): (Segment, &Tally)| record::Segment {
+        start_ns: (spans.window + segment.start).since(spans.start).0,
+        end_ns: (spans.window + segment.end).min(spans.drain).since(spans.start).0,
+        offered_per_s: segment.offered_per_s(),
+        completed_in_segment: tally.counts.completed_in_segment,
+        block: block(tally),
+    };
+    let segments = job.segments();
+    (!segments.is_empty())
+        .then(|| segments.into_iter().filter(begun).zip(&outcome.by_segment).map(kept).collect())
+}

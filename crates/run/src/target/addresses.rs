@@ -1,0 +1,188 @@
+//! The addresses a URL's host stands for: literal, given by `--resolve`, or the resolver's, in its order (RFC 6724).
+//!
+//! Called by `mod.rs`, once before the run, and not for a unix socket. Nobody connects to an address here: which of
+//! several is used is found out in `race.rs`.
+
+use crate::RunError;
+use paceline_http::Url;
+use paceline_job::{IpVersion, Job};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+
+/// Every address that may be connected to, at least one.
+pub(super) fn candidates(job: &Job, sources: &[IpAddr]) -> Result<Vec<SocketAddr>, RunError> {
+    let found = match given(job)? {
+        Some(given) => given,
+        None => look_up(&job.url)?,
+    };
+    let of_source = |address: &SocketAddr| {
+        sources.is_empty() || sources.iter().any(|source| source.is_ipv4() == address.is_ipv4())
+    };
+    let wanted = |address: &&SocketAddr| of_family(job, address) && of_source(address);
+    let mut fitting: Vec<SocketAddr> = Vec::new();
+    for address in found.iter().filter(wanted) {
+        if !fitting.contains(address) {
+            fitting.push(*address);
+        }
+    }
+    if fitting.is_empty() {
+        return Err(none_fits(job, sources, &found));
+    }
+    match fitting.iter().find(|address| lacks_zone(address)) {
+        Some(address) => Err(no_zone(address)),
+        None => Ok(fitting),
+    }
+}
+
+/// Whether an address is of the family that -4 or -6 asks for.
+fn of_family(job: &Job, address: &SocketAddr) -> bool {
+    match job.ip_version {
+        None => true,
+        Some(IpVersion::V4) => address.is_ipv4(),
+        Some(IpVersion::V6) => address.is_ipv6(),
+    }
+}
+
+/// What does not fit: the family asked for or, where there are addresses of it, that of the sources.
+fn none_fits(job: &Job, sources: &[IpAddr], found: &[SocketAddr]) -> RunError {
+    let listed = |addresses: &[&SocketAddr]| {
+        addresses.iter().map(|address| address.ip().to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let family = |is_ipv4: bool| if is_ipv4 { "IPv4" } else { "IPv6" };
+    let left: Vec<&SocketAddr> = found.iter().filter(|address| of_family(job, address)).collect();
+    match sources.first() {
+        Some(source) if !left.is_empty() => {
+            let (family, left) = (family(source.is_ipv4()), listed(&left));
+            RunError::usage(format!("--source {source} is an {family} address: it does not reach {left}"))
+                .hint("give a --source of the target's family, or remove it")
+        }
+        _ => {
+            let (family, all) =
+                (family(job.ip_version == Some(IpVersion::V4)), listed(&found.iter().collect::<Vec<_>>()));
+            RunError::usage(format!("{:?} has no {family} address, only {all}", job.url.host))
+                .hint("remove -4/-6")
+        }
+    }
+}
+
+/// A link-local address is on every link: without an interface the kernel does not know which.
+fn lacks_zone(address: &SocketAddr) -> bool {
+    matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
+}
+
+fn no_zone(address: &SocketAddr) -> RunError {
+    let ip = address.ip();
+    RunError::usage(format!("{ip} is a link-local address: it needs the interface it is behind"))
+        .hint(format!("write it with its zone: http://[{ip}%25eth0]:{}/", address.port()))
+}
+
+/// The resolver's answer; a literal address is its own.
+fn look_up(url: &Url) -> Result<Vec<SocketAddr>, RunError> {
+    let name = match &url.zone {
+        Some(zone) => format!("{}%{zone}", url.host),
+        None => url.host.clone(),
+    };
+    let unknown = || {
+        let hint = match &url.zone {
+            Some(_) => "is there an interface of that name? `ip link` lists them",
+            None => "check the spelling, or give an address (--resolve HOST:PORT:ADDR)",
+        };
+        RunError::environment(format!("the name {name:?} does not resolve")).hint(hint)
+    };
+    let found: Vec<SocketAddr> =
+        (name.as_str(), url.port).to_socket_addrs().map_err(|error| unknown().because(error))?.collect();
+    if found.is_empty() { Err(unknown()) } else { Ok(found) }
+}
+
+/// What `--resolve` gives for the URL's host and port. One that is for another target is a mistake: it would have been
+/// meant for this one.
+fn given(job: &Job) -> Result<Option<Vec<SocketAddr>>, RunError> {
+    let (url, mut found) = (&job.url, None::<Vec<SocketAddr>>);
+    for text in &job.resolve {
+        let (host, port, addresses) = parse(text)?;
+        if host != "*" && !host.eq_ignore_ascii_case(&url.host) || port != url.port {
+            let what = format!("--resolve {text}: the target is {}:{}", url.host, url.port);
+            return Err(RunError::usage(what).hint("use the host and port of the URL"));
+        }
+        found.get_or_insert_default().extend(addresses);
+    }
+    Ok(found)
+}
+
+fn parse(text: &str) -> Result<(&str, u16, Vec<SocketAddr>), RunError> {
+    let wrong = || {
+        RunError::usage(format!("--resolve {text}: not HOST:PORT:ADDR[,ADDR]"))
+            .hint("such as example.test:443:127.0.0.1,::1")
+    };
+    let mut parts = text.splitn(3, ':');
+    let (Some(host), Some(port), Some(addresses)) = (parts.next(), parts.next(), parts.next()) else {
+        return Err(wrong());
+    };
+    let port: u16 = port.parse().map_err(|_| wrong())?;
+    let addresses = addresses.split(',').map(|address| {
+        let address = address.trim();
+        let bare = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(address);
+        bare.parse::<IpAddr>()
+            .map(|ip| SocketAddr::new(ip, port))
+            .or_else(|_| zoned(bare, port).ok_or_else(wrong))
+    });
+    Ok((host, port, addresses.collect::<Result<_, _>>()?))
+}
+
+/// An IPv6 address with its zone, which the resolver turns into a number.
+fn zoned(text: &str, port: u16) -> Option<SocketAddr> {
+    let (ip, _) = text.split_once('%')?;
+    ip.parse::<std::net::Ipv6Addr>().ok()?;
+    (text, port).to_socket_addrs().ok()?.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_given_for_a_host() {
+        let told = |text| {
+            let (host, port, addresses) = parse(text).unwrap();
+            format!(
+                "{host} {port} {}",
+                addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+            )
+        };
+        assert_eq!(told("a.test:80:127.0.0.1"), "a.test 80 127.0.0.1:80");
+        assert_eq!(told("a:443:::1,[::2], 10.0.0.1"), "a 443 [::1]:443 [::2]:443 10.0.0.1:443");
+        assert_eq!(told("a:80:fe80::1%lo"), "a 80 [fe80::1%1]:80");
+        for text in
+            ["", "a", "a:80", "a:x:127.0.0.1", "a:80:", "a:80:b", "a:80:127.0.0.1,", "a:80:::1%none-such"]
+        {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let error = |resolve: &str, ip_version, source: Option<&str>| {
+            let resolve = vec![format!("a.test:80:{resolve}")];
+            let url = Url::parse("http://a.test/").unwrap();
+            let job = Job { url, resolve, ip_version, ..Job::default() };
+            let sources: Vec<IpAddr> = source.iter().map(|source| source.parse().unwrap()).collect();
+            candidates(&job, &sources).unwrap_err().to_string()
+        };
+        let (v4, v6) = (Some(IpVersion::V4), Some(IpVersion::V6));
+        let no_address = "\"a.test\" has no IPv6 address, only 127.0.0.1";
+        let of_source = "--source ::1 is an IPv6 address: it does not reach 127.0.0.1";
+        for (resolve, ip_version, source, expected) in [
+            ("127.0.0.1", v6, None, no_address),
+            ("127.0.0.1", v6, Some("::1"), no_address),
+            ("127.0.0.1", None, Some("::1"), of_source),
+            ("127.0.0.1", v4, Some("::1"), of_source),
+            (
+                "127.0.0.1,::1",
+                v6,
+                Some("10.0.0.7"),
+                "--source 10.0.0.7 is an IPv4 address: it does not reach ::1",
+            ),
+        ] {
+            assert_eq!(error(resolve, ip_version, source), expected);
+        }
+    }
+}

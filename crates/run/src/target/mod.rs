@@ -1,0 +1,69 @@
+//! Where a run connects to, and TLS for it. Everything is looked up before the run begins.
+
+mod addresses;
+mod race;
+mod tls;
+
+pub use tls::remedy;
+
+use crate::{Inputs, RunError};
+use paceline_engine::Address;
+use paceline_engine::tls::TlsSettings;
+use paceline_http::Scheme;
+use paceline_job::Job;
+use paceline_record::Tried;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Where to connect, and TLS.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    /// Where to.
+    pub address: Address,
+    /// Other addresses of the name that did not answer.
+    pub tried: Vec<Tried>,
+    /// TLS, for an https URL.
+    pub tls: Option<Arc<TlsSettings>>,
+    /// The name TLS requests; empty without it.
+    pub tls_name: String,
+}
+
+impl Destination {
+    /// Looks up where the URL of a job leads to. `sources` are the local addresses asked for.
+    pub(crate) fn find(job: &Job, sources: &[IpAddr], inputs: &mut Inputs) -> Result<Self, RunError> {
+        check(job)?;
+        let tls = match job.url.scheme {
+            Scheme::Http => None,
+            Scheme::Https => Some(Arc::new(tls::settings(job, inputs)?)),
+        };
+        let tls_name = tls.as_ref().map_or_else(String::new, |_| tls::name_of(job).to_owned());
+        let (address, tried) = match &job.unix_socket {
+            Some(path) => (Address::from(path.as_path()), Vec::new()),
+            None => {
+                let candidates = addresses::candidates(job, sources)?;
+                let (address, tried) =
+                    race::first_to_accept(&job.url.host, &candidates, job.connect_timeout.into())?;
+                (address.into(), tried)
+            }
+        };
+        Ok(Self { address, tried, tls, tls_name })
+    }
+}
+
+/// TLS settings for an http URL are a mistake.
+fn check(job: &Job) -> Result<(), RunError> {
+    let (url, tls) = (&job.url, &job.tls);
+    let given = [
+        (tls.insecure, "--insecure"),
+        (tls.ca_file.is_some(), "--cacert"),
+        (tls.cert_file.is_some(), "--cert"),
+        (tls.server_name.is_some(), "--sni"),
+        (tls.version.is_some(), "--tls-version"),
+        (tls.no_resumption, "--no-tls-resumption"),
+    ];
+    match given.iter().find(|(given, _)| *given && url.scheme == Scheme::Http) {
+        Some((_, flag)) => Err(RunError::usage(format!("{flag} is for https, and {url} is http"))
+            .hint(format!("write https://, or remove {flag}"))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,111 @@
+//! TLS as the flags ask for it: files read, names checked, and what to do about each of its faults.
+//!
+//! Called by `mod.rs` for an https URL; the remedies by `paceline run` and its record, too. Handshakes are the
+//! engine's, and so is telling one fault from another.
+
+use crate::{Inputs, RunError};
+use paceline_engine::tls::{Identity, TlsAsked, TlsFault, TlsSettings, Trust};
+use paceline_job::{Job, TlsSpec};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use std::path::Path;
+
+/// The name that is asked for.
+pub(super) fn name_of(job: &Job) -> &str {
+    job.tls.server_name.as_deref().unwrap_or(&job.url.host)
+}
+
+/// TLS, ready to be spoken.
+pub(super) fn settings(job: &Job, inputs: &mut Inputs) -> Result<TlsSettings, RunError> {
+    let (name, spec) = (name_of(job), &job.tls);
+    let asked = TlsAsked {
+        name: ServerName::try_from(name.to_owned())
+            .map_err(|_| RunError::usage(format!("{name:?} is not a name that a certificate can have")))?,
+        trust: trust(spec, inputs)?,
+        identity: match &spec.cert_file {
+            Some(cert) => Some(identity(cert, spec.key_file.as_deref(), inputs)?),
+            None => None,
+        },
+        version: spec.version,
+        resumption: !spec.no_resumption,
+    };
+    let hint = "check --cacert, --cert and --key";
+    TlsSettings::new(asked).map_err(|error| RunError::usage("TLS cannot be set up").because(error).hint(hint))
+}
+
+fn trust(spec: &TlsSpec, inputs: &mut Inputs) -> Result<Trust, RunError> {
+    if spec.insecure {
+        return Ok(Trust::Anyone);
+    }
+    if let Some(file) = &spec.ca_file {
+        return Ok(Trust::Roots { roots: certificates("--cacert", file, inputs)?, also_themselves: true });
+    }
+    let found = rustls_native_certs::load_native_certs();
+    if found.certs.is_empty() {
+        let why = found.errors.first().map_or_else(String::new, |error| format!(": {error}"));
+        let what = format!("this system trusts no certificate authority{why}");
+        return Err(RunError::environment(what)
+            .hint("install its list (Debian: ca-certificates), or give one with --cacert"));
+    }
+    Ok(Trust::Roots { roots: found.certs, also_themselves: false })
+}
+
+fn certificates(
+    flag: &str,
+    file: &Path,
+    inputs: &mut Inputs,
+) -> Result<Vec<CertificateDer<'static>>, RunError> {
+    let told = || RunError::usage(format!("{flag} {}", file.display()));
+    let bytes = inputs.read(flag, file).map_err(|error| told().because(error))?;
+    let found: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&bytes)
+        .collect::<Result<_, _>>()
+        .map_err(|error: rustls::pki_types::pem::Error| told().because(error))?;
+    if found.is_empty() {
+        let what = format!("{flag} {}: holds no certificate in PEM", file.display());
+        return Err(RunError::usage(what).hint("such a file begins with -----BEGIN CERTIFICATE-----"));
+    }
+    Ok(found)
+}
+
+fn identity(cert: &Path, key: Option<&Path>, inputs: &mut Inputs) -> Result<Identity, RunError> {
+    let chain = certificates("--cert", cert, inputs)?;
+    let (flag, file) = key.map_or(("--cert", cert), |key| ("--key", key));
+    let bytes = inputs
+        .read(flag, file)
+        .map_err(|error| RunError::usage(format!("{flag} {}", file.display())).because(error))?;
+    let key = PrivateKeyDer::from_pem_slice(&bytes).map_err(|_| {
+        RunError::usage(format!("{flag} {}: holds no private key in PEM", file.display()))
+            .hint("an encrypted one must be decrypted first: openssl pkey -in FILE -out PLAIN")
+    })?;
+    Ok(Identity { chain, key })
+}
+
+/// What to do about a fault of TLS.
+pub fn remedy(fault: TlsFault) -> &'static str {
+    match fault {
+        TlsFault::NotTls => "is it http:// on this port?",
+        TlsFault::ClosedInHandshake | TlsFault::BrokenInHandshake | TlsFault::TooSlow => {
+            "does the server speak TLS on this port, and know this name (--sni)? its log may tell more"
+        }
+        TlsFault::Expired | TlsFault::NotYetValid => {
+            "renew it, check this machine's clock, or measure without checking it: --insecure"
+        }
+        TlsFault::WrongName => "ask for a name it is for (--sni), or do not check it: --insecure",
+        TlsFault::UnknownIssuer => {
+            "give the issuer's certificate with --cacert, or do not check it: --insecure"
+        }
+        TlsFault::BadCertificate => {
+            "give the certificate itself with --cacert if you trust it, or do not check it: --insecure"
+        }
+        TlsFault::CertificateRequired => "give one with --cert and --key",
+        TlsFault::CertificateRefused => {
+            "give one that the server trusts, with what leads to its root, to --cert"
+        }
+        TlsFault::UnknownName => "ask for a name it knows: --sni",
+        TlsFault::NothingInCommon => {
+            "TLS 1.2 and 1.3 are offered, unless --tls-version says otherwise; an older server cannot be measured"
+        }
+        TlsFault::NoHttp1 => "HTTP/1.1 is all that is offered",
+        TlsFault::Alert(_) | TlsFault::Broken => "the server's log may tell more",
+    }
+}
