@@ -121,14 +121,14 @@ fn what_does_not_go_together_is_refused_with_a_way_out() {
     let schedule = file.to_str().unwrap();
     for (arguments, said) in [
         (&["-r", "10,20"][..], "10,20@10s"),
-        (&["-r", "10,20@1s", "-d", "5s"], "leave -d out"),
-        (&["-r", "10,20@1s", "-n", "5"], "leave -n out"),
-        (&["-r", "10:20", "-n", "5"], "give its length with -d"),
-        (&["--schedule", schedule], "times:3: 1 comes before 2s"),
+        (&["-r", "10,20@1s", "-d", "5s"], "remove -d"),
+        (&["-r", "10,20@1s", "-n", "5"], "remove -n"),
+        (&["-r", "10:20", "-n", "5"], "set its length with -d"),
+        (&["--schedule", schedule], "times:3: 1 is before the previous time, 2s"),
         (&["--schedule", schedule, "-r", "5"], "cannot be used with"),
         (&["--schedule", "no/such/file"], "cannot read the schedule"),
-        (&["-r", "10", "--think", "1s"], "think time belongs to a closed loop"),
-        (&["--no-keepalive", "--pipeline", "4"], "nothing to pipeline"),
+        (&["-r", "10", "--think", "1s"], "think time cannot be combined with an offered rate"),
+        (&["--no-keepalive", "--pipeline", "4"], "pipelining needs keep-alive"),
         (&["--no-keepalive", "--requests-per-connection", "4"], "cannot be used with"),
         (&["--requests-per-connection", "0"], "non-zero"),
     ] {

@@ -17,7 +17,7 @@ pub struct ConnectionFlags {
 
     /// Closed loop: pause between a response and the next request of a connection; 100ms constant, 100ms:exp random
     #[arg(long, value_name = "T[:exp]", value_parser = think)]
-    pub think: Option<Option<Think>>,
+    pub think: Option<Pause>,
 
     /// HTTP version of requests; 1.0 requests keep-alive, as `ab -k` does, unless --no-keepalive [default: 1.1]
     #[arg(long, value_name = "VERSION", value_enum)]
@@ -32,11 +32,15 @@ impl ConnectionFlags {
         job.keep_alive &= !no_keepalive;
         job.requests_per_connection =
             requests_per_connection.map(NonZeroU32::get).or(job.requests_per_connection);
-        job.think = think.unwrap_or(job.think);
+        job.think = think.map_or(job.think, |Pause(think)| think);
     }
 }
 
-fn think(text: &str) -> Result<Option<Think>, String> {
+/// The value of `--think`; 0 is no pause.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pause(Option<Think>);
+
+fn think(text: &str) -> Result<Pause, String> {
     let (time, exponential) = match text.split_once(':') {
         None => (text, false),
         Some((time, "exp")) => (time, true),
@@ -45,11 +49,11 @@ fn think(text: &str) -> Result<Option<Think>, String> {
         }
     };
     let time = Nanos::from(super::flags::duration(time)?);
-    Ok(match (time, exponential) {
+    Ok(Pause(match (time, exponential) {
         (Nanos::ZERO, _) => None,
         (time, true) => Some(Think::exponential(time)),
         (time, false) => Some(Think::constant(time)),
-    })
+    }))
 }
 
 #[cfg(test)]
@@ -58,9 +62,9 @@ mod tests {
 
     #[test]
     fn think_times() {
-        assert_eq!(think("100ms"), Ok(Some(Think::constant(Nanos::from_millis(100)))));
-        assert_eq!(think("1s:exp"), Ok(Some(Think::exponential(Nanos::from_secs(1)))));
-        assert_eq!(think("0"), Ok(None));
+        assert_eq!(think("100ms"), Ok(Pause(Some(Think::constant(Nanos::from_millis(100))))));
+        assert_eq!(think("1s:exp"), Ok(Pause(Some(Think::exponential(Nanos::from_secs(1))))));
+        assert_eq!(think("0"), Ok(Pause(None)));
         assert!(think("1s:uniform").unwrap_err().contains("1s:exp"));
         assert!(think("soon").is_err());
     }

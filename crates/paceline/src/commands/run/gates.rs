@@ -134,7 +134,7 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<Demand, String> {
         return Err(format!("{value} has no unit; write {value}ms, {value}us or {value}s"));
     }
     let limit = super::duration(&value.replace('\u{b5}', "u"))
-        .map_err(|_| format!("{value:?} is no length of time; write 10ms, 250us or 1.5s"))?;
+        .map_err(|_| format!("{value:?} is not a length of time; write 10ms, 250us or 1.5s"))?;
     if limit.is_zero() {
         return Err("nothing takes no time; write a limit above 0".to_owned());
     }
@@ -232,7 +232,7 @@ mod tests {
             ("response.p99.9999<10ms", "There are p50"),
             ("response.p99.<10ms", "There are p50"),
             ("response.p99<10", "write 10ms, 10us or 10s"),
-            ("response.p99<10 parsecs", "is no length of time"),
+            ("response.p99<10 parsecs", "is not a length of time"),
             ("response.p99<0s", "above 0"),
             ("response.p99>=10ms", "write 'response.p99<10ms'"),
             ("response.p99=10ms", "no < or >="),

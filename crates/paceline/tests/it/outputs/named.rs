@@ -41,11 +41,11 @@ fn no_output_takes_the_place_of_an_input() {
         let output_of = in_folder(folder.path(), &server, flags);
         let told = text(&output_of.stderr);
         assert_eq!(output_of.status.code(), Some(2), "{flags:?}: {told}");
-        let said = format!("is named for an input, {input}, and for an output, {output}");
+        let said = format!("is an input, {input}, and an output, {output}");
         assert!(told.contains(&said), "{flags:?}: {told}");
     }
     let schedule = server.run(&["--schedule", "times", "--csv", "times"]).current_dir(folder.path()).output();
-    assert!(text(&schedule.unwrap().stderr).contains("an input, --schedule, and for an output, --csv"));
+    assert!(text(&schedule.unwrap().stderr).contains("an input, --schedule, and an output, --csv"));
     assert_eq!(fs::read_to_string(path("in.toml")).unwrap(), held);
     assert_eq!(fs::read_to_string(path("body")).unwrap(), "x");
 }

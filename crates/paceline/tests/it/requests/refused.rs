@@ -33,10 +33,10 @@ fn what_cannot_be_meant_is_told_with_what_can() {
     let steering = file("steering.toml", "[[request]]\nname = \"a\\u001b[2Jb\"\n");
     for (flags, said) in [
         (&["--mix", "nope"][..], "--mix: cannot read nope: No such file"),
-        (&["--mix", &empty], "empty.toml:1: request ` `: a name has something to see"),
+        (&["--mix", &empty], "empty.toml:1: request ` `: a name needs a visible character"),
         (
             &["--mix", &steering],
-            "request `a\\u{1b}[2Jb`: a name has something to see, and no control character",
+            "request `a\\u{1b}[2Jb`: a name needs a visible character and must not contain control characters",
         ),
         (&["-H", "X : a"], "header \"X \": wrong at character 2; a name has no blank"),
         (
@@ -45,7 +45,7 @@ fn what_cannot_be_meant_is_told_with_what_can() {
         ),
         (&["--slo", "handshake.p50<1s"], "over http there are no handshakes"),
         (&["-r", "1,000"], "one rate is 1000"),
-        (&["-d", "1000000h"], "it is too long: at most 10000h"),
+        (&["-d", "1000000h"], "`1000000h` is too long: at most 10000h"),
         (&["-c", "4294967296"], "the number is too large: at most 4294967295"),
     ] {
         let told = complaint(flags);
@@ -69,5 +69,5 @@ fn too_little_time_to_connect_is_not_the_servers_doing() {
     let output = paceline(&[&url, "-c", "1", "--connect-timeout", "1ns"]);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(told.contains("give it longer (--connect-timeout)"), "{told}");
+    assert!(told.contains("raise --connect-timeout"), "{told}");
 }

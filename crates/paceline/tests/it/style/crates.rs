@@ -21,7 +21,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("catalogue", &["files", "job", "record"]),
     ("host", &["files", "record"]),
     ("lab", &["catalogue", "files", "host", "judge", "record"]),
-    ("run", &["engine", "host", "http", "job", "judge", "record", "stats"]),
+    ("run", &["engine", "files", "host", "http", "job", "judge", "record", "stats"]),
     ("report", &["judge", "record", "stats"]),
     (
         "paceline",
