@@ -37,6 +37,8 @@ enum Command {
     Report(commands::report::Arguments),
     /// The kept results themselves: check, export, import, prune, delete
     Store(commands::store::Arguments),
+    /// The kept results in a browser
+    View(commands::view::Arguments),
     /// How good is this tool on this very machine?
     Selftest(commands::selftest::Arguments),
     /// Print a completion script for a shell
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Round(arguments) => commands::round::run(arguments),
         Command::Report(arguments) => commands::report::run(arguments),
         Command::Store(arguments) => commands::store::run(arguments),
+        Command::View(arguments) => commands::view::run(arguments),
         Command::Selftest(arguments) => commands::selftest::run(arguments),
         Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),
         Command::Completions(arguments) => commands::completions::run(arguments),

@@ -12,3 +12,4 @@ pub mod run;
 pub mod selftest;
 pub mod shepherd;
 pub mod store;
+pub mod view;

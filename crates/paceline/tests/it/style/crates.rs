@@ -23,6 +23,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("lab", &["catalogue", "files", "host", "judge", "record"]),
     ("run", &["engine", "files", "host", "http", "job", "judge", "record", "stats"]),
     ("report", &["judge", "record", "stats"]),
+    ("web", &["files", "judge", "stats", "record", "report", "store"]),
     (
         "paceline",
         &[
@@ -39,6 +40,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
             "lab",
             "run",
             "report",
+            "web",
         ],
     ),
 ];

@@ -26,7 +26,7 @@ const OWN_FOLDERS: [&str; 7] = ["home", "root", "Users", "work", "farm", "mnt", 
 
 /// Hosts that may be named: documents, and names inside formats. A registry is never named, so that whatever is
 /// configured on a machine is used.
-const HOSTS: [&str; 12] = [
+const HOSTS: [&str; 13] = [
     "docs.rs",
     "doi.org",
     "example.com",
@@ -39,6 +39,7 @@ const HOSTS: [&str; 12] = [
     "www.apache.org",
     "www.rfc-editor.org",
     "www.sqlite.org",
+    "www.w3.org",
 ];
 
 /// Top-level names that belong to nobody (RFC 2606 and 6761), as tests use them.

@@ -1,0 +1,97 @@
+//! `paceline view`: kept results in a browser, from the store, an exported folder or a run's JSON.
+//!
+//! Called by `main`. What the pages show and who may see them is the web crate's; here the results are found and the
+//! address is printed.
+
+use crate::exit::{Complaint, Status, say};
+use crate::kept::{StoreArguments, complain as complain_of_store, state_dir};
+use crate::places::path_or_nothing;
+use paceline_store::Store;
+use paceline_web::{Library, Live, Server, WebError, export};
+use std::io::IsTerminal as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+const EXAMPLES: &str = "\
+Examples:
+  paceline view                            the kept rounds, in a browser
+  paceline view history                    the rounds kept with the project
+  paceline view run.json                   a run that `paceline run -o run.json` wrote
+  paceline view --listen 10.0.0.5:8080     for others too: they need the address that is printed, with its token";
+
+/// Flags of `paceline view`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// An exported round, a folder with several, or a run's JSON [default: the store]
+    path: Option<PathBuf>,
+    /// Listen on this address; any but a loopback address requires a token, which is printed
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Answer to this host name as well; may be repeated
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Print the address without opening a browser
+    #[arg(long)]
+    no_open: bool,
+    #[command(flatten)]
+    store: StoreArguments,
+    /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
+    #[arg(long, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
+    state_dir: Option<PathBuf>,
+}
+
+/// Serves the results until it is stopped.
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    let library = library(&arguments)?;
+    let Arguments { listen, allow_host, no_open, .. } = arguments;
+    let server = Server::bind(listen, allow_host, library, Live::default()).map_err(complain)?;
+    let url = server.url();
+    crate::exit::print(&format!("{url}\n"))?;
+    say("Press Ctrl-C to stop.");
+    if !no_open && std::io::stdout().is_terminal() {
+        open(&url);
+    }
+    server.serve().map_err(complain)?;
+    Ok(Status::Done)
+}
+
+fn library(arguments: &Arguments) -> anyhow::Result<Library> {
+    match &arguments.path {
+        Some(path) if path.is_file() => export::run(path).map(Library::of_run).map_err(complain),
+        Some(path) => Library::of_folder(path).map_err(complain),
+        None => {
+            let store = arguments.store.path(&state_dir(arguments.state_dir.clone()));
+            Ok(Library::of_store(Store::open_existing(&store).map_err(complain_of_store)?))
+        }
+    }
+}
+
+/// The error as a complaint, with the exit status for whose fault it is.
+pub fn complain(error: WebError) -> anyhow::Error {
+    let what = error.chain();
+    let complaint = match error {
+        WebError::Listen { .. } => Complaint::environment(what)
+            .hint("choose another address with --listen; port 0 takes any free one"),
+        WebError::NoExport { .. } => {
+            Complaint::usage(what).hint("`paceline report --export DIR` writes a folder that can be viewed")
+        }
+        WebError::Read { .. }
+        | WebError::Record { .. }
+        | WebError::Archive(_)
+        | WebError::NotFound { .. }
+        | WebError::Request(_) => Complaint::usage(what),
+        WebError::Store(_) | WebError::Start(_) | WebError::Json(_) => Complaint::environment(what),
+    };
+    complaint.into()
+}
+
+/// Asks the desktop to open an address. Without a desktop the printed address is all there is.
+fn open(url: &str) {
+    let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    if has_desktop {
+        let quiet = Stdio::null;
+        let _ = Command::new("xdg-open").arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+    }
+}

@@ -1,0 +1,119 @@
+//! Files of a run: its record, its seconds as CSV, its times as a histogram log.
+//!
+//! Called by the server's download addresses. Formats are the report crate's; here they are named and chosen.
+
+use crate::WebError;
+use crate::page::seconds;
+use paceline_record::{Run, Times, Trial};
+use paceline_report::{hlog_header, hlog_line};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// A file to be saved.
+#[derive(Debug)]
+pub struct Download {
+    /// Its name: letters, digits, `-`, `_` and `.` only.
+    pub name: String,
+    /// Its media type.
+    pub media_type: &'static str,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// A file of a trial.
+///
+/// # Errors
+/// [`WebError::NotFound`] when there is no such file.
+pub fn of_trial(trial: &Trial, file: &str) -> Result<Download, WebError> {
+    match (file, &trial.run) {
+        ("record.json", _) => record(&trial.id, trial),
+        (_, Some(run)) => of(&trial.id, run, file),
+        (_, None) => Err(missing(file)),
+    }
+}
+
+/// A file of a run outside a round.
+///
+/// # Errors
+/// [`WebError::NotFound`] when there is no such file.
+pub fn of_run(run: &Run, file: &str) -> Result<Download, WebError> {
+    match file {
+        "record.json" => record(&run.id, run),
+        _ => of(&run.id, run, file),
+    }
+}
+
+fn of(id: &str, run: &Run, file: &str) -> Result<Download, WebError> {
+    let (media_type, text) = match file {
+        "seconds.csv" => ("text/csv; charset=utf-8", csv(run)),
+        "times.hlog" => ("text/plain; charset=utf-8", hlog(run)),
+        _ => return Err(missing(file)),
+    };
+    Ok(Download { name: name(id, file), media_type, bytes: text.into_bytes() })
+}
+
+fn missing(file: &str) -> WebError {
+    WebError::NotFound { kind: "file", id: file.to_owned() }
+}
+
+fn record(id: &str, record: &impl Serialize) -> Result<Download, WebError> {
+    let bytes = serde_json::to_vec_pretty(record)?;
+    Ok(Download { name: name(id, "record.json"), media_type: "application/json", bytes })
+}
+
+fn name(id: &str, file: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    format!("{}-{file}", id.chars().map(safe).collect::<String>())
+}
+
+fn csv(run: &Run) -> String {
+    let mut text = "start_s,length_s,phase,ok_per_s,not_ok_per_s,p50_ns,p90_ns,p99_ns,max_ns\r\n".to_owned();
+    let cell = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+    for second in seconds(run) {
+        let _ = write!(
+            text,
+            "{},{},{},{},{},{},{},{},{}\r\n",
+            second.start_s,
+            second.length_s,
+            serde_json::to_value(second.phase)
+                .ok()
+                .and_then(|phase| phase.as_str().map(str::to_owned))
+                .unwrap_or_default(),
+            second.ok_per_s,
+            second.not_ok_per_s,
+            cell(second.p50),
+            cell(second.p90),
+            cell(second.p99),
+            cell(second.max)
+        );
+    }
+    text
+}
+
+/// The whole window as one line for each kind of time: exports keep no histograms of seconds.
+fn hlog(run: &Run) -> String {
+    let window = run.phases.window;
+    let start_s = window.start_ns as f64 / 1e9;
+    let mut text = hlog_header(&run.tool.version, &run.target.url, 0.0, &run.started_at);
+    let mut line = |tag: &str, times: Option<&Times>| {
+        let histogram =
+            times.filter(|times| !times.histogram.is_empty()).and_then(|times| times.decode().ok());
+        if let Some(histogram) = histogram {
+            text.push_str(&hlog_line(tag, start_s, run.window_s, &histogram));
+        }
+    };
+    line("service_time", run.total.service_time_ns.as_ref());
+    line("response_time", run.total.response_time_ns.as_ref());
+    line("generator_lag", run.total.generator_lag_ns.as_ref());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_is_safe_in_a_header() {
+        assert_eq!(name("a\"b\r\n/../c", "record.json"), "a_b___.._c-record.json");
+    }
+}

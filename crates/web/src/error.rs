@@ -1,0 +1,103 @@
+//! What can go wrong between a request for a page and its answer.
+//!
+//! Returned by every fallible function of this crate; the server turns it into a status, the binary into an exit status.
+
+use paceline_record::RecordError;
+use paceline_store::StoreError;
+use paceline_store::archive::ArchiveError;
+use std::io;
+use std::path::PathBuf;
+
+/// An error of this crate. Each variant says what happened and where.
+#[derive(Debug, thiserror::Error)]
+pub enum WebError {
+    /// There is no such round or run.
+    #[error("no {kind} {id:?} in these results")]
+    NotFound {
+        /// `round` or `run`.
+        kind: &'static str,
+        /// What was asked for.
+        id: String,
+    },
+    /// A request that cannot be answered as it stands.
+    #[error("invalid request: {0}")]
+    Request(String),
+    /// A file cannot be read.
+    #[error("cannot read {path}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A folder that holds no exported round.
+    #[error("{path} holds no exported round: round.json is missing there and in its folders")]
+    NoExport {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A record that cannot be read.
+    #[error("invalid record in {place}")]
+    Record {
+        /// File and line, or id.
+        place: String,
+        /// Why.
+        #[source]
+        source: RecordError,
+    },
+    /// The trials of an export cannot be read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The server's threads, or its source of random numbers.
+    #[error("cannot start the server")]
+    Start(#[source] io::Error),
+    /// A page that cannot be written as JSON.
+    #[error("cannot write the page as JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+impl WebError {
+    /// The HTTP status that says whose fault it is: 404 and 400 the request's, 500 ours or the records'.
+    pub fn status(&self) -> u16 {
+        match self {
+            WebError::NotFound { .. } => 404,
+            WebError::Request(_) => 400,
+            WebError::Store(StoreError::NotFound { .. } | StoreError::Ambiguous { .. }) => 404,
+            WebError::Read { .. }
+            | WebError::NoExport { .. }
+            | WebError::Record { .. }
+            | WebError::Archive(_)
+            | WebError::Store(_)
+            | WebError::Listen { .. }
+            | WebError::Start(_)
+            | WebError::Json(_) => 500,
+        }
+    }
+
+    /// The message with its causes, each once.
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut next = std::error::Error::source(self);
+        while let Some(cause) = next {
+            let said = cause.to_string();
+            if !text.ends_with(&said) {
+                text = format!("{text}: {said}");
+            }
+            next = cause.source();
+        }
+        text
+    }
+}

@@ -1,0 +1,54 @@
+//! Finds exported rounds (`paceline report --export DIR`) and single runs among files that anybody may have written.
+//!
+//! Reading is bounded by `paceline_files` and `paceline_store::archive`: bytes of a document, bytes after decompression.
+
+use crate::WebError;
+use paceline_files::{OUTPUT_BYTES_MOST, TEXT_BYTES_MOST, read_text};
+use paceline_record::{Round, Run, read_round, read_run};
+use paceline_store::archive::ROUND;
+use std::path::{Path, PathBuf};
+
+/// Folders looked at below the one given.
+const FOLDERS_MOST: usize = 1_000;
+
+/// The exported rounds in a folder: itself, or the folders in it.
+///
+/// # Errors
+/// [`WebError`] when the folder cannot be listed or holds none.
+pub fn find(folder: &Path) -> Result<Vec<PathBuf>, WebError> {
+    if folder.join(ROUND).is_file() {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let failed = |source| WebError::Read { path: folder.to_owned(), source };
+    let entries = std::fs::read_dir(folder).map_err(failed)?;
+    let mut found = Vec::new();
+    for entry in entries.take(FOLDERS_MOST) {
+        let path = entry.map_err(failed)?.path();
+        if path.join(ROUND).is_file() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    if found.is_empty() { Err(WebError::NoExport { path: folder.to_owned() }) } else { Ok(found) }
+}
+
+/// The round of an export, without its trials.
+///
+/// # Errors
+/// [`WebError`] when it is missing, too large or no round.
+pub fn round(folder: &Path) -> Result<Round, WebError> {
+    let path = folder.join(ROUND);
+    let text =
+        read_text(&path, TEXT_BYTES_MOST).map_err(|source| WebError::Read { path: path.clone(), source })?;
+    read_round(&text).map_err(|source| WebError::Record { place: path.display().to_string(), source })
+}
+
+/// A single run, as `paceline run --format json -o FILE` writes it.
+///
+/// # Errors
+/// [`WebError`] when it is missing, too large or no run.
+pub fn run(path: &Path) -> Result<Run, WebError> {
+    let text = read_text(path, OUTPUT_BYTES_MOST)
+        .map_err(|source| WebError::Read { path: path.to_owned(), source })?;
+    read_run(&text).map_err(|source| WebError::Record { place: path.display().to_string(), source })
+}

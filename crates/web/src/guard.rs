@@ -1,0 +1,169 @@
+//! Who may see the results, and what a browser may do with them.
+//!
+//! On loopback the `Host` header must name this machine: a page of another site whose name was made to resolve to
+//! 127.0.0.1 (DNS rebinding) sends its own name. On any other address a token is required as well. Every response has a
+//! Content-Security-Policy that allows nothing but our own files.
+
+use axum::body::Body;
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Request, Response, StatusCode};
+use std::net::{IpAddr, SocketAddr};
+
+/// The longest path and query that is read.
+const TARGET_BYTES: usize = 4_096;
+/// The cookie that carries the token.
+const COOKIE: &str = "paceline_token";
+
+/// Who may see the results.
+#[derive(Clone, Debug)]
+pub struct Access {
+    loopback: bool,
+    token: Option<String>,
+    names: Vec<String>,
+}
+
+impl Access {
+    /// Access at an address: free on loopback, with `token` anywhere else. `names` are host names by which the machine
+    /// may be called beside its addresses.
+    pub fn at(address: SocketAddr, token: String, names: Vec<String>) -> Self {
+        let loopback = address.ip().is_loopback();
+        Self { loopback, token: (!loopback).then_some(token), names }
+    }
+
+    /// The token that is required, if any.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// What a request is refused with, if it is.
+    pub fn refusal<B>(&self, request: &Request<B>) -> Option<(StatusCode, &'static str)> {
+        if request.uri().path_and_query().map_or(0, |target| target.as_str().len()) > TARGET_BYTES {
+            return Some((StatusCode::URI_TOO_LONG, "the address is too long"));
+        }
+        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+        if !host.is_some_and(|host| self.is_ours(host)) {
+            let what = "the Host header does not name this server; use its IP address, or start it with --allow-host";
+            return Some((StatusCode::FORBIDDEN, what));
+        }
+        let known =
+            self.token.as_ref().is_none_or(|token| presented(request.headers()).any(|t| same(t, token)));
+        let what = "a token is required: open the address that paceline view printed";
+        (!known).then_some((StatusCode::UNAUTHORIZED, what))
+    }
+
+    /// The header that keeps the token for further requests, where the address carries the right one.
+    pub fn cookie<B>(&self, request: &Request<B>) -> Option<HeaderValue> {
+        let token = self.token.as_ref()?;
+        let mut given = request.uri().query()?.split('&').filter_map(|part| part.strip_prefix("token="));
+        let cookie = format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict");
+        given.any(|given| same(given, token)).then(|| HeaderValue::from_str(&cookie).ok()).flatten()
+    }
+
+    /// Whether a `Host` header names this machine. A name that a stranger's DNS can point anywhere does not.
+    fn is_ours(&self, host: &str) -> bool {
+        let name = match host.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or_default(),
+            None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+        };
+        match name.parse::<IpAddr>() {
+            Ok(address) => !self.loopback || address.is_loopback(),
+            Err(_) => {
+                name.eq_ignore_ascii_case("localhost")
+                    || self.names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
+            }
+        }
+    }
+}
+
+/// The tokens a request presents: as a bearer or in our cookie.
+fn presented(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let bearers = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());
+    let bearers = bearers.filter_map(|value| value.strip_prefix("Bearer "));
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let cookies = cookies.flat_map(|value| value.split(';'));
+    bearers.chain(cookies.filter_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('=')))
+}
+
+/// Whether two texts are the same, in a time that does not tell where they differ.
+fn same(a: &str, b: &str) -> bool {
+    let differences = a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
+    a.len() == b.len() && differences == 0
+}
+
+/// Puts the headers on a response that tell the browser to load and send nothing else.
+pub fn protect(response: &mut Response<Body>) {
+    const HEADERS: [(HeaderName, &str); 7] = [
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; \
+             base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        ),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in HEADERS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(host: &str, headers: &[(&str, &str)], uri: &str) -> Request<()> {
+        let mut request = Request::builder().uri(uri).header("host", host);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap()
+    }
+
+    fn access(address: &str) -> Access {
+        Access::at(address.parse().unwrap(), "secret".to_owned(), vec!["bench.example".to_owned()])
+    }
+
+    #[test]
+    fn on_loopback_only_names_of_this_machine_are_answered() {
+        let access = access("127.0.0.1:0");
+        for host in ["127.0.0.1:8080", "localhost", "LOCALHOST:1", "[::1]:8080", "bench.example:1"] {
+            assert_eq!(access.refusal(&request(host, &[], "/")), None, "{host}");
+        }
+        for host in [
+            "evil.example",
+            "127.0.0.1.evil.example:80",
+            "10.0.0.1",
+            "",
+            "[fe80::1]",
+            "localhost.evil.example",
+        ] {
+            let refusal = access.refusal(&request(host, &[], "/")).map(|(status, _)| status);
+            assert_eq!(refusal, Some(StatusCode::FORBIDDEN), "{host}");
+        }
+        assert!(access.refusal(&Request::builder().uri("/").body(()).unwrap()).is_some(), "no Host");
+    }
+
+    #[test]
+    fn elsewhere_a_token_is_required() {
+        let access = access("10.0.0.1:80");
+        let refused = |headers: &[(&str, &str)]| access.refusal(&request("10.0.0.1", headers, "/"));
+        assert_eq!(refused(&[]).map(|(status, _)| status), Some(StatusCode::UNAUTHORIZED));
+        assert!(refused(&[("authorization", "Bearer secreT")]).is_some());
+        assert!(refused(&[("cookie", "paceline_token=secret2")]).is_some());
+        assert_eq!(refused(&[("authorization", "Bearer secret")]), None);
+        assert_eq!(refused(&[("cookie", "a=b; paceline_token=secret")]), None);
+        assert!(access.cookie(&request("h", &[], "/?token=wrong")).is_none());
+        let cookie = access.cookie(&request("h", &[], "/?token=secret")).unwrap();
+        assert!(cookie.to_str().unwrap().contains("HttpOnly; SameSite=Strict"));
+    }
+
+    #[test]
+    fn an_address_too_long_is_refused() {
+        let long = format!("/api/rounds/{}", "x".repeat(TARGET_BYTES));
+        let refusal = access("127.0.0.1:0").refusal(&request("localhost", &[], &long));
+        assert_eq!(refusal.map(|(status, _)| status), Some(StatusCode::URI_TOO_LONG));
+    }
+}

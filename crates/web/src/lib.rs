@@ -1,0 +1,23 @@
+//! Kept results as pages: a read-only server, and reports of one file.
+//!
+//! The binary opens a [`Library`] (a store, an export, a run) and hands it to a [`Server`] or to [`single_file`]. What a
+//! page shows is computed in `page`; the browser's part is in `ui/` and embedded here as built. No endpoint writes, and
+//! no page refers to another host.
+
+mod assets;
+mod download;
+mod error;
+pub mod export;
+mod guard;
+mod library;
+mod live;
+pub mod page;
+mod server;
+mod single_file;
+
+pub use error::WebError;
+pub use guard::Access;
+pub use library::{Library, Records};
+pub use live::Live;
+pub use server::{Server, Shown};
+pub use single_file::{Contents, single_file};

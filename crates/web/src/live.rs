@@ -1,0 +1,64 @@
+//! Events of a run or a round that goes on, for any number of visitors.
+//!
+//! Every event is kept, up to a bound, so that a page that is opened late or loaded again shows everything so far.
+
+use serde::Serialize;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::broadcast;
+use tokio_stream::wrappers::BroadcastStream;
+use tokio_stream::{Stream, StreamExt as _};
+
+/// Events that are kept for late visitors: an hour of seconds.
+const KEPT: usize = 3_600;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub struct LiveEvent {
+    /// Counts events from 0.
+    pub number: u64,
+    /// `start`, `second`, `changed` or `end`.
+    pub kind: &'static str,
+    /// What is to be known about it.
+    pub json: Arc<str>,
+}
+
+/// A run or round that may go on.
+#[derive(Clone)]
+pub struct Live(Arc<Mutex<Events>>);
+
+struct Events {
+    next: u64,
+    kept: Vec<LiveEvent>,
+    sender: broadcast::Sender<LiveEvent>,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        let (sender, _) = broadcast::channel(256);
+        Self(Arc::new(Mutex::new(Events { next: 0, kept: Vec::new(), sender })))
+    }
+}
+
+impl Live {
+    /// Tells every visitor.
+    pub fn publish(&self, kind: &'static str, what: &impl Serialize) {
+        let Ok(json) = serde_json::to_string(what) else { return };
+        let mut events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = LiveEvent { number: events.next, kind, json: json.into() };
+        events.next += 1;
+        if events.kept.len() >= KEPT {
+            // The first says what it is about.
+            events.kept.remove(1);
+        }
+        events.kept.push(event.clone());
+        // It fails only where nobody listens.
+        let _ = events.sender.send(event);
+    }
+
+    /// The events so far, then each as it comes. Whoever falls far behind misses some.
+    pub fn follow(&self) -> impl Stream<Item = LiveEvent> + use<> {
+        let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let coming = BroadcastStream::new(events.sender.subscribe()).filter_map(Result::ok);
+        tokio_stream::iter(events.kept.clone()).chain(coming)
+    }
+}

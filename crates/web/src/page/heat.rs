@@ -1,0 +1,80 @@
+//! Times over time as a heat map: how many requests of each second fell into each class of time.
+//!
+//! Made for the page of a run, from the histograms of its seconds; exports keep none of these.
+
+use super::series::judged;
+use paceline_record::Run;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Classes of time for each factor of ten.
+const PER_DECADE: f64 = 12.0;
+/// Columns at most; those of a long run are joined.
+const COLUMNS: usize = 400;
+
+/// Counts of times by second and class.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Heat {
+    /// Lower bound of each class and the upper one of the last, in nanoseconds.
+    pub bounds: Vec<f64>,
+    /// One for each stretch of time.
+    pub columns: Vec<Column>,
+}
+
+/// A stretch of time.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Column {
+    /// When it began, in seconds from the start of the run.
+    pub start_s: f64,
+    /// When it ended.
+    pub end_s: f64,
+    /// The first class that has any.
+    pub first: u32,
+    /// Requests of that class and the following ones.
+    pub counts: Vec<u64>,
+}
+
+impl Heat {
+    /// The heat map of a run; none where its seconds have no histograms.
+    pub fn of(run: &Run) -> Option<Self> {
+        let mut stretches: Vec<(u64, Vec<(i32, u64)>)> = Vec::new();
+        let each = run.intervals.len().div_ceil(COLUMNS).max(1);
+        for group in run.intervals.chunks(each) {
+            let start = group.first()?.start_ns;
+            let mut classes: Vec<(i32, u64)> = Vec::new();
+            for times in group.iter().filter_map(|interval| judged(run.loop_.kind, interval)) {
+                let histogram = (!times.histogram.is_empty()).then(|| times.decode().ok()).flatten()?;
+                classes.extend(histogram.bars().map(|(low, high, count)| (class((low + high) / 2), count)));
+            }
+            match stretches.last_mut() {
+                Some((last, kept)) if *last == start => kept.extend(classes),
+                _ => stretches.push((start, classes)),
+            }
+        }
+        let all = || stretches.iter().flat_map(|(_, classes)| classes).map(|(class, _)| *class);
+        let (lowest, highest) = (all().min()?, all().max()?);
+        let end = run.phases.window.end_ns.max(stretches.last()?.0 + 1);
+        let ends = stretches.iter().skip(1).map(|(start, _)| *start).chain([end]);
+        let columns = stretches.iter().zip(ends).filter_map(|((start, classes), end)| {
+            let first = classes.iter().map(|(class, _)| *class).min()?;
+            let last = classes.iter().map(|(class, _)| *class).max()?;
+            let mut counts = vec![0; (last - first + 1) as usize];
+            for (class, count) in classes {
+                if let Some(cell) = counts.get_mut((class - first) as usize) {
+                    *cell += count;
+                }
+            }
+            let (start_s, end_s) = (*start as f64 / 1e9, end as f64 / 1e9);
+            Some(Column { start_s, end_s, first: (first - lowest) as u32, counts })
+        });
+        Some(Self { bounds: (lowest..=highest + 1).map(bound).collect(), columns: columns.collect() })
+    }
+}
+
+fn class(ns: u64) -> i32 {
+    ((ns.max(1) as f64).log10() * PER_DECADE).floor() as i32
+}
+
+fn bound(class: i32) -> f64 {
+    10f64.powf(f64::from(class) / PER_DECADE).round()
+}

@@ -1,0 +1,84 @@
+//! What results there are: the first page.
+//!
+//! Only the rounds' own documents are read for it, not their trials.
+
+use crate::WebError;
+use crate::library::Library;
+use paceline_record::Round;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Every round, newest first.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct IndexPage {
+    /// The version of Paceline that shows them.
+    pub version: &'static str,
+    /// Where they are kept.
+    pub place: String,
+    /// The rounds.
+    pub rounds: Vec<RoundEntry>,
+    /// The id of the single run, where there is nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// What could not be read.
+    pub unreadable: Vec<String>,
+}
+
+/// A round in the list.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RoundEntry {
+    /// Its id.
+    pub id: String,
+    /// The plan's name.
+    pub plan: String,
+    /// Wall-clock start, RFC 3339, UTC.
+    pub started_at: String,
+    /// When it ended; none while it is unfinished.
+    pub finished_at: Option<String>,
+    /// How many trials were planned.
+    pub planned: u32,
+    /// How many are kept, where that is known.
+    pub kept: Option<u64>,
+    /// The processor's name.
+    pub cpu_model: String,
+    /// Processors online.
+    pub cores: u32,
+    /// Whether the machine is a virtual one.
+    pub virtual_machine: bool,
+    /// Figures of the plan's source that stand beside its own.
+    pub observed: usize,
+}
+
+impl IndexPage {
+    /// The page of these results.
+    ///
+    /// # Errors
+    /// [`WebError`] when they cannot be read.
+    pub fn of(library: &Library) -> Result<Self, WebError> {
+        let (rounds, unreadable) = library.rounds()?;
+        Ok(Self {
+            version: env!("CARGO_PKG_VERSION"),
+            place: library.place(),
+            rounds: rounds.into_iter().map(|(round, kept)| RoundEntry::of(round, kept)).collect(),
+            run: library.run().map(|run| run.id.clone()),
+            unreadable,
+        })
+    }
+}
+
+impl RoundEntry {
+    fn of(round: Round, kept: Option<u64>) -> Self {
+        Self {
+            id: round.id,
+            plan: round.plan,
+            started_at: round.started_at,
+            finished_at: round.finished_at,
+            planned: round.planned,
+            kept,
+            cpu_model: round.environment.cpu_model,
+            cores: round.environment.cores,
+            virtual_machine: round.environment.virtual_machine,
+            observed: round.observed.len(),
+        }
+    }
+}

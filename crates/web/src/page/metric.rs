@@ -1,0 +1,175 @@
+//! The metrics a chart can show: those of the judge's table, and the cost that follows from one of them.
+//!
+//! The pages show what is here and nothing else. Names, units and definitions are the judge's.
+
+use paceline_judge::{Better, Metric as Judged, Unit as JudgedUnit};
+use paceline_record::LoopKind;
+use paceline_report::{Figure, Row, Standing};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The id of the cost, which is CPU time times a price that the visitor gives.
+const COST: &str = "cost_per_million";
+
+/// What a figure is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricUnit {
+    /// Per second.
+    PerS,
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Milliseconds.
+    Ms,
+    /// Bytes.
+    Bytes,
+    /// A share, 0 to 1.
+    Share,
+    /// A number of things.
+    Count,
+    /// CPU seconds for a million requests; times a price per core-hour it is a cost.
+    CpuSecondsPerMillion,
+}
+
+/// What a chart can show of a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MetricPage {
+    /// Its id, which stands in addresses: the key in JSON and CSV.
+    pub id: &'static str,
+    /// Its name as a title.
+    pub name: String,
+    /// Its name in sentences and columns.
+    pub short: String,
+    /// What it is counted in.
+    pub unit: MetricUnit,
+    /// Whether less of it is better.
+    pub less_is_better: bool,
+    /// What it means.
+    pub definition: String,
+}
+
+/// One figure of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FigurePage {
+    /// The geometric mean over the launches, or the median where one of them is zero.
+    pub estimate: f64,
+    /// The lower end of the 95 % interval; without one, the lowest launch.
+    pub low: f64,
+    /// The upper end, likewise.
+    pub high: f64,
+    /// Launches that have the figure.
+    pub launches: u32,
+    /// Whether `low` and `high` are the lowest and highest launch for want of an interval.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_range: bool,
+    /// Whether it is a minimum.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
+    /// Whether too few requests were sampled for this percentile.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub too_few: bool,
+}
+
+/// Every metric that pages offer, in order: the judge's for tables first, the cost after the CPU time it is made of.
+pub fn metrics() -> Vec<MetricPage> {
+    let place = |metric: &Judged| {
+        let columns = [metric.closed, metric.open];
+        columns.into_iter().flatten().map(|column| column.place).min().unwrap_or(u8::MAX)
+    };
+    let mut judged: Vec<&Judged> =
+        Judged::ALL.iter().filter(|metric| **metric != Judged::SERVER_CPU_AT_REFERENCE).collect();
+    judged.sort_by_key(|metric| place(metric));
+    // What is asked for first stands first, whichever loop a table is of.
+    judged.sort_by_key(|metric| **metric != Judged::ACHIEVED_PER_S);
+    let mut pages = Vec::new();
+    for metric in judged {
+        pages.push(page(metric));
+        if *metric == Judged::SERVER_CPU {
+            pages.push(cost());
+        }
+    }
+    pages
+}
+
+fn page(metric: &Judged) -> MetricPage {
+    let short = metric.name.trim_start_matches("the ").replace("'s ", " ");
+    let mut letters = short.chars();
+    let name = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let lines: Vec<&str> = metric.lines.iter().map(|line| line.trim()).collect();
+    MetricPage {
+        id: metric.key,
+        name: name + letters.as_str(),
+        short,
+        unit: match metric.unit {
+            JudgedUnit::PerSecond => MetricUnit::PerS,
+            JudgedUnit::Microseconds => MetricUnit::Us,
+            JudgedUnit::Nanoseconds => MetricUnit::Ns,
+            JudgedUnit::Milliseconds => MetricUnit::Ms,
+            JudgedUnit::Bytes => MetricUnit::Bytes,
+            JudgedUnit::Share => MetricUnit::Share,
+            JudgedUnit::Count => MetricUnit::Count,
+        },
+        less_is_better: metric.better != Better::Higher,
+        definition: lines.join(" ").replace('`', ""),
+    }
+}
+
+fn cost() -> MetricPage {
+    MetricPage {
+        id: COST,
+        name: "Cost per million requests".to_owned(),
+        short: "cost per million".to_owned(),
+        unit: MetricUnit::CpuSecondsPerMillion,
+        less_is_better: true,
+        definition: "CPU time of the server for a million requests, times your price for an hour of one core. Memory, \
+                     network and idle time are not in it."
+            .to_owned(),
+    }
+}
+
+/// The judge's metric that a page's metric shows.
+pub fn judged(id: &str) -> Option<&'static Judged> {
+    // A microsecond for each request is a second for a million.
+    let key = if id == COST { Judged::SERVER_CPU.key } else { id };
+    Judged::ALL.iter().find(|metric| metric.key == key)
+}
+
+/// The figure of a row; none where it was not measured.
+pub fn figure(id: &str, row: &Row, kind: LoopKind) -> Option<FigurePage> {
+    let metric = judged(id)?;
+    let Figure { min, max, launches, interval, at_least, enough, .. } = row.figures.get(metric)?.clone();
+    let estimate = row.figures.get(metric)?.shown();
+    let is_rate = [Judged::ACHIEVED_PER_S, Judged::ACHIEVED_PER_CORE].contains(metric);
+    let bound = is_rate && kind == LoopKind::Closed && row.standing == Standing::GeneratorBound;
+    let [low, high] = interval.unwrap_or([min, max]);
+    Some(FigurePage {
+        estimate,
+        low,
+        high,
+        launches: launches as u32,
+        is_range: interval.is_none(),
+        at_least: at_least.unwrap_or(false) || bound,
+        too_few: enough == Some(false),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_one_id_a_title_and_a_definition() {
+        let all = metrics();
+        assert_eq!(all.len(), Judged::ALL.len());
+        for (place, metric) in all.iter().enumerate() {
+            assert!(all[..place].iter().all(|other| other.id != metric.id), "{}", metric.id);
+            assert!(judged(metric.id).is_some(), "{}", metric.id);
+            assert!(
+                metric.name.starts_with(|c: char| !c.is_whitespace()) && metric.definition.ends_with('.')
+            );
+        }
+        assert_eq!(all[0].id, "achieved_per_s");
+    }
+}

@@ -1,0 +1,247 @@
+//! A round as a page shows it: every table with every metric, ties, and what stands beside them.
+//!
+//! Made from the report of the round; what is added is which servers cannot be told apart by each metric, so that the
+//! browser computes nothing.
+
+use super::explanation::{self, Explanation};
+use super::metric::{FigurePage, MetricPage, figure, metrics};
+use super::ties;
+use crate::library::Records;
+use paceline_judge::Metric;
+use paceline_record::{Load, Pinning, Server, Trial};
+use paceline_report::Standing;
+use paceline_report::{About, Beside, Failure, Machine, Note, RankedBy, Report, Row, StartTable, Table};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A round.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RoundPage {
+    /// Its facts.
+    pub about: About,
+    /// The command of a load generator other than Paceline.
+    pub generator: Option<String>,
+    /// The machines its trials ran on.
+    pub machines: Vec<Machine>,
+    /// What was measured, by id.
+    pub servers: BTreeMap<String, ServerEntry>,
+    /// The metrics that some row has.
+    pub metrics: Vec<MetricPage>,
+    /// A table for each workload, form and load, machine by machine.
+    pub tables: Vec<TablePage>,
+    /// How servers started.
+    pub starts: Vec<StartTable>,
+    /// What the plan's source observed beside what was observed now.
+    pub observed: Vec<Beside>,
+    /// What each verdict that occurs means.
+    pub verdicts: BTreeMap<String, Explanation>,
+    /// What could not be read.
+    pub unreadable: Vec<String>,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ServerEntry {
+    /// The folder's name.
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// The language it is written in.
+    pub language: String,
+    /// The framework.
+    pub framework: String,
+    /// What speaks HTTP underneath.
+    pub engine: String,
+    /// `platform`, `micro` or `full`.
+    pub kind: String,
+    /// `idiomatic` or `tuned`, and others.
+    pub tags: Vec<String>,
+    /// What its version command printed last.
+    pub versions: String,
+}
+
+impl From<&Server> for ServerEntry {
+    fn from(server: &Server) -> Self {
+        let Server { id, name, language, framework, engine, kind, tags, versions, .. } = server.clone();
+        Self { id, name, language, framework, engine, kind, tags, versions }
+    }
+}
+
+/// The rows of one workload, load and form on one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TablePage {
+    /// Unique within the round, made of what sets it apart.
+    pub id: String,
+    /// The label of the machine.
+    pub machine: String,
+    /// The workload.
+    pub workload: String,
+    /// `single` or `cores`.
+    pub form: String,
+    /// The load.
+    pub load: Load,
+    /// Where server and generator ran.
+    pub pinnings: Vec<Pinning>,
+    /// The id of the metric that it is ordered by where no other is chosen.
+    pub metric: &'static str,
+    /// Whether each row has one launch at most, so that nothing is known of its spread.
+    pub single: bool,
+    /// The rows, best first by that metric.
+    pub rows: Vec<RowPage>,
+    /// Pairs of rows that cannot be told apart, by metric, as places in `rows`. Only rows that count are in them.
+    pub ties: BTreeMap<&'static str, Vec<(u16, u16)>>,
+    /// From which difference on it tells two rows apart, as a share, by metric.
+    pub smallest_difference: BTreeMap<&'static str, f64>,
+    /// The verdicts that some rows carry.
+    pub notes: Vec<Note>,
+}
+
+/// One server in a table.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RowPage {
+    /// The server's id.
+    pub server: String,
+    /// What it can be taken for.
+    pub standing: Standing,
+    /// Launches with a usable run.
+    pub launches_usable: u32,
+    /// Launches that were planned.
+    pub launches_planned: u32,
+    /// Its figures by metric.
+    pub values: BTreeMap<&'static str, FigurePage>,
+    /// The names of its verdicts, the most severe first.
+    pub verdicts: Vec<String>,
+    /// What failed.
+    pub failures: Vec<Failure>,
+    /// The framework's limits: `no pipelining`.
+    pub limits: Vec<String>,
+    /// Its trials in the order they ran.
+    pub trials: Vec<TrialEntry>,
+}
+
+/// A trial of a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TrialEntry {
+    /// Its id.
+    pub id: String,
+    /// Wall-clock start, RFC 3339, UTC.
+    pub started_at: String,
+    /// Which repeat of its cell it counts as, from 0.
+    pub repeat: u32,
+    /// Whether it has a usable run.
+    pub usable: bool,
+}
+
+impl RoundPage {
+    /// The page of a round.
+    pub fn of(records: &Records) -> Self {
+        let report = Report::new(&records.round, &records.trials);
+        let mut servers = BTreeMap::new();
+        let mut cells: BTreeMap<(&str, &str, &str, &str), Vec<&Trial>> = BTreeMap::new();
+        for trial in &records.trials {
+            servers.insert(trial.server.id.clone(), ServerEntry::from(&trial.server));
+            let cell = (&*trial.workload, &*trial.form, &*trial.load.name, &*trial.server.id);
+            cells.entry(cell).or_default().push(trial);
+        }
+        let all = metrics();
+        let tables: Vec<TablePage> =
+            report.tables.into_iter().map(|table| TablePage::of(table, &all, &cells)).collect();
+        let measured = |metric: &&MetricPage| {
+            tables.iter().flat_map(|table| &table.rows).any(|row| row.values.contains_key(metric.id))
+        };
+        let carried = |name: &str| {
+            tables
+                .iter()
+                .flat_map(|table| &table.rows)
+                .flat_map(|row| &row.verdicts)
+                .any(|verdict| verdict == name)
+        };
+        Self {
+            verdicts: explanation::of(carried),
+            about: report.round,
+            generator: records.round.generator.clone(),
+            machines: report.machines,
+            servers,
+            metrics: all.iter().filter(measured).cloned().collect(),
+            tables,
+            starts: report.starts,
+            observed: report.observed,
+            unreadable: records.unreadable.clone(),
+        }
+    }
+}
+
+impl TablePage {
+    fn of(
+        table: Table,
+        metrics: &[MetricPage],
+        cells: &BTreeMap<(&str, &str, &str, &str), Vec<&Trial>>,
+    ) -> Self {
+        let single = table.is_single();
+        let trials = |row: &Row| {
+            let cell = (&*table.workload, &*table.form, &*table.load.name, &*row.server.id);
+            cells.get(&cell).into_iter().flatten().map(|trial| entry(trial)).collect()
+        };
+        let ordered_by = match table.ranked_by {
+            RankedBy::RequestsPerS => Metric::ACHIEVED_PER_S.key,
+            RankedBy::ServerCpuPerRequest => Metric::SERVER_CPU.key,
+        };
+        let mut rows: Vec<RowPage> = table.rows.iter().map(|row| RowPage::of(row, trials(row))).collect();
+        let (mut tied, mut smallest_difference) = (BTreeMap::new(), BTreeMap::new());
+        for metric in metrics {
+            let figures: Vec<Option<FigurePage>> =
+                table.rows.iter().map(|row| figure(metric.id, row, table.load.kind)).collect();
+            let ties = ties::by_metric(metric.id, &table.rows, &figures);
+            let by_rank = metric.id == ordered_by
+                && table.rows.iter().all(|row| row.standing != Standing::GeneratorBound);
+            tied.insert(metric.id, if by_rank { ties::by_rank(&table.rows) } else { ties.pairs });
+            let smallest = if by_rank { table.smallest_difference } else { ties.smallest_difference };
+            smallest_difference.extend(smallest.map(|share| (metric.id, share)));
+            for (row, figure) in rows.iter_mut().zip(figures) {
+                row.values.extend(figure.map(|figure| (metric.id, figure)));
+            }
+        }
+        let parts = [&table.workload, &table.load.name, &table.form, &table.machine];
+        Self {
+            id: parts.map(String::as_str).join("~"),
+            metric: ordered_by,
+            single,
+            rows,
+            ties: tied,
+            smallest_difference,
+            machine: table.machine,
+            workload: table.workload,
+            form: table.form,
+            load: table.load,
+            pinnings: table.pinnings,
+            notes: table.notes,
+        }
+    }
+}
+
+impl RowPage {
+    /// The row, its figures yet to come.
+    fn of(row: &Row, trials: Vec<TrialEntry>) -> Self {
+        Self {
+            server: row.server.id.clone(),
+            standing: row.standing,
+            launches_usable: row.launches_usable,
+            launches_planned: row.launches_planned,
+            values: BTreeMap::new(),
+            verdicts: row.verdicts.clone(),
+            failures: row.failures.clone(),
+            limits: row.server.limits.clone(),
+            trials,
+        }
+    }
+}
+
+fn entry(trial: &Trial) -> TrialEntry {
+    TrialEntry {
+        id: trial.id.clone(),
+        started_at: trial.started_at.clone(),
+        repeat: trial.repeat,
+        usable: trial.is_usable(),
+    }
+}

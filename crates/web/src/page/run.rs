@@ -1,0 +1,405 @@
+//! A run as a page shows it: with its trial where it has one, its percentile curves, its seconds and its heat map.
+//!
+//! Histograms become curves and cells here, so that the browser draws and computes nothing.
+
+use super::explanation::{self, Explanation};
+use super::heat::Heat;
+use super::round::ServerEntry;
+use super::series::{self, Stretch, UsagePoint};
+use paceline_judge::SAMPLES_FOR_INTERVAL;
+use paceline_record::{
+    Bytes, Censored, Connections, CoreTime, Counts, Environment, Fault, GateOutcome, Generator, Load, Loop,
+    Pace, Phases, Pinning, Rates, Run, Startup, Target, Times, Tool, Trial, Usage, Validation, Verdict,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Points of a percentile curve for each halving of the distance to 100 %.
+const STEPS_PER_HALF: u32 = 5;
+/// Characters of a server's log that are shown: its end.
+const LOG_TAIL: usize = 16_000;
+
+/// Everything about one run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RunPage {
+    /// The trial's id, or the run's where there is no trial.
+    pub id: String,
+    /// The conditions it ran under; none for a run outside a round.
+    pub trial: Option<TrialFacts>,
+    /// What the generator measured; none where it left nothing.
+    pub measured: Option<Measured>,
+    /// The command that repeats it.
+    pub command: String,
+    /// Wall-clock start, RFC 3339, UTC.
+    pub started_at: String,
+    /// Why a number may not mean what it seems to.
+    pub verdicts: Vec<Verdict>,
+    /// What each of them means.
+    pub explanations: BTreeMap<String, Explanation>,
+}
+
+/// What a trial adds to a run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TrialFacts {
+    /// The round it belongs to.
+    pub round: String,
+    /// What was under test.
+    pub server: ServerEntry,
+    /// `single` or `cores`.
+    pub form: String,
+    /// The workload.
+    pub workload: String,
+    /// The load asked for.
+    pub load: Load,
+    /// The start of the server it ran against.
+    pub launch: String,
+    /// The sitting.
+    pub sitting: String,
+    /// Which repeat of its cell it counts as, from 0.
+    pub repeat: u32,
+    /// Which process was allowed where.
+    pub pinning: Pinning,
+    /// How the server started.
+    pub startup: Option<Startup>,
+    /// What the server cost over the window.
+    pub usage: Option<Usage>,
+    /// CPU and memory of the server over time.
+    pub samples: Vec<UsagePoint>,
+    /// Time of every core over the window.
+    pub cores: Vec<CoreTime>,
+    /// The answers checked before the load.
+    pub validation: Option<Validation>,
+    /// The end of what the server printed.
+    pub log_tail: String,
+    /// Why there is no usable run.
+    pub error: Option<Fault>,
+}
+
+/// What the generator measured.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Measured {
+    /// What measured.
+    pub tool: Tool,
+    /// What was measured.
+    pub target: Target,
+    /// The shape of the load.
+    #[serde(rename = "loop")]
+    pub loop_: Loop,
+    /// How the generator waited for the next send.
+    pub pace: Pace,
+    /// The seed of every random choice, as text: JavaScript's numbers are too short for it.
+    pub seed: String,
+    /// When a request timed out, after its actual send.
+    pub timeout_ns: u64,
+    /// When each phase was, from the start of the run.
+    pub phases: Phases,
+    /// Length of the window, in seconds.
+    pub window_s: f64,
+    /// Whether it was stopped before its planned end.
+    pub stopped: bool,
+    /// Rates over the window.
+    pub rate_per_s: Rates,
+    /// How the window's requests ended.
+    pub counts: Counts,
+    /// Responses by status code.
+    pub status: BTreeMap<String, u64>,
+    /// Bytes moved.
+    pub bytes: Bytes,
+    /// Connections asked for and had.
+    pub connections: Connections,
+    /// What the generator itself cost.
+    pub generator: Generator,
+    /// The machine.
+    pub environment: Environment,
+    /// Each distribution of times that was recorded.
+    pub times: Vec<TimesPage>,
+    /// What ended in each second.
+    pub seconds: Vec<Stretch>,
+    /// Times over time, where the record has the histograms of its seconds.
+    pub heat: Option<Heat>,
+    /// Requests whose answer was never seen.
+    pub censored: Option<Censored>,
+    /// How each gate came out.
+    pub gates: Vec<GateOutcome>,
+}
+
+/// A distribution of times, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TimesPage {
+    /// `response_time`, `service_time` and so on.
+    pub id: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub definition: &'static str,
+    /// How many times were recorded.
+    pub count: u64,
+    /// The exact lowest.
+    pub min: u64,
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: u64,
+    /// 75 % were at or below it.
+    pub p75: u64,
+    /// 90 % were at or below it.
+    pub p90: u64,
+    /// 95 % were at or below it.
+    pub p95: u64,
+    /// 99 % were at or below it.
+    pub p99: u64,
+    /// 99.9 % were at or below it.
+    pub p99_9: u64,
+    /// 99.99 % were at or below it.
+    pub p99_99: u64,
+    /// The exact highest.
+    pub max: u64,
+    /// The percentile curve: 1/(1 - p), and the time.
+    pub curve: Vec<(f64, u64)>,
+    /// Up to which 1/(1 - p) there were samples enough for a 95 % interval of order statistics.
+    pub reliable_to: f64,
+}
+
+impl RunPage {
+    /// The page of a trial.
+    pub fn of_trial(trial: &Trial) -> Self {
+        let of_run = trial.run.iter().flat_map(|run| run.verdicts.clone());
+        let mut verdicts: Vec<Verdict> = of_run.chain(trial.verdicts.clone()).collect();
+        verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
+        Self {
+            id: trial.id.clone(),
+            command: command(trial.run.as_ref().map_or(&trial.generator_argv, |run| &run.argv)),
+            started_at: trial.started_at.clone(),
+            explanations: explanations(&verdicts),
+            verdicts,
+            measured: trial.run.as_ref().map(Measured::of),
+            trial: Some(TrialFacts::of(trial)),
+        }
+    }
+
+    /// The page of a run outside a round.
+    pub fn of_run(run: &Run) -> Self {
+        let mut verdicts = run.verdicts.clone();
+        verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
+        Self {
+            id: run.id.clone(),
+            trial: None,
+            command: command(&run.argv),
+            started_at: run.started_at.clone(),
+            explanations: explanations(&verdicts),
+            verdicts,
+            measured: Some(Measured::of(run)),
+        }
+    }
+}
+
+impl TrialFacts {
+    fn of(trial: &Trial) -> Self {
+        let skipped = trial.log_tail.chars().count().saturating_sub(LOG_TAIL);
+        Self {
+            round: trial.round.clone(),
+            server: ServerEntry::from(&trial.server),
+            form: trial.form.clone(),
+            workload: trial.workload.clone(),
+            load: trial.load.clone(),
+            launch: trial.launch.clone(),
+            sitting: trial.sitting.clone(),
+            repeat: trial.repeat,
+            pinning: trial.pinning.clone(),
+            startup: trial.startup.clone(),
+            usage: trial.usage.clone(),
+            samples: series::usage(&trial.samples),
+            cores: trial.cores.clone(),
+            validation: trial.validation.clone(),
+            log_tail: trial.log_tail.chars().skip(skipped).collect(),
+            error: trial.error.clone(),
+        }
+    }
+}
+
+impl Measured {
+    fn of(run: &Run) -> Self {
+        let total = &run.total;
+        Self {
+            tool: run.tool.clone(),
+            target: run.target.clone(),
+            loop_: run.loop_.clone(),
+            pace: run.pace,
+            seed: run.seed.to_string(),
+            timeout_ns: run.timeout_ns,
+            phases: run.phases,
+            window_s: run.window_s,
+            stopped: run.stopped,
+            rate_per_s: run.rate_per_s,
+            counts: total.counts,
+            status: total.status.clone(),
+            bytes: total.bytes,
+            connections: run.connections.clone(),
+            generator: run.generator.clone(),
+            environment: run.environment.clone(),
+            times: distributions(total),
+            seconds: series::seconds(run),
+            heat: Heat::of(run),
+            censored: total.censored,
+            gates: run.gates.clone(),
+        }
+    }
+}
+
+/// Every distribution of a block that has values, the one to judge by first.
+fn distributions(block: &paceline_record::Block) -> Vec<TimesPage> {
+    let all: [(&str, &str, &str, &Option<Times>); 8] = [
+        (
+            "response_time",
+            "Response time",
+            "From the moment the schedule intended the request to the last byte of the response. It includes waiting for a \
+             connection and any lag of the load generator.",
+            &block.response_time_ns,
+        ),
+        (
+            "service_time",
+            "Service time",
+            "From handing the first byte of the request to the socket to the last byte of the response.",
+            &block.service_time_ns,
+        ),
+        (
+            "connect_and_service_time",
+            "Connect and service time",
+            "From the start of connecting to the last byte of the response, without keep-alive.",
+            &block.connect_and_service_time_ns,
+        ),
+        (
+            "first_byte",
+            "Time to first byte",
+            "From the actual send to the first byte of the response.",
+            &block.first_byte_ns,
+        ),
+        (
+            "connection_wait",
+            "Connection wait",
+            "How long a request that was due waited for a free connection.",
+            &block.connection_wait_ns,
+        ),
+        (
+            "generator_lag",
+            "Generator lag",
+            "How much later than possible the load generator sent. It is the generator's share of the response time.",
+            &block.generator_lag_ns,
+        ),
+        ("connect_time", "Connect time", "Time to establish a TCP connection.", &block.connect_time_ns),
+        (
+            "failed_time",
+            "Time to failure",
+            "How long failed requests took until they failed. They are in no other distribution.",
+            &block.failed_time_ns,
+        ),
+    ];
+    let known = all.iter().filter_map(|(id, name, definition, times)| {
+        times.as_ref().filter(|times| times.count > 0).map(|times| distribution(id, name, definition, times))
+    });
+    known.collect()
+}
+
+fn distribution(id: &'static str, name: &'static str, definition: &'static str, times: &Times) -> TimesPage {
+    TimesPage {
+        id,
+        name,
+        definition,
+        count: times.count,
+        min: times.min,
+        mean: times.mean,
+        p50: times.p50,
+        p75: times.p75,
+        p90: times.p90,
+        p95: times.p95,
+        p99: times.p99,
+        p99_9: times.p99_9,
+        p99_99: times.p99_99,
+        max: times.max,
+        curve: curve(times),
+        reliable_to: times.count as f64 / SAMPLES_FOR_INTERVAL,
+    }
+}
+
+/// The percentile curve: from the histogram, or from the percentiles that are stored where it was left out.
+fn curve(times: &Times) -> Vec<(f64, u64)> {
+    let end = times.count as f64;
+    let histogram = (!times.histogram.is_empty()).then(|| times.decode().ok()).flatten();
+    let Some(histogram) = histogram else {
+        let stored =
+            [(1.0, times.min), (2.0, times.p50), (4.0, times.p75), (10.0, times.p90), (20.0, times.p95)];
+        let tail = [(100.0, times.p99), (1_000.0, times.p99_9), (10_000.0, times.p99_99)];
+        let points = stored.into_iter().chain(tail).filter(|(x, _)| *x < end);
+        return points.chain([(end.max(1.0), times.max)]).collect();
+    };
+    let points = histogram.spectrum(STEPS_PER_HALF).into_iter().map(|step| {
+        let x = if step.quantile < 1.0 { 1.0 / (1.0 - step.quantile) } else { end };
+        (x.min(end), step.value)
+    });
+    let mut curve: Vec<(f64, u64)> = Vec::new();
+    for (x, time) in points {
+        match curve.last_mut() {
+            // Beyond the number of samples every level is the maximum.
+            Some(last) if x <= last.0 => last.1 = last.1.max(time),
+            _ => curve.push((round(x), time)),
+        }
+    }
+    curve
+}
+
+/// To five significant digits: a curve is drawn, not computed with.
+fn round(x: f64) -> f64 {
+    let scale = 10f64.powi(4 - x.abs().max(1e-9).log10().floor() as i32);
+    (x * scale).round() / scale
+}
+
+fn explanations(verdicts: &[Verdict]) -> BTreeMap<String, Explanation> {
+    explanation::of(|name| verdicts.iter().any(|verdict| verdict.name == name))
+}
+
+/// A command line that a shell takes, each word quoted where it has to be.
+fn command(argv: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let quoted = argv.iter().map(|word| match word {
+        word if !word.is_empty() && word.chars().all(plain) => word.clone(),
+        word => format!("'{}'", word.replace('\'', r"'\''")),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_stats::Histogram;
+
+    #[test]
+    fn a_command_is_quoted_for_a_shell() {
+        let argv = ["paceline", "run", "http://h/?a=b&c", "-H", "X: it's"].map(str::to_owned);
+        assert_eq!(command(&argv), r"paceline run 'http://h/?a=b&c' -H 'X: it'\''s'");
+    }
+
+    #[test]
+    fn a_curve_rises_to_the_maximum_at_the_number_of_samples() {
+        let mut histogram = Histogram::new();
+        (1..=10_000).for_each(|value| histogram.record(value * 1_000));
+        let mut times = Times::of(&histogram);
+        for _ in 0..2 {
+            let curve = curve(&times);
+            assert!(
+                curve.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1),
+                "{curve:?}"
+            );
+            assert_eq!(curve.last(), Some(&(10_000.0, 10_000_000)));
+            let median = curve.iter().find(|(x, _)| *x == 2.0).unwrap().1 as f64;
+            assert!((median / 5_000_000.0 - 1.0).abs() < 0.01);
+            // The same from stored percentiles alone.
+            times.histogram.clear();
+        }
+    }
+
+    #[test]
+    fn numbers_are_rounded_to_five_digits() {
+        assert_eq!((round(1.0), round(3.333_333), round(123_456.7)), (1.0, 3.3333, 123_460.0));
+    }
+}

@@ -1,0 +1,203 @@
+//! A run's seconds, and the server's CPU and memory between samples.
+//!
+//! Made for the page of a run and for its CSV. Long runs are joined to a bounded number of stretches.
+
+use paceline_record::{Interval, LoopKind, Phase, Run, Sample, Times};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Seconds that are shown at most; those of a long run are joined.
+const SECONDS: usize = 1_000;
+
+/// What ended in one stretch of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Stretch {
+    /// When it began, in seconds from the start of the run.
+    pub start_s: f64,
+    /// How long it was.
+    pub length_s: f64,
+    /// The phase in which it began.
+    pub phase: Phase,
+    /// Valid responses per second.
+    pub ok_per_s: f64,
+    /// Requests per second that did not end well.
+    pub not_ok_per_s: f64,
+    /// Median of the time the run is judged by, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50: Option<u64>,
+    /// 90 % of the times were at or below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p90: Option<u64>,
+    /// 99 % of the times were at or below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99: Option<u64>,
+    /// The highest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<u64>,
+}
+
+/// What the server's processes used between two samples.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct UsagePoint {
+    /// The middle of the stretch, in seconds from the start of the run.
+    pub at_s: f64,
+    /// Cores kept busy on average.
+    pub cores_busy: f64,
+    /// Resident memory at its end.
+    pub rss_bytes: u64,
+}
+
+/// The seconds of a run, those of the warm-up too. Cohorts that ended in the same second are one.
+pub fn seconds(run: &Run) -> Vec<Stretch> {
+    let mut by_start: BTreeMap<u64, Vec<&Interval>> = BTreeMap::new();
+    for interval in &run.intervals {
+        by_start.entry(interval.start_ns).or_default().push(interval);
+    }
+    let starts: Vec<u64> = by_start.keys().copied().collect();
+    let end = run.phases.drain.end_ns.max(run.phases.window.end_ns);
+    let ends = starts.iter().copied().skip(1).chain([end]);
+    let all: Vec<Stretch> = by_start
+        .iter()
+        .zip(ends)
+        .filter(|((start, _), end)| end > start && **start >= run.phases.connect.end_ns)
+        .map(|((start, intervals), end)| second(run, *start, end, intervals))
+        .collect();
+    joined(all)
+}
+
+fn second(run: &Run, start: u64, end: u64, intervals: &[&Interval]) -> Stretch {
+    // A drain of some milliseconds is counted with the last second of the window: a rate over it alone means nothing.
+    let end = if end.saturating_sub(run.phases.window.end_ns) < 50_000_000 {
+        end.min(run.phases.window.end_ns.max(start + 1))
+    } else {
+        end
+    };
+    let length_s = (end - start) as f64 / 1e9;
+    let count =
+        |get: fn(&Interval) -> u64| intervals.iter().map(|interval| get(interval)).sum::<u64>() as f64;
+    let phases = &run.phases;
+    let phase = match start {
+        at if at >= phases.window.end_ns => Phase::Drain,
+        at if at >= phases.window.start_ns => Phase::Window,
+        _ => Phase::Warmup,
+    };
+    let times = times(run.loop_.kind, intervals);
+    Stretch {
+        start_s: start as f64 / 1e9,
+        length_s,
+        phase,
+        ok_per_s: round(count(|interval| interval.block.counts.ok) / length_s),
+        not_ok_per_s: round(count(|interval| interval.block.counts.not_ok()) / length_s),
+        p50: times.map(|times| times.p50),
+        p90: times.map(|times| times.p90),
+        p99: times.map(|times| times.p99),
+        max: times.map(|times| times.max),
+    }
+}
+
+/// The times of the cohort that most of them belong to: percentiles of two cannot be put together.
+fn times<'a>(kind: LoopKind, intervals: &[&'a Interval]) -> Option<&'a Times> {
+    intervals.iter().filter_map(|interval| judged(kind, interval)).max_by_key(|times| times.count)
+}
+
+/// The times a kind of loop is judged by.
+pub fn judged(kind: LoopKind, interval: &Interval) -> Option<&Times> {
+    match kind {
+        LoopKind::Closed => interval.block.service_time_ns.as_ref(),
+        LoopKind::Open => interval.block.response_time_ns.as_ref(),
+    }
+    .filter(|times| times.count > 0)
+}
+
+/// At most [`SECONDS`]: rates are averaged over time, of percentiles the highest is kept.
+fn joined(seconds: Vec<Stretch>) -> Vec<Stretch> {
+    let each = seconds.len().div_ceil(SECONDS).max(1);
+    if each == 1 {
+        return seconds;
+    }
+    let join = |group: &[Stretch]| -> Option<Stretch> {
+        let mut joined = group.first()?.clone();
+        let length: f64 = group.iter().map(|second| second.length_s).sum();
+        let mean = |get: fn(&Stretch) -> f64| {
+            round(group.iter().map(|second| get(second) * second.length_s).sum::<f64>() / length)
+        };
+        joined.length_s = length;
+        joined.ok_per_s = mean(|second| second.ok_per_s);
+        joined.not_ok_per_s = mean(|second| second.not_ok_per_s);
+        joined.p50 = group.iter().filter_map(|second| second.p50).max();
+        joined.p90 = group.iter().filter_map(|second| second.p90).max();
+        joined.p99 = group.iter().filter_map(|second| second.p99).max();
+        joined.max = group.iter().filter_map(|second| second.max).max();
+        Some(joined)
+    };
+    seconds.chunks(each).filter_map(join).collect()
+}
+
+/// CPU and memory between samples that are at least 80 ms apart: the kernel counts CPU in ticks of 10 ms.
+pub fn usage(samples: &[Sample]) -> Vec<UsagePoint> {
+    let mut usages = Vec::new();
+    let Some(mut before) = samples.first() else { return usages };
+    let least_ns = (samples.last().map_or(0, |last| last.at_ns) / SECONDS as u64).max(80_000_000);
+    for sample in samples {
+        let over_ns = sample.at_ns.saturating_sub(before.at_ns);
+        if over_ns >= least_ns {
+            let busy = (sample.cpu_s - before.cpu_s).max(0.0) / (over_ns as f64 / 1e9);
+            usages.push(UsagePoint {
+                at_s: (before.at_ns + over_ns / 2) as f64 / 1e9,
+                cores_busy: (busy * 1e3).round() / 1e3,
+                rss_bytes: sample.rss_bytes,
+            });
+            before = sample;
+        }
+    }
+    usages
+}
+
+/// Three digits after the point are enough to draw a rate.
+fn round(rate: f64) -> f64 {
+    (rate * 1e3).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_is_taken_between_samples() {
+        let sample = |at_ms: u64, cpu_s: f64| Sample {
+            at_ns: at_ms * 1_000_000,
+            phase: Phase::Window,
+            cpu_s,
+            rss_bytes: at_ms,
+            processes: 1,
+            threads: 1,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+            run_delay_s: 0.0,
+        };
+        let usages = usage(&[sample(0, 1.0), sample(10, 1.5), sample(100, 1.1), sample(300, 1.4)]);
+        assert_eq!(usages.len(), 2);
+        assert_eq!((usages[0].at_s, usages[0].cores_busy), (0.05, 1.0));
+        assert_eq!((usages[1].cores_busy, usages[1].rss_bytes), (1.5, 300));
+        assert_eq!(usage(&[]), []);
+    }
+
+    #[test]
+    fn a_long_run_has_at_most_a_thousand_stretches() {
+        let second = |start: usize| Stretch {
+            start_s: start as f64,
+            length_s: 1.0,
+            phase: Phase::Window,
+            ok_per_s: start as f64,
+            not_ok_per_s: 0.0,
+            p50: Some(start as u64),
+            p90: None,
+            p99: None,
+            max: None,
+        };
+        let joined = joined((0..2_500).map(second).collect());
+        assert_eq!(joined.len(), 834);
+        assert_eq!((joined[0].length_s, joined[0].ok_per_s, joined[0].p50), (3.0, 1.0, Some(2)));
+    }
+}

@@ -1,0 +1,288 @@
+//! The server: pages as JSON, the files of the user interface, downloads, live events. It only reads.
+//!
+//! `paceline view` runs it until it is stopped, `run --view` and `round --view` beside the work. Who may ask is decided
+//! in `guard.rs`, what a page holds in `page`. Records are read in blocking threads, a few at a time.
+
+use crate::assets::{ASSETS, Asset};
+use crate::guard::{Access, protect};
+use crate::live::Live;
+use crate::page::{ComparePage, IndexPage, RoundPage, RunPage};
+use crate::{Library, WebError, download};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::header::{self, HeaderValue};
+use axum::http::{Response, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::IntoResponse as _;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::routing::get;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, RwLock};
+use tokio::sync::Semaphore;
+use tokio_stream::StreamExt as _;
+
+/// Pages that are made at once: each may read a whole round.
+const AT_ONCE: usize = 4;
+
+/// A server that listens and does not answer yet.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    state: Shared,
+}
+
+/// What every request sees.
+#[derive(Clone)]
+struct Shared {
+    access: Arc<Access>,
+    library: Arc<RwLock<Arc<Library>>>,
+    live: Live,
+    turns: Arc<Semaphore>,
+}
+
+/// Changes what a running server shows.
+#[derive(Clone)]
+pub struct Shown(Arc<RwLock<Arc<Library>>>);
+
+impl Shown {
+    /// Shows other results from now on.
+    pub fn replace(&self, library: Library) {
+        *self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(library);
+    }
+}
+
+impl Server {
+    /// Listens on an address; port 0 takes any. `names` are host names by which visitors may call this machine.
+    ///
+    /// # Errors
+    /// [`WebError`] when the address cannot be had.
+    pub fn bind(
+        address: SocketAddr,
+        names: Vec<String>,
+        library: Library,
+        live: Live,
+    ) -> Result<Self, WebError> {
+        let failed = |source| WebError::Listen { address: address.to_string(), source };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let access = Access::at(address, token()?, names);
+        let state = Shared {
+            access: Arc::new(access),
+            library: Arc::new(RwLock::new(Arc::new(library))),
+            live,
+            turns: Arc::new(Semaphore::new(AT_ONCE)),
+        };
+        Ok(Self { listener, address, state })
+    }
+
+    /// The address to open in a browser, with the token where one is required.
+    pub fn url(&self) -> String {
+        match self.state.access.token() {
+            Some(token) => format!("http://{}/?token={token}", self.address),
+            None => format!("http://{}/", self.address),
+        }
+    }
+
+    /// What it shows, to be changed while it runs.
+    pub fn shown(&self) -> Shown {
+        Shown(self.state.library.clone())
+    }
+
+    /// Answers until the process ends.
+    ///
+    /// # Errors
+    /// [`WebError::Start`] when it cannot begin or go on.
+    pub fn serve(self) -> Result<(), WebError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.map_err(WebError::Start)?.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener).map_err(WebError::Start)?;
+            axum::serve(listener, router(self.state)).await.map_err(WebError::Start)
+        })
+    }
+}
+
+fn router(state: Shared) -> Router {
+    let mut router = Router::new();
+    for asset in ASSETS {
+        router = router.route(asset.path, get(move |request: Request| file(asset, request)));
+    }
+    router
+        .route("/api/index", get(index))
+        .route("/api/rounds/{round}", get(round))
+        .route("/api/rounds/{round}/runs/{trial}", get(run_of_round))
+        .route("/api/rounds/{round}/runs/{trial}/{file}", get(download_of_round))
+        .route("/api/run", get(single_run))
+        .route("/api/run/{file}", get(download_of_run))
+        .route("/api/compare", get(compare))
+        .route("/api/live", get(live))
+        .fallback(|| async { problem(StatusCode::NOT_FOUND, "there is no such page here") })
+        .layer(middleware::from_fn_with_state(state.clone(), guard))
+        .with_state(state)
+}
+
+/// Turns away strangers and puts the protecting headers on every response.
+async fn guard(State(state): State<Shared>, request: Request, next: Next) -> Response<Body> {
+    let cookie = state.access.cookie(&request);
+    let mut response = match (state.access.refusal(&request), cookie) {
+        (Some((StatusCode::UNAUTHORIZED, _)), Some(cookie)) => {
+            // The token leaves the address at once, so that it is not copied with a link.
+            let mut response = StatusCode::SEE_OTHER.into_response();
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+            response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/"));
+            response
+        }
+        (Some((status, what)), _) => problem(status, what),
+        (None, _) => next.run(request).await,
+    };
+    protect(&mut response);
+    response
+}
+
+async fn file(asset: Asset, _: Request) -> Response<Body> {
+    typed(asset.media_type, Body::from(asset.bytes))
+}
+
+async fn index(State(state): State<Shared>) -> Response<Body> {
+    page(&state, |library| IndexPage::of(&library)).await
+}
+
+async fn round(State(state): State<Shared>, Path(round): Path<String>) -> Response<Body> {
+    page(&state, move |library| Ok(RoundPage::of(&*library.round(&round)?))).await
+}
+
+async fn run_of_round(
+    State(state): State<Shared>,
+    Path((round, trial)): Path<(String, String)>,
+) -> Response<Body> {
+    page(&state, move |library| Ok(RunPage::of_trial(&library.trial(&round, &trial)?))).await
+}
+
+async fn single_run(State(state): State<Shared>) -> Response<Body> {
+    let missing = || WebError::NotFound { kind: "run", id: String::new() };
+    page(&state, move |library| library.run().map(RunPage::of_run).ok_or_else(missing)).await
+}
+
+/// The two rounds to compare, and one server of each where they are named.
+#[derive(Deserialize)]
+struct Pair {
+    a: String,
+    b: String,
+    #[serde(default)]
+    server_a: Option<String>,
+    #[serde(default)]
+    server_b: Option<String>,
+}
+
+async fn compare(State(state): State<Shared>, Query(pair): Query<Pair>) -> Response<Body> {
+    page(&state, move |library| {
+        let (a, b) = (library.round(&pair.a)?, library.round(&pair.b)?);
+        Ok(ComparePage::of((&a, pair.server_a.as_deref()), (&b, pair.server_b.as_deref())))
+    })
+    .await
+}
+
+async fn download_of_round(
+    State(state): State<Shared>,
+    Path((round, trial, file)): Path<(String, String, String)>,
+) -> Response<Body> {
+    attachment(&state, move |library| download::of_trial(&library.trial(&round, &trial)?, &file)).await
+}
+
+async fn download_of_run(State(state): State<Shared>, Path(file): Path<String>) -> Response<Body> {
+    attachment(&state, move |library| {
+        let missing = || WebError::NotFound { kind: "run", id: String::new() };
+        download::of_run(library.run().ok_or_else(missing)?, &file)
+    })
+    .await
+}
+
+/// Events of a run or a round that goes on: those so far, then each as it comes.
+async fn live(State(state): State<Shared>) -> Response<Body> {
+    let events = state.live.follow().map(|event| {
+        Ok::<_, Infallible>(
+            Event::default().event(event.kind).id(event.number.to_string()).data(&*event.json),
+        )
+    });
+    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+}
+
+/// Makes something of the results in a blocking thread.
+async fn read<T: Send + 'static>(
+    state: &Shared,
+    make: impl FnOnce(Arc<Library>) -> Result<T, WebError> + Send + 'static,
+) -> Result<T, Response<Body>> {
+    let library = state.library.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let turn = state.turns.clone().acquire_owned().await;
+    let made = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        make(library)
+    });
+    match made.await {
+        Ok(Ok(made)) => Ok(made),
+        Ok(Err(error)) => {
+            let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            Err(problem(status, &error.chain()))
+        }
+        Err(_) => {
+            Err(problem(StatusCode::INTERNAL_SERVER_ERROR, "this page could not be made; see the terminal"))
+        }
+    }
+}
+
+async fn page<T: Serialize>(
+    state: &Shared,
+    make: impl FnOnce(Arc<Library>) -> Result<T, WebError> + Send + 'static,
+) -> Response<Body> {
+    let json = read(state, |library| Ok(serde_json::to_vec(&make(library)?)?)).await;
+    json.map_or_else(|refused| refused, |json| typed("application/json", Body::from(json)))
+}
+
+async fn attachment(
+    state: &Shared,
+    make: impl FnOnce(Arc<Library>) -> Result<download::Download, WebError> + Send + 'static,
+) -> Response<Body> {
+    match read(state, make).await {
+        Ok(download) => {
+            let mut response = typed(download.media_type, Body::from(download.bytes));
+            let disposition = format!("attachment; filename=\"{}\"", download.name);
+            if let Ok(disposition) = HeaderValue::from_str(&disposition) {
+                response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
+            }
+            response
+        }
+        Err(refused) => refused,
+    }
+}
+
+fn typed(media_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+/// What went wrong, as the pages show it.
+fn problem(status: StatusCode, what: &str) -> Response<Body> {
+    let json = serde_json::to_vec(&HashMap::from([("error", what)])).unwrap_or_default();
+    let mut response = typed("application/json", Body::from(json));
+    *response.status_mut() = status;
+    response
+}
+
+/// 128 random bits of the kernel.
+fn token() -> Result<String, WebError> {
+    let mut bytes = [0; 16];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(WebError::Start)?;
+    let mut text = String::new();
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    Ok(text)
+}

@@ -1,0 +1,14 @@
+//! The web crate from outside: its types in TypeScript, its built files, its answers to friends and strangers.
+//!
+//! Pages in a browser are tested in `ui/tests`.
+
+mod built;
+mod served;
+mod types;
+
+use std::path::{Path, PathBuf};
+
+/// The project's folder.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

@@ -1,0 +1,92 @@
+//! A running server: what it answers, what it refuses, and with which headers.
+//!
+//! Requests are written to a socket byte by byte, since no client sends what an attacker would.
+
+use crate::root;
+use paceline_web::{Library, Live, Server};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+
+/// A server of the rounds kept with the project, on any port of loopback. It ends with the process.
+fn start() -> SocketAddr {
+    let library = Library::of_folder(&root().join("history")).unwrap();
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), Vec::new(), library, Live::default()).unwrap();
+    let url = server.url();
+    let address = url.strip_prefix("http://").unwrap().trim_end_matches('/').parse().unwrap();
+    std::thread::spawn(move || server.serve());
+    address
+}
+
+/// Sends a request and reads the whole response.
+fn ask(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).unwrap();
+    String::from_utf8_lossy(&response).into_owned()
+}
+
+fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    let response =
+        ask(address, &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"));
+    let status = response.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, response)
+}
+
+#[test]
+fn pages_and_files_are_answered_with_protecting_headers() {
+    let address = start();
+    let (status, index) = get(address, "/api/index");
+    assert_eq!(status, 200);
+    let body = index.split_once("\r\n\r\n").unwrap().1;
+    assert!(body.contains("\"plan\""), "{body:.300}");
+    let rounds = paceline_web::export::find(&root().join("history")).unwrap();
+    let round = paceline_web::export::round(&rounds[0]).unwrap();
+    for path in ["/", "/app.js", "/app.css", "/icon.svg", &format!("/api/rounds/{}", round.id)] {
+        let (status, response) = get(address, path);
+        assert_eq!(status, 200, "{path}");
+        let head = response.split_once("\r\n\r\n").unwrap().0.to_lowercase();
+        for header in [
+            "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self';",
+            "x-content-type-options: nosniff",
+            "referrer-policy: no-referrer",
+        ] {
+            assert!(head.contains(header), "{path}: {head}");
+        }
+        assert!(!head.contains("access-control-allow-origin"), "{path}");
+    }
+}
+
+#[test]
+fn a_strange_host_is_refused() {
+    let address = start();
+    let response =
+        ask(address, "GET /api/index HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\n\r\n");
+    assert!(response.starts_with("HTTP/1.1 403 "), "{response:.200}");
+    assert!(!response.contains("rounds"), "{response:.300}");
+}
+
+#[test]
+fn nothing_is_written_and_no_path_leads_out() {
+    let address = start();
+    for method in ["POST", "PUT", "DELETE", "PATCH"] {
+        let request = format!(
+            "{method} /api/index HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+        assert!(ask(address, &request).starts_with("HTTP/1.1 405 "), "{method}");
+    }
+    for path in [
+        "/../../etc/passwd",
+        "/api/rounds/..%2f..%2f..%2fetc%2fpasswd",
+        "/api/rounds/../../../etc/passwd",
+        "/app.js/../../Cargo.toml",
+        "/api/rounds/x/runs/y/..%2f..%2fCargo.toml",
+        "/%2e%2e/Cargo.toml",
+    ] {
+        let (status, response) = get(address, path);
+        assert_eq!(status, 404, "{path}: {response:.300}");
+        assert!(!response.contains("root:") && !response.contains("[workspace]"), "{path}");
+    }
+    let (status, _) = get(address, &format!("/api/rounds/{}", "x".repeat(5_000)));
+    assert_eq!(status, 414);
+}

@@ -1,0 +1,165 @@
+// Rates, times, errors, CPU and memory over the seconds of one or several runs.
+import * as Plot from "@observablehq/plot";
+import type { RunPage, Stretch, UsagePoint } from "../wire";
+import { bytes, significant, time } from "../format";
+import { draw, rateTick, timeAxis } from "./plot";
+import type { ChartSource, Line } from "./source";
+
+export interface Series extends Line {
+  run: RunPage;
+}
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+/** What can be drawn over time. */
+export type Over = "rate" | "times" | "errors" | "cpu" | "memory";
+
+export const TITLES: Record<Over, string> = {
+  rate: "Requests per second",
+  times: "Time: median and p99",
+  errors: "Failed requests per second",
+  cpu: "Server CPU, cores busy",
+  memory: "Server memory",
+};
+
+const seconds = (series: Series): Stretch[] => (series.run.measured?.seconds ?? []).filter((s) => s.phase !== "drain");
+const samples = (series: Series): UsagePoint[] => series.run.trial?.samples ?? [];
+
+function points(series: Series, of: (second: Stretch) => number | undefined): Point[] {
+  return seconds(series).flatMap((second) => {
+    const y = of(second);
+    return y === undefined ? [] : [{ x: second.start_s + second.length_s / 2, y }];
+  });
+}
+
+/** The lines of a chart: solid ones, and dashed ones for p99. */
+function lines(over: Over, series: Series): { solid: Point[]; dashed: Point[] } {
+  switch (over) {
+    case "rate":
+      return { solid: points(series, (s) => s.ok_per_s), dashed: [] };
+    case "errors":
+      return { solid: points(series, (s) => s.not_ok_per_s), dashed: [] };
+    case "times":
+      return { solid: points(series, (s) => s.p50), dashed: points(series, (s) => s.p99) };
+    case "cpu":
+      return { solid: samples(series).map((s) => ({ x: s.at_s, y: s.cores_busy })), dashed: [] };
+    case "memory":
+      return { solid: samples(series).map((s) => ({ x: s.at_s, y: s.rss_bytes })), dashed: [] };
+  }
+}
+
+export function hasData(over: Over, all: Series[]): boolean {
+  return all.some((series) => lines(over, series).solid.some((point) => over !== "errors" || point.y > 0));
+}
+
+export function overTime(over: Over, all: Series[]): ChartSource {
+  const drawn = all.map((series) => ({ series, ...lines(over, series) }));
+  const values = drawn.flatMap(({ solid, dashed }) => [...solid, ...dashed].map((p) => p.y)).filter((y) => y > 0);
+  const phases = all[0]?.run.measured?.phases;
+  const window = phases ? { from: phases.window.start_ns / 1e9, to: phases.window.end_ns / 1e9, begin: phases.warmup.start_ns / 1e9 } : null;
+  const y: Plot.ScaleOptions =
+    over === "times"
+      ? timeAxis("↑ time", Math.min(...values) * 0.8, Math.max(...values) * 1.3)
+      : {
+          grid: true,
+          label: null,
+          domain: [0, (Math.max(...values, 0) || 1) * 1.05],
+          ticks: 5,
+          tickFormat: over === "memory" ? (v: number) => bytes(v) : over === "cpu" ? (v: number) => significant(v, 2) : rateTick,
+        };
+  return {
+    draw: (width, height) => {
+      const shade = window && window.from > window.begin ? [Plot.rectX([window], { x1: "begin", x2: "from", fill: "var(--raised)" })] : [];
+      const label = window && window.from - window.begin > (window.to - window.begin) * 0.12
+        ? [Plot.text([window], { x: (w: { begin: number; from: number }) => (w.begin + w.from) / 2, text: () => "warm-up", frameAnchor: "top", dy: -13, fill: "var(--muted)", fontSize: 11 })]
+        : [];
+      return draw({
+        width, height, marginLeft: 64,
+        x: { label: "seconds", grid: false, ...(window ? { domain: [window.begin, window.to] } : {}) },
+        y,
+        marks: [
+          ...shade, ...label,
+          ...drawn.flatMap(({ series, solid, dashed }) => [
+            Plot.lineY(dashed, { x: "x", y: "y", stroke: series.colour, strokeWidth: 1.5, strokeDasharray: "3 3" }),
+            Plot.lineY(solid, { x: "x", y: "y", stroke: series.colour, strokeWidth: 2 }),
+            ...(solid.length < 40 ? [Plot.dot(solid, { x: "x", y: "y", r: 2.5, fill: series.colour })] : []),
+          ]),
+          Plot.ruleY([over === "times" ? (y.domain as number[])[0]! : 0], { stroke: "var(--rule)" }),
+        ],
+      });
+    },
+    table: () => ({
+      columns: ["run", "second", TITLES[over], ...(over === "times" ? ["p99"] : [])],
+      rows: drawn.flatMap(({ series, solid, dashed }) => solid.map((p, at) => [series.name, p.x, p.y, ...(over === "times" ? [dashed[at]?.y ?? ""] : [])])),
+    }),
+    ...(over === "times" ? { note: "Solid: median. Dashed: p99." } : {}),
+  };
+}
+
+/** How many requests of each second fell into each class of time, with the median and p99 on it. */
+export function heatMap(run: RunPage): ChartSource | null {
+  const measured = run.measured;
+  const heat = measured?.heat;
+  if (!measured || !heat) return null;
+  const cells = heat.columns.flatMap((column) =>
+    column.counts.map((count, at) => ({
+      x1: column.start_s, x2: column.end_s, y1: heat.bounds[column.first + at] ?? 1, y2: heat.bounds[column.first + at + 1] ?? 1, count,
+    })),
+  ).filter((cell) => cell.count > 0);
+  const low = Math.min(...cells.map((c) => c.y1));
+  const high = Math.max(...cells.map((c) => c.y2));
+  const line = (of: (s: Stretch) => number | undefined) =>
+    measured.seconds.flatMap((s) => { const y = of(s); return y && s.phase !== "drain" ? [{ x: s.start_s + s.length_s / 2, y }] : []; });
+  const start = measured.phases.window.start_ns / 1e9;
+  return {
+    note: "Each cell: requests that took this long in this second; darker is more, on a logarithmic scale. Lines: median and p99. The warm-up is left of the vertical rule.",
+    draw: (width, height) =>
+      draw({
+        width, height, marginLeft: 64, marginRight: 40,
+        x: { label: "seconds", domain: [measured.phases.warmup.start_ns / 1e9, measured.phases.window.end_ns / 1e9] },
+        y: timeAxis("↑ time", low, high),
+        opacity: { type: "log", range: [0.12, 1] },
+        marks: [
+          Plot.rect(cells, { x1: "x1", x2: "x2", y1: "y1", y2: "y2", fillOpacity: "count", fill: "var(--c0)", insetLeft: 0.5, insetTop: 0.5, clip: true }),
+          Plot.lineY(line((s) => s.p99), { x: "x", y: "y", stroke: "var(--c1)", strokeWidth: 1.5, strokeDasharray: "4 3" }),
+          Plot.lineY(line((s) => s.p50), { x: "x", y: "y", stroke: "var(--text)", strokeWidth: 1.5 }),
+          Plot.text(line((s) => s.p99).slice(-1), { x: "x", y: "y", text: () => "p99", dx: 8, textAnchor: "start", fill: "var(--text)" }),
+          Plot.text(line((s) => s.p50).slice(-1), { x: "x", y: "y", text: () => "p50", dx: 8, textAnchor: "start", fill: "var(--text)" }),
+          Plot.ruleX([start], { stroke: "var(--muted)", strokeDasharray: "2 2" }),
+        ],
+      }),
+    table: () => ({ columns: ["from second", "to second", "from ns", "to ns", "requests"], rows: cells.map((c) => [c.x1, c.x2, c.y1, c.y2, c.count]) }),
+  };
+}
+
+/** Where a run's seconds have no histograms: the range between median and p90, p99 and the maximum, over time. */
+export function fan(run: RunPage): ChartSource | null {
+  const measured = run.measured;
+  const known = (measured?.seconds ?? []).flatMap((s) =>
+    s.p50 && s.p99 && s.p90 && s.max && s.phase !== "drain" ? [{ x1: s.start_s, x2: s.start_s + s.length_s, x: s.start_s + s.length_s / 2, p50: s.p50, p90: s.p90, p99: s.p99, max: s.max }] : [],
+  );
+  if (!measured || known.length < 2) return null;
+  const last = known.slice(-1);
+  return {
+    note: "Bands: median to p90, p90 to p99, p99 to the highest time of each second. The warm-up is left of the vertical rule.",
+    draw: (width, height) =>
+      draw({
+        width, height, marginLeft: 64, marginRight: 48,
+        x: { label: "seconds" },
+        y: timeAxis("↑ time", Math.min(...known.map((k) => k.p50)) * 0.8, Math.max(...known.map((k) => k.max)) * 1.1),
+        marks: [
+          Plot.rect(known, { x1: "x1", x2: "x2", y1: "p99", y2: "max", fill: "var(--c0)", fillOpacity: 0.13 }),
+          Plot.rect(known, { x1: "x1", x2: "x2", y1: "p90", y2: "p99", fill: "var(--c0)", fillOpacity: 0.3 }),
+          Plot.rect(known, { x1: "x1", x2: "x2", y1: "p50", y2: "p90", fill: "var(--c0)", fillOpacity: 0.55 }),
+          Plot.lineY(known, { x: "x", y: "p99", stroke: "var(--c1)", strokeWidth: 1.5 }),
+          Plot.lineY(known, { x: "x", y: "p50", stroke: "var(--text)", strokeWidth: 1.5 }),
+          ...(["p50", "p99", "max"] as const).map((p) => Plot.text(last, { x: "x2", y: p, text: () => p, dx: 4, textAnchor: "start", fill: "var(--text)" })),
+          Plot.ruleX([measured.phases.window.start_ns / 1e9], { stroke: "var(--muted)", strokeDasharray: "2 2" }),
+        ],
+      }),
+    table: () => ({ columns: ["second", "p50", "p90", "p99", "max"], rows: known.map((k) => [k.x1, time(k.p50), time(k.p90), time(k.p99), time(k.max)]) }),
+  };
+}

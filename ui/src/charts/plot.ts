@@ -1,0 +1,22 @@
+// What all charts drawn with Plot share: margins, colours of text, steps of a time axis.
+import * as Plot from "@observablehq/plot";
+import { logTicks, rate, time } from "../format";
+
+export type Marks = Plot.Markish[];
+
+/** Draws, without the style element that the Content-Security-Policy would refuse: theme.css has its rules. */
+export function draw(options: Plot.PlotOptions): SVGElement {
+  const drawn = Plot.plot({ className: "plot", marginTop: 16, marginRight: 16, marginLeft: 56, marginBottom: 32, ...options });
+  const svg = drawn instanceof SVGSVGElement ? drawn : drawn.querySelector("svg");
+  if (!(svg instanceof SVGSVGElement)) throw new Error("Plot drew no SVG");
+  svg.querySelectorAll("style").forEach((style) => style.remove());
+  return svg;
+}
+
+export const timeTick = (ns: number): string => time(ns).replace(/\.0+(?= )/, "").replace(/(\.[0-9]*[1-9])0+(?= )/, "$1");
+export const rateTick = (perS: number): string => rate(perS);
+
+/** A logarithmic axis of times, with as many steps as have room. */
+export function timeAxis(label: string, low: number, high: number): Plot.ScaleOptions {
+  return { type: "log", domain: [low, high], label, tickFormat: timeTick, ticks: logTicks(low, high), grid: true };
+}

@@ -1,0 +1,33 @@
+// Ranks on two occasions, joined by a line for each name.
+import * as Plot from "@observablehq/plot";
+import { draw } from "./plot";
+import type { ChartSource } from "./source";
+
+export interface Slope {
+  name: string;
+  then: number;
+  now: number;
+  colour: string;
+}
+
+export function slope(all: Slope[]): ChartSource {
+  const stroke = (s: Slope) => (s.then === s.now ? "var(--muted)" : s.now < s.then ? "var(--c2)" : "var(--c1)");
+  return {
+    note: "Only what both have. Green rose, orange fell.",
+    draw: (width, height) =>
+      draw({
+        width, height, marginLeft: Math.min(width * 0.36, 170), marginRight: Math.min(width * 0.36, 170), marginTop: 24, marginBottom: 8,
+        x: { type: "point", domain: ["then", "now"], axis: "top", label: null, padding: 0 },
+        y: { axis: null, domain: [all.length + 0.5, 0.5] },
+        color: { type: "identity" },
+        marks: [
+          Plot.link(all, { x1: () => "then", x2: () => "now", y1: "then", y2: "now", stroke, strokeWidth: 2 }),
+          Plot.dot(all, { x: () => "then", y: "then", r: 4.5, fill: "var(--ground)", stroke, strokeWidth: 2 }),
+          Plot.dot(all, { x: () => "now", y: "now", r: 4.5, fill: stroke }),
+          Plot.text(all, { x: () => "then", y: "then", text: (s: Slope) => `${s.name}  ${s.then}`, textAnchor: "end", dx: -10, fill: "var(--text)" }),
+          Plot.text(all, { x: () => "now", y: "now", text: (s: Slope) => `${s.now}  ${s.name}`, textAnchor: "start", dx: 10, fill: "var(--text)" }),
+        ],
+      }),
+    table: () => ({ columns: ["name", "rank then", "rank now"], rows: all.map((s) => [s.name, s.then, s.now]) }),
+  };
+}

@@ -1,0 +1,69 @@
+// Percentile spectra: time against 1/(1 - p), so that 50 %, 90 %, 99 % and 99.9 % are equally far apart.
+import * as Plot from "@observablehq/plot";
+import type { TimesPage } from "../wire";
+import { time } from "../format";
+import { draw, timeAxis } from "./plot";
+import type { ChartSource, Line } from "./source";
+
+export interface Spectrum extends Line {
+  times: TimesPage;
+  dashed?: boolean;
+}
+
+const LEVELS = [1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7];
+const level = (x: number): string => (x <= 1 ? "0 %" : `${+((1 - 1 / x) * 100).toFixed(Math.max(Math.round(Math.log10(x)) - 2, 0))} %`);
+
+export function spectra(all: Spectrum[]): ChartSource {
+  const drawn = all.map((spectrum) => {
+    const end = Math.max(spectrum.times.reliable_to, 2);
+    const points = spectrum.times.curve.filter(([, y]) => y > 0).map(([x, y]) => ({ x: Math.max(x, 1), y }));
+    return { spectrum, solid: points.filter((p) => p.x <= end), last: points.filter((p) => p.x <= end).slice(-1) };
+  });
+  const every = drawn.flatMap(({ solid }) => solid);
+  const high = Math.max(...every.map((p) => p.y));
+  const low = Math.min(...every.map((p) => p.y));
+  const far = Math.max(...every.map((p) => p.x), 10);
+  return {
+    note: "Horizontal: 1/(1 − p), so each step to the right is ten times rarer. A line ends with a mark where the samples are too few for its percentile.",
+    draw: (width, height) => {
+      const labels = spread(drawn.flatMap(({ spectrum, last }) => last.map((p) => ({ ...p, spectrum }))), low * 0.9, high * 1.1, height - 48);
+      const room = Math.min(width * 0.34, 190);
+      return draw({
+        width, height, marginLeft: 64, marginRight: room,
+        x: { type: "log", domain: [1, far], label: "percentile", ticks: LEVELS.filter((x) => x <= far * 1.01 && (x > 1 || width > 700)), tickFormat: level, grid: true },
+        y: timeAxis("↑ time", low * 0.9, high * 1.1),
+        marks: drawn.flatMap(({ spectrum, solid, last }): Plot.Markish[] => [
+          Plot.line(solid, { x: "x", y: "y", stroke: spectrum.colour, strokeWidth: 2, curve: "monotone-x", ...(spectrum.dashed ? { strokeDasharray: "4 3" } : {}) }),
+          Plot.dot(last, { x: "x", y: "y", r: 3.5, fill: "var(--ground)", stroke: spectrum.colour, strokeWidth: 2 }),
+        ]).concat(
+          labels.map((l) => Plot.text([l], { x: () => far, y: "at", text: () => l.spectrum.name, dx: 14, textAnchor: "start", fill: "var(--text)", fontSize: 12 })),
+          labels.map((l) => Plot.link([l], { x1: "x", y1: "y", x2: () => far, y2: "at", stroke: l.spectrum.colour, strokeWidth: 1, strokeOpacity: 0.5 })),
+        ),
+      });
+    },
+    table: () => ({
+      columns: ["run", "requests", "p50", "p90", "p99", "p99.9", "highest"],
+      rows: all.map(({ name, times: t }) => [name, t.count, time(t.p50), time(t.p90), time(t.p99), time(t.p99_9), time(t.max)]),
+    }),
+  };
+}
+
+/** Moves labels apart on a logarithmic axis, so that none covers another. */
+export function spread<T extends { y: number }>(labels: T[], low: number, high: number, height: number): (T & { at: number })[] {
+  const scale = height / Math.log(high / low);
+  const sorted = labels.map((label) => ({ ...label, at: label.y })).sort((a, b) => a.y - b.y);
+  let free = -Infinity;
+  for (const label of sorted) {
+    const place = Math.max(Math.log(label.y / low) * scale, free);
+    label.at = low * Math.exp(place / scale);
+    free = place + 15;
+  }
+  // Those that were pushed out at the top go down again.
+  let least = height;
+  for (const label of sorted.reverse()) {
+    const place = Math.min(Math.log(label.at / low) * scale, least);
+    label.at = low * Math.exp(place / scale);
+    least = place - 15;
+  }
+  return sorted;
+}

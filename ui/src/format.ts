@@ -1,0 +1,176 @@
+// Numbers for people: rounded to what their interval supports, with one unit for a column.
+import type { Load, MetricUnit, FigurePage } from "./wire";
+
+/** A unit in which a column is shown: how many of the metric's own unit are one of it. */
+export interface Shown {
+  factor: number;
+  name: string;
+}
+
+const TIMES: Shown[] = [
+  { factor: 1e9, name: "s" },
+  { factor: 1e6, name: "ms" },
+  { factor: 1e3, name: "µs" },
+  { factor: 1, name: "ns" },
+];
+const BYTES: Shown[] = [
+  { factor: 1e9, name: "GB" },
+  { factor: 1e6, name: "MB" },
+  { factor: 1e3, name: "kB" },
+  { factor: 1, name: "B" },
+];
+
+function fitting(units: Shown[], typical: number): Shown {
+  return units.find((unit) => typical >= unit.factor) ?? units[units.length - 1]!;
+}
+
+/** The unit for values of this size. `price` is that of a core-hour. */
+export function shownUnit(unit: MetricUnit, typical: number, price: number): Shown {
+  switch (unit) {
+    case "per_s":
+      return { factor: 1, name: "/s" };
+    case "ns":
+      return fitting(TIMES, typical);
+    case "us":
+      return scaled(fitting(TIMES, typical * 1e3), 1e3);
+    case "ms":
+      return scaled(fitting(TIMES, typical * 1e6), 1e6);
+    case "bytes":
+      return fitting(BYTES, typical);
+    case "count":
+      return { factor: 1, name: "" };
+    case "share":
+      return { factor: 0.01, name: "%" };
+    case "cpu_seconds_per_million":
+      return { factor: 3600 / price, name: "" };
+  }
+}
+
+function scaled(unit: Shown, by: number): Shown {
+  return { factor: unit.factor / by, name: unit.name };
+}
+
+const grouped = new Map<number, Intl.NumberFormat>();
+
+function digits(value: number, after: number): string {
+  let format = grouped.get(after);
+  if (!format) {
+    format = new Intl.NumberFormat("en", { minimumFractionDigits: after, maximumFractionDigits: after });
+    grouped.set(after, format);
+  }
+  return format.format(value);
+}
+
+/** A number to so many significant digits. */
+export function significant(value: number, count = 3): string {
+  if (value === 0 || !Number.isFinite(value)) return "0";
+  const place = count - 1 - Math.floor(Math.log10(Math.abs(value)));
+  const rounded = place < 0 ? Math.round(value * 10 ** place) / 10 ** place : value;
+  return digits(rounded, Math.min(Math.max(place, 0), 6));
+}
+
+/**
+ * A number rounded to what its interval leaves open: to the place of one or two digits of the half-width, by the rule of
+ * the Particle Data Group (two digits below 355, one above). Two to four digits are shown.
+ */
+export function rounded(value: number, halfWidth: number | null): string {
+  if (value === 0 || !Number.isFinite(value)) return "0";
+  if (halfWidth === null || !(halfWidth > 0)) return significant(value, 3);
+  const open = Math.floor(Math.log10(halfWidth / 3.55));
+  const first = Math.floor(Math.log10(Math.abs(value)));
+  return significant(value, Math.min(Math.max(first - open + 1, 2), 4));
+}
+
+/** A value of a metric, without its unit. */
+export function valueText(value: FigurePage, unit: Shown): string {
+  const half = value.launches > 1 ? (value.high - value.low) / 2 / unit.factor : null;
+  return `${value.at_least ? "≥ " : ""}${rounded(value.estimate / unit.factor, half)}`;
+}
+
+/** Both ends of the interval; empty for a single launch. */
+export function rangeText(value: FigurePage, unit: Shown): string {
+  if (value.launches < 2) return "";
+  const half = (value.high - value.low) / 2 / unit.factor;
+  return `${rounded(value.low / unit.factor, half)} to ${rounded(value.high / unit.factor, half)}`;
+}
+
+export function time(ns: number): string {
+  const unit = fitting(TIMES, ns);
+  return `${significant(ns / unit.factor, 3)} ${unit.name}`;
+}
+
+export function bytes(count: number): string {
+  const unit = fitting(BYTES, count);
+  return `${significant(count / unit.factor, 3)} ${unit.name}`;
+}
+
+export function whole(count: number): string {
+  return digits(Math.round(count), 0);
+}
+
+export function percent(share: number, count = 2): string {
+  return `${significant(share * 100, count)} %`;
+}
+
+/** A rate on an axis or in a sentence: 12,000 or 1.2 million. */
+export function rate(perS: number): string {
+  return perS >= 1e6 ? `${significant(perS / 1e6, 3)} M` : perS >= 100 ? whole(perS) : significant(perS, 3);
+}
+
+/** `2026-11-21 18:33 UTC`. */
+export function moment(rfc3339: string): string {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d.*Z$/.test(rfc3339) ? `${rfc3339.slice(0, 10)} ${rfc3339.slice(11, 16)} UTC` : rfc3339;
+}
+
+/** `closed loop, 64 connections` or `2,000/s offered, 64 connections`. */
+export function loadText(load: Load): string {
+  const parts = [load.kind === "open" && load.rate_per_s ? `${whole(load.rate_per_s)}/s offered` : "closed loop"];
+  parts.push(`${whole(load.connections)} ${load.connections === 1 ? "connection" : "connections"}`);
+  if (load.depth > 1) parts.push(`${load.depth} deep`);
+  if (load.requests) parts.push(`${whole(load.requests)} requests`);
+  if (load.http) parts.push(`HTTP/${load.http}`);
+  if (load.no_keep_alive) parts.push("no keep-alive");
+  if (load.requests_per_connection) parts.push(`${whole(load.requests_per_connection)} requests a connection`);
+  if (load.variant?.kind === "first_run") parts.push("first run, no warm-up");
+  if (load.balanced) {
+    const { route, instances, balancer, fault } = load.balanced;
+    parts.push(route === "direct" ? "to one instance" : `${instances} instances behind ${balancer}`);
+    if (fault) parts.push("one instance killed");
+  }
+  return parts.join(", ");
+}
+
+/** A verdict's or outcome's name as words. */
+export function words(name: string): string {
+  return name.replace(/_/g, " ");
+}
+
+/** `a, b and c`. */
+export function list(items: string[]): string {
+  return items.length < 2 ? (items[0] ?? "") : `${items.slice(0, -1).join(", ")} and ${items[items.length - 1]}`;
+}
+
+/** Steps of an axis: round numbers, about so many. */
+export function ticks(low: number, high: number, count: number): number[] {
+  if (!(high > low)) return [low];
+  const raw = (high - low) / count;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((s) => s * power).find((s) => s >= raw) ?? 10 * power;
+  const found: number[] = [];
+  for (let tick = Math.ceil(low / step) * step; tick <= high * (1 + 1e-9); tick += step) found.push(+tick.toPrecision(12));
+  return found;
+}
+
+/** Steps of a logarithmic axis: powers of ten, with 2 and 5 between them where there are few. */
+export function logTicks(low: number, high: number): number[] {
+  const decades = Math.log10(high / low);
+  const factors = decades > 4 ? [1] : decades > 2 ? [1, 3] : [1, 2, 5];
+  const found: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
+    for (const factor of factors) {
+      const tick = factor * 10 ** power;
+      if (tick >= low * 0.999 && tick <= high * 1.001) found.push(+tick.toPrecision(12));
+    }
+  }
+  return found;
+}

@@ -1,0 +1,76 @@
+// Which rows are shown in which order, and who shares a rank: counted from the ties that the server computed.
+import type { RoundPage, RowPage, ServerEntry, TablePage, FigurePage } from "./wire";
+
+export interface Ranked {
+  row: RowPage;
+  /** Its place in the table. */
+  place: number;
+  server: ServerEntry;
+  value: FigurePage;
+  /** The first and last rank it may have among the rows shown; none where one launch says nothing. */
+  ranks: [number, number] | null;
+  /** Places of the rows that it cannot be told apart from. */
+  ties: Set<number>;
+}
+
+/** Rows that count, best first, and those that do not. */
+export interface Ranking {
+  ranked: Ranked[];
+  apart: RowPage[];
+}
+
+export function counts(row: RowPage): boolean {
+  return row.standing === "ranked" || row.standing === "generator_bound";
+}
+
+export function ranking(page: RoundPage, table: TablePage, metric: string, shown: (server: ServerEntry) => boolean): Ranking {
+  const less = page.metrics.find((m) => m.id === metric)?.less_is_better ?? false;
+  const pairs = table.ties[metric] ?? [];
+  const ties = new Map<number, Set<number>>();
+  for (const [a, b] of pairs) {
+    (ties.get(a) ?? ties.set(a, new Set()).get(a)!).add(b);
+    (ties.get(b) ?? ties.set(b, new Set()).get(b)!).add(a);
+  }
+  const ranked: Ranked[] = [];
+  const apart: RowPage[] = [];
+  table.rows.forEach((row, place) => {
+    const server = page.servers[row.server];
+    if (!server || !shown(server)) return;
+    const value = row.values[metric];
+    if (counts(row) && value) ranked.push({ row, place, server, value, ranks: null, ties: ties.get(place) ?? new Set() });
+    else apart.push(row);
+  });
+  // Lower bounds come first where more is better: what is known of them is that they are at least so good.
+  const bound = (r: Ranked) => (r.value.at_least && !less ? 0 : 1);
+  ranked.sort((a, b) => bound(a) - bound(b) || (less ? a.value.estimate - b.value.estimate : b.value.estimate - a.value.estimate));
+  ranked.forEach((r, at) => {
+    if (r.value.launches < 2) return;
+    const apartFrom = (other: Ranked) => !r.ties.has(other.place);
+    const ahead = ranked.slice(0, at).filter(apartFrom).length;
+    const behind = ranked.slice(at + 1).filter(apartFrom).length;
+    r.ranks = [ahead + 1, ranked.length - behind];
+  });
+  return { ranked, apart };
+}
+
+/** Groups of neighbouring rows that cannot be told apart from each other, as first and last place; each as large as can be. */
+export function groups(ranked: Ranked[]): [number, number][] {
+  const found: [number, number][] = [];
+  for (let first = 0; first < ranked.length; first += 1) {
+    let last = first;
+    const all = (next: number) => {
+      for (let at = first; at < next; at += 1) if (!ranked[at]!.ties.has(ranked[next]!.place)) return false;
+      return true;
+    };
+    while (last + 1 < ranked.length && all(last + 1)) last += 1;
+    const before = found[found.length - 1];
+    if (last > first && (!before || before[1] < last)) found.push([first, last]);
+  }
+  return found;
+}
+
+/** `1` or `1–3`. */
+export function rankText(ranks: [number, number] | null): string {
+  if (!ranks) return "";
+  return ranks[0] === ranks[1] ? String(ranks[0]) : `${ranks[0]}–${ranks[1]}`;
+}

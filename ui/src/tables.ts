@@ -1,0 +1,39 @@
+// Which table of a round is shown: chosen by workload, load, form and machine, each from what there is.
+import type { RoundPage, TablePage } from "./wire";
+import type { Query } from "./route.svelte";
+import { loadText, words } from "./format";
+
+export interface Choice {
+  key: "workload" | "load" | "form" | "machine";
+  name: string;
+  value: string;
+  options: { value: string; text: string }[];
+}
+
+const KEYS = ["workload", "form", "load", "machine"] as const;
+
+function part(table: TablePage, key: (typeof KEYS)[number]): string {
+  return key === "load" ? table.load.name : table[key];
+}
+
+/** The table that the address asks for, or the nearest there is; and the choices that lead to others. */
+export function chooseTable(round: RoundPage, query: Query, wanted: (table: TablePage) => boolean = () => true): { table: TablePage | undefined; choices: Choice[] } {
+  let left = round.tables.filter(wanted);
+  const choices: Choice[] = [];
+  for (const key of KEYS) {
+    const values = [...new Set(left.map((table) => part(table, key)))];
+    const asked = query[key] ?? "";
+    const value = values.includes(asked) ? asked : (values[0] ?? "");
+    const options = values.map((v) => {
+      const load = left.find((table) => table.load.name === v)?.load;
+      return { value: v, text: key === "load" && load ? loadText(load) : key === "machine" ? `machine ${v}` : words(v) };
+    });
+    if (values.length > 1) choices.push({ key, name: key, value, options });
+    left = left.filter((table) => part(table, key) === value);
+  }
+  return { table: left[0], choices };
+}
+
+export function languagesOf(round: RoundPage): string[] {
+  return [...new Set(Object.values(round.servers).map((server) => server.language))].sort();
+}
