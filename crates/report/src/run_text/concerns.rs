@@ -3,7 +3,7 @@
 //! Called by `mod.rs`, for what stands right below the times. All of it was judged by the record crate; here a figure
 //! is found in the evidence and put into words. How a verdict's evidence reads is decided by its key, in `quantity.rs`.
 
-use super::lines::{Style, columns, wrap};
+use super::lines::{Style, hanging};
 use super::quantity::{self, count, counted, nanos, percent};
 use paceline_record::{GateOutcome, GateReason, Run, Severity, Verdict};
 use serde_json::Value;
@@ -14,11 +14,11 @@ pub(super) fn gates(run: &Run, style: Style) -> String {
 }
 
 fn gate_lines(gate: &GateOutcome, style: Style) -> String {
-    let mark = if gate.passed { style.good("pass") } else { style.bad("FAIL") };
+    let (mark, paint): (_, fn(Style, &str) -> String) =
+        if gate.passed { ("pass", Style::good) } else { ("FAIL", Style::bad) };
     let mut parts: Vec<String> = figure(gate).into_iter().collect();
     parts.extend(gate.reasons.iter().filter_map(|reason| words(*reason, gate)));
-    let text = format!("{}: {}", gate.gate, parts.join("; "));
-    hanging(&mark, 4, &text, style)
+    hanging(mark, paint, &format!("{}: {}", gate.gate, parts.join("; ")), style)
 }
 
 /// The figure a gate was judged by.
@@ -51,13 +51,19 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
     let of = |key: &str| gate.evidence.get(key).and_then(Value::as_f64).unwrap_or(0.0);
     Some(match reason {
         GateReason::BeyondLimit => return None,
-        GateReason::Failures => format!("{} failed, each is a miss", counted(of("misses"), "request")),
-        GateReason::LowerBound => "a lower bound: answers never came".to_owned(),
+        GateReason::Failures => {
+            format!("{} failed, and each counts as a miss", counted(of("misses"), "request"))
+        }
+        GateReason::LowerBound => "a minimum: some requests never got an answer".to_owned(),
         GateReason::TooFewSamples => {
-            format!("{} are too few, it takes {}", count(of("samples")), count(of("samples_needed")))
+            format!(
+                "{} requests are too few, {} are needed",
+                count(of("samples")),
+                count(of("samples_needed"))
+            )
         }
         GateReason::NotMeasured => "not measured in this run".to_owned(),
-        GateReason::NotDelivered => "the load was not delivered".to_owned(),
+        GateReason::NotDelivered => "the load was not delivered in full".to_owned(),
         GateReason::Invalid => "the run is invalid".to_owned(),
         GateReason::Stopped => "the run was interrupted".to_owned(),
         GateReason::BrokeRules => "the server broke the rules of HTTP".to_owned(),
@@ -65,13 +71,13 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
     })
 }
 
-/// Each verdict: how bad, its name, its evidence, what to do.
+/// Each verdict: how severe, its name, its evidence, what to do.
 pub(super) fn verdicts(run: &Run, style: Style) -> String {
     run.verdicts.iter().map(|verdict| verdict_lines(verdict, style)).collect()
 }
 
 fn verdict_lines(verdict: &Verdict, style: Style) -> String {
-    let (mark, painted): (&str, fn(Style, &str) -> String) = match verdict.severity {
+    let (mark, paint): (_, fn(Style, &str) -> String) = match verdict.severity {
         Severity::Invalid => ("invalid", Style::bad),
         Severity::Caution => ("caution", Style::warn),
         Severity::Note => ("note", Style::dim),
@@ -82,23 +88,7 @@ fn verdict_lines(verdict: &Verdict, style: Style) -> String {
         .filter(|(_, value)| !value.is_null())
         .map(|(key, value)| quantity::evidence(key, value))
         .collect();
-    let told = format!("{} ({})", verdict.name, evidence.join(", "));
-    let first = hanging(&painted(style, mark), columns(mark), &told, style);
-    first.replacen(&verdict.name, &style.strong(&verdict.name), 1)
+    let evidence = if evidence.is_empty() { String::new() } else { format!(" ({})", evidence.join(", ")) };
+    hanging(mark, paint, &format!("{}{evidence}", verdict.name), style)
         + &style.lines(&verdict.remedy, 2, Style::plain)
-}
-
-/// A painted mark of so many columns, and text behind it whose further lines begin under the first line's mark.
-fn hanging(mark: &str, mark_columns: usize, text: &str, style: Style) -> String {
-    // The mark's place in the text is held by as many characters that are no blanks.
-    let placeholder = "x".repeat(mark_columns);
-    let lines = wrap(&format!("{placeholder} {text}"), style.width.saturating_sub(2));
-    let mut told = String::new();
-    for (index, line) in lines.iter().enumerate() {
-        match line.strip_prefix(&placeholder) {
-            Some(rest) if index == 0 => told.push_str(&format!("{mark}{rest}\n")),
-            _ => told.push_str(&format!("  {line}\n")),
-        }
-    }
-    told
 }

@@ -3,6 +3,8 @@
 //! Called by every section of the text; the live view takes its colours from here. The tables of a report, which leave
 //! columns out where they have no room, are laid out in `format/layout.rs`.
 
+use crate::escape;
+
 /// Whether and how text is coloured (ECMA-48 SGR).
 #[derive(Clone, Copy)]
 pub(crate) struct Style {
@@ -16,8 +18,10 @@ impl Style {
         Self { colour, width }
     }
 
+    /// Every text passes here, and is escaped: what a server or a file says cannot steer the terminal.
     fn paint(self, code: &str, text: &str) -> String {
-        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        let safe = escape::terminal(text);
+        if self.colour && !code.is_empty() { format!("\x1b[{code}m{safe}\x1b[0m") } else { safe }
     }
 
     pub(crate) fn strong(self, text: &str) -> String {
@@ -47,9 +51,9 @@ impl Style {
         lines.iter().map(|line| format!("{margin}{}\n", paint(self, line))).collect()
     }
 
-    /// As it is.
+    /// Without colour.
     pub(crate) fn plain(self, text: &str) -> String {
-        text.to_owned()
+        self.paint("", text)
     }
 }
 
@@ -93,7 +97,7 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>], style: Style) -> Stri
             line.push_str(&format!("  {cell:>width$}"));
         }
         let line = line.trim_end().replace('\u{a0}', " ");
-        text.push_str(&if index == 0 { style.dim(&line) } else { line });
+        text.push_str(&if index == 0 { style.dim(&line) } else { style.plain(&line) });
         text.push('\n');
     }
     text
@@ -125,4 +129,21 @@ pub(crate) fn facts(facts: &[(&str, String)], style: Style) -> String {
         text.push_str(&format!("  {name}  {}", lines.trim_start()));
     }
     text
+}
+
+/// A painted mark, and text behind it whose further lines are indented by two blanks.
+pub(crate) fn hanging(mark: &str, paint: fn(Style, &str) -> String, text: &str, style: Style) -> String {
+    // The mark's place in the text is held by as many characters that are no blanks.
+    let placeholder = "x".repeat(columns(mark));
+    let lines = wrap(&format!("{placeholder} {text}"), style.width.saturating_sub(2));
+    let mut shown = String::new();
+    for (index, line) in lines.iter().enumerate() {
+        match line.strip_prefix(&placeholder) {
+            Some(rest) if index == 0 => {
+                shown.push_str(&format!("{}{}\n", paint(style, mark), style.plain(rest)));
+            }
+            _ => shown.push_str(&format!("  {}\n", style.plain(line))),
+        }
+    }
+    shown
 }

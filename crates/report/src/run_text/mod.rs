@@ -3,22 +3,20 @@
 //! Called by `paceline run`. Pure: a record in, text out, no line wider than asked for, but for a word that is.
 
 mod concerns;
-mod facts;
 mod lines;
 mod parts;
 pub(crate) mod quantity;
-mod requests;
-mod spectrum;
 #[cfg(test)]
 mod tests;
 mod times;
 
 pub(crate) use lines::{Style, columns};
-pub(crate) use spectrum::STEPS_PER_HALF;
+pub(crate) use times::STEPS_PER_HALF;
 
+use lines::facts;
 use paceline_judge::VerdictName;
-use paceline_record::{Counts, Distribution, Loop, LoopKind, Run, Shape};
-use quantity::{count, counted, seconds};
+use paceline_record::{Distribution, Loop, LoopKind, Run, Shape};
+use quantity::{bytes, count, counted, nanos, plural, seconds};
 
 /// How a run is told.
 #[derive(Clone, Copy, Debug)]
@@ -34,23 +32,30 @@ pub struct RunTextOptions {
 /// The narrowest text made: below, a terminal breaks the lines itself.
 const WIDTH_LEAST: usize = 30;
 
+/// Lines of a text that fits a screen.
+const LINES_MOST: usize = 40;
+
 /// The text of a run.
 pub fn run_text(run: &Run, options: RunTextOptions) -> String {
     let style = Style::new(options.colour, options.width.max(WIDTH_LEAST));
-    let spectrum = if options.percentiles { spectrum::of_run(run, style) } else { String::new() };
-    let sections = [
-        style.strong(&run.target.url) + "\n" + &style.lines(&load(run), 0, Style::dim),
-        headline(run, style) + &outcomes(&run.total.counts, style),
-        times::of_run(run, style),
-        concerns::gates(run, style),
-        concerns::verdicts(run, style),
-        parts::of_run(run, style),
-        requests::bad_bodies(run, style),
-        spectrum,
-        facts::of_run(run, style),
-    ];
-    let told: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
-    told.join("\n")
+    let spectrum = if options.percentiles { times::spectrum(run, style) } else { String::new() };
+    let sections = |histogram: String| {
+        let sections = [
+            style.lines(&run.target.url, 0, Style::strong) + &style.lines(&load(run), 0, Style::dim),
+            headline(run, style) + &outcomes(run, style),
+            times::of_run(run, style),
+            histogram,
+            concerns::gates(run, style),
+            concerns::verdicts(run, style),
+            parts::of_run(run, style),
+            parts::bad_bodies(run, style),
+            spectrum.clone(),
+            facts_of(run, style),
+        ];
+        sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
+    };
+    let whole = sections(times::histogram(run, style));
+    if whole.lines().count() <= LINES_MOST { whole } else { sections(String::new()) }
 }
 
 /// `closed loop, 64 connections, window 10 s after 1 s of warm-up`.
@@ -91,8 +96,8 @@ fn life_words(load: &Loop) -> String {
     let thought = load.think.map_or(String::new(), |think| {
         let mean = seconds(think.mean.as_secs_f64());
         match think.distribution {
-            Distribution::Constant => format!(", {mean} of thought between them"),
-            Distribution::Exponential => format!(", {mean} of thought on average between them"),
+            Distribution::Constant => format!(", {mean} think time"),
+            Distribution::Exponential => format!(", {mean} mean think time"),
         }
     });
     carried + &thought
@@ -109,7 +114,7 @@ fn shape_words(shape: &Shape) -> String {
             let rates: Vec<_> = rates.iter().map(|rate| count(rate.get())).collect();
             format!("steps of {}/s, {} each", rates.join(", "), seconds(each.as_secs_f64()))
         }
-        Shape::Trace(trace) => format!("a schedule of {}", counted(trace.sends as f64, "send")),
+        Shape::Trace(trace) => format!("a trace of {}", counted(trace.sends as f64, "send")),
     }
 }
 
@@ -118,18 +123,24 @@ fn headline(run: &Run, style: Style) -> String {
     let achieved = format!("{} requests/s", count(run.rate_per_s.achieved));
     let at_least = VerdictName::GeneratorBound.is_in(&run.verdicts);
     let achieved = if at_least { format!("at least {achieved}") } else { achieved };
+    let received_per_s = run.total.bytes.received as f64 / run.window_s.max(f64::MIN_POSITIVE);
+    let received = match received_per_s {
+        0.0 => String::new(),
+        bytes_per_s => format!(", {}/s received", bytes(bytes_per_s as u64)),
+    };
     let saturated = VerdictName::Saturated.is_in(&run.verdicts);
     match run.rate_per_s.offered {
         Some(offered) if saturated => {
             let line = format!("OVERLOADED: {achieved} achieved of {}/s offered", count(offered));
-            style.lines(&line, 2, Style::bad)
+            style.lines(&(line + &received), 2, Style::bad)
         }
-        _ => style.lines(&achieved, 2, Style::strong),
+        _ => style.lines(&(achieved + &received), 2, Style::strong),
     }
 }
 
-/// How the window's requests ended.
-fn outcomes(counts: &Counts, style: Style) -> String {
+/// How the window's requests ended, and the statuses of the responses.
+fn outcomes(run: &Run, style: Style) -> String {
+    let counts = &run.total.counts;
     let kinds = [
         ("bad status", counts.bad_status),
         ("bad body", counts.bad_body),
@@ -138,12 +149,129 @@ fn outcomes(counts: &Counts, style: Style) -> String {
         ("timed out", counts.timed_out),
         ("unsent", counts.unsent),
     ];
-    let scheduled = counted(counts.scheduled as f64, "request");
-    if counts.not_ok() == 0 {
-        return style.lines(&format!("{scheduled}, all ok"), 2, Style::plain);
-    }
     let bad = kinds.iter().filter(|(_, number)| *number > 0);
     let bad: Vec<String> = bad.map(|(name, number)| format!("{} {name}", count(*number as f64))).collect();
-    let ok = count(counts.ok as f64);
-    style.lines(&format!("{scheduled}: {ok} ok, {}", bad.join(", ")), 2, Style::warn)
+    let scheduled = counted(counts.scheduled as f64, "request");
+    let status: Vec<String> = run
+        .total
+        .status
+        .iter()
+        .map(|(status, number)| format!("{status}: {}", count(*number as f64)))
+        .collect();
+    let statuses = if status.is_empty() { String::new() } else { format!("; status {}", status.join(", ")) };
+    let doubted = [VerdictName::BrokeRules, VerdictName::StarvedConnections];
+    let doubted = doubted.iter().any(|name| name.is_in(&run.verdicts));
+    let all_good = run.total.status.keys().all(|status| status.starts_with('2'));
+    let (text, paint): (_, fn(Style, &str) -> String) = match (counts.not_ok(), &status[..]) {
+        (0, _) if counts.scheduled == 0 => ("no request fell due".to_owned(), Style::warn),
+        (0, _) if doubted => (format!("{scheduled} answered, but see below{statuses}"), Style::warn),
+        (0, [_]) if all_good => {
+            let only = run.total.status.keys().next().map(String::as_str).unwrap_or_default();
+            (format!("{scheduled}, all ok (status {only})"), Style::plain)
+        }
+        (0, _) if all_good => (format!("{scheduled}, all ok{statuses}"), Style::plain),
+        (0, _) => (format!("{scheduled} answered{statuses}"), Style::warn),
+        _ => {
+            let ok = count(counts.ok as f64);
+            (format!("{scheduled}: {ok} ok, {}{statuses}", bad.join(", ")), Style::warn)
+        }
+    };
+    style.lines(&text, 2, paint)
+}
+
+/// A line for each.
+fn facts_of(run: &Run, style: Style) -> String {
+    let told = [
+        ("address", address(run)),
+        ("TLS", tls(run)),
+        ("connections", connections(run)),
+        ("fairness", fairness(run)),
+        ("generator", generator(run)),
+    ];
+    facts(&told, style)
+}
+
+/// Where connections went, where that was not the first choice.
+fn address(run: &Run) -> String {
+    if run.target.tried.is_empty() {
+        return String::new();
+    }
+    let tried = run.target.tried.iter().map(|tried| format!("{}: {}", tried.address, tried.failure));
+    format!("{}; no answer from: {}", run.target.address, tried.collect::<Vec<_>>().join("; "))
+}
+
+/// What was agreed on, and what handshakes there were.
+fn tls(run: &Run) -> String {
+    let Some(tls) = &run.target.tls else { return String::new() };
+    let mut parts: Vec<String> = tls.version.clone().into_iter().collect();
+    parts.extend([&tls.cipher, &tls.alpn].into_iter().flatten().cloned());
+    parts.push(counted(tls.full as f64, "full handshake"));
+    if tls.resumed > 0 {
+        parts.push(format!("{} resumed", count(tls.resumed as f64)));
+    }
+    if !tls.verified {
+        parts.push("certificate not checked".to_owned());
+    }
+    parts.join(", ")
+}
+
+fn connections(run: &Run) -> String {
+    let connections = &run.connections;
+    let mut parts = vec![if connections.had == connections.asked {
+        format!("{} open", count(connections.had as f64))
+    } else {
+        format!("{} of {} open", count(connections.had as f64), count(connections.asked as f64))
+    }];
+    for (number, what) in [
+        (connections.closed_by_server, "closed by the server"),
+        (connections.closed_by_us, "closed by Paceline"),
+        (connections.closed_as_asked, "closed after their last request"),
+        (connections.broke_rules, "closed because the server broke the rules of HTTP"),
+        (
+            connections.failed_attempts,
+            &*format!("attempt{} to connect failed", plural(connections.failed_attempts as f64)),
+        ),
+    ] {
+        if number > 0 {
+            parts.push(format!("{} {what}", count(number as f64)));
+        }
+    }
+    parts.extend(connections.commonest_failure.as_ref().map(|failure| format!("most frequent: {failure}")));
+    parts.join("; ")
+}
+
+/// How evenly connections were served: requests of each in a closed loop, the median of each in an open one.
+fn fairness(run: &Run) -> String {
+    let connections = &run.connections;
+    match (run.loop_.kind, connections.served, connections.service_time_ns_p50) {
+        (LoopKind::Open, _, Some(p50)) => format!(
+            "slowest connection: median {} (typical connection: {})",
+            nanos(p50.max as f64),
+            nanos(p50.median as f64)
+        ),
+        (LoopKind::Closed, Some(served), _) if served.min == served.max && served.max > 0 => {
+            format!("requests per connection: {}", count(served.max as f64))
+        }
+        (LoopKind::Closed, Some(served), _) if served.max > 0 => {
+            let [min, median, max] = [served.min, served.median, served.max].map(|n| count(n as f64));
+            format!("requests per connection: min {min}, median {median}, max {max}")
+        }
+        _ => String::new(),
+    }
+}
+
+fn generator(run: &Run) -> String {
+    let generator = &run.generator;
+    let threads = counted(f64::from(generator.threads), "thread");
+    let spun = if generator.spin_s > 0.0 {
+        format!(", spinning {:.0}%", 100.0 * generator.spin_s / run.window_s / f64::from(generator.threads))
+    } else {
+        String::new()
+    };
+    format!(
+        "{threads}, {:.0}% of a core busy{spun}, {} of CPU per request, {} of memory",
+        generator.utilization * 100.0,
+        nanos(generator.cpu_ns_per_request),
+        bytes(generator.rss_bytes_peak)
+    )
 }

@@ -1,13 +1,20 @@
-//! Percentiles as columns, kinds of time as rows.
+//! The times of a run: percentiles as columns and kinds of time as rows, a small histogram, the whole spectrum
+//! (`--percentiles`, with the steps of HdrHistogram's own distribution).
 //!
 //! Called by `mod.rs`. It also knows for the other sections which time answers a run's question, and from where on a
 //! percentile is a lower bound. Percentiles are read off the record; none is computed here.
 
-use super::lines::{Style, table};
-use super::quantity::nanos;
+use super::lines::{Style, columns, table};
+use super::quantity::{count, nanos, percent};
 use paceline_record::{Block, LoopKind, Run, Times};
 
-const HEADER: [&str; 7] = ["", "p50", "p90", "p99", "p99.9", "max", "mean"];
+/// The columns of a time, and which is left out first where there is no room: the highest number.
+const COLUMNS: [(&str, u8); 8] =
+    [("p50", 0), ("p75", 3), ("p90", 5), ("p95", 2), ("p99", 0), ("p99.9", 4), ("max", 1), ("mean", 6)];
+/// Columns of a bar of the histogram.
+const BAR_COLUMNS: usize = 32;
+/// Lines of the histogram.
+const BARS: usize = 7;
 
 /// The times of a run, those that answer its question first.
 pub(super) fn of_run(run: &Run, style: Style) -> String {
@@ -40,7 +47,64 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
         .into_iter()
         .filter_map(|(name, times)| Some(row(name, times?, total, run.timeout_ns)))
         .collect();
-    if rows.is_empty() { String::new() } else { table(&HEADER, &rows, style) }
+    if rows.is_empty() { String::new() } else { fitted(rows, style) }
+}
+
+/// The table with as many columns as fit.
+fn fitted(mut rows: Vec<Vec<String>>, style: Style) -> String {
+    let mut header: Vec<(&str, u8)> = [("", 0)].into_iter().chain(COLUMNS).collect();
+    loop {
+        let width = |place: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(place)).map(|cell| columns(cell));
+            cells.max().unwrap_or(0).max(columns(header[place].0)) + 2
+        };
+        let least = header.iter().enumerate().max_by_key(|(_, (_, leaves))| *leaves);
+        let Some((place, (_, leaves))) = least else { break };
+        if *leaves == 0 || (0..header.len()).map(width).sum::<usize>() <= style.width {
+            break;
+        }
+        header.remove(place);
+        rows.iter_mut().for_each(|row| drop(row.remove(place)));
+    }
+    let header: Vec<&str> = header.into_iter().map(|(name, _)| name).collect();
+    table(&header, &rows, style)
+}
+
+/// A small histogram of the time that answers the run's question, in steps of equal ratio up to the highest; the first
+/// and the last step take what is left.
+pub(super) fn histogram(run: &Run, style: Style) -> String {
+    let (name, times) = first_of(run, &run.total);
+    let Some(histogram) = times.and_then(|times| times.decode().ok()) else { return String::new() };
+    let (Some(low), Some(high)) = (histogram.quantile(0.01), histogram.quantile(0.999)) else {
+        return String::new();
+    };
+    if style.width < 60 || histogram.count() < 100 || low == 0 || high < low * 2 {
+        return String::new();
+    }
+    let ratio = (high as f64 / low as f64).powf(1.0 / (BARS - 1) as f64);
+    let mut below = 0;
+    let steps: Vec<(u64, u64)> = (0..BARS)
+        .map(|step| {
+            let limit = if step + 1 == BARS {
+                histogram.max().unwrap_or(high)
+            } else {
+                (low as f64 * ratio.powi(step as i32)).round() as u64
+            };
+            let count = histogram.count_at_or_below(limit);
+            let here = count.saturating_sub(below);
+            below = count;
+            (limit, here)
+        })
+        .collect();
+    let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
+    let mut text = style.lines(&format!("{name}, requests at or below"), 2, Style::dim);
+    for (limit, count) in steps {
+        let bar = "\u{2588}".repeat((count as f64 / most as f64 * BAR_COLUMNS as f64).round() as usize);
+        let share = percent(count as f64 / histogram.count() as f64);
+        let limit = nanos(limit as f64).replace('\u{a0}', " ");
+        text.push_str(&format!("  {limit:>8}  {bar:<BAR_COLUMNS$}  {share}\n"));
+    }
+    text
 }
 
 fn row(name: &str, times: &Times, total: &Block, timeout_ns: u64) -> Vec<String> {
@@ -49,9 +113,9 @@ fn row(name: &str, times: &Times, total: &Block, timeout_ns: u64) -> Vec<String>
         "service time" | "connect + service" => service_censored_from(total, timeout_ns),
         _ => u64::MAX,
     };
-    let Times { p50, p90, p99, p99_9, max, mean, .. } = *times;
+    let Times { p50, p75, p90, p95, p99, p99_9, max, mean, .. } = *times;
     let mut cells = vec![name.to_owned()];
-    cells.extend([p50, p90, p99, p99_9, max].map(|value| marked(value, censored_from)));
+    cells.extend([p50, p75, p90, p95, p99, p99_9, max].map(|value| marked(value, censored_from)));
     // A mean has every lower bound in it.
     let mark = if censored_from < u64::MAX { "\u{2265}" } else { "" };
     cells.push(format!("{mark}{}", nanos(mean)));
@@ -85,4 +149,24 @@ pub(super) fn first_of<'a>(run: &Run, block: &'a Block) -> (&'static str, Option
         LoopKind::Open => ("response time", block.response_time_ns.as_ref()),
         LoopKind::Closed => ("service time", block.service_time_ns.as_ref()),
     }
+}
+
+/// Steps to each halving of the distance to 100 %, as HdrHistogram's tools have by default.
+pub(crate) const STEPS_PER_HALF: u32 = 5;
+
+/// A line for each percentile.
+pub(super) fn spectrum(run: &Run, style: Style) -> String {
+    let (name, times) = first_of(run, &run.total);
+    let Some(histogram) = times.and_then(|times| times.decode().ok()) else { return String::new() };
+    let rows: Vec<Vec<String>> = histogram
+        .spectrum(STEPS_PER_HALF)
+        .iter()
+        .map(|step| {
+            let beyond = histogram.count() - step.count;
+            let percentile = format!("{:.7}", step.quantile * 100.0);
+            let percentile = percentile.trim_end_matches('0').trim_end_matches('.');
+            vec![format!("{percentile}%"), bounded(step.value, &run.total), count(beyond as f64)]
+        })
+        .collect();
+    table(&["percentile", name, "beyond it"], &rows, style)
 }
