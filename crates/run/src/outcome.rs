@@ -57,7 +57,7 @@ pub(crate) fn record(
         bad_bodies: parts::bad_bodies(prepared, &outcome),
         by_generator: None,
         intervals: intervals(&outcome),
-        carried_over: None,
+        carried_over: Some(carried_over(&outcome)),
         arrival_check: arrival_check(&outcome.arrival_gaps),
         rate_per_s: record::Rates::default(),
         verdicts: Vec::new(),
@@ -190,7 +190,7 @@ fn generator(prepared: &Prepared, outcome: &RunOutcome, health: &Health, window_
         run_delay_s: used.iter().map(|thread| thread.run_delay_s).sum(),
         steal_s: by_core.iter().map(|core| core.steal_s).sum(),
         rss_bytes_peak: rss_bytes_peak(),
-        longest_gap_ns: None,
+        longest_gap_ns: Some(outcome.stall.length.0),
         backlog_at_window_start: outcome.backlog,
         by_thread: threads
             .map(|index| record::GeneratorThread {
@@ -228,6 +228,13 @@ fn sent_in_window(outcome: &RunOutcome) -> u64 {
 fn carried(outcome: &RunOutcome, count: fn(&EngineCounts) -> u64) -> u64 {
     let warmup = outcome.intervals.iter().filter(|interval| interval.cohort != EnginePhase::Window);
     warmup.map(|interval| count(&interval.tally.counts)).sum()
+}
+
+/// What the window took over from the warm-up. One that was never sent waited for a connection; that is the backlog.
+fn carried_over(outcome: &RunOutcome) -> record::CarriedOver {
+    let carried = &outcome.carried;
+    let unanswered = carried.ended(Ending::TimedOut) + carried.ended(Ending::IoFailed);
+    record::CarriedOver { outstanding: carried.outstanding, unanswered }
 }
 
 fn intervals(outcome: &RunOutcome) -> Vec<record::Interval> {

@@ -87,7 +87,10 @@ pub(crate) fn evidence(key: &str, value: &serde_json::Value) -> String {
         Some(number) if key.ends_with("_per_s") => {
             format!("{} {}/s", name.trim_end_matches(" per s"), count(number))
         }
-        Some(number) if key.contains("share") || key.contains("utilization") => {
+        Some(number) if key.ends_with("_s") => {
+            format!("{} {}", name.trim_end_matches(" s"), seconds(number))
+        }
+        Some(number) if key.contains("share") || key.contains("utilization") || key == "change" => {
             format!("{name} {:.1}%", number * 100.0)
         }
         Some(number) if number.fract() != 0.0 => format!("{name} {number:.3}"),

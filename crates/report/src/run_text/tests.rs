@@ -47,6 +47,8 @@ fn evidence_reads_by_its_unit() {
         ("generator_lag_ns_p99", json!(120_000), "generator lag p99 120 \u{b5}s"),
         ("offered_per_s", json!(30_000.0), "offered 30,000/s"),
         ("generator_utilization", json!(0.956), "generator utilization 95.6%"),
+        ("longest_s", json!(0.926), "longest 926 ms"),
+        ("change", json!(-0.25), "change -25.0%"),
         ("had", json!(60), "had 60"),
         ("commonest_failure", json!("refused"), "commonest failure: refused"),
     ] {
