@@ -91,7 +91,8 @@ verdict_table! {
     => "The server can do at least this. Give Paceline more threads on cores of their own (-t), or compare CPU per request at a fixed rate (-r).";
 
     /// The generator itself stood still for a part of the window: its process was stopped, or its thread did not get a core.
-    /// Responses that arrived meanwhile were read late, and their times contain the stall.
+    /// Responses that arrived meanwhile were read late, and their times contain the stall. Given from 10 ms and 2 % of the
+    /// window; invalid above 10 % of it.
     GeneratorStall "generator_stall" Run [Generator] [Caution, Invalid: *severity] "Paceline itself stood still."
     {
         longest_s: f64 = "longest time between two turns of the loop, in seconds",

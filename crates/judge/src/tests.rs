@@ -167,7 +167,7 @@ fn a_pause_of_the_generator_is_not_the_server_s() {
     assert_eq!(verdicts(closed(), stalled), caution("generator_stall"));
     let long = |run: &mut Run| run.generator.longest_gap_ns = Some(1_100_000_000);
     assert_eq!(verdicts(closed(), long), invalid("generator_stall"));
-    let short = |run: &mut Run| run.generator.longest_gap_ns = Some(99_000_000);
+    let short = |run: &mut Run| run.generator.longest_gap_ns = Some(199_000_000);
     assert_eq!(verdicts(closed(), short), []);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! For `faults` and `outputs`, where an exit status is held, and for whatever only a machine with time to spare does at
 //! the first try. A gate that failed stays a failure, and so does every other verdict. Which verdicts a machine
-//! deserves is held by the record crate.
+//! deserves is held by the judge crate.
 
 use serde_json::Value;
 use std::process::Output;
@@ -11,7 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Verdicts that other people's work can bring on.
-const OF_THE_MACHINE: [&str; 4] = ["generator_bound", "generator_descheduled", "generator_lag", "steal"];
+const OF_THE_MACHINE: [&str; 5] =
+    ["generator_bound", "generator_descheduled", "generator_lag", "generator_stall", "steal"];
 
 /// The names of the verdicts that make a run invalid, read off its record or its report.
 fn spoilers(printed: &str) -> Vec<String> {

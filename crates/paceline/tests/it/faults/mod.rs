@@ -5,7 +5,7 @@
 //! that the machine held up is tried again. The engine's own `faults.rs` holds many of them without the words.
 
 mod secure;
-mod servers;
+pub mod servers;
 mod table;
 mod world;
 
