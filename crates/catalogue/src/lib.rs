@@ -29,8 +29,9 @@ pub use order::{PlannedLaunch, fresh_seed, order};
 pub use paceline_job::{DurationError, format_duration, parse_duration};
 pub use places::{PlaceFlags, Places};
 pub use plan::{
-    AdHoc, Balance, COUNTED_GUESS, Cell, DEFAULT_POLICY, LAUNCH_GUESS, Pin, PinBalancer, PinInstances, Plan,
-    PlanLoad, Resolution, Room, SEED_MAX, Scale, Select, Sized, TRIAL_EXTRA_GUESS, estimate, key_of,
+    AdHoc, Balance, COUNTED_GUESS, Cell, DEFAULT_POLICY, Pin, PinBalancer, PinInstances, Plan, PlanLoad,
+    Resolution, Room, SEED_MAX, STEADY_WITHIN, Scale, Select, Sized, TRIAL_EXTRA_GUESS, estimate, key_of,
+    launch_guess,
 };
 pub use request_file::{FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 pub use variables::{VARIABLE_NAMES, Variables};

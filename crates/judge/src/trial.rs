@@ -31,6 +31,7 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
         shared_cores,
         cpu_lower_bound,
         server_died,
+        launch_not_steady,
         stolen_time,
         claim_does_not_hold,
         waiting,
@@ -68,6 +69,25 @@ fn shared_cores(trial: &Trial) -> Option<Finding> {
 fn cpu_lower_bound(trial: &Trial) -> Option<Finding> {
     let usage = trial.usage.as_ref().filter(|usage| usage.source == CpuSource::Proc)?;
     Some(Finding::CpuLowerBound { cpu_s: usage.cpu_s })
+}
+
+/// Seconds that the warm-up rule compares with as many before them.
+const WARM_UP_SECONDS: usize = 4;
+
+fn launch_not_steady(trial: &Trial) -> Option<Finding> {
+    let warm_up = trial.startup.as_ref()?.warm_up.as_ref()?;
+    if warm_up.steady_after_s.is_some() {
+        return None;
+    }
+    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+    let (earlier, last) =
+        warm_up.rate_per_s.split_at(warm_up.rate_per_s.len().saturating_sub(WARM_UP_SECONDS));
+    let before = &earlier[earlier.len().saturating_sub(WARM_UP_SECONDS)..];
+    Some(Finding::LaunchNotSteady {
+        warmed_s: warm_up.warmed_s,
+        rate_before_per_s: mean(before),
+        rate_last_per_s: mean(last),
+    })
 }
 
 fn server_died(trial: &Trial) -> Option<Finding> {

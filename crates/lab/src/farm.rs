@@ -11,7 +11,7 @@ use paceline_catalogue::Statistics;
 use paceline_host::shepherd::Ended;
 use paceline_host::system;
 use paceline_host::tree::TreeSample;
-use paceline_record::{BalancerReceipt, CpuSource, Route, Startup};
+use paceline_record::{BalancerReceipt, CpuSource, Route, Startup, WarmUp};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -102,6 +102,13 @@ impl Farm {
         match (route, &self.front) {
             (Route::Balanced, Some(front)) => Some(front.launch.address),
             _ => self.instances.first().map(|launch| launch.address),
+        }
+    }
+
+    /// Keeps how the launch was warmed up.
+    pub(crate) fn warmed(&mut self, warm_up: WarmUp) {
+        if let Some(first) = self.instances.first_mut() {
+            first.startup.warm_up = Some(warm_up);
         }
     }
 

@@ -15,6 +15,7 @@ mod round;
 mod scratch;
 mod trial;
 mod validate;
+mod warm;
 mod workshop;
 
 pub use error::{CommandFailure, LabError};

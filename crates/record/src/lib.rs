@@ -44,6 +44,6 @@ pub use shape::{ArrivalCheck, Segment};
 pub use target::{Target, Tls, Tried};
 pub use trial::{
     Check, CheckOutcome, CoreTime, CpuSource, Fault, Pinning, Sample, Server, Stage, Startup, Trial, Usage,
-    Validation,
+    Validation, WarmUp,
 };
 pub use verdict::{Blame, GateOutcome, GateReason, Severity, Verdict};

@@ -159,6 +159,29 @@ pub struct Startup {
     /// as after a build; none where the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_read_bytes: Option<u64>,
+    /// How the launch was warmed up before its first load; none where it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUp>,
+}
+
+/// A launch's warm-up: a closed loop until the server no longer became faster, and its rate in each second (the cold
+/// curve).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WarmUp {
+    /// How long it took, in seconds.
+    pub warmed_s: f64,
+    /// From the first request to the steady state: until the last 4 s were no more than 5 % faster than the 4 s before
+    /// them. None where the limit was reached first.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub steady_after_s: Option<f64>,
+    /// The limit that the plan sets, in seconds.
+    pub limit_s: f64,
+    /// Connections of the closed loop.
+    pub connections: u32,
+    /// The workloads that were requested, in equal shares.
+    pub workloads: Vec<String>,
+    /// Responses per second in each second.
+    pub rate_per_s: Vec<f64>,
 }
 
 /// What the server cost over the window.

@@ -18,7 +18,7 @@ mod size;
 
 pub use adhoc::AdHoc;
 pub use balance::{Balance, DEFAULT_POLICY, Pin, PinBalancer, PinInstances};
-pub use estimate::{COUNTED_GUESS, LAUNCH_GUESS, TRIAL_EXTRA_GUESS, estimate};
+pub use estimate::{COUNTED_GUESS, TRIAL_EXTRA_GUESS, estimate, launch_guess};
 pub use load::PlanLoad;
 pub use resolve::{Cell, Resolution, key_of};
 pub use scale::Scale;
@@ -33,6 +33,9 @@ use std::time::Duration;
 
 /// The largest seed: 2^53 - 1, so that it survives TOML's and JavaScript's integers.
 pub const SEED_MAX: u64 = (1 << 53) - 1;
+
+/// How long a launch may be warmed up where the plan does not say.
+pub const STEADY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Which servers, workloads and loads, how often, from which seed.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -57,6 +60,10 @@ pub struct Plan {
     /// The length of every window that has one with `--full`, where it is longer.
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub full_duration: Option<Duration>,
+    /// How long each launch may be warmed up before its loads, until it no longer becomes faster; `0s` for not at all.
+    /// A plan file that does not say means [`STEADY_WITHIN`].
+    #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
+    pub steady_within: Option<Duration>,
     /// One factor on connections, rate and requests of every load: a number, or `auto` for what the machine can hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub scale: Option<Scale>,

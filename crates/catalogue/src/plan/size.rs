@@ -88,12 +88,13 @@ impl Plan {
         launches: impl Fn(u32) -> Vec<PlannedLaunch>,
     ) -> Result<(Sized, Vec<PlannedLaunch>), CatalogueError> {
         let asked = self.repeats;
+        let steady_within = self.steady_within.unwrap_or_default();
         let Some(budget) = self.budget else {
             return Ok((Sized { plan: self, changes: Vec::new() }, launches(asked)));
         };
         for repeats in (1..=asked).rev() {
             let planned = launches(repeats);
-            let length = estimate(&planned);
+            let length = estimate(&planned, steady_within);
             if length <= budget {
                 let cut = format!(
                     "{repeats} instead of {asked} repeats, to stay within {}: --full has them all",
@@ -103,7 +104,7 @@ impl Plan {
                 return Ok((Sized { plan: Plan { repeats, ..self }, changes }, planned));
             }
         }
-        let least = estimate(&launches(1));
+        let least = estimate(&launches(1), steady_within);
         Err(CatalogueError::Plan { plan: self.name.clone(), problem: too_long(least, budget) })
     }
 }

@@ -21,6 +21,7 @@ use paceline_record::{Environment, Fault, Server, Stage, Trial};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What every trial of a sitting is carried out with.
 pub struct Bench<'a> {
@@ -30,6 +31,10 @@ pub struct Bench<'a> {
     pub starter: &'a Starter,
     /// Puts load on them.
     pub generator: &'a dyn Generator,
+    /// The command of Paceline's own generator, which warms launches up.
+    pub own_generator: &'a [String],
+    /// How long a launch may be warmed up before its loads; zero for not at all.
+    pub steady_within: Duration,
     /// Whose rounds run on the machine beside this one; none where that cannot be told.
     pub neighbours: Option<&'a Neighbours>,
     /// The cores there are, before anything was pinned.
@@ -89,6 +94,13 @@ pub enum Event<'a> {
         /// What is left.
         outlook: &'a Outlook,
     },
+    /// A launch is warmed up until it no longer becomes faster.
+    WarmingUp {
+        /// What was started.
+        launch: &'a PlannedLaunch,
+        /// What is left.
+        outlook: &'a Outlook,
+    },
     /// A trial is under way.
     Loading {
         /// As far as it is known.
@@ -132,7 +144,7 @@ pub fn carry_out(
 ) -> Result<Summary, LabError> {
     let kept = keeper.kept().map_err(|source| LabError::Keep { source })?;
     let tally = Tally::of(&kept);
-    let outlook = Outlook::new(launches, &tally);
+    let outlook = Outlook::new(launches, bench.steady_within, &tally);
     let mut round =
         Carried { bench, sitting, keeper, listener, tally, outlook, servers: BTreeMap::new(), order: 0 };
     round.build(launches)?;

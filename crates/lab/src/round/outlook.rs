@@ -5,7 +5,7 @@
 //! a trial may take at most is not decided here: its load says so.
 
 use super::keeper::{Pass, Tally};
-use paceline_catalogue::{COUNTED_GUESS, LAUNCH_GUESS, PlannedLaunch, TRIAL_EXTRA_GUESS};
+use paceline_catalogue::{COUNTED_GUESS, PlannedLaunch, TRIAL_EXTRA_GUESS, launch_guess};
 use paceline_record::Trial;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -53,11 +53,11 @@ impl Mean {
 
 impl Outlook {
     /// Of launches that are all still to be carried out: the estimate before a round begins.
-    pub fn of(launches: &[PlannedLaunch]) -> Self {
-        Self::new(launches, &Tally::default())
+    pub fn of(launches: &[PlannedLaunch], steady_within: Duration) -> Self {
+        Self::new(launches, steady_within, &Tally::default())
     }
 
-    pub(super) fn new(launches: &[PlannedLaunch], tally: &Tally) -> Self {
+    pub(super) fn new(launches: &[PlannedLaunch], steady_within: Duration, tally: &Tally) -> Self {
         let planned: usize = launches.iter().map(|launch| launch.cells.len()).sum();
         let mut outlook = Self {
             trials_done: planned,
@@ -66,7 +66,7 @@ impl Outlook {
             load_left_s: 0.0,
             lengths_s: HashMap::new(),
             launching: 1,
-            launch_s: Mean::guess(LAUNCH_GUESS.as_secs_f64()),
+            launch_s: Mean::guess(launch_guess(steady_within).as_secs_f64()),
             trial_extra_s: Mean::guess(TRIAL_EXTRA_GUESS.as_secs_f64()),
             trial_began: None,
             launch_began: None,

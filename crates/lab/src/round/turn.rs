@@ -10,6 +10,7 @@ use crate::launch::Spoiled;
 use crate::placement::CoresWanted;
 use crate::rest::{FIRST_REST_MOST, REST_MOST, Rest, await_rest};
 use crate::trial::{self, Place};
+use crate::warm::Warmer;
 use crate::{LabError, Validated, validate};
 use paceline_catalogue::{Cell, PlannedLaunch, Traits, Workload};
 use paceline_host::{Look, Neighbours};
@@ -103,13 +104,7 @@ impl Carried<'_> {
         let farm = match self.start(turn, folder) {
             Ok(farm) => farm,
             Err(Spoiled::Interrupted) => return Err(LabError::Interrupted),
-            Err(Spoiled::Fault { fault, log_tail }) => {
-                for cell in &turn.planned.cells {
-                    let trial = trial::failed(self.begin(turn, cell), fault.clone(), log_tail.clone());
-                    self.keep(&trial)?;
-                }
-                return Ok(turn.planned.cells.len());
-            }
+            Err(Spoiled::Fault { fault, log_tail }) => return self.spoiled(turn, &fault, &log_tail),
         };
         self.cells(turn, farm, folder)
     }
@@ -124,6 +119,11 @@ impl Carried<'_> {
             Rest::Never { cores } => cores,
         };
         let starter = self.bench.starter;
+        if let Err(spoiled) = self.warm_up(turn, &mut farm, folder) {
+            let Spoiled::Fault { fault, .. } = spoiled else { return Err(LabError::Interrupted) };
+            return self.spoiled(turn, &fault, &farm.log_tail());
+        }
+        await_rest(&mut farm, usual, REST_MOST, interrupt)?;
         let following = Following {
             shepherd: &starter.shepherd,
             cores: &turn.pinning.generator,
@@ -204,11 +204,36 @@ impl Carried<'_> {
         }
         let message = "the server ended by itself after it had been validated".to_owned();
         let fault = Fault { stage: Stage::Validate, message, transient: false };
+        self.spoiled(turn, &fault, &farm.log_tail())
+    }
+
+    /// What ended a launch before its first load: all its cells are records of it. How many there are.
+    fn spoiled(&mut self, turn: &Turn<'_>, fault: &Fault, log_tail: &str) -> Result<usize, LabError> {
         for cell in &turn.planned.cells {
-            let trial = trial::failed(self.begin(turn, cell), fault.clone(), farm.log_tail());
+            let trial = trial::failed(self.begin(turn, cell), fault.clone(), log_tail.to_owned());
             self.keep(&trial)?;
         }
         Ok(turn.planned.cells.len())
+    }
+
+    /// Warms the launch up, unless the plan or a first run says not to.
+    fn warm_up(&mut self, turn: &Turn<'_>, farm: &mut Farm, folder: &Path) -> Result<(), Spoiled> {
+        if self.bench.steady_within.is_zero() || !turn.planned.is_warmed() {
+            return Ok(());
+        }
+        (self.listener)(Event::WarmingUp { launch: turn.planned, outlook: &self.outlook });
+        let starter = self.bench.starter;
+        let warmer = Warmer {
+            generator: self.bench.own_generator,
+            shepherd: &starter.shepherd,
+            cores: &turn.pinning.generator,
+            folder,
+            limit: self.bench.steady_within,
+            interrupt: starter.interrupt,
+        };
+        let warm_up = warmer.warm_up(farm, &turn.planned.cells)?;
+        farm.warmed(warm_up);
+        Ok(())
     }
 
     fn workloads_of(&self, cells: &[Cell]) -> Vec<Arc<Workload>> {

@@ -321,7 +321,7 @@ prop_compose! {
             },
             generator_argv: list, run,
             startup: startup.map(|(ns, guarantee)| Startup {
-                listening_ns: ns, first_answer_ns: ns, rss_bytes: ns, processes: 1, guarantee, first_since_build: Some(disjoint), disk_read_bytes: Some(ns),
+                listening_ns: ns, first_answer_ns: ns, rss_bytes: ns, processes: 1, guarantee, first_since_build: Some(disjoint), disk_read_bytes: Some(ns), warm_up: None,
             }),
             usage, cores: samples.iter().map(|(_, n)| CoreTime { core: 0, over_s: *n, busy_s: *n, interrupt_s: *n, steal_s: *n }).collect(),
             samples: samples.into_iter().map(sample).collect(), balancing,

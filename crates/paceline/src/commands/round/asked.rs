@@ -6,14 +6,23 @@
 use super::flags::Asked;
 use crate::exit::Complaint;
 use crate::places::complain;
-use paceline_catalogue::{AdHoc, Catalogue, Plan, Select};
+use paceline_catalogue::{AdHoc, Catalogue, Plan, Select, format_duration};
 
 /// The plan that is asked for, and what the flags changed of it, for people.
 pub fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {
-    let Some(name) = &asked.plan else { return Ok((ad_hoc(asked)?, Vec::new())) };
+    let Some(name) = &asked.plan else {
+        return Ok((Plan { steady_within: asked.steady_within, ..ad_hoc(asked)? }, Vec::new()));
+    };
     let plan = catalogue.plan(name).map_err(complain)?;
     let (plan, mut changes) = plan.narrowed(&asked.servers, &asked.workloads, catalogue).map_err(complain)?;
     let seed = asked.seed.or(plan.seed);
+    if let Some(asked) = asked.steady_within.filter(|asked| Some(*asked) != plan.steady_within) {
+        changes.push(format!(
+            "launches are warmed up for at most {}, by --steady-within",
+            format_duration(asked)
+        ));
+    }
+    let plan = Plan { steady_within: asked.steady_within.or(plan.steady_within), ..plan };
     let (changed, told) = with_repeats(Plan { seed, ..plan }, asked.repeats, asked.full);
     changes.extend(told);
     // Read back, so that what a flag changed is held to the same rules.

@@ -66,6 +66,10 @@ pub struct Asked {
     /// Length of each warm-up [default: 1s]
     #[arg(long, value_name = "T", value_parser = parse_duration, help_heading = "Without a plan")]
     pub warmup: Option<Duration>,
+    /// Warm each launch up before its loads until it no longer gets faster, at most this long; 0s for no warm-up of
+    /// launches [default: the plan's, or 60s]
+    #[arg(long, value_name = "T", value_parser = parse_duration, env = "PACELINE_STEADY_WITHIN", help_heading = "Order")]
+    pub steady_within: Option<Duration>,
     /// Launches of each server [default: the plan's, or 3]
     #[arg(long, value_name = "N", help_heading = "Order")]
     pub repeats: Option<u32>,

@@ -52,7 +52,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         progress.note(&format!("another round runs on this machine, each measures the other: {other}"));
     }
     opened.round.changes.iter().for_each(|change| progress.note(change));
-    progress.begin(&opened.round, opened.is_resumed, &Outlook::of(&opened.launches));
+    progress.begin(&opened.round, opened.is_resumed, &Outlook::of(&opened.launches, opened.steady_within));
     let outcome = sit(&opened, &carrying, &catalogue, &store, &mut progress);
     progress.end();
     tune::end(opened.tuning.take(), &mut progress);
@@ -109,10 +109,13 @@ fn sit(
                 .with_context(|| format!("cannot use the folder {}", root.display()))
         })
         .map_err(Stopped::By)?;
+    let starter_command = shepherd.clone();
     let bench = Bench {
         workshop: &Workshop::new(&catalogue.places, shepherd.clone(), interrupt),
         starter: &Starter { shepherd, guard: carrying.guard(), logs: Some(state.join("logs")), interrupt },
         generator: &*opened.generator,
+        own_generator: &starter_command[..1],
+        steady_within: opened.steady_within,
         neighbours: opened.neighbours.as_ref(),
         cores: &cores,
         workloads: &opened.workloads,

@@ -8,17 +8,19 @@ use super::progress::people;
 use super::{alone, asked, generator, resume, tune};
 use crate::kept;
 use crate::places::complain;
-
+use paceline_catalogue::estimate as estimate_of;
 use paceline_catalogue::{
-    Balancer, Catalogue, Cell, Plan, PlannedLaunch, Resolution, Room, Workload, fresh_seed, order,
+    Balancer, Catalogue, Cell, Plan, PlannedLaunch, Resolution, Room, STEADY_WITHIN, Workload, fresh_seed,
+    order,
 };
 use paceline_host::{FileLock, Id, Neighbours, Tuning};
-use paceline_lab::{Cores, Generator, Outlook};
+use paceline_lab::{Cores, Generator};
 use paceline_record::{Environment, Round, SCHEMA, Sitting};
 use paceline_run::{environment, moment};
 use paceline_store::Store;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A round that is kept in the store and can be carried out.
 pub struct Opened {
@@ -28,6 +30,8 @@ pub struct Opened {
     pub sitting: String,
     /// Every launch of the plan, in order.
     pub launches: Vec<PlannedLaunch>,
+    /// How long each launch may be warmed up.
+    pub steady_within: Duration,
     /// Every workload it needs, whole.
     pub workloads: Vec<Arc<Workload>>,
     /// Every balancer it needs.
@@ -62,15 +66,18 @@ pub struct Begun {
     pub launches: Vec<PlannedLaunch>,
     /// The keys of the cells that it began with and that cannot be measured any more.
     pub gone: Vec<String>,
+    /// How long each launch may be warmed up.
+    pub steady_within: Duration,
 }
 
 /// What a new round would come to, for people; nothing is begun.
 pub fn estimate(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<String> {
-    let Begun { round, resolution, launches, .. } = new_round(asked, catalogue, environment::read(), None)?;
+    let Begun { round, resolution, launches, steady_within, .. } =
+        new_round(asked, catalogue, environment::read(), None)?;
     let servers: BTreeSet<&str> = launches.iter().map(|launch| launch.server.id.as_str()).collect();
     let repeats = launches.iter().map(|launch| launch.block + 1).max().unwrap_or(0);
     let trials: usize = launches.iter().map(|launch| launch.cells.len()).sum();
-    let length = people(Outlook::of(&launches).left());
+    let length = people(estimate_of(&launches, steady_within));
     let lines = round.changes.iter().map(|change| format!("not as the plan says: {change}"));
     let told = format!(
         "plan {}: {} servers, {} cells, {repeats} repeats, {} launches, {trials} trials; about {length}",
@@ -108,7 +115,7 @@ pub fn open(
     if !is_resumed {
         begun = for_machine(begun, asked, catalogue, &environment)?;
     }
-    let Begun { mut round, mut resolution, launches, gone } = begun;
+    let Begun { mut round, mut resolution, launches, gone, steady_within } = begun;
     let was_tuned = round.sittings.iter().any(|sitting| !sitting.tuned.is_empty());
     if tuning.is_none() && was_tuned {
         let note =
@@ -124,6 +131,7 @@ pub fn open(
         round,
         sitting,
         launches,
+        steady_within,
         workloads,
         balancers,
         notes,
@@ -149,7 +157,10 @@ fn new_round(
     let (asked_for, mut changes) = asked::plan(asked, catalogue)?;
     // Drawn here where the plan has none, so that the kept plan always has one.
     let seed = asked_for.seed.or(seed).unwrap_or_else(fresh_seed);
-    let sized = Plan { seed: Some(seed), ..asked_for }.sized(asked.full, room(&environment));
+    // Kept with the plan: a round of before this was known is resumed as it was begun.
+    let steady_within = asked_for.steady_within.unwrap_or(STEADY_WITHIN);
+    let asked_for = Plan { seed: Some(seed), steady_within: Some(steady_within), ..asked_for };
+    let sized = asked_for.sized(asked.full, room(&environment));
     changes.extend(sized.changes);
     let resolution = sized.plan.resolve(catalogue).map_err(complain)?;
     let of = |repeats| order(&resolution.cells, repeats, seed);
@@ -171,7 +182,7 @@ fn new_round(
         changes,
         observed: plan.observed.clone(),
     };
-    Ok(Begun { round, resolution, launches, gone: Vec::new() })
+    Ok(Begun { round, resolution, launches, gone: Vec::new(), steady_within })
 }
 
 /// A new round for the machine as it is once it has been tuned: where that gives more room, the plan is sized again.

@@ -64,6 +64,9 @@ impl Progress {
                 self.line(&format!("{server} cannot be used: {}", first_line(&fault.message)));
             }
             Event::Launching { launch, outlook } => self.now(&with_outlook(&starting(launch), outlook)),
+            Event::WarmingUp { launch, outlook } => {
+                self.now(&with_outlook(&format!("warming up {}", launch.server.id), outlook));
+            }
             Event::Loading { trial, outlook } => self.now(&with_outlook(&cell(trial), outlook)),
             Event::Kept { trial, outlook } => self.kept(trial, outlook),
             Event::Again { trials } => {

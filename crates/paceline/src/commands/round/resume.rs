@@ -43,7 +43,10 @@ pub fn resumed(
     if let Some(change) = without(&gone).filter(|change| !round.changes.contains(change)) {
         round.changes.push(change);
     }
-    Ok((Begun { round, resolution, launches, gone }, lock))
+    Ok((
+        Begun { round, resolution, launches, gone, steady_within: plan.steady_within.unwrap_or_default() },
+        lock,
+    ))
 }
 
 /// Ids name folders and locks. Paceline never made one of another form: such a store is damaged, or meant to do harm.

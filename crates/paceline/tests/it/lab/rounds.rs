@@ -190,6 +190,26 @@ fn a_server_that_leaves_its_control_group_is_sampled_all_the_same() {
 }
 
 #[test]
+fn a_launch_is_warmed_up_before_its_loads() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let ran = tree.run(&[&SHORT[..], &["--repeats", "1", "--steady-within", "9s"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let (round, trials) = tree.kept();
+    assert!(round.plan_toml.contains("steady_within = \"9s\""), "{}", round.plan_toml);
+    let trial = trials.iter().find(|trial| trial.error.is_none()).unwrap();
+    let warm_up = trial.startup.as_ref().unwrap().warm_up.as_ref().unwrap();
+    assert_eq!((warm_up.limit_s, warm_up.connections), (9.0, 4));
+    assert_eq!(warm_up.workloads, ["hello"]);
+    assert!(
+        warm_up.rate_per_s.len() >= 7 && warm_up.rate_per_s[1..].iter().all(|rate| *rate > 0.0),
+        "{warm_up:?}"
+    );
+    // Whether a busy machine lets it be steady is not held here: one of the two is said.
+    let is_said = trial.verdicts.iter().any(|verdict| verdict.name == "launch_not_steady");
+    assert_eq!(is_said, warm_up.steady_after_s.is_none(), "{trial:?}");
+}
+
+#[test]
 fn there_may_be_nothing_to_resume() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let ran = tree.run(&["round", "--resume"]);

@@ -70,7 +70,7 @@ impl Tree {
         command.args(arguments).current_dir(self.folder.path());
         command.env("PACELINE_HOME", self.path("state")).env_remove("PACELINE_STORE");
         // Tests run at once, and measure nothing.
-        command.env("PACELINE_SHARE_MACHINE", "1");
+        command.env("PACELINE_SHARE_MACHINE", "1").env("PACELINE_STEADY_WITHIN", "0s");
         command
     }
 
