@@ -3,7 +3,9 @@
 //! A record keeps intervals by cohort; a judge of change and growth needs them by time, whichever phase a request was
 //! due in. Intervals that lie only partly in the window are left out.
 
+use crate::judged_times;
 use paceline_record::{Counts, LoopKind, Phase, Run};
+use paceline_stats::{Histogram, RunPercentile, run_percentile};
 use std::collections::BTreeMap;
 
 /// A stretch of the window between two moments.
@@ -86,6 +88,18 @@ pub(crate) fn pin(run: &Run) -> String {
     } else {
         format!("taskset -c {core} paceline run ...")
     }
+}
+
+/// A percentile of the time a run is judged by, with its interval within the run: none where the record's intervals have no
+/// histograms, or there are fewer than ten of them.
+pub fn percentile_of_run(run: &Run, p: f64) -> Option<RunPercentile> {
+    let of_window = run.intervals.iter().filter(|interval| interval.phase == Phase::Window);
+    let times = of_window.filter_map(|interval| judged_times(&interval.block, run.loop_.kind));
+    let histograms: Vec<Histogram> = times.map_while(|times| times.decode().ok()).collect();
+    let recorded: u64 = histograms.iter().map(Histogram::count).sum();
+    // A smaller record has left some of them out.
+    let whole = judged_times(&run.total, run.loop_.kind).is_some_and(|times| times.count == recorded);
+    run_percentile(&histograms, p).filter(|_| whole)
 }
 
 /// Valid responses completed in the window for each request scheduled in it.

@@ -14,7 +14,7 @@ mod table;
 mod trial;
 mod verdict;
 
-pub use facts::achieved_share;
+pub use facts::{achieved_share, percentile_of_run};
 pub use gate::judge as judge_gates;
 pub use generator::{DISTURBANCE_MOST, GENERATOR_BUSY_MOST};
 pub use load::fell_short;

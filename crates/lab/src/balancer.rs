@@ -4,7 +4,7 @@
 //! the lab saw itself, the CPU time and the open descriptors of each process.
 
 use paceline_catalogue::Statistics;
-use paceline_record::{InstanceTold, Told};
+use paceline_record::{BalancerCounts, InstanceCounts};
 use std::collections::HashMap;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -23,7 +23,7 @@ pub(crate) struct Counted {
     retries: Option<u64>,
     redispatches: Option<u64>,
     failures: Option<u64>,
-    by_instance: Vec<InstanceTold>,
+    by_instance: Vec<InstanceCounts>,
 }
 
 /// What the lab asks of each kind of statistics.
@@ -32,7 +32,7 @@ pub(crate) trait Ask {
     fn ask(self, address: SocketAddr, instances: usize) -> Option<Counted>;
 
     /// What was counted between two moments.
-    fn told(self, from: &Counted, to: &Counted) -> Told;
+    fn told(self, from: &Counted, to: &Counted) -> BalancerCounts;
 }
 
 impl Ask for Statistics {
@@ -47,15 +47,15 @@ impl Ask for Statistics {
         }
     }
 
-    fn told(self, from: &Counted, to: &Counted) -> Told {
+    fn told(self, from: &Counted, to: &Counted) -> BalancerCounts {
         let (source, untold) = source(self);
-        let by_instance = from.by_instance.iter().zip(&to.by_instance).map(|(from, to)| InstanceTold {
+        let by_instance = from.by_instance.iter().zip(&to.by_instance).map(|(from, to)| InstanceCounts {
             requests: less(to.requests, from.requests),
             connect_failures: less(to.connect_failures, from.connect_failures),
             response_failures: less(to.response_failures, from.response_failures),
             state_at_end: to.state_at_end.clone(),
         });
-        Told {
+        BalancerCounts {
             source: source.to_owned(),
             untold: untold.iter().map(|what| (*what).to_owned()).collect(),
             requests: less(to.requests, from.requests),
@@ -117,7 +117,7 @@ fn haproxy(answer: &str, instances: usize) -> Option<Counted> {
     let told = |instance| {
         let name = format!("instance{instance}");
         let row = row("instances", &name)?;
-        Some(InstanceTold {
+        Some(InstanceCounts {
             // In HTTP mode a server's sessions are requests, however many share a connection.
             requests: number(row, "stot"),
             connect_failures: number(row, "econ"),
@@ -163,7 +163,7 @@ mod tests {
         let told = Statistics::Haproxy
             .told(&haproxy(STAT, 2).unwrap(), &haproxy(&STAT.replace("600", "650"), 2).unwrap());
         assert_eq!(told.by_instance[0].requests, Some(50));
-        let fresh = Counted { by_instance: vec![InstanceTold::default(); 2], ..Counted::default() };
+        let fresh = Counted { by_instance: vec![InstanceCounts::default(); 2], ..Counted::default() };
         assert_eq!(
             Statistics::Haproxy.told(&fresh, &counted).requests,
             None,

@@ -12,8 +12,8 @@ use paceline_catalogue::hex;
 use paceline_host::system;
 use paceline_judge::{Finding, trial_verdicts};
 use paceline_record::{
-    Balancing, CpuSource, Environment, Fault, FaultKind, FaultSeen, Pinning, ProcessRole, ProcessUse, Run,
-    SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
+    Balancing, CpuSource, Environment, Fault, FaultKind, InjectedFault, Pinning, ProcessRole, ProcessUse,
+    Run, SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
 };
 use sha2::{Digest as _, Sha256};
 use std::fs;
@@ -245,7 +245,7 @@ fn balancing(trial: &Trial, followed: &Followed, launch: &Farm) -> Option<Balanc
         balancer,
         processes: processes.collect(),
         told: followed.counted.as_ref().map(|(from, to)| statistics.told(from, to)),
-        fault: followed.fault.map(|made| FaultSeen {
+        fault: followed.fault.map(|made| InjectedFault {
             kind: FaultKind::KillOne,
             instance: made.instance as u32,
             at_ns: window_ns + made.after_window_start.as_nanos() as u64,

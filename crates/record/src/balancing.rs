@@ -1,7 +1,7 @@
 //! What became of several instances behind a balancer: each process apart, what the balancer itself counted, and the
 //! fault that was made on purpose.
 //!
-//! Written by the lab. What the clients saw of a fault is in the run's intervals; [`FaultSeen`] says when it was.
+//! Written by the lab. What the clients saw of a fault is in the run's intervals; [`InjectedFault`] says when it was.
 
 use crate::LoopKind;
 use crate::{Interval, Phase, Run};
@@ -17,10 +17,10 @@ pub struct Balancing {
     pub processes: Vec<ProcessUse>,
     /// What the balancer itself counted; none where it could not be asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub told: Option<Told>,
+    pub told: Option<BalancerCounts>,
     /// What was broken on purpose.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub fault: Option<FaultSeen>,
+    pub fault: Option<InjectedFault>,
 }
 
 /// What balanced, with its receipt.
@@ -75,7 +75,7 @@ pub enum ProcessRole {
 
 /// What a balancer counted over the window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Told {
+pub struct BalancerCounts {
     /// Where it was read: `haproxy stats socket`, `nginx stub_status`.
     pub source: String,
     /// What such a source does not tell, for people.
@@ -96,12 +96,12 @@ pub struct Told {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failures: Option<u64>,
     /// Each instance, in order.
-    pub by_instance: Vec<InstanceTold>,
+    pub by_instance: Vec<InstanceCounts>,
 }
 
 /// What a balancer counted of one instance over the window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct InstanceTold {
+pub struct InstanceCounts {
     /// Requests it was given.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,
@@ -126,7 +126,7 @@ pub enum FaultKind {
 
 /// A fault that was made on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FaultSeen {
+pub struct InjectedFault {
     /// What was done.
     pub kind: FaultKind,
     /// To which instance, from 0.
@@ -142,7 +142,7 @@ pub struct FaultSeen {
 
 /// What the clients saw of a fault, from the run's intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ClientsSaw {
+pub struct FaultImpact {
     /// Requests that ended badly from the interval of the fault on, by outcome; only those there were.
     pub failures: Vec<(&'static str, u64)>,
     /// Valid responses per second in the whole intervals before the fault.
@@ -158,13 +158,13 @@ pub struct ClientsSaw {
     pub time_ns_max: Option<u64>,
 }
 
-impl FaultSeen {
+impl InjectedFault {
     /// What the clients saw of it in `run`. Intervals are by the time a request ended: what failed slowly shows late.
-    pub fn clients_saw(&self, run: &Run) -> ClientsSaw {
+    pub fn impact(&self, run: &Run) -> FaultImpact {
         let end_ns = run.phases.drain.end_ns.max(run.phases.window.end_ns);
         let stretches = stretches(&run.intervals, run.phases.window.start_ns, end_ns);
         let longest = stretches.iter().map(|(_, start, end)| end.saturating_sub(*start)).max().unwrap_or(0);
-        let mut saw = ClientsSaw { resolution_s: longest as f64 * 1e-9, ..ClientsSaw::default() };
+        let mut saw = FaultImpact { resolution_s: longest as f64 * 1e-9, ..FaultImpact::default() };
         let (mut before, mut after) = (Mean::default(), Mean::default());
         for (interval, start_ns, end_ns) in stretches {
             let length_s = end_ns.saturating_sub(start_ns) as f64 * 1e-9;
@@ -186,7 +186,7 @@ impl FaultSeen {
     }
 }
 
-impl ClientsSaw {
+impl FaultImpact {
     fn take(&mut self, run: &Run, interval: &Interval) {
         let counts = &interval.block.counts;
         let outcomes = [

@@ -7,12 +7,10 @@
 mod asked;
 mod balancing;
 mod block;
-mod environment;
 mod error;
 #[doc(hidden)]
 pub mod fixture;
 mod load;
-mod observation;
 mod round;
 mod run;
 mod schema;
@@ -25,15 +23,14 @@ mod verdict;
 
 pub use asked::{BadBody, Expectations, RequestPart};
 pub use balancing::{
-    BalancerReceipt, Balancing, FaultKind, FaultSeen, InstanceTold, ProcessRole, ProcessUse, Told,
+    BalancerCounts, BalancerReceipt, Balancing, FaultKind, InjectedFault, InstanceCounts, ProcessRole,
+    ProcessUse,
 };
 pub use block::{Block, Bytes, Censored, Counts, Lengths, Times};
-pub use environment::{Environment, IdleState};
 pub use error::RecordError;
 pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};
-pub use observation::{Figure as ObservedFigure, Observation};
 pub use paceline_job::{Arrivals, Distribution, ExpectedValue, PaceChoice, PaceKind, Shape, Think, Trace};
-pub use round::{Round, Sitting, Tuned};
+pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
 pub use run::{
     CarriedOver, Connections, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace, Phase,
     Phases, Rates, Run, Served, Span, Tool,

@@ -1,11 +1,12 @@
-//! A round: a plan carried out in one environment.
+//! A round: a plan carried out in one environment; the machine it ran on, and what the plan's source observed.
 //!
 //! `paceline round` makes it, and finds in it what `--resume` needs to carry on; the store keeps it, reports read it.
-//! Its trials are not inside: each names its round. The settings it tells of were changed by the lab (`tune`).
+//! Its trials are not inside: each names its round. Reports never put trials from different machines into one table, and
+//! never judge a server by what its source observed: other machines, versions and tools lie between the two.
 
-use crate::{Environment, Observation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A plan carried out in one environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -86,4 +87,102 @@ impl Tuned {
         }
         by_why.into_iter().map(|(why, names)| format!("{}: {why}", names.join(", "))).collect()
     }
+}
+
+/// What may have shaped a result and cannot be read off it later. What the machine does not tell is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    /// The processor's name.
+    pub cpu_model: String,
+    /// Processors online.
+    pub cores: u32,
+    /// Physical memory, in bytes.
+    pub memory_bytes: u64,
+    /// Kernel release and version.
+    pub kernel: String,
+    /// The distribution's own name for itself.
+    pub os: String,
+    /// Whether a hypervisor is underneath.
+    pub virtual_machine: bool,
+    /// State of each processor vulnerability's mitigation.
+    pub mitigations: BTreeMap<String, String>,
+    /// The frequency governor of processor 0.
+    pub governor: Option<String>,
+    /// The clock source behind the monotonic clock.
+    pub clock_source: Option<String>,
+    /// Idle states of processor 0 with the time each takes to leave.
+    pub idle_states: Vec<IdleState>,
+    /// Limits of the process: open files, soft and hard.
+    pub open_files_soft: u64,
+    /// The hard limit of open files.
+    pub open_files_hard: u64,
+    /// Kernel settings that matter to a server, by name.
+    pub sysctl: BTreeMap<String, String>,
+    /// Settings that were changed for this run and put back after it.
+    #[serde(default)]
+    pub held: Vec<String>,
+}
+
+/// One idle state of a processor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IdleState {
+    /// The kernel's name for it.
+    pub name: String,
+    /// How long leaving it takes, in microseconds, as the driver claims.
+    pub exit_us: u64,
+}
+
+/// One figure that a source observed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Observation {
+    /// The document of `docs/sources.md`.
+    pub source: String,
+    /// The server's id here, where one stands for what the source measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<String>,
+    /// What the source calls what it measured.
+    pub subject: String,
+    /// The workload of the plan, with its case.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub workload: Option<String>,
+    /// The name of the load in the plan, a twin's with its ending.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub load: Option<String>,
+    /// The form of the server, where the plan has several.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub form: Option<String>,
+    /// Which figure.
+    pub what: Figure,
+    /// The source's value, in `unit`.
+    pub value: f64,
+    /// The unit of the value, for people: what `what` is given in.
+    pub unit: String,
+    /// What is to be known when the two are read side by side.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub note: String,
+}
+
+/// A figure that a source may have observed and a round can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// Valid responses per second.
+    RequestsPerS,
+    /// Valid responses per second for each core (or thread) of the server.
+    RequestsPerSPerCore,
+    /// Median of the time, in milliseconds: response time in an open loop, service time in a closed one.
+    TimeMsP50,
+    /// 99 % of the times were at or below it, in milliseconds.
+    TimeMsP99,
+    /// Bytes received for each response, head included.
+    BytesPerResponse,
+    /// Share of the responses after which the connection stayed open, in percent.
+    KeptAlivePercent,
+    /// Highest resident memory of the server, in megabytes.
+    RssMb,
+    /// CPU time of the server as a share of one core, in percent.
+    CpuPercent,
+    /// Requests that failed.
+    Failed,
 }

@@ -31,7 +31,7 @@ impl LeftOut {
     ];
 
     /// What it is, for people.
-    pub fn told(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             LeftOut::IntervalHistograms => "the histograms of intervals (their percentiles are there)",
             LeftOut::IntervalTimes => "the times of intervals but for service and response times",
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_longest_time_after_a_fault_goes_with_the_times_of_intervals() {
-        let fault = crate::FaultSeen {
+        let fault = crate::InjectedFault {
             kind: crate::FaultKind::KillOne,
             instance: 0,
             at_ns: 5_000_000_000,
@@ -193,7 +193,7 @@ mod tests {
         let times = run.total.response_time_ns.clone();
         run.intervals.iter_mut().for_each(|interval| interval.block.response_time_ns = times.clone());
         let mut trial = Trial { run: Some(run), ..trial_for_tests() };
-        let longest = |trial: &Trial| fault.clients_saw(trial.run.as_ref().unwrap()).time_ns_max;
+        let longest = |trial: &Trial| fault.impact(trial.run.as_ref().unwrap()).time_ns_max;
         assert_eq!(longest(&trial), times.map(|times| times.max));
         LeftOut::AllIntervalTimes.of(&mut trial);
         assert_eq!(longest(&trial), None);

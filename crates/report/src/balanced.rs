@@ -7,7 +7,7 @@ use crate::figure::Figure;
 use crate::launch::{Launch, Launches};
 use crate::machine::Machines;
 use paceline_judge::full_cores;
-use paceline_record::{Balancing, FaultSeen, ProcessRole, ProcessUse, Route, Told, Trial};
+use paceline_record::{BalancerCounts, Balancing, InjectedFault, ProcessRole, ProcessUse, Route, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -66,16 +66,16 @@ pub struct BalancedRow {
     pub cores_ran_out: BTreeMap<String, u32>,
     /// What was broken on purpose, launch by launch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<FaultTold>,
+    pub faults: Vec<FaultEffect>,
 }
 
 /// A fault made on purpose in one launch, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct FaultTold {
+pub struct FaultEffect {
     /// The repeat, from 0.
     pub repeat: u32,
     /// The fault.
-    pub fault: FaultSeen,
+    pub fault: InjectedFault,
     /// Requests that ended badly from the fault on, by outcome.
     pub failures: BTreeMap<String, u64>,
     /// From the fault to the last failure, in seconds; none where nothing failed.
@@ -142,14 +142,14 @@ fn row(server: &str, trials: &[&Trial]) -> Option<BalancedRow> {
     let balancer = |get| of(ProcessRole::Balancer, 0, get);
     let each = |get| (0..count).map(|index| of(ProcessRole::Instance, index, get)).collect();
     let requests = |index: usize| {
-        let of = |told: &Told| told.by_instance.get(index)?.requests;
+        let of = |told: &BalancerCounts| told.by_instance.get(index)?.requests;
         Figure::of(seen.iter().filter_map(|(_, b)| of(b.told.as_ref()?)).map(|requests| requests as f64))
     };
     let connections = |index: usize| {
         let of = |b: &Balancing| b.processes.get(index)?.connections_mean;
         Figure::of(seen.iter().filter_map(|(_, balancing)| of(balancing)))
     };
-    let sum = |get: fn(&Told) -> Option<u64>| {
+    let sum = |get: fn(&BalancerCounts) -> Option<u64>| {
         let told: Vec<u64> = seen.iter().filter_map(|(_, b)| get(b.told.as_ref()?)).collect();
         (!told.is_empty()).then(|| told.iter().sum())
     };
@@ -176,9 +176,9 @@ fn row(server: &str, trials: &[&Trial]) -> Option<BalancedRow> {
     })
 }
 
-fn fault(launch: &Launch<'_>, fault: FaultSeen) -> Option<FaultTold> {
-    let saw = fault.clients_saw(launch.run);
-    Some(FaultTold {
+fn fault(launch: &Launch<'_>, fault: InjectedFault) -> Option<FaultEffect> {
+    let saw = fault.impact(launch.run);
+    Some(FaultEffect {
         repeat: launch.trial.repeat,
         fault,
         failures: saw.failures.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),

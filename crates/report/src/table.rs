@@ -7,9 +7,8 @@
 use crate::figure::{Figure, set_intervals};
 use crate::launch::Launches;
 use crate::machine::Machines;
-use crate::note::{self, Note};
 use crate::rank::rank;
-use crate::row::{Row, Standing};
+use crate::row::{self, Note, Row, Standing};
 use paceline_judge::Metric;
 use paceline_record::{Load, LoopKind, Pinning, Server, Trial};
 use schemars::JsonSchema;
@@ -121,7 +120,7 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
     let mut rows = Vec::new();
     for (server, trials) in servers {
         let launches = Launches::of(&trials);
-        note::collect(&mut notes, server, &launches);
+        row::collect(&mut notes, server, &launches);
         let subjects: Vec<&Server> = trials.iter().map(|trial| &trial.server).collect();
         rows.push(Row::of(&subjects, &first.load, &launches, planned));
     }

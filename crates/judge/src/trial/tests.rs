@@ -6,8 +6,8 @@
 use super::*;
 use paceline_record::fixture::{run, trial};
 use paceline_record::{
-    BalancedLoad, BalancerReceipt, Balancing, Check, Fault, FaultKind, FaultSeen, InstanceTold, Load,
-    Severity, Told, Usage, Validation,
+    BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Check, Fault, FaultKind, InjectedFault,
+    InstanceCounts, Load, Severity, Usage, Validation,
 };
 
 fn usage(source: CpuSource) -> Usage {
@@ -169,7 +169,7 @@ fn each_reason_of_a_balanced_trial_is_named() {
     assert_eq!(names(&with(|b| b.processes[2].cores = vec![1])), ["balancer_shares_cores"]);
     assert_eq!(names(&with(|b| b.processes[2].cores = vec![3])), ["balancer_shares_cores"]);
     assert_eq!(names(&with(|b| b.processes[1].cores = vec![0])), ["instances_share_cores"]);
-    let seen = |taken_out_after_s| FaultSeen {
+    let seen = |taken_out_after_s| InjectedFault {
         kind: FaultKind::KillOne,
         instance: 1,
         at_ns: 0,
@@ -182,11 +182,11 @@ fn each_reason_of_a_balanced_trial_is_named() {
 
 #[test]
 fn uneven_shares_are_told_of_enough_requests() {
-    let told = |requests: [u64; 2]| Told {
+    let told = |requests: [u64; 2]| BalancerCounts {
         by_instance: requests
-            .map(|requests| InstanceTold { requests: Some(requests), ..InstanceTold::default() })
+            .map(|requests| InstanceCounts { requests: Some(requests), ..InstanceCounts::default() })
             .into(),
-        ..Told::default()
+        ..BalancerCounts::default()
     };
     assert_eq!(names(&with(|b| b.told = Some(told([5000, 4000])))), [""; 0]);
     assert_eq!(names(&with(|b| b.told = Some(told([7000, 3000])))), ["uneven_instances"]);

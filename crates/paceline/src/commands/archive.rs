@@ -26,7 +26,7 @@ pub fn write(folder: &Path, round: &Round, trials: &[Trial], state_dir: &Path) -
     let (packed, left_out) = packed(trials.clone())?;
     let readme = readme(round, trials.len(), &left_out);
     archive::write(folder, round, &packed, &[(REPORT, &report), (README, &readme)]).map_err(complain)?;
-    let left_out: Vec<&str> = left_out.iter().map(|what| what.told()).collect();
+    let left_out: Vec<&str> = left_out.iter().map(|what| what.description()).collect();
     let large = if packed.len() > LARGEST_BYTES { ", large for a repository" } else { "" };
     Ok(format!(
         "round {} with {} trials in {}, {:.2} MB{large}; left out: {}\n",
@@ -117,7 +117,7 @@ fn readme(round: &Round, trials: usize, left_out: &[LeftOut]) -> String {
          line.\n\nLeft out of the trials, to keep this small:\n\n",
         round.plan, round.id, round.started_at
     );
-    left_out.iter().for_each(|what| text.push_str(&format!("- {}\n", what.told())));
+    left_out.iter().for_each(|what| text.push_str(&format!("- {}\n", what.description())));
     text.push_str("- the folders of the machine, in command lines, logs and configurations\n");
     text
 }

@@ -6,7 +6,7 @@
 
 use super::{Formatter, Options};
 use crate::row::Row;
-use crate::{BalancedRow, BalancedTable, Beside, FaultTold, Figure, Report, Table, escape};
+use crate::{BalancedRow, BalancedTable, Beside, FaultEffect, Figure, Report, Table, escape};
 use paceline_judge::Metric;
 use paceline_record::BalancedLoad;
 
@@ -163,7 +163,7 @@ impl<'a> Line<'a> {
         rows.into_iter().find(|balanced| balanced.server == self.row.server.id)
     }
 
-    fn faults(&self) -> impl Iterator<Item = &'a FaultTold> {
+    fn faults(&self) -> impl Iterator<Item = &'a FaultEffect> {
         self.balanced().into_iter().flat_map(|row| &row.faults)
     }
 }

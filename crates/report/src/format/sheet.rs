@@ -6,7 +6,7 @@
 use super::{number, words};
 use crate::observed::Standing;
 use crate::{
-    BalancedRow, BalancedTable, Beside, FaultTold, Figure, PairRow, Pairing, Report, StartRow, StartTable,
+    BalancedRow, BalancedTable, Beside, FaultEffect, Figure, PairRow, Pairing, Report, StartRow, StartTable,
     Starts,
 };
 use paceline_record::{LoopKind, ObservedFigure, VariantKind};
@@ -254,7 +254,7 @@ fn row_lines(row: &BalancedRow) -> Vec<String> {
 }
 
 /// What a fault did, in one sentence.
-fn fault_line(told: &FaultTold) -> String {
+fn fault_line(told: &FaultEffect) -> String {
     let fault = &told.fault;
     let failures: Vec<String> = told
         .failures

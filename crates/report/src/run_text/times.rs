@@ -6,6 +6,7 @@
 
 use super::lines::{Style, columns, table};
 use super::quantity::{count, nanos, percent};
+use paceline_judge::percentile_of_run;
 use paceline_record::{Block, LoopKind, Run, Times};
 
 /// The columns of a time, and which is left out first where there is no room: the highest number.
@@ -47,7 +48,23 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
         .into_iter()
         .filter_map(|(name, times)| Some(row(name, times?, total, run.timeout_ns)))
         .collect();
-    if rows.is_empty() { String::new() } else { fitted(rows, style) }
+    if rows.is_empty() { String::new() } else { fitted(rows, style) + &intervals(run, style) }
+}
+
+/// The 95 % intervals of percentiles within the run, or how many requests one needs.
+fn intervals(run: &Run, style: Style) -> String {
+    let one = |(name, p): (&str, f64)| {
+        let percentile = percentile_of_run(run, p)?;
+        Some(match percentile.interval {
+            Some(ends) => format!("{name} {} to {}", nanos(ends.low), nanos(ends.high)),
+            None => format!("{name} needs about {} requests", count(percentile.requests_needed as f64)),
+        })
+    };
+    let shown: Vec<String> = [("p50", 0.5), ("p99", 0.99)].into_iter().filter_map(one).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    style.lines(&format!("95 % intervals within the run: {}", shown.join(", ")), 2, Style::dim)
 }
 
 /// The table with as many columns as fit.

@@ -7,7 +7,7 @@ use crate::built::{self, Seen};
 use crate::grouping::SEEN;
 use paceline_judge::Metric;
 use paceline_record::{
-    BalancedLoad, BalancerReceipt, Balancing, Block, Counts, FaultKind, FaultSeen, Interval, Load, Phase,
+    BalancedLoad, BalancerReceipt, Balancing, Block, Counts, FaultKind, InjectedFault, Interval, Load, Phase,
     Route, Span, Times, Trial,
 };
 use paceline_report::{Format, Options, Report};
@@ -48,7 +48,7 @@ fn a_load_past_the_balancer_has_the_cores_of_the_instance_it_led_to() {
 /// A trial of two seconds in the first of which an instance was killed, with these times in its intervals.
 fn killed(times: Option<&Times>) -> Trial {
     let mut trial = trial(Route::Balanced);
-    let fault = FaultSeen {
+    let fault = InjectedFault {
         kind: FaultKind::KillOne,
         instance: 3,
         at_ns: 500_000_000,

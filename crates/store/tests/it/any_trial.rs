@@ -5,14 +5,14 @@
 
 use paceline_job::{Nanos, Rate};
 use paceline_record::{
-    ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerReceipt, Balancing, Blame, Block, Bytes, Censored,
-    Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource, Distribution, Environment, Expectations,
-    ExpectedValue, Fault, FaultKind, FaultSeen, GateOutcome, GateReason, Generator, GeneratorThread,
-    IdleState, InstanceTold, Interval, Left, Lengths, Load, Loop, LoopKind, Observation, ObservedFigure,
-    Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, Rates, RequestPart, Round,
-    Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server, Severity, Shape, Sitting, Span, Stage,
-    Startup, Target, Think, Times, Tls, Told, Tool, Trace, Trial, Tried, Usage, Validation, Variant,
-    VariantKind, Verdict,
+    ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, Block,
+    Bytes, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource, Distribution,
+    Environment, Expectations, ExpectedValue, Fault, FaultKind, GateOutcome, GateReason, Generator,
+    GeneratorThread, IdleState, InjectedFault, InstanceCounts, Interval, Left, Lengths, Load, Loop, LoopKind,
+    Observation, ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse,
+    Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server, Severity, Shape,
+    Sitting, Span, Stage, Startup, Target, Think, Times, Tls, Tool, Trace, Trial, Tried, Usage, Validation,
+    Variant, VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -261,17 +261,17 @@ prop_compose! {
             role: ProcessRole::Balancer, index: core, cores: vec![core], cpu_s: n, utilization: n, cpu_ns_per_request: n,
             rss_bytes_peak: w, threads_peak: core, run_delay_s: n, connections_mean: Some(n),
         };
-        let instance = InstanceTold {
+        let instance = InstanceCounts {
             requests: Some(w), connect_failures: Some(w), response_failures: None, state_at_end: Some(text.clone()),
         };
         Balancing {
             balancer: BalancerReceipt { id: text.clone(), name: text.clone(), versions: text.clone(), configuration: text.clone() },
             processes: vec![process; 2],
-            told: told.then(|| Told {
+            told: told.then(|| BalancerCounts {
                 source: text.clone(), untold: vec![text], requests: Some(w), connections: None, retries: Some(w),
                 redispatches: None, failures: Some(w), by_instance: vec![instance],
             }),
-            fault: told.then_some(FaultSeen {
+            fault: told.then_some(InjectedFault {
                 kind: FaultKind::KillOne, instance: core, at_ns: w, balancer_tells: told, taken_out_after_s: Some(n),
             }),
         }

@@ -105,7 +105,7 @@ fn one_instance_killed_in_mid_run_is_in_the_record() {
     assert_eq!((fault.kind, fault.instance, fault.balancer_tells), (FaultKind::KillOne, 1, false));
     let window = trial.run.as_ref().unwrap().phases.window;
     assert!(fault.at_ns > window.start_ns, "{fault:?} in {window:?}");
-    let saw = fault.clients_saw(trial.run.as_ref().unwrap());
+    let saw = fault.impact(trial.run.as_ref().unwrap());
     let failed = trial.run.as_ref().unwrap().total.counts.not_ok();
     assert_eq!(saw.failures.iter().map(|(_, count)| count).sum::<u64>(), failed, "{saw:?}");
     // On a machine that held the kill up until the window was nearly over there may be nothing left to break.
