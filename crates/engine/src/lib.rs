@@ -12,6 +12,7 @@ mod arrivals;
 mod check;
 mod error;
 pub mod h1;
+pub mod h2;
 pub mod hot;
 pub mod kernel;
 mod observer;

@@ -31,6 +31,20 @@ pub enum Failure {
     CutOff,
     /// The server did not say within the limit what HTTP/2 begins with.
     NoSettings,
+    /// What the server says first is not HTTP/2.
+    NotHttp2,
+    /// What came breaks the rules of HTTP/2.
+    Http2,
+    /// More HTTP/2 frames without effect than any server needs.
+    Flood,
+    /// The server ended the connection with an error code (GOAWAY).
+    GoAway,
+    /// The server ended one request with an error code (RST_STREAM).
+    StreamReset,
+    /// The server handed a request back unprocessed too often (REFUSED_STREAM, GOAWAY).
+    Refused,
+    /// An HTTP/2 response that breaks the rules: its request failed, its connection did not.
+    MalformedResponse,
     /// What came is not HTTP.
     Protocol,
     /// Bytes came that no request had asked for.
@@ -42,6 +56,12 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Whether the server broke the rules of the protocol: what else it said on that connection cannot be trusted.
+    pub fn breaks_rules(self) -> bool {
+        use Failure::{Flood, Http2, MalformedResponse, NotHttp2, Protocol, Unsolicited};
+        matches!(self, Protocol | Unsolicited | NotHttp2 | Http2 | Flood | MalformedResponse)
+    }
+
     /// Whether this machine ran out of something, which is not the server's doing.
     pub fn is_ours(self) -> bool {
         use libc::{EADDRNOTAVAIL, EMFILE, ENFILE, ENOBUFS, ENOMEM};
@@ -62,6 +82,13 @@ impl std::fmt::Display for Failure {
             Failure::ClosedBehind => "the server closed with requests still sent ahead",
             Failure::CutOff => "the run ended before the answer came",
             Failure::NoSettings => "no HTTP/2 SETTINGS from the server within the limit",
+            Failure::NotHttp2 => "the server does not speak HTTP/2",
+            Failure::Http2 => "the server broke the rules of HTTP/2",
+            Failure::Flood => "the server flooded the connection with HTTP/2 frames without effect",
+            Failure::GoAway => "the server ended the connection with an error (GOAWAY)",
+            Failure::StreamReset => "the server reset the stream of a request (RST_STREAM)",
+            Failure::Refused => "the server refused the same request again and again (REFUSED_STREAM)",
+            Failure::MalformedResponse => "malformed HTTP/2 response",
             Failure::Protocol => "the response is not HTTP",
             Failure::Unsolicited => "the server sent bytes that no request had asked for",
             Failure::TimedOut => "no complete response within the timeout",
@@ -85,11 +112,13 @@ pub struct ConnectionCounts {
     pub closed_as_asked: u64,
     /// Attempts to connect that failed.
     pub failed_attempts: u64,
+    /// The lowest limit to concurrent streams that a server announced, if it is below the one asked for.
+    pub stream_limit: Option<u32>,
     /// Requests that servers handed back unprocessed, and that were sent again.
     pub handed_back: u64,
     /// What went wrong how often.
     pub failures: Vec<(Failure, u64)>,
-    /// The first response that was not HTTP: what was wrong with it.
+    /// What was wrong with the first response or connection that broke the rules.
     pub protocol_error: Option<String>,
     /// Requests of the window that each connection served.
     pub served: Vec<u64>,
@@ -116,6 +145,7 @@ impl ConnectionCounts {
         self.closed_as_asked += other.closed_as_asked;
         self.failed_attempts += other.failed_attempts;
         self.handed_back += other.handed_back;
+        self.stream_limit = self.stream_limit.into_iter().chain(other.stream_limit).min();
         other.failures.into_iter().for_each(|(failure, count)| self.note(failure, count));
         self.protocol_error = self.protocol_error.take().or(other.protocol_error);
         self.served.extend(other.served);

@@ -4,6 +4,7 @@
 //! what comes back; the records tell the kinds apart by their place here.
 
 use crate::Check;
+use paceline_http::h2::Http2Request;
 use paceline_http::{Method, RequestTemplate};
 
 /// One kind of request.
@@ -23,6 +24,8 @@ pub struct RequestKind {
 #[derive(Clone, Debug)]
 pub struct Requests {
     kinds: Vec<RequestKind>,
+    /// The same as HTTP/2 sends them; empty if they are sent over HTTP/1.
+    http2: Vec<Http2Request>,
     /// Files that templates take lines from.
     files: usize,
 }
@@ -30,13 +33,24 @@ pub struct Requests {
 impl Requests {
     /// These kinds, whose templates take lines from so many files.
     pub fn of(kinds: Vec<RequestKind>, files: usize) -> Self {
-        Self { kinds, files }
+        Self { kinds, http2: Vec::new(), files }
     }
 
     /// One request, the same every time.
     pub fn fixed(bytes: impl Into<Vec<u8>>, method: Method, check: Check) -> Self {
         let template = RequestTemplate::fixed(bytes.into());
         Self::of(vec![RequestKind { weight: 1, template, method, check }], 0)
+    }
+
+    /// The same, with each kind as HTTP/2 sends it.
+    #[must_use]
+    pub fn with_http2(self, http2: Vec<Http2Request>) -> Self {
+        Self { http2, ..self }
+    }
+
+    /// The kinds as HTTP/2 sends them, in order.
+    pub(crate) fn http2(&self) -> &[Http2Request] {
+        &self.http2
     }
 
     /// The kinds, in order.

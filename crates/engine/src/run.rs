@@ -6,6 +6,7 @@
 
 use crate::arrivals::Stretches;
 use crate::h1::Http1;
+use crate::h2::Http2;
 use crate::hot::{Conductor, Protocol, Recorder, Worker, settling_nap};
 use crate::kernel::{Epoll, KernelClock, own_descriptor_table, sharpen_timers};
 use crate::outcome::ThreadOutcome;
@@ -14,6 +15,7 @@ use crate::{
     Clock, EngineError, Nanos, Observer, Phase, RunOutcome, Settings, Spans, Tally, Transport, WindowLength,
     WrongBody,
 };
+use paceline_job::Protocol as HttpVersion;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -172,15 +174,33 @@ fn work(
     }
     let transport = Epoll::new(settings, worker)?;
     let outcome = match &settings.tls {
-        None => drive::<_, Http1>(settings, worker, transport, &mut recorder, gate, observer),
+        None => speak(settings, worker, transport, &mut recorder, gate, observer),
         Some(tls) => {
-            let transport = Tls::new(tls, settings.connections_of(worker), KernelClock, transport);
-            drive::<_, Http1>(settings, worker, transport, &mut recorder, gate, observer)
+            let transport =
+                Tls::new(tls, settings.job.protocol, settings.connections_of(worker), KernelClock, transport);
+            speak(settings, worker, transport, &mut recorder, gate, observer)
         }
     }?;
     gate.drained.fetch_max(outcome.spans.drain.0, Ordering::Relaxed);
     finish.well();
     Ok(outcome)
+}
+
+/// Drives a worker that speaks the protocol of the job.
+fn speak<T: Transport>(
+    settings: &Settings,
+    worker: u32,
+    transport: T,
+    recorder: &mut Recorder,
+    gate: &Gate<'_>,
+    observer: &dyn Observer,
+) -> Result<ThreadOutcome, EngineError> {
+    match settings.job.protocol {
+        HttpVersion::Http10 | HttpVersion::Http11 => {
+            drive::<_, Http1>(settings, worker, transport, recorder, gate, observer)
+        }
+        HttpVersion::Http2 => drive::<_, Http2>(settings, worker, transport, recorder, gate, observer),
+    }
 }
 
 /// The loop, compiled for each transport and protocol by itself.

@@ -2,6 +2,7 @@
 
 use crate::tls::TlsSettings;
 use crate::{Address, EngineError, Job, Nanos, PaceKind, Requests};
+use paceline_job::Protocol;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -69,6 +70,10 @@ impl Settings {
             "the path of a unix socket has 1 to 107 bytes"
         } else if self.requests.is_empty() {
             "there is no request, or an empty one"
+        } else if self.job.protocol == Protocol::Http2
+            && self.requests.http2().len() != self.requests.kinds().len()
+        {
+            "the requests were not made ready for HTTP/2"
         } else if self.requests.longest().saturating_mul(self.job.depth.into()) > OUTGOING_BYTES_MAX {
             "the requests of one connection exceed 1 GiB together: pipeline fewer, or send shorter ones"
         } else if segments * self.requests.kinds().len() > usize::from(u16::MAX) {

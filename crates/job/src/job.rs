@@ -195,6 +195,10 @@ pub enum Protocol {
     #[serde(rename = "http/1.1")]
     #[cfg_attr(feature = "clap", value(name = "1.1"))]
     Http11,
+    /// HTTP/2: by ALPN over TLS, with prior knowledge in plain text
+    #[serde(rename = "http/2")]
+    #[cfg_attr(feature = "clap", value(name = "2"))]
+    Http2,
 }
 
 impl Protocol {
@@ -203,6 +207,7 @@ impl Protocol {
         match self {
             Protocol::Http10 => "http/1.0",
             Protocol::Http11 => "http/1.1",
+            Protocol::Http2 => "http/2",
         }
     }
 }

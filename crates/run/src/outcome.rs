@@ -129,7 +129,7 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
         closed_as_asked: counts.closed_as_asked,
         failed_attempts: counts.failed_attempts,
         failed_here: sum_of(counts, Failure::is_ours),
-        broke_rules: sum_of(counts, |failure| matches!(failure, Failure::Protocol | Failure::Unsolicited)),
+        broke_rules: sum_of(counts, Failure::breaks_rules),
         commonest_failure: commonest.map(|(failure, count)| {
             let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
             format!("{}, {times}", in_full(*failure, counts, tls))
@@ -142,7 +142,9 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
 /// A failure with what its first case told, and what to do about it where that is not the server's to see to.
 fn in_full(failure: Failure, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -> String {
     match (failure, &counts.protocol_error) {
-        (Failure::Protocol, Some(error)) => format!("{failure} ({error})"),
+        (failure, Some(error)) if failure.breaks_rules() && failure != Failure::Unsolicited => {
+            format!("{failure} ({error})")
+        }
         (Failure::Tls(fault), _) => {
             let told =
                 tls.and_then(|tls| tls.error(fault)).map_or_else(|| fault.to_string(), ToString::to_string);

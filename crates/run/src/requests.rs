@@ -3,6 +3,7 @@
 use crate::content::{Contents, read};
 use crate::{Inputs, RunError};
 use paceline_engine::{BodyCheck, Check, RequestKind, Requests};
+use paceline_http::h2::Http2Request;
 use paceline_http::{LineFiles, Request, RequestError, RequestTemplate, Version};
 use paceline_job::{BodyExpectation, Headers, Job, Protocol, RequestSpec};
 use std::path::PathBuf;
@@ -12,16 +13,35 @@ use std::sync::Arc;
 pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunError> {
     let mut files = LineFiles::default();
     let mut contents = Contents::default();
-    let mut kinds = Vec::new();
+    let (mut kinds, mut http2) = (Vec::new(), Vec::new());
     for spec in &job.requests {
         let request = request(job, spec, &mut contents, inputs)?;
-        let template = template(&request, spec, &mut files, inputs)
-            .map_err(|error| if job.requests.len() > 1 { error.of_request(spec) } else { error.into() })?;
+        let told = |error: CompileError| {
+            if job.requests.len() > 1 { error.of_request(spec) } else { error.into() }
+        };
+        let template = template(&request, spec, &mut files, inputs).map_err(told)?;
+        if job.protocol == Protocol::Http2 {
+            http2.push(over_http2(job, &request, spec, &files).map_err(told)?);
+        }
         let body = check(spec, &mut contents, inputs)?;
         let check = Check { status: spec.expect_status, body };
         kinds.push(RequestKind { weight: spec.weight, template, method: request.method_kind(), check });
     }
-    Ok(Requests::of(kinds, files.count()))
+    Ok(Requests::of(kinds, files.count()).with_http2(http2))
+}
+
+/// The request as HTTP/2 sends it.
+fn over_http2(
+    job: &Job,
+    request: &Request,
+    spec: &RequestSpec,
+    files: &LineFiles,
+) -> Result<Http2Request, CompileError> {
+    if spec.literal && request.compile(files).is_ok_and(|template| template.as_fixed().is_none()) {
+        let problem = "a request with placeholders cannot be sent literally over HTTP/2";
+        return Err(CompileError::File(RunError::usage(problem)));
+    }
+    Ok(request.compile_http2(job.url.scheme, files)?)
 }
 
 /// One request as it is encoded.
@@ -55,6 +75,8 @@ fn connection_fields(job: &Job, headers: &mut Headers) -> Version {
         (Protocol::Http10, true) => (Version::Http10, Some("Keep-Alive")),
         (Protocol::Http11, true) => (Version::Http11, None),
         (Protocol::Http10, false) => (Version::Http10, None),
+        // HTTP/2 has neither a request line nor connection fields.
+        (Protocol::Http2, _) => (Version::Http11, None),
     };
     if let Some(option) = option {
         headers.set_default("Connection", option);

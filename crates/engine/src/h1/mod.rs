@@ -90,7 +90,7 @@ impl Connection {
 
 impl Http1 {
     /// Where in the ring the exchange `behind` places after the oldest lies.
-    #[inline]
+    #[inline(always)]
     fn place(&self, oldest: Place, behind: u16) -> Place {
         let place = u32::from(oldest) + u32::from(behind);
         let depth = u32::from(self.depth);
@@ -98,17 +98,14 @@ impl Http1 {
     }
 
     /// Some of the bytes of `Outgoing::next` were taken: the requests that they begin are in flight.
-    #[inline]
+    #[inline(always)]
     fn begun(&mut self, slot: Slot, mut taken: usize, departure: &Departure, ledger: &mut Ledger<'_>) -> u16 {
         let oldest = self.connections[slot as usize].oldest;
         let mut started = 0;
         while taken > 0 {
             let begun = self.outgoing.begun(slot, taken);
             let exchange = ledger.begin(departure, begun.kind, begun.count, begun.bytes);
-            for _ in 0..begun.count {
-                let place = self.place(oldest, ledger.exchanges().live(slot));
-                ledger.exchanges_mut().begin(slot, place, exchange);
-            }
+            ledger.exchanges_mut().begin_alike(slot, oldest, begun.count, exchange);
             let connection = &mut self.connections[slot as usize];
             connection.unsent = begun.unsent as u32;
             if begun.unsent > 0 {
@@ -371,7 +368,7 @@ impl Protocol for Http1 {
         }
     }
 
-    fn cancel<T: Transport>(&mut self, _: Slot, _: Place, _: Nanos, _: &mut T) -> Cancelled {
+    fn cancel<T: Transport>(&mut self, _: Slot, _: Place, _: u16, _: Nanos, _: &mut T) -> Cancelled {
         Cancelled::Connection
     }
 

@@ -98,6 +98,24 @@ impl Exchanges {
         self.outstanding += 1;
     }
 
+    /// Puts alike exchanges at the vacant places behind those in flight, of which `oldest` is the first, around the end.
+    #[inline(always)]
+    pub(crate) fn begin_alike(&mut self, slot: Slot, oldest: Place, count: u16, exchange: Exchange) {
+        let start = slot as usize * self.places;
+        let ring = &mut self.table[start..start + self.places];
+        let live = &mut self.live[slot as usize];
+        let mut at = usize::from(oldest) + usize::from(*live);
+        if at >= ring.len() {
+            at -= ring.len();
+        }
+        *live += count;
+        self.outstanding += u64::from(count);
+        for _ in 0..count {
+            ring[at] = exchange;
+            at = if at + 1 == ring.len() { 0 } else { at + 1 };
+        }
+    }
+
     /// Takes an exchange out; none where there is none.
     #[inline]
     pub(crate) fn end(&mut self, slot: Slot, place: Place) -> Option<Exchange> {

@@ -10,6 +10,7 @@ use super::inspect::{Body, Inspector};
 use super::record::{Answer, Recorder};
 use super::schedule::{Returned, Schedule};
 use crate::arrivals::Stretches;
+use crate::outcome::{ConnectionCounts, Failure};
 use crate::{Ending, LoadModel, Nanos, Settings, Slot, Timeline, WrongBody};
 
 /// How often a request may be handed back before it counts as failed: a server that refuses everything ends a run.
@@ -80,6 +81,10 @@ pub struct Ledger<'a> {
     answered: bool,
     /// Requests that servers handed back.
     returned: u64,
+    /// What went wrong with single exchanges, and how often.
+    failures: Vec<(Failure, u64)>,
+    /// What was wrong with the first that broke the rules.
+    fault: Option<String>,
 }
 
 impl<'a> Ledger<'a> {
@@ -107,6 +112,8 @@ impl<'a> Ledger<'a> {
             kernel_received: None,
             answered: false,
             returned: 0,
+            failures: Vec::new(),
+            fault: None,
         }
     }
 
@@ -161,7 +168,7 @@ impl<'a> Ledger<'a> {
 
     /// Some requests of a kind leave, `bytes` of them so far: takes them off the schedule and has them counted. Returns
     /// what each of them is, to be put into the table. A request that was handed back goes first, and alone.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(&mut self, departure: &Departure, kind: u16, count: u16, bytes: usize) -> Exchange {
         let &Departure { due, at, free_at } = departure;
         let open = self.schedule.is_open();
@@ -175,6 +182,12 @@ impl<'a> Ledger<'a> {
         self.recorder.sent(&exchange, count.into(), bytes as u64);
         self.schedule.take(count.into());
         exchange
+    }
+
+    /// Whether a request that was handed back is next.
+    #[inline]
+    pub(crate) fn has_returned(&self) -> bool {
+        self.schedule.has_returned()
     }
 
     /// A request that was handed back leaves again.
@@ -288,6 +301,7 @@ impl<'a> Ledger<'a> {
     pub(crate) fn give_back(&mut self, slot: Slot, place: Place, now: Nanos) -> Option<u16> {
         let returns = self.exchanges.at(slot, place).returns;
         if returns >= RETURNS_MOST {
+            self.note(Failure::Refused, None);
             self.abandon(slot, place, Ending::IoFailed, now);
             return None;
         }
@@ -319,10 +333,28 @@ impl<'a> Ledger<'a> {
         std::mem::take(&mut self.answered)
     }
 
-    /// What is left when a run is over: requests served and median service times by connection, the first wrong body of
-    /// each kind, and how many requests were handed back.
-    pub(super) fn into_rest(self) -> (Vec<u64>, Vec<Nanos>, Vec<Option<WrongBody>>, u64) {
-        let wrong = self.inspectors.into_iter().map(Inspector::into_wrong).collect();
-        (self.served, self.medians.into_medians(), wrong, self.returned)
+    /// Something went wrong with an exchange, and its connection goes on.
+    #[cold]
+    pub(crate) fn note(&mut self, failure: Failure, detail: Option<String>) {
+        match self.failures.iter_mut().find(|(seen, _)| *seen == failure) {
+            Some((_, count)) => *count += 1,
+            None => self.failures.push((failure, 1)),
+        }
+        if self.fault.is_none() {
+            self.fault = detail;
+        }
+    }
+
+    /// The first wrong body of each kind of request. Everything else that is left when a run is over goes with the
+    /// connections: requests served and median service times of each, requests handed back, and what went wrong.
+    pub(super) fn finish(self, connections: &mut ConnectionCounts) -> Vec<Option<WrongBody>> {
+        connections.served = self.served;
+        connections.medians = self.medians.into_medians();
+        connections.handed_back = self.returned;
+        self.failures.into_iter().for_each(|(failure, count)| connections.note(failure, count));
+        if connections.protocol_error.is_none() {
+            connections.protocol_error = self.fault;
+        }
+        self.inspectors.into_iter().map(Inspector::into_wrong).collect()
     }
 }

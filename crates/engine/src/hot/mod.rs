@@ -35,6 +35,6 @@ pub(crate) use ledger::{Departure, Incoming, Ledger, Response};
 pub use protocol::Protocol;
 pub(crate) use protocol::{Cancelled, Fault, Flow};
 pub use record::Recorder;
-pub(crate) use source::RequestSource;
+pub(crate) use source::{KindChoice, RequestSource};
 pub(crate) use worker::settling_nap;
 pub use worker::{Conductor, Worker};

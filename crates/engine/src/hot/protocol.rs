@@ -111,13 +111,24 @@ pub trait Protocol {
     fn end_of_input(&mut self, slot: Slot, cut: bool, now: Nanos, ledger: &mut Ledger<'_>)
     -> Option<Failure>;
 
-    /// The exchange at a place, which has ended, will not be waited for any longer.
-    fn cancel<T: Transport>(&mut self, slot: Slot, place: Place, now: Nanos, transport: &mut T) -> Cancelled;
+    /// The exchange at a place, which has ended, will not be waited for any longer; so many are still in flight.
+    fn cancel<T: Transport>(
+        &mut self,
+        slot: Slot,
+        place: Place,
+        live: u16,
+        now: Nanos,
+        transport: &mut T,
+    ) -> Cancelled;
 
-    /// The connection is closed; its exchanges have ended. Says what the protocol says last, where something was wrong,
-    /// and forgets it.
+    /// The connection is closed, and its exchanges have ended.
     fn close(&mut self, slot: Slot);
 
     /// The next request will not be sent: its kind.
     fn skip(&mut self) -> u16;
+
+    /// The lowest limit to exchanges in flight that a server announced, if it is below the one asked for.
+    fn stream_limit(&self) -> Option<u32> {
+        None
+    }
 }

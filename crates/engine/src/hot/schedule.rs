@@ -30,6 +30,8 @@ pub(super) struct Returned {
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     ticks: Ticks,
+    /// Whether intended sends come from the ticks rather than from free connections.
+    open: bool,
     /// Nothing is due before.
     start: Nanos,
     /// Nothing falls due from here on.
@@ -49,12 +51,21 @@ impl Schedule {
             Bound::Requests(all) => all / n + u64::from(k < all % n),
         };
         let ticks = Ticks::new(settings, timeline, worker);
-        Self { ticks, start: timeline.epoch, end: timeline.window_end, remaining, returned: VecDeque::new() }
+        let open = !matches!(ticks, Ticks::WhenFree);
+        Self {
+            ticks,
+            open,
+            start: timeline.epoch,
+            end: timeline.window_end,
+            remaining,
+            returned: VecDeque::new(),
+        }
     }
 
     /// Whether intended sends come from the clock rather than from free connections.
+    #[inline]
     pub(super) fn is_open(&self) -> bool {
-        !matches!(self.ticks, Ticks::WhenFree)
+        self.open
     }
 
     /// The intended send of a request that is due at `now`; in a closed loop that is `now` itself.
@@ -92,8 +103,8 @@ impl Schedule {
     #[inline]
     pub(super) fn take(&mut self, count: u64) {
         self.remaining = self.remaining.saturating_sub(count);
-        for _ in 0..count {
-            self.ticks.advance(self.start);
+        if self.open {
+            (0..count).for_each(|_| self.ticks.advance(self.start));
         }
     }
 
@@ -115,7 +126,7 @@ impl Schedule {
     /// Takes the request that is due again; none where there is none, as nearly always.
     #[inline]
     pub(super) fn take_returned(&mut self) -> Option<Returned> {
-        self.returned.pop_front()
+        if self.returned.is_empty() { None } else { self.returned.pop_front() }
     }
 
     /// Nothing falls due from `end` on; never later than was planned.
@@ -170,7 +181,15 @@ mod tests {
     const START: Nanos = Nanos::from_secs(77);
 
     fn schedule(ticks: Ticks) -> Schedule {
-        Schedule { ticks, start: START, end: Nanos::NEVER, remaining: u64::MAX, returned: VecDeque::new() }
+        let open = !matches!(ticks, Ticks::WhenFree);
+        Schedule {
+            ticks,
+            open,
+            start: START,
+            end: Nanos::NEVER,
+            remaining: u64::MAX,
+            returned: VecDeque::new(),
+        }
     }
 
     /// One worker's part of a trace.

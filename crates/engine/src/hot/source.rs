@@ -13,13 +13,44 @@ use std::sync::Arc;
 /// Told apart from whatever else the seed is used for: arrivals.
 const STREAM: u64 = 0x7265_7175_6573_7473;
 
+/// Draws kinds of request by weight.
+#[derive(Debug)]
+pub(crate) struct KindChoice {
+    /// The weights of the kinds up to each, added up.
+    weights: Box<[u64]>,
+    random: Random,
+}
+
+impl KindChoice {
+    /// Among the kinds of a run; and where the values in its requests come from. Each worker has its own two sequences:
+    /// as far apart as chance has it, among 2^64 starting points.
+    pub(crate) fn new(requests: &Requests, seed: u64, worker: u32) -> (Self, Random) {
+        let mut seeds = Random::new(seed ^ STREAM);
+        (0..2 * worker).for_each(|_| _ = seeds.next_u64());
+        let [random, values] = [seeds.next_u64(), seeds.next_u64()].map(Random::new);
+        let weights = requests.kinds().iter().scan(0, |sum, kind| {
+            *sum += u64::from(kind.weight);
+            Some(*sum)
+        });
+        (Self { weights: weights.collect(), random }, values)
+    }
+
+    /// The kind of the next request.
+    #[inline]
+    pub(crate) fn draw(&mut self) -> u16 {
+        if self.weights.len() == 1 {
+            return 0;
+        }
+        let drawn = self.random.below(self.weights.last().copied().unwrap_or(0));
+        self.weights.partition_point(|sum| *sum <= drawn) as u16
+    }
+}
+
 /// Makes the requests of one worker.
 #[derive(Debug)]
 pub(crate) struct RequestSource {
     requests: Arc<Requests>,
-    /// The weights of the kinds up to each, added up.
-    weights: Box<[u64]>,
-    choice: Random,
+    choice: KindChoice,
     expander: Expander<Random>,
     /// Kind and length of each request that was made and not sent,
     made: VecDeque<(u16, usize)>,
@@ -32,18 +63,10 @@ pub(crate) struct RequestSource {
 impl RequestSource {
     /// What worker `worker` of `workers` sends, at most `depth` requests at once.
     pub(crate) fn new(requests: &Arc<Requests>, depth: usize, seed: u64, worker: u32, workers: u32) -> Self {
-        // Each worker its own two sequences: as far apart as chance has it, among 2^64 starting points.
-        let mut seeds = Random::new(seed ^ STREAM);
-        (0..2 * worker).for_each(|_| _ = seeds.next_u64());
-        let [choice, values] = [seeds.next_u64(), seeds.next_u64()].map(Random::new);
+        let (choice, values) = KindChoice::new(requests, seed, worker);
         let templates = requests.kinds().iter().map(|kind| &kind.template);
         let expander = Expander::new(worker, workers, values, requests.files(), templates);
-        let weights = requests.kinds().iter().scan(0, |sum, kind| {
-            *sum += u64::from(kind.weight);
-            Some(*sum)
-        });
         Self {
-            weights: weights.collect(),
             choice,
             expander,
             made: VecDeque::with_capacity(depth),
@@ -53,15 +76,6 @@ impl RequestSource {
         }
     }
 
-    /// The kind of the next request, by weight.
-    fn choose(&mut self) -> u16 {
-        if self.weights.len() == 1 {
-            return 0;
-        }
-        let drawn = self.choice.below(self.weights.last().copied().unwrap_or(0));
-        self.weights.partition_point(|sum| *sum <= drawn) as u16
-    }
-
     /// The bytes of the next requests, as many as wanted, one behind the other.
     pub(crate) fn make(&mut self, wanted: usize) -> &[u8] {
         if self.made.len() < wanted && self.start > 0 {
@@ -69,7 +83,7 @@ impl RequestSource {
             self.start = 0;
         }
         while self.made.len() < wanted {
-            let kind = self.choose();
+            let kind = self.choice.draw();
             let before = self.bytes.len();
             self.expander.expand(&self.requests.kinds()[usize::from(kind)].template, &mut self.bytes);
             self.made.push_back((kind, self.bytes.len() - before));
@@ -90,7 +104,7 @@ impl RequestSource {
     pub(crate) fn skip(&mut self) -> u16 {
         match self.take() {
             Some((kind, _)) => kind,
-            None => self.choose(),
+            None => self.choice.draw(),
         }
     }
 

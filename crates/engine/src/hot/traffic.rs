@@ -136,8 +136,8 @@ impl<'a, C: Clock, T: Transport, P: Protocol> Traffic<'a, C, T, P> {
     }
 
     /// What is left when the run is over.
-    pub(super) fn into_parts(self) -> (Ledger<'a>, Pool, T) {
-        (self.ledger, self.pool, self.transport)
+    pub(super) fn into_parts(self) -> (Ledger<'a>, Pool, T, Option<u32>) {
+        (self.ledger, self.pool, self.transport, self.protocol.stream_limit())
     }
 
     /// The recorder and the transport, to be looked at when a simulation is over.
@@ -334,7 +334,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
     }
 
     /// How many more requests a connection takes now.
-    #[inline]
+    #[inline(always)]
     fn room(&self, slot: Slot) -> u16 {
         let live = self.ledger.exchanges().live(slot);
         if self.pool.state(slot) != State::Open || self.settings.job.batch && live > 0 {
@@ -391,7 +391,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
     }
 
     /// Some requests have left, and the connection may have room for more.
-    #[inline]
+    #[inline(always)]
     fn sent(&mut self, slot: Slot, started: u16, may_have_room: bool, at: Nanos) {
         self.set_deadline(slot, at);
         let mut is_free = may_have_room && self.room(slot) > 0;
@@ -522,7 +522,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
     }
 
     /// Has the protocol read some bytes, and does what follows for the connection.
-    #[inline]
+    #[inline(always)]
     fn consume(&mut self, slot: Slot, input: &[u8], now: Nanos) {
         // In a closed loop nobody asks when a connection became free.
         let was_full = self.ledger.schedule().is_open() && self.room(slot) == 0;
@@ -542,13 +542,15 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
     }
 
     /// A connection goes on: it is free for another request, or it was before, or not yet.
-    #[inline]
+    #[inline(always)]
     fn keep(&mut self, slot: Slot, was_full: bool, now: Nanos) {
         if self.room(slot) > 0 {
             if was_full {
                 self.pool.set_free_at(slot, now);
             }
             self.pool.stand_in_line(slot);
+        } else if self.protocol.unsent_since(slot).is_some() {
+            self.set_deadline(slot, now);
         }
     }
 
@@ -647,7 +649,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
     }
 
     /// Has the slot looked at when `since` is a timeout ago; one alarm at a time suffices.
-    #[inline]
+    #[inline(always)]
     fn set_deadline(&mut self, slot: Slot, since: Nanos) {
         if self.pool.set_deadline(slot) {
             let at = coarse(since + self.settings.job.timeout, self.deadline_grid);
@@ -659,6 +661,10 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
     /// where the protocol cannot do without their answers, the connection does.
     fn check_deadline(&mut self, slot: Slot, now: Nanos) {
         self.pool.deadline_rang(slot);
+        if self.pool.state(slot) <= State::Greeting {
+            // The alarm was for an earlier connection; the attempt at this one has a limit of its own.
+            return;
+        }
         let Some(since) = self.waits_since(slot) else { return };
         if since + self.settings.job.timeout > now {
             return self.set_deadline(slot, since);
@@ -674,7 +680,9 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
                 continue;
             }
             self.ledger.abandon(slot, place, Ending::TimedOut, now);
-            if self.protocol.cancel(slot, place, now, &mut self.transport) == Cancelled::Connection {
+            let live = self.ledger.exchanges().live(slot);
+            let left = self.protocol.cancel(slot, place, live, now, &mut self.transport);
+            if left == Cancelled::Connection {
                 cancelled = Cancelled::Connection;
             } else {
                 self.pool.note(Failure::TimedOut);

@@ -3,7 +3,7 @@
 //! What it does between two waits is the traffic's; how long a wait may last is the pace's. The moments of the phases are
 //! those of the timeline, the same in every worker.
 
-use super::pool::Pool;
+use super::pool::{Pool, State};
 use super::protocol::Protocol;
 use super::record::Recorder;
 use super::traffic::Traffic;
@@ -144,13 +144,13 @@ impl<'a, C: Clock, T: Transport, P: Protocol> Worker<'a, C, T, P> {
 
     /// What came of it. The recorder is emptied.
     pub fn into_outcome(self) -> ThreadOutcome {
-        let (mut ledger, pool, transport) = self.traffic.into_parts();
+        let (mut ledger, pool, transport, stream_limit) = self.traffic.into_parts();
         let noted_sends = ledger.recorder().take_noted();
         let carried = Carried { outstanding: self.carried, ended: ledger.recorder().carried() };
         let (sums, intervals, interval) = ledger.recorder().finish();
         let mut connections = pool.into_counts();
-        let wrong_bodies;
-        (connections.served, connections.medians, wrong_bodies, connections.handed_back) = ledger.into_rest();
+        connections.stream_limit = stream_limit;
+        let wrong_bodies = ledger.finish(&mut connections);
         ThreadOutcome {
             noted_sends,
             total: sums.total,
@@ -272,8 +272,15 @@ impl<C: Clock, T: Transport, P: Protocol> Worker<'_, C, T, P> {
 
     /// What took too long, where nothing failed.
     fn slow_to_connect(&self, pool: &Pool) -> Failure {
-        let stands = |slot: Slot| self.traffic.transport().handshake_began(slot).is_some();
-        if (0..pool.count()).any(stands) { Failure::Tls(TlsFault::TooSlow) } else { Failure::ConnectLimit }
+        let shakes_hands = |slot: Slot| self.traffic.transport().handshake_began(slot).is_some();
+        let mut slots = 0..pool.count();
+        if slots.clone().any(|slot| pool.state(slot) == State::Greeting) {
+            Failure::NoSettings
+        } else if slots.any(shakes_hands) {
+            Failure::Tls(TlsFault::TooSlow)
+        } else {
+            Failure::ConnectLimit
+        }
     }
 
     fn begin(&mut self, epoch: Nanos) {

@@ -6,17 +6,21 @@
 
 mod clock;
 mod echo;
+mod http2;
 mod network;
 mod server;
 
 pub use clock::VirtualClock;
 pub use echo::Echo;
+pub use http2::UnrulyHttp2;
 pub use network::{Act, Connect, Network, Script};
 pub use server::{Freezing, Unruly, response};
 
 use crate::h1::Http1;
+use crate::h2::Http2;
 use crate::hot::{Conductor, Protocol, Recorder, Worker};
 use crate::{EngineError, Nanos, NoObserver, Observer, Settings, Tally, ThreadOutcome};
+use paceline_job::Protocol as HttpVersion;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -42,9 +46,15 @@ pub fn simulate_observed<S: Script>(
     clock: &VirtualClock,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
-    let mut recorder = Recorder::new();
-    let worker = drive::<Http1, _>(settings, script, clock, Nanos::NEVER, &mut recorder, observer)?;
-    Ok(worker.into_outcome())
+    let (never, mut recorder) = (Nanos::NEVER, Recorder::new());
+    Ok(match settings.job.protocol {
+        HttpVersion::Http10 | HttpVersion::Http11 => {
+            drive::<Http1, _>(settings, script, clock, never, &mut recorder, observer)?.into_outcome()
+        }
+        HttpVersion::Http2 => {
+            drive::<Http2, _>(settings, script, clock, never, &mut recorder, observer)?.into_outcome()
+        }
+    })
 }
 
 /// Runs one worker over [`Echo`], which gives `answer` to every request, on a clock that moves by a microsecond at every
@@ -76,8 +86,14 @@ pub fn simulate_with<S: Script, R>(
     recorder: &mut Recorder,
     look: impl FnOnce(&[Tally], &S) -> R,
 ) -> Result<R, EngineError> {
-    let worker = drive::<Http1, _>(settings, script, clock, stop_at, recorder, &NoObserver)?;
-    Ok(worker.settle(look))
+    match settings.job.protocol {
+        HttpVersion::Http10 | HttpVersion::Http11 => {
+            Ok(drive::<Http1, _>(settings, script, clock, stop_at, recorder, &NoObserver)?.settle(look))
+        }
+        HttpVersion::Http2 => {
+            Ok(drive::<Http2, _>(settings, script, clock, stop_at, recorder, &NoObserver)?.settle(look))
+        }
+    }
 }
 
 /// Drives one worker, which still has everything that it came to.

@@ -46,6 +46,12 @@ pub trait Script {
     /// The bytes of the request that arrives next, where requests are not all of one length.
     fn hear(&mut self, _slot: Slot, _request: &[u8]) {}
 
+    /// Bytes have arrived. A script that reads them itself, since they are no HTTP/1.1, says true and appends what to do,
+    /// as [`Script::request`] does; it is not asked for requests then.
+    fn bytes(&mut self, _slot: Slot, _bytes: &[u8], _now: Nanos, _acts: &mut Vec<(Nanos, Act)>) -> bool {
+        false
+    }
+
     /// How many of `wanted` bytes a socket takes; 0 means it has no room until [`Script::room_after`].
     fn takes(&mut self, wanted: usize) -> usize {
         wanted
@@ -237,14 +243,16 @@ impl<S: Script> Transport for Network<S> {
         if taken == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        for _ in 0..self.arrived(slot, &bytes[..taken]) {
-            let mut acts = std::mem::take(&mut self.acts);
-            self.script.request(slot, now, &mut acts);
-            for (at, act) in acts.drain(..) {
-                self.schedule(at.max(now), slot, Event::Act(act));
+        let mut acts = std::mem::take(&mut self.acts);
+        if !self.script.bytes(slot, &bytes[..taken], now, &mut acts) {
+            for _ in 0..self.arrived(slot, &bytes[..taken]) {
+                self.script.request(slot, now, &mut acts);
             }
-            self.acts = acts;
         }
+        for (at, act) in acts.drain(..) {
+            self.schedule(at.max(now), slot, Event::Act(act));
+        }
+        self.acts = acts;
         Ok(taken)
     }
 

@@ -34,8 +34,8 @@ pub enum TlsFault {
     UnknownName,
     /// No version or cipher suite that both sides speak.
     NothingInCommon,
-    /// The server does not speak HTTP/1.1 over TLS.
-    NoHttp1,
+    /// The server does not agree to the version of HTTP that is asked for (ALPN).
+    NoSuchHttp,
     /// The server gave up with another alert.
     Alert(u8),
     /// A record cannot be decrypted, or breaks the protocol.
@@ -50,7 +50,7 @@ impl TlsFault {
             Error::NoCertificatesPresented => TlsFault::BadCertificate,
             Error::AlertReceived(alert) => of_alert(*alert, certificate),
             Error::PeerIncompatible(_) => TlsFault::NothingInCommon,
-            Error::NoApplicationProtocol => TlsFault::NoHttp1,
+            Error::NoApplicationProtocol => TlsFault::NoSuchHttp,
             _ => TlsFault::Broken,
         }
     }
@@ -85,7 +85,7 @@ fn of_alert(alert: Alert, certificate: ClientCertificate) -> TlsFault {
     match (alert, certificate) {
         (Alert::CertificateRequired, _) => TlsFault::CertificateRequired,
         (Alert::UnrecognisedName, _) => TlsFault::UnknownName,
-        (Alert::NoApplicationProtocol, _) => TlsFault::NoHttp1,
+        (Alert::NoApplicationProtocol, _) => TlsFault::NoSuchHttp,
         (Alert::ProtocolVersion | Alert::InsufficientSecurity, _) => TlsFault::NothingInCommon,
         (
             Alert::HandshakeFailure | Alert::BadCertificate | Alert::AccessDenied,
@@ -124,7 +124,7 @@ impl std::fmt::Display for TlsFault {
             TlsFault::CertificateRefused => "the server refused the client certificate",
             TlsFault::UnknownName => "the server knows no host of this name",
             TlsFault::NothingInCommon => "the server speaks no TLS version or cipher suite that is offered",
-            TlsFault::NoHttp1 => "the server does not agree to HTTP/1.1",
+            TlsFault::NoSuchHttp => "the server does not agree to this version of HTTP over TLS (ALPN)",
             TlsFault::Alert(number) => {
                 return write!(f, "the server gave up with TLS alert {number} ({:?})", Alert::from(*number));
             }

@@ -79,13 +79,12 @@ impl TlsSettings {
         let verified = matches!(asked.trust, Trust::Roots { .. });
         let verifier = verifier(asked.trust, &provider)?;
         let key = asked.identity.map(|identity| certified(identity, &provider)).transpose()?;
-        let mut config = ClientConfig::builder_with_provider(provider)
+        let config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions(asked.version))
             .map_err(|source| EngineError::Tls { what: "choose the versions of TLS", source: source.into() })?
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_client_cert_resolver(Arc::new(WhenAsked::new(None)));
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self { config, key, name: asked.name, resumption: asked.resumption, verified })
     }
 
@@ -100,7 +99,7 @@ impl TlsSettings {
     }
 
     /// What one worker speaks TLS with: nothing in it is shared with another worker that changes.
-    pub(super) fn for_worker(&self, connections: u32) -> (Arc<ClientConfig>, Arc<WhenAsked>) {
+    pub(super) fn for_worker(&self, connections: u32, alpn: &[u8]) -> (Arc<ClientConfig>, Arc<WhenAsked>) {
         let when_asked = Arc::new(WhenAsked::new(self.key.clone()));
         let tickets = (connections as usize).clamp(TICKETS_LEAST, TICKETS_MOST);
         let resumption = match self.resumption {
@@ -109,6 +108,7 @@ impl TlsSettings {
         };
         let mut config = self.config.clone();
         config.resumption = resumption;
+        config.alpn_protocols = vec![alpn.to_vec()];
         config.client_auth_cert_resolver = Arc::<WhenAsked>::clone(&when_asked);
         (Arc::new(config), when_asked)
     }

@@ -6,11 +6,12 @@
 //! an end or an error behind good bytes, is told by an event of its own.
 
 use super::certificate::WhenAsked;
-use super::fault::{ClientCertificate, TlsError};
+use super::fault::{ClientCertificate, TlsError, TlsFault};
 use super::outcome::TlsOutcome;
 use super::session::{End, Session};
 use super::settings::TlsSettings;
 use crate::{Clock, Nanos, Patience, Progress, Ready, Slot, Transport};
+use paceline_job::Protocol as HttpVersion;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use std::io;
@@ -19,12 +20,22 @@ use std::sync::Arc;
 /// Bytes read from the wire at a time: two records of the largest kind.
 const WIRE: usize = 32 * 1024;
 
+/// What a version of HTTP is called in ALPN (RFC 9113 §3.2).
+fn alpn(version: HttpVersion) -> &'static [u8] {
+    match version {
+        HttpVersion::Http10 | HttpVersion::Http11 => b"http/1.1",
+        HttpVersion::Http2 => b"h2",
+    }
+}
+
 /// TLS over another transport, for the slots of one worker.
 #[derive(Debug)]
 pub struct Tls<T: Transport, C> {
     inner: T,
     clock: C,
     config: Arc<ClientConfig>,
+    /// What the server must have agreed to. One that does not know ALPN speaks HTTP/1.1.
+    agreement: Option<&'static [u8]>,
     name: ServerName<'static>,
     when_asked: Arc<WhenAsked>,
     sessions: Vec<Option<Box<Session>>>,
@@ -39,12 +50,14 @@ pub struct Tls<T: Transport, C> {
 
 impl<T: Transport, C: Clock> Tls<T, C> {
     /// TLS for so many slots of a transport.
-    pub fn new(settings: &TlsSettings, slots: u32, clock: C, inner: T) -> Self {
-        let (config, when_asked) = settings.for_worker(slots);
+    pub fn new(settings: &TlsSettings, version: HttpVersion, slots: u32, clock: C, inner: T) -> Self {
+        let alpn = alpn(version);
+        let (config, when_asked) = settings.for_worker(slots, alpn);
         Self {
             inner,
             clock,
             config,
+            agreement: (version == HttpVersion::Http2).then_some(alpn),
             name: settings.name.clone(),
             when_asked,
             sessions: (0..slots).map(|_| None).collect(),
@@ -83,6 +96,9 @@ impl<T: Transport, C: Clock> Tls<T, C> {
                 Err(error) => return Err(error),
             };
             if session.is_agreed() && flushed {
+                if self.agreement.is_some_and(|agreement| session.tls().alpn_protocol() != Some(agreement)) {
+                    return Err(self.noted(TlsError::plain(TlsFault::NoSuchHttp)));
+                }
                 session.made = true;
                 self.outcome.made(session.tls());
                 return Ok(Progress::Done);

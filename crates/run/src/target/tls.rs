@@ -105,7 +105,7 @@ pub fn remedy(fault: TlsFault) -> &'static str {
         TlsFault::NothingInCommon => {
             "TLS 1.2 and 1.3 are offered, unless --tls-version says otherwise; an older server cannot be measured"
         }
-        TlsFault::NoHttp1 => "HTTP/1.1 is all that is offered",
+        TlsFault::NoSuchHttp => "another version may be spoken there: try another --http",
         TlsFault::Alert(_) | TlsFault::Broken => "the server's log may tell more",
     }
 }

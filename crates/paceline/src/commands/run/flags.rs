@@ -58,8 +58,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
     pub threads: Option<u32>,
 
-    /// Pipelining: requests outstanding on a connection at most [default: 1]
-    #[arg(long, value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
+    /// Most requests outstanding on a connection: pipelined, or with --http 2 as concurrent streams [default: 1]
+    #[arg(long, visible_alias = "streams", value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
     pub pipeline: Option<u16>,
 
     /// With --pipeline: send the next requests of a connection only when all are answered, as wrk's scripts do

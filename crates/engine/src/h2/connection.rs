@@ -1,0 +1,129 @@
+//! One connection of HTTP/2: its settings, windows and header tables, and the bytes that wait for room in its socket.
+//!
+//! What is written is gathered in `out` and handed over at once: requests when they are begun, acknowledgements and window
+//! updates when all that one read brought has been acted on.
+
+use super::stream::Stream;
+use crate::hot::{Block, Place};
+use crate::{Nanos, Slot, Transport};
+use paceline_http::h2::{
+    FieldDecoder, OUR_WINDOW, PeerSettings, ReceiveWindow, RequestTable, SendWindow, StreamIds,
+    WINDOW_DEFAULT, write_client_preface, write_data,
+};
+use std::collections::VecDeque;
+use std::io;
+
+/// Bytes of bodies that may wait for room in a socket: more is written when it has taken these.
+const OUT_BYTES_MAX: usize = 256 * 1024;
+
+/// One connection.
+pub(super) struct Connection {
+    /// Bytes that the socket has not taken.
+    pub out: Vec<u8>,
+    /// Since when they wait,
+    pub unsent_since: Nanos,
+    /// and where those of requests among them are counted.
+    pub unsent_block: Block,
+    pub peer: PeerSettings,
+    /// Whether the peer's first SETTINGS have come.
+    pub greeted: bool,
+    /// Whether the server takes no further stream (GOAWAY).
+    pub is_ending: bool,
+    pub ids: StreamIds,
+    pub table: RequestTable,
+    pub fields: FieldDecoder,
+    /// How much may be sent on all streams together.
+    pub window: SendWindow,
+    pub receive_window: ReceiveWindow,
+    /// Streams whose bodies wait for a window or for room.
+    pub blocked: VecDeque<Place>,
+    /// Streams cancelled since the last response.
+    pub cancels: u32,
+    /// Frames since then that advanced nothing.
+    pub stray_frames: u32,
+}
+
+impl Default for Connection {
+    fn default() -> Self {
+        Self {
+            out: Vec::new(),
+            unsent_since: Nanos::ZERO,
+            unsent_block: 0,
+            peer: PeerSettings::default(),
+            greeted: false,
+            is_ending: false,
+            ids: StreamIds::default(),
+            table: RequestTable::default(),
+            fields: FieldDecoder::default(),
+            window: SendWindow::new(WINDOW_DEFAULT),
+            receive_window: ReceiveWindow::new(OUR_WINDOW),
+            blocked: VecDeque::new(),
+            cancels: 0,
+            stray_frames: 0,
+        }
+    }
+}
+
+impl Connection {
+    /// A connection was made: what is said first is written.
+    pub(super) fn open(&mut self) {
+        self.close();
+        write_client_preface(&mut self.out);
+    }
+
+    /// As new, with the memory it has.
+    pub(super) fn close(&mut self) {
+        let mut out = std::mem::take(&mut self.out);
+        out.clear();
+        *self = Self { out, ..Self::default() };
+    }
+
+    /// Whether a stream may be opened, as far as the connection goes: what was written before must leave first.
+    #[inline]
+    pub(super) fn takes_requests(&self) -> bool {
+        self.greeted && !self.is_ending && self.out.is_empty() && self.ids.peek().is_some()
+    }
+
+    /// The socket took so many bytes; what is left waits since `at`.
+    #[inline]
+    pub(super) fn taken(&mut self, bytes: usize, at: Nanos) {
+        if bytes == self.out.len() {
+            return self.out.clear();
+        }
+        self.out.drain(..bytes);
+        self.unsent_since = at;
+    }
+
+    /// Hands over what is written, as far as the socket has room. Returns how many bytes it took.
+    pub(super) fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<usize> {
+        let mut sent = 0;
+        while sent < self.out.len() {
+            match transport.send(slot, &self.out[sent..]) {
+                Ok(taken) => sent += taken,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.drain(..sent);
+        Ok(sent)
+    }
+
+    /// Writes as much of a stream's body as both windows, frames and output allow. Whether that was the rest of it.
+    pub(super) fn write_body(&mut self, stream: &mut Stream, fixed: Option<&[u8]>) -> bool {
+        while stream.unsent > 0 {
+            let body = fixed.unwrap_or(&stream.body);
+            let window = self.window.available().min(stream.window.available());
+            let count = stream.unsent.min(window).min(self.peer.max_frame_size);
+            if count == 0 || self.out.len() >= OUT_BYTES_MAX {
+                return false;
+            }
+            let at = body.len() - stream.unsent as usize;
+            let is_last = count == stream.unsent;
+            write_data(&mut self.out, stream.id, &body[at..at + count as usize], is_last);
+            stream.unsent -= count;
+            stream.window.consume(count);
+            self.window.consume(count);
+        }
+        true
+    }
+}

@@ -1,0 +1,626 @@
+//! HTTP/2 on the loop (RFC 9113): many streams on a connection, whose responses end in any order.
+//!
+//! Frames and HPACK are `paceline_http::h2`'s. Here is what depends on what is sent when: the life of a connection and its
+//! streams ([`connection`], [`stream`]), and the bodies that flow control holds back. An exchange lies at the place
+//! that its stream id names, so that no map is needed; if a slow stream still holds the place, the id is skipped.
+//!
+//! A server that ends a connection with GOAWAY (nginx after 1,000 requests) is the normal case: streams above the last
+//! that it names go back to the schedule as still due, the others are awaited, and another connection is made.
+
+mod connection;
+mod stream;
+
+use crate::hot::{Cancelled, Departure, Fault, Flow, KindChoice, Ledger, Place, Protocol, Response};
+use crate::outcome::Failure;
+use crate::{Ending, Nanos, Progress, Random, Settings, Slot, Transport};
+use connection::Connection;
+use paceline_http::h2::{
+    BlockCache, BlockRole, ErrorCode, Event, FrameName, FrameReader, Http2Error, RequestBlocks, RequestTable,
+    SendWindow, StreamIds, write_goaway, write_ping_ack, write_reset, write_settings_ack,
+    write_window_update,
+};
+use paceline_http::{Expander, Method};
+use std::collections::VecDeque;
+use std::io;
+use stream::Streams;
+
+/// Streams cancelled in a row, with no response between them, after which a connection is given up: more looks to a
+/// server like an attack (CVE-2023-44487).
+const CANCELS_MAX: u32 = 200;
+/// Frames for streams that are over, and window updates, with no response between them: more is a flood.
+const STRAY_FRAMES_MAX: u32 = 10_000;
+
+/// HTTP/2 on the connections of one worker.
+pub struct Http2 {
+    /// Apart from the rest, since the events borrow from them.
+    readers: Box<[FrameReader]>,
+    state: Http2State,
+}
+
+/// Everything but the frames being read.
+struct Http2State {
+    depth: u16,
+    connections: Box<[Connection]>,
+    streams: Streams,
+    blocks: RequestBlocks,
+    /// What the method of each kind of request means for its responses.
+    methods: Box<[Method]>,
+    choice: KindChoice,
+    expander: Expander<Random>,
+    /// Kinds that are sent before any is drawn: of requests that were handed back, in the order of the schedule's, and of
+    /// those that were drawn and found no room.
+    first: VecDeque<u16>,
+    cache: BlockCache,
+    /// What is being begun.
+    begun: Vec<Begun>,
+    /// The body of a request whose bytes are not known before.
+    body: Vec<u8>,
+    stream_limit: Option<u32>,
+}
+
+/// A stream whose frames have been written, and what to go back to if none of them leaves.
+#[derive(Clone, Copy)]
+struct Begun {
+    kind: u16,
+    place: Place,
+    /// Where its frames begin in the connection's output.
+    start: usize,
+    ids: StreamIds,
+    table: RequestTable,
+    window: SendWindow,
+}
+
+/// What a received event is part of.
+struct Received<'a, 'l> {
+    slot: Slot,
+    now: Nanos,
+    /// Bytes that it took.
+    bytes: usize,
+    ledger: &'a mut Ledger<'l>,
+}
+
+/// A fault of the connection, by its name.
+#[cold]
+fn fault(error: &Http2Error) -> Fault {
+    let failure = match error {
+        Http2Error::NotHttp2 { .. } => Failure::NotHttp2,
+        Http2Error::Flood { .. } | Http2Error::TooManyContinuations { .. } => Failure::Flood,
+        Http2Error::Truncated => Failure::Truncated,
+        _ => Failure::Http2,
+    };
+    Fault { failure, detail: Some(error.to_string()) }
+}
+
+/// Sending.
+impl Http2State {
+    /// Writes the frames of up to `wanted` requests, and keeps what each needs to be undone.
+    fn write_requests(&mut self, slot: Slot, wanted: u16) {
+        self.begun.clear();
+        for _ in 0..wanted {
+            let connection = &mut self.connections[slot as usize];
+            let before = (connection.ids, connection.table, connection.window);
+            // At most half of the places are taken, so one is free within as many ids.
+            let Some((id, place)) = self.streams.next_free(slot, &mut connection.ids) else { return };
+            let kind = self.first.pop_front().unwrap_or_else(|| self.choice.draw());
+            let start = connection.out.len();
+            self.blocks.write(
+                kind.into(),
+                id,
+                &mut connection.table,
+                &mut self.expander,
+                &mut connection.out,
+                &mut self.body,
+            );
+            let window = connection.peer.initial_window_size;
+            let stream = self.streams.at(slot, place);
+            stream.begin(id, kind, self.methods[usize::from(kind)], window);
+            let (ids, table, connection_window) = before;
+            self.begun.push(Begun { kind, place, start, ids, table, window: connection_window });
+            if self.blocks.has_body(kind.into()) {
+                self.begin_body(slot, place);
+            }
+        }
+    }
+
+    /// A request with a body: as much of it as the windows allow follows its field block.
+    fn begin_body(&mut self, slot: Slot, place: Place) {
+        let stream = self.streams.at(slot, place);
+        match self.blocks.fixed_body(stream.kind.into()) {
+            Some(body) => stream.unsent = body.len() as u32,
+            None => {
+                stream.body.clear();
+                stream.body.extend_from_slice(&self.body);
+                stream.unsent = self.body.len() as u32;
+            }
+        }
+        self.connections[slot as usize].blocked.push_back(place);
+        self.send_bodies(slot);
+    }
+
+    /// Writes as much of the bodies that wait as windows and output allow.
+    fn send_bodies(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        for _ in 0..connection.blocked.len() {
+            let Some(place) = connection.blocked.pop_front() else { return };
+            let stream = self.streams.at(slot, place);
+            let body = self.blocks.fixed_body(stream.kind.into());
+            if stream.is_open() && !connection.write_body(stream, body) {
+                connection.blocked.push_back(place);
+            }
+        }
+    }
+
+    /// The socket took so many of the bytes: tells the ledger of the streams that have begun with them, and undoes the
+    /// others. Returns how many have.
+    fn settle_begun(
+        &mut self,
+        slot: Slot,
+        taken: usize,
+        departure: &Departure,
+        ledger: &mut Ledger<'_>,
+    ) -> u16 {
+        let mut begun = std::mem::take(&mut self.begun);
+        let started = begun.iter().take_while(|stream| stream.start < taken).count();
+        if let Some(undone) = begun.get(started) {
+            self.undo(slot, *undone, &begun[started..]);
+        }
+        let out = self.connections[slot as usize].out.len();
+        let mut index = 0;
+        while index < started {
+            let Begun { kind, start, .. } = begun[index];
+            // What was handed back is begun alone, since each has an intended send of its own.
+            let alike = begun[index..started].iter().take_while(|stream| stream.kind == kind).count();
+            let count = if ledger.has_returned() { 1 } else { alike };
+            let end =
+                begun.get(index + count).filter(|_| index + count < started).map_or(out, |next| next.start);
+            let exchange = ledger.begin(departure, kind, count as u16, end.min(taken) - start);
+            for stream in &begun[index..index + count] {
+                ledger.exchanges_mut().begin(slot, stream.place, exchange);
+            }
+            self.connections[slot as usize].unsent_block = exchange.block;
+            index += count;
+        }
+        begun.clear();
+        self.begun = begun;
+        started as u16
+    }
+
+    /// Takes back streams that were written and of which no byte has left.
+    #[cold]
+    fn undo(&mut self, slot: Slot, first: Begun, undone: &[Begun]) {
+        let connection = &mut self.connections[slot as usize];
+        (connection.ids, connection.table, connection.window) = (first.ids, first.table, first.window);
+        connection.out.truncate(first.start);
+        for stream in undone.iter().rev() {
+            self.first.push_front(stream.kind);
+            self.streams.at(slot, stream.place).end();
+            connection.blocked.retain(|place| *place != stream.place);
+        }
+    }
+}
+
+/// Receiving.
+impl Http2State {
+    /// Acts on an event.
+    #[inline]
+    fn on_event(&mut self, event: Event<'_>, received: &mut Received<'_, '_>) -> Result<(), Http2Error> {
+        match event {
+            Event::NeedMore | Event::SettingsAck | Event::PingAck(_) => Ok(()),
+            Event::FieldBlock { stream, block, end_stream } => {
+                self.on_fields(stream, block, end_stream, received)
+            }
+            Event::Data { stream, piece, flow_bytes, end_stream } => {
+                self.on_data(stream, piece, flow_bytes, end_stream, received)
+            }
+            Event::Settings(payload) => {
+                let connection = &mut self.connections[received.slot as usize];
+                let change = connection.peer.apply(payload)?;
+                connection.table.settings_applied(&self.blocks, &connection.peer);
+                connection.greeted = true;
+                write_settings_ack(&mut connection.out);
+                let limit = connection.peer.max_concurrent_streams;
+                if limit < self.depth.into() {
+                    self.stream_limit = Some(self.stream_limit.map_or(limit, |known| known.min(limit)));
+                }
+                self.streams.shift_windows(received.slot, change)?;
+                self.send_bodies(received.slot);
+                Ok(())
+            }
+            Event::Ping(opaque) => {
+                write_ping_ack(&mut self.connections[received.slot as usize].out, opaque);
+                Ok(())
+            }
+            Event::Reset { stream, code } => self.on_reset(stream, code, received),
+            Event::GoAway { last_stream, code, debug } => {
+                self.on_goaway(last_stream, code, debug, received);
+                Ok(())
+            }
+            Event::WindowUpdate { stream, increment } => self.on_window_update(stream, increment, received),
+        }
+    }
+
+    /// The place of a stream that is open; none if it is over.
+    #[inline]
+    fn place_of(&self, slot: Slot, id: u32, frame: FrameName) -> Result<Option<Place>, Http2Error> {
+        let place = self.streams.place_of(id);
+        if self.streams.get(slot, place).id == id {
+            return Ok(Some(place));
+        }
+        if !self.connections[slot as usize].ids.was_opened(id) {
+            return Err(Http2Error::IdleStream { frame, stream: id });
+        }
+        Ok(None)
+    }
+
+    fn on_fields(
+        &mut self,
+        id: u32,
+        block: &[u8],
+        end_stream: bool,
+        received: &mut Received<'_, '_>,
+    ) -> Result<(), Http2Error> {
+        let Received { slot, now, bytes, .. } = *received;
+        // Before anything else: it changes the table, whatever becomes of the stream.
+        let fields = self.connections[slot as usize].fields.decode(&mut self.cache, block);
+        if let Err(error) = &fields
+            && !error.is_stream_error()
+        {
+            return fields.map(drop);
+        }
+        let Some(place) = self.place_of(slot, id, FrameName(1))? else { return self.stray(slot) };
+        let stream = self.streams.at(slot, place);
+        if stream.bytes == 0 {
+            stream.incoming.first_byte = now;
+        }
+        stream.bytes += bytes as u64;
+        let progress = match fields {
+            Ok(fields) => stream.progress.fields(fields, end_stream).map_err(Http2Error::Response),
+            Err(error) => Err(error),
+        };
+        match progress {
+            Ok(BlockRole::Head(head)) => stream.incoming.begin(head.status),
+            Ok(BlockRole::Interim | BlockRole::Trailers) => {}
+            Err(error) => {
+                self.fail(place, &error, received);
+                return Ok(());
+            }
+        }
+        if end_stream {
+            self.complete_pieces(place, received);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn on_data(
+        &mut self,
+        id: u32,
+        piece: &[u8],
+        flow_bytes: u32,
+        end_stream: bool,
+        received: &mut Received<'_, '_>,
+    ) -> Result<(), Http2Error> {
+        let Received { slot, now, bytes, .. } = *received;
+        let connection = &mut self.connections[slot as usize];
+        connection.receive_window.receive(0, flow_bytes)?;
+        if let Some(increment) = connection.receive_window.replenish() {
+            write_window_update(&mut connection.out, 0, increment);
+        }
+        let Some(place) = self.place_of(slot, id, FrameName(0))? else { return Ok(()) };
+        let stream = self.streams.at(slot, place);
+        stream.bytes += bytes as u64;
+        stream.receive_window.receive(id, flow_bytes)?;
+        if let Err(error) = stream.progress.data(piece.len(), end_stream) {
+            self.fail(place, &Http2Error::Response(error), received);
+            return Ok(());
+        }
+        let kind = usize::from(stream.kind);
+        if end_stream && stream.incoming.body.bytes == 0 {
+            let status = stream.incoming.status;
+            let response = Response {
+                status,
+                body_bytes: piece.len() as u64,
+                ending: received.ledger.judge(kind, status, piece, now),
+                first_byte: stream.incoming.first_byte,
+                uncounted_bytes: stream.bytes,
+            };
+            self.complete(place, &response, received);
+            return Ok(());
+        }
+        received.ledger.inspect(kind, &mut stream.incoming, piece);
+        if end_stream {
+            self.complete_pieces(place, received);
+        } else if let Some(increment) = stream.receive_window.replenish() {
+            write_window_update(&mut self.connections[slot as usize].out, id, increment);
+        }
+        Ok(())
+    }
+
+    /// A response whose body came in pieces, or that has none, is complete.
+    fn complete_pieces(&mut self, place: Place, received: &mut Received<'_, '_>) {
+        let stream = self.streams.at(received.slot, place);
+        let (kind, bytes) = (stream.kind.into(), stream.bytes);
+        let response = received.ledger.judge_pieces(kind, &mut stream.incoming, bytes, received.now);
+        self.complete(place, &response, received);
+    }
+
+    /// A response is complete.
+    #[inline]
+    fn complete(&mut self, place: Place, response: &Response, received: &mut Received<'_, '_>) {
+        let Received { slot, now, .. } = *received;
+        let connection = &mut self.connections[slot as usize];
+        let stream = self.streams.at(slot, place);
+        if stream.unsent > 0 {
+            // The server did not wait for the whole request (RFC 9113 §8.1).
+            write_reset(&mut connection.out, stream.id, ErrorCode::CANCEL);
+        }
+        stream.end();
+        (connection.cancels, connection.stray_frames) = (0, 0);
+        if let Some(exchange) = received.ledger.exchanges_mut().end(slot, place) {
+            received.ledger.answered(slot, &exchange, 1, response, now);
+        }
+    }
+
+    /// A response broke the rules: its request fails, the connection goes on.
+    #[cold]
+    fn fail(&mut self, place: Place, error: &Http2Error, received: &mut Received<'_, '_>) {
+        let Received { slot, now, .. } = *received;
+        let stream = self.streams.at(slot, place);
+        write_reset(&mut self.connections[slot as usize].out, stream.id, error.code());
+        stream.end();
+        received.ledger.note(Failure::MalformedResponse, Some(error.to_string()));
+        received.ledger.abandon(slot, place, Ending::IoFailed, now);
+    }
+
+    #[cold]
+    fn on_reset(
+        &mut self,
+        id: u32,
+        code: ErrorCode,
+        received: &mut Received<'_, '_>,
+    ) -> Result<(), Http2Error> {
+        let slot = received.slot;
+        let Some(place) = self.place_of(slot, id, FrameName(3))? else { return self.stray(slot) };
+        self.streams.at(slot, place).end();
+        if code == ErrorCode::REFUSED_STREAM {
+            self.first.extend(received.ledger.give_back(slot, place, received.now));
+        } else {
+            received.ledger.note(Failure::StreamReset, None);
+            received.ledger.abandon(slot, place, Ending::IoFailed, received.now);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn on_goaway(&mut self, last: u32, code: ErrorCode, debug: &[u8], received: &mut Received<'_, '_>) {
+        let slot = received.slot;
+        let connection = &mut self.connections[slot as usize];
+        connection.is_ending = true;
+        if code != ErrorCode::NO_ERROR {
+            let text = String::from_utf8_lossy(&debug[..debug.len().min(100)]).into_owned();
+            received
+                .ledger
+                .note(Failure::GoAway, Some(format!("GOAWAY with {code} {text}").trim_end().into()));
+        }
+        // In the order in which they were sent, so that they are due again in it.
+        for (_, place) in self.streams.above(slot, last) {
+            self.streams.at(slot, place).end();
+            self.first.extend(received.ledger.give_back(slot, place, received.now));
+        }
+    }
+
+    #[cold]
+    fn on_window_update(
+        &mut self,
+        id: u32,
+        increment: u32,
+        received: &mut Received<'_, '_>,
+    ) -> Result<(), Http2Error> {
+        let slot = received.slot;
+        if id == 0 {
+            self.connections[slot as usize].window.increase(0, increment)?;
+        } else if let Some(place) = self.place_of(slot, id, FrameName(8))?
+            && let Err(error) = self.streams.at(slot, place).window.increase(id, increment)
+        {
+            self.fail(place, &error, received);
+        }
+        self.send_bodies(slot);
+        self.stray(slot)
+    }
+
+    /// Counts a frame that advances no response.
+    fn stray(&mut self, slot: Slot) -> Result<(), Http2Error> {
+        let connection = &mut self.connections[slot as usize];
+        connection.stray_frames += 1;
+        if connection.stray_frames <= STRAY_FRAMES_MAX {
+            return Ok(());
+        }
+        Err(Http2Error::Flood { limit: STRAY_FRAMES_MAX as u16 })
+    }
+
+    /// Whether a connection has ended: the server said so, or its stream ids are used up, and nothing is in flight.
+    #[inline]
+    fn has_ended(&self, slot: Slot, live: u16) -> bool {
+        let connection = &self.connections[slot as usize];
+        live == 0 && (connection.is_ending || connection.ids.peek().is_none())
+    }
+}
+
+impl Protocol for Http2 {
+    fn new(settings: &Settings, worker: u32) -> Self {
+        let &Settings { ref requests, seed, threads, .. } = settings;
+        let count = settings.connections_of(worker);
+        let blocks = RequestBlocks::new(requests.http2());
+        let (choice, values) = KindChoice::new(requests, seed, worker);
+        Self {
+            readers: (0..count).map(|_| FrameReader::default()).collect(),
+            state: Http2State {
+                depth: settings.job.depth,
+                connections: (0..count).map(|_| Connection::default()).collect(),
+                streams: Streams::new(count, Self::places(settings)),
+                methods: requests.kinds().iter().map(|kind| kind.method).collect(),
+                choice,
+                expander: Expander::for_parts(worker, threads, values, requests.files(), blocks.parts_max()),
+                blocks,
+                first: VecDeque::new(),
+                cache: BlockCache::default(),
+                begun: Vec::with_capacity(settings.job.depth.into()),
+                body: Vec::new(),
+                stream_limit: None,
+            },
+        }
+    }
+
+    /// Twice as many as are used, so that a free one is near.
+    fn places(settings: &Settings) -> u16 {
+        settings.job.depth.min(1 << 14).next_power_of_two() * 2
+    }
+
+    fn open<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<Progress> {
+        self.state.connections[slot as usize].open();
+        self.state.connections[slot as usize].flush(slot, transport)?;
+        Ok(Progress::Pending)
+    }
+
+    fn is_ready(&self, slot: Slot) -> bool {
+        self.state.connections[slot as usize].greeted
+    }
+
+    #[inline]
+    fn room(&self, slot: Slot, live: u16) -> u16 {
+        let connection = &self.state.connections[slot as usize];
+        let limit = connection.peer.max_concurrent_streams.min(self.state.depth.into()) as u16;
+        if !connection.takes_requests() { 0 } else { limit.saturating_sub(live) }
+    }
+
+    #[inline]
+    fn begin<T: Transport>(
+        &mut self,
+        slot: Slot,
+        wanted: u16,
+        departure: &Departure,
+        ledger: &mut Ledger<'_>,
+        transport: &mut T,
+    ) -> io::Result<u16> {
+        self.state.write_requests(slot, wanted);
+        let out = &mut self.state.connections[slot as usize].out;
+        let sent =
+            if out.is_empty() { Err(io::ErrorKind::WouldBlock.into()) } else { transport.send(slot, out) };
+        let taken = *sent.as_ref().unwrap_or(&0);
+        let started = self.state.settle_begun(slot, taken, departure, ledger);
+        self.state.connections[slot as usize].taken(taken, departure.at);
+        sent.map(|_| started)
+    }
+
+    #[inline]
+    fn receive<T: Transport>(
+        &mut self,
+        slot: Slot,
+        mut input: &[u8],
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+        transport: &mut T,
+    ) -> Result<Flow, Fault> {
+        let reader = &mut self.readers[slot as usize];
+        let mut wrong = None;
+        while !input.is_empty() {
+            let result = reader.next(input).and_then(|(event, bytes)| {
+                let mut received = Received { slot, now, bytes, ledger };
+                self.state.on_event(event, &mut received).map(|()| bytes)
+            });
+            match result {
+                Ok(bytes) => input = &input[bytes..],
+                Err(error) => {
+                    wrong = Some(error);
+                    break;
+                }
+            }
+        }
+        let connection = &mut self.state.connections[slot as usize];
+        if let Some(error) = &wrong {
+            write_goaway(&mut connection.out, 0, error.code(), &[]);
+        }
+        if !connection.out.is_empty() {
+            connection.unsent_since = now;
+            // A broken connection will say so when it is read.
+            let _ = connection.flush(slot, transport);
+        }
+        match wrong {
+            Some(error) => Err(fault(&error)),
+            None if self.state.has_ended(slot, ledger.exchanges().live(slot)) => Ok(Flow::Close),
+            None => Ok(Flow::Keep),
+        }
+    }
+
+    fn flush<T: Transport>(
+        &mut self,
+        slot: Slot,
+        ledger: &mut Ledger<'_>,
+        transport: &mut T,
+    ) -> io::Result<Progress> {
+        loop {
+            let connection = &mut self.state.connections[slot as usize];
+            let sent = connection.flush(slot, transport)?;
+            ledger.moved(connection.unsent_block, sent as u64, 0);
+            if !connection.out.is_empty() {
+                return Ok(Progress::Pending);
+            }
+            self.state.send_bodies(slot);
+            if self.state.connections[slot as usize].out.is_empty() {
+                return Ok(Progress::Done);
+            }
+        }
+    }
+
+    #[inline]
+    fn unsent_since(&self, slot: Slot) -> Option<Nanos> {
+        let connection = &self.state.connections[slot as usize];
+        (!connection.out.is_empty()).then_some(connection.unsent_since)
+    }
+
+    fn end_of_input(&mut self, slot: Slot, _: bool, _: Nanos, ledger: &mut Ledger<'_>) -> Option<Failure> {
+        let reader = &self.readers[slot as usize];
+        match reader.end_of_input() {
+            Err(Http2Error::NotHttp2 { .. }) => Some(Failure::NotHttp2),
+            _ if !reader.has_begun() => Some(Failure::ClosedUnused),
+            Err(_) => Some(Failure::Truncated),
+            Ok(()) if ledger.exchanges().live(slot) == 0 => None,
+            Ok(()) => Some(Failure::ClosedUnanswered),
+        }
+    }
+
+    fn cancel<T: Transport>(
+        &mut self,
+        slot: Slot,
+        place: Place,
+        live: u16,
+        now: Nanos,
+        transport: &mut T,
+    ) -> Cancelled {
+        let connection = &mut self.state.connections[slot as usize];
+        let stream = self.state.streams.at(slot, place);
+        write_reset(&mut connection.out, stream.id, ErrorCode::CANCEL);
+        stream.end();
+        connection.cancels += 1;
+        connection.unsent_since = now;
+        let is_broken = connection.flush(slot, transport).is_err();
+        if is_broken || connection.is_ending && live == 0 || connection.cancels > CANCELS_MAX {
+            return Cancelled::Connection;
+        }
+        Cancelled::Exchange
+    }
+
+    fn close(&mut self, slot: Slot) {
+        self.readers[slot as usize] = FrameReader::default();
+        self.state.connections[slot as usize].close();
+        self.state.streams.end_all(slot);
+    }
+
+    fn skip(&mut self) -> u16 {
+        self.state.first.pop_front().unwrap_or_else(|| self.state.choice.draw())
+    }
+
+    fn stream_limit(&self) -> Option<u32> {
+        self.state.stream_limit
+    }
+}

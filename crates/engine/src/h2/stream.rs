@@ -1,0 +1,143 @@
+//! The streams of a worker's connections, each at the place that its id names.
+//!
+//! As many as the table of exchanges has places: a stream that is open has an exchange there. Memory of a stream that is
+//! over serves the next one at its place.
+
+use crate::Slot;
+use crate::hot::{Incoming, Place};
+use paceline_http::Method;
+use paceline_http::h2::{Http2Error, OUR_WINDOW, ReceiveWindow, ResponseProgress, SendWindow, StreamIds};
+
+/// One stream.
+pub(super) struct Stream {
+    /// Its id; 0 while there is none.
+    pub id: u32,
+    /// The kind of its request.
+    pub kind: u16,
+    /// Bytes at the end of the request's body that have not been written.
+    pub unsent: u32,
+    /// That body, if it is not the same in every request.
+    pub body: Vec<u8>,
+    /// How much of it may be sent.
+    pub window: SendWindow,
+    pub receive_window: ReceiveWindow,
+    pub progress: ResponseProgress,
+    /// The response, as far as it has come.
+    pub incoming: Incoming,
+    /// Bytes of it, frames included.
+    pub bytes: u64,
+}
+
+impl Stream {
+    fn new() -> Self {
+        Self {
+            id: 0,
+            kind: 0,
+            unsent: 0,
+            body: Vec::new(),
+            window: SendWindow::new(0),
+            receive_window: ReceiveWindow::new(OUR_WINDOW),
+            progress: ResponseProgress::new(Method::Other),
+            incoming: Incoming::default(),
+            bytes: 0,
+        }
+    }
+
+    /// A stream is opened.
+    #[inline]
+    pub(super) fn begin(&mut self, id: u32, kind: u16, method: Method, window: u32) {
+        (self.id, self.kind, self.unsent, self.bytes) = (id, kind, 0, 0);
+        self.window = SendWindow::new(window);
+        self.receive_window = ReceiveWindow::new(OUR_WINDOW);
+        self.progress = ResponseProgress::new(method);
+        self.incoming = Incoming::default();
+    }
+
+    /// The stream is over.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        (self.id, self.unsent) = (0, 0);
+    }
+
+    /// Whether there is one.
+    pub(super) fn is_open(&self) -> bool {
+        self.id != 0
+    }
+}
+
+/// All of a worker's.
+pub(super) struct Streams {
+    /// Places of each connection, a power of two.
+    places: usize,
+    table: Box<[Stream]>,
+}
+
+impl Streams {
+    pub(super) fn new(connections: u32, places: u16) -> Self {
+        let places = usize::from(places);
+        Self { places, table: (0..connections as usize * places).map(|_| Stream::new()).collect() }
+    }
+
+    /// Where the stream of an id lies.
+    #[inline]
+    pub(super) fn place_of(&self, id: u32) -> Place {
+        (id as usize >> 1 & (self.places - 1)) as Place
+    }
+
+    #[inline]
+    pub(super) fn get(&self, slot: Slot, place: Place) -> &Stream {
+        &self.table[slot as usize * self.places + usize::from(place)]
+    }
+
+    #[inline]
+    pub(super) fn at(&mut self, slot: Slot, place: Place) -> &mut Stream {
+        &mut self.table[slot as usize * self.places + usize::from(place)]
+    }
+
+    fn of(&mut self, slot: Slot) -> &mut [Stream] {
+        let start = slot as usize * self.places;
+        &mut self.table[start..start + self.places]
+    }
+
+    /// The next id whose place is free, used up with those that were skipped to get there; none if ids are used up.
+    #[inline]
+    pub(super) fn next_free(&self, slot: Slot, ids: &mut StreamIds) -> Option<(u32, Place)> {
+        for _ in 0..self.places {
+            let id = ids.peek()?;
+            ids.advance();
+            let place = self.place_of(id);
+            if !self.get(slot, place).is_open() {
+                return Some((id, place));
+            }
+        }
+        None
+    }
+
+    /// The streams of a connection above an id, lowest first.
+    pub(super) fn above(&self, slot: Slot, last: u32) -> Vec<(u32, Place)> {
+        let start = slot as usize * self.places;
+        let part = &self.table[start..start + self.places];
+        let above = part.iter().enumerate().filter(|(_, stream)| stream.id > last);
+        let mut above: Vec<_> = above.map(|(place, stream)| (stream.id, place as Place)).collect();
+        above.sort_unstable();
+        above
+    }
+
+    /// The peer changed the window that streams begin with (RFC 9113 §6.9.2).
+    pub(super) fn shift_windows(&mut self, slot: Slot, change: i64) -> Result<(), Http2Error> {
+        if change != 0 {
+            for stream in self.of(slot).iter_mut().filter(|stream| stream.is_open()) {
+                stream.window.shift(change)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The connection is closed.
+    pub(super) fn end_all(&mut self, slot: Slot) {
+        self.of(slot).iter_mut().for_each(|stream| {
+            stream.end();
+            stream.incoming = Incoming::default();
+        });
+    }
+}

@@ -1,0 +1,283 @@
+//! HTTP/2 in simulation: what a run says of servers that end connections, reset streams, limit them, or break the rules.
+//!
+//! That every request ends exactly once whatever a server does is held by `conservation.rs`; frames and field blocks are
+//! tested in `crates/http`.
+
+use crate::support::{closed_loop, open_loop};
+use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
+use paceline_engine::{
+    BodyCheck, Check, Ending, EngineError, Failure, Measure, Nanos, RequestKind, Requests, Settings, Slot,
+    ThreadOutcome,
+};
+use paceline_http::h2::{
+    CLIENT_PREFACE, ErrorCode, Event, FrameReader, write_data, write_field_block, write_goaway, write_ping,
+    write_reset, write_settings, write_settings_ack, write_window_update,
+};
+use paceline_http::{LineFiles, Request, Scheme, Url};
+use paceline_job::Protocol;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// `:status: 200`, as the static table has it (RFC 7541, appendix A).
+const OK: &[u8] = &[0x88];
+const MS: Nanos = Nanos::from_millis(1);
+
+/// Says what is answered to a request: the frames for its stream, given its number among all, from 1.
+type Answer = fn(out: &mut Vec<u8>, stream: u32, number: u64);
+
+/// A server that answers each request after 10 ms.
+struct Server {
+    settings: Vec<(u16, u32)>,
+    answer: Answer,
+    requests: u64,
+    bodies: u64,
+    readers: HashMap<Slot, FrameReader>,
+}
+
+fn server(settings: &[(u16, u32)], answer: Answer) -> Server {
+    Server { settings: settings.to_vec(), answer, requests: 0, bodies: 0, readers: HashMap::new() }
+}
+
+/// A good answer.
+fn good(out: &mut Vec<u8>, stream: u32, _: u64) {
+    write_field_block(out, stream, OK, false);
+    write_data(out, stream, b"ok", true);
+}
+
+impl Script for Server {
+    fn connect(&mut self, slot: Slot, _: Nanos) -> Connect {
+        self.readers.remove(&slot);
+        Connect::Accept(MS)
+    }
+
+    fn request(&mut self, _: Slot, _: Nanos, _: &mut Vec<(Nanos, Act)>) {}
+
+    fn bytes(&mut self, slot: Slot, mut bytes: &[u8], now: Nanos, acts: &mut Vec<(Nanos, Act)>) -> bool {
+        let (mut said, mut answers) = (Vec::new(), Vec::new());
+        let reader = self.readers.entry(slot).or_insert_with(|| {
+            bytes = bytes.strip_prefix(CLIENT_PREFACE).expect("a connection begins with the preface");
+            write_settings(&mut said, &self.settings);
+            FrameReader::default()
+        });
+        while !bytes.is_empty() {
+            let (event, taken) = reader.next(bytes).unwrap();
+            let (stream, ends) = match event {
+                Event::FieldBlock { stream, end_stream, .. } => (stream, end_stream),
+                Event::Data { stream, flow_bytes, end_stream, .. } => {
+                    self.bodies += u64::from(flow_bytes);
+                    [0, stream]
+                        .into_iter()
+                        .for_each(|id| write_window_update(&mut said, id, flow_bytes.max(1)));
+                    (stream, end_stream)
+                }
+                Event::Settings(_) => {
+                    write_settings_ack(&mut said);
+                    (0, false)
+                }
+                _ => (0, false),
+            };
+            if ends {
+                self.requests += 1;
+                (self.answer)(&mut answers, stream, self.requests);
+            }
+            bytes = &bytes[taken..];
+        }
+        acts.push((now, Act::Send(said.into())));
+        if !answers.is_empty() {
+            acts.push((now + Nanos(10 * MS.0), Act::Send(answers.into())));
+        }
+        true
+    }
+}
+
+/// Requests over HTTP/2 with a body of so many bytes, to be answered with "ok".
+fn over_http2(settings: Settings, depth: u16, body: usize) -> Settings {
+    let files = LineFiles::default();
+    let url = Url::parse("http://a/").unwrap();
+    let method = if body > 0 { "POST" } else { "GET" };
+    let request = Request { method: method.into(), body: vec![b'x'; body], ..Request::get(&url) };
+    let check = Check { status: Some(200), body: BodyCheck::Exact(Arc::from(*b"ok")) };
+    let (template, method) = (request.compile(&files).unwrap(), request.method_kind());
+    let kinds = vec![RequestKind { weight: 1, template, method, check }];
+    let http2 = vec![request.compile_http2(Scheme::Http, &files).unwrap()];
+    let requests = Arc::new(Requests::of(kinds, 0).with_http2(http2));
+    Settings { requests, ..settings }.with(|job| {
+        job.protocol = Protocol::Http2;
+        job.depth = depth;
+    })
+}
+
+fn run(settings: &Settings, server: Server) -> ThreadOutcome {
+    simulate(settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap()
+}
+
+fn failures(outcome: &ThreadOutcome, failure: Failure) -> u64 {
+    let found = outcome.connections.failures.iter().find(|(seen, _)| *seen == failure);
+    found.map_or(0, |(_, count)| *count)
+}
+
+#[test]
+fn streams_share_a_connection() {
+    let outcome = run(&over_http2(closed_loop(2, 1), 10, 0), server(&[], good));
+    let counts = &outcome.total.counts;
+    assert_eq!(counts.ended(Ending::Ok), counts.scheduled);
+    // 20 streams, each answered every 10 ms.
+    assert!((1_900..=2_020).contains(&counts.completed_in_window), "{counts:?}");
+    assert_eq!(outcome.connections.made, 2);
+}
+
+#[test]
+fn a_connection_that_ends_in_mid_run_costs_no_request() {
+    // As nginx does: every hundredth request is the last of its connection, and later ones on their way are not answered.
+    let answer: Answer = |out, stream, number| {
+        if number % 100 == 0 {
+            write_goaway(out, stream, ErrorCode::NO_ERROR, b"");
+        }
+        good(out, stream, number);
+    };
+    for settings in [closed_loop(3, 2), open_loop(900.0, 3, 2)] {
+        let outcome = run(&over_http2(settings, 8, 0), server(&[], answer));
+        let counts = &outcome.total.counts;
+        assert_eq!(counts.ended(Ending::Ok), counts.scheduled, "{:?}", outcome.connections.failures);
+        assert!(counts.scheduled > 1_000 && outcome.connections.made > 10, "{counts:?}");
+        assert!(outcome.connections.failures.is_empty(), "{:?}", outcome.connections.failures);
+        assert!(outcome.connections.handed_back > 0, "none was on its way when a connection ended");
+    }
+}
+
+#[test]
+fn a_reset_stream_fails_one_request() {
+    let answer: Answer = |out, stream, number| match number % 10 {
+        0 => write_reset(out, stream, ErrorCode::INTERNAL_ERROR),
+        _ => good(out, stream, number),
+    };
+    let outcome = run(&over_http2(closed_loop(2, 1), 4, 0), server(&[], answer));
+    let counts = &outcome.total.counts;
+    assert_eq!(counts.ended(Ending::IoFailed), counts.scheduled / 10, "{counts:?}");
+    assert_eq!(failures(&outcome, Failure::StreamReset), counts.ended(Ending::IoFailed));
+    assert_eq!(outcome.connections.made, 2, "the connections stay");
+}
+
+#[test]
+fn a_refused_stream_is_due_again_with_its_intended_send() {
+    let answer: Answer = |out, stream, number| match number % 5 {
+        0 => write_reset(out, stream, ErrorCode::REFUSED_STREAM),
+        _ => good(out, stream, number),
+    };
+    let outcome = run(&over_http2(open_loop(100.0, 1, 1), 4, 0), server(&[], answer));
+    let counts = &outcome.total.counts;
+    assert_eq!((counts.scheduled, counts.ended(Ending::Ok)), (100, 100), "{counts:?}");
+    assert!(outcome.connections.handed_back >= 20);
+    let longest = outcome.total.times(Measure::Response).max().unwrap();
+    assert!(longest >= 20_000_000, "the time of the refusal counts: {longest}");
+}
+
+#[test]
+fn a_server_that_refuses_everything_ends_the_run() {
+    let answer: Answer = |out, stream, _| write_reset(out, stream, ErrorCode::REFUSED_STREAM);
+    let settings = over_http2(closed_loop(1, 1), 1, 0).with(|job| {
+        job.window = paceline_engine::Bound::Requests(3);
+    });
+    let outcome = run(&settings, server(&[], answer));
+    assert_eq!(outcome.total.counts.ended(Ending::IoFailed), 3);
+    assert_eq!(failures(&outcome, Failure::Refused), 3);
+}
+
+#[test]
+fn waiting_for_a_stream_is_connection_wait() {
+    // One stream at a time of 10 ms each: 100 a second of the 150 offered.
+    let settings = over_http2(open_loop(150.0, 1, 1), 10, 0);
+    let outcome = run(&settings, server(&[(3, 1)], good));
+    assert_eq!(outcome.connections.stream_limit, Some(1));
+    let waits = outcome.total.times(Measure::ConnectionWait);
+    let lags = outcome.total.times(Measure::GeneratorLag);
+    assert!(
+        waits.max().unwrap() > 300_000_000,
+        "the last waits for 50 streams before it: {}",
+        waits.max().unwrap()
+    );
+    assert_eq!(lags.max().unwrap(), 0, "none of it is the generator's");
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 150);
+}
+
+#[test]
+fn a_timeout_cancels_the_stream() {
+    let answer: Answer = |out, stream, number| {
+        if number % 10 != 0 {
+            good(out, stream, number);
+        }
+    };
+    let settings = over_http2(closed_loop(1, 1), 4, 0).with(|job| job.timeout = Nanos::from_millis(50));
+    let outcome = run(&settings, server(&[], answer));
+    let counts = &outcome.total.counts;
+    assert!(counts.ended(Ending::TimedOut) > 5, "{counts:?}");
+    assert_eq!(counts.ended(Ending::TimedOut) + counts.ended(Ending::Ok), counts.scheduled, "{counts:?}");
+    assert_eq!(outcome.connections.made, 1, "the connection stays");
+}
+
+#[test]
+fn bodies_wait_for_the_windows() {
+    // 100 bytes of each stream at a time.
+    let settings = over_http2(closed_loop(1, 1), 4, 1_000).with(|job| {
+        job.window = paceline_engine::Bound::Requests(40);
+    });
+    let outcome = run(&settings, server(&[(4, 100)], good));
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 40, "{:?}", outcome.connections.failures);
+}
+
+#[test]
+fn broken_rules_have_names() {
+    let cases: [(Answer, Failure); 5] = [
+        (|out, _, _| (0..2_000).for_each(|_| write_ping(out, [0; 8])), Failure::Flood),
+        (|out, _, _| (0..2_000).for_each(|_| write_settings(out, &[])), Failure::Flood),
+        (|out, _, _| (0..20_000).for_each(|_| write_window_update(out, 0, 1)), Failure::Flood),
+        (|out, stream, _| write_data(out, stream + 100, b"ok", true), Failure::Http2),
+        (|out, stream, _| write_field_block(out, stream, &[0x80], true), Failure::Http2),
+    ];
+    for (answer, failure) in cases {
+        let settings = over_http2(closed_loop(1, 1), 2, 0).with(|job| {
+            job.window = paceline_engine::Bound::Requests(6);
+        });
+        let outcome = run(&settings, server(&[], answer));
+        assert_eq!(outcome.total.counts.ended(Ending::IoFailed), 6, "{failure:?}");
+        assert!(failures(&outcome, failure) > 0, "{failure:?}: {:?}", outcome.connections.failures);
+        assert!(failure.breaks_rules());
+        assert!(outcome.connections.protocol_error.is_some(), "{failure:?}");
+    }
+    // A malformed response fails its request alone.
+    let long: Answer = |out, stream, _| {
+        write_field_block(out, stream, &[0x88, 0x0f, 0x0d, 1, b'9'], false);
+        write_data(out, stream, b"ok", true);
+    };
+    let outcome = run(&over_http2(closed_loop(1, 1), 2, 0), server(&[], long));
+    assert!(failures(&outcome, Failure::MalformedResponse) > 0);
+    assert_eq!(outcome.connections.made, 1);
+}
+
+/// Answers in HTTP/1.1 whatever it is asked, or says nothing.
+struct Other(&'static [u8]);
+
+impl Script for Other {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        Connect::Accept(MS)
+    }
+
+    fn request(&mut self, _: Slot, _: Nanos, _: &mut Vec<(Nanos, Act)>) {}
+
+    fn bytes(&mut self, _: Slot, _: &[u8], now: Nanos, acts: &mut Vec<(Nanos, Act)>) -> bool {
+        acts.push((now + MS, Act::Send(self.0.into())));
+        true
+    }
+}
+
+#[test]
+fn a_server_of_another_protocol_is_unreachable() {
+    let http1 = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+    for (says, why) in [(&http1[..], "the server does not speak HTTP/2"), (b"", "no HTTP/2 SETTINGS")] {
+        let settings = over_http2(closed_loop(2, 1), 1, 0);
+        let clock = VirtualClock::new(Nanos::ZERO);
+        let error = simulate(&settings, Other(says), &clock).unwrap_err();
+        let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
+        assert!(source.to_string().starts_with(why), "{source}");
+    }
+}
