@@ -1,6 +1,6 @@
 //! How often the intervals, ranks and decisions of this crate are right, over 2,000 simulated rounds of known truth.
 //!
-//! `cargo run --release -p paceline-stats --example coverage [ROUNDS]` prints the Markdown tables of docs/methodology.md.
+//! `cargo run --release -p paceline-stats --example coverage [ROUNDS [SECTION]]` prints the Markdown tables of docs/methodology.md.
 //! Seeds are fixed: the same program prints the same figures.
 
 // A program's result goes to standard output.
@@ -14,6 +14,9 @@ use paceline_stats::{
 /// One launch's deviation, in units of the standard deviation.
 type Noise = fn(&mut Random) -> f64;
 
+/// Prints one table.
+type Section = fn(usize);
+
 const NOISES: [(&str, Noise); 4] = [
     ("normal", Random::normal),
     ("5 % outliers", |random| if random.uniform() < 0.05 { 5.0 * random.normal() } else { random.normal() }),
@@ -23,7 +26,21 @@ const NOISES: [(&str, Noise); 4] = [
 ];
 
 fn main() {
-    let rounds = std::env::args().nth(1).and_then(|rounds| rounds.parse().ok()).unwrap_or(2_000);
+    let mut arguments = std::env::args().skip(1);
+    let rounds = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(2_000);
+    let only = arguments.next();
+    let sections: [(&str, Section); 4] = [
+        ("launches", over_launches),
+        ("percentiles", within_a_run),
+        ("capacity", searches),
+        ("compare", pairs),
+    ];
+    for (_, print) in sections.iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name)) {
+        print(rounds);
+    }
+}
+
+fn over_launches(rounds: usize) {
     println!(
         "| launches | servers | interval of a figure | of a ratio, drift between blocks | rank sets | order claimed of equal servers |"
     );
@@ -38,6 +55,9 @@ fn main() {
             );
         }
     }
+}
+
+fn within_a_run(rounds: usize) {
     println!(
         "\n| queue, percentile, requests | runs with an interval | of these, it holds the truth |\n|---|---|---|"
     );
@@ -51,11 +71,19 @@ fn main() {
         let (given, covered) = percentiles(utilization, p, requests, (rounds / 4).max(1));
         println!("| {utilization}, p{}, {requests} | {given:.2} | {covered:.3} |", p * 100.0);
     }
-    println!("\n| service rate varies by | capacity's interval holds it | windows |\n|---|---|---|");
+}
+
+fn searches(rounds: usize) {
+    println!(
+        "\n| service rate varies by | capacity's interval holds it | windows | said that stalls decide |\n|---|---|---|---|"
+    );
     for sd in [0.005, 0.02, 0.06] {
-        let (covered, windows) = capacities(sd, (rounds / 10).max(1));
-        println!("| {:.1} % | {covered:.3} | {windows:.0} |", sd * 100.0);
+        let (covered, windows, stalls) = capacities(sd, (rounds / 10).max(1));
+        println!("| {:.1} % | {covered:.3} | {windows:.0} | {stalls:.3} |", sd * 100.0);
     }
+}
+
+fn pairs(rounds: usize) {
     println!(
         "\n| noise of a pair | true difference | different | equivalent | pairs |\n|---|---|---|---|---|"
     );
@@ -155,9 +183,9 @@ fn percentiles(utilization: f64, p: f64, requests: usize, rounds: usize) -> (f64
 
 /// Windows of 5 s with the objective p99 < 10 ms on an M/M/1 queue whose service rate has a new error in each window.
 /// By the queue's theory a window at rate r passes if (service rate - r) 10 ms > ln 100, up to noise in the window.
-fn capacities(sd: f64, rounds: usize) -> (f64, f64) {
+fn capacities(sd: f64, rounds: usize) -> (f64, f64, f64) {
     let mut random = Random::new(4);
-    let (mut covered, mut windows) = (0, 0);
+    let (mut covered, mut windows, mut stalls) = (0, 0, 0);
     for _ in 0..rounds {
         let service_rate = 2_000.0 * (1.0 + random.uniform());
         let room = 100f64.ln() / 0.010;
@@ -169,8 +197,10 @@ fn capacities(sd: f64, rounds: usize) -> (f64, f64) {
         }
         covered += usize::from(search.estimate().interval.contains(service_rate - room));
         windows += search.windows().len();
+        stalls += usize::from(search.stalls_decide().is_some());
     }
-    (covered as f64 / rounds as f64, windows as f64 / rounds as f64)
+    let share = |count: usize| count as f64 / rounds as f64;
+    (share(covered), share(windows), share(stalls))
 }
 
 fn comparisons(sd: f64, difference: f64, rounds: usize) -> (f64, f64, f64) {
