@@ -33,6 +33,12 @@ enum Command {
     Lab(commands::lab::Arguments),
     /// Servers x workloads x loads, repeated, kept
     Round(commands::round::Arguments),
+    /// Find the highest rate that meets an objective
+    Capacity(Box<commands::experiment::capacity::Arguments>),
+    /// Say whether the second of two servers is faster, slower or equivalent
+    Compare(Box<commands::experiment::compare::Arguments>),
+    /// Fail if a server is slower than its baseline, for CI
+    Gate(Box<commands::experiment::gate::Arguments>),
     /// The kept results as a table
     Report(commands::report::Arguments),
     /// The kept results themselves: check, export, import, prune, delete
@@ -56,6 +62,9 @@ fn main() -> ExitCode {
         Command::Run(arguments) => commands::run::run(*arguments),
         Command::Lab(arguments) => commands::lab::run(arguments),
         Command::Round(arguments) => commands::round::run(arguments),
+        Command::Capacity(arguments) => commands::experiment::capacity::run(*arguments),
+        Command::Compare(arguments) => commands::experiment::compare::run(*arguments),
+        Command::Gate(arguments) => commands::experiment::gate::run(*arguments),
         Command::Report(arguments) => commands::report::run(arguments),
         Command::Store(arguments) => commands::store::run(arguments),
         Command::View(arguments) => commands::view::run(arguments),

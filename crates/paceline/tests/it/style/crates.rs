@@ -24,6 +24,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("run", &["engine", "files", "host", "http", "job", "judge", "record", "stats"]),
     ("report", &["judge", "record", "stats"]),
     ("web", &["files", "judge", "stats", "record", "report", "store"]),
+    ("experiment", &["record", "stats"]),
     (
         "paceline",
         &[
@@ -31,6 +32,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
             "http",
             "job",
             "engine",
+            "experiment",
             "files",
             "record",
             "judge",

@@ -1,0 +1,428 @@
+//! The highest offered rate at which a server meets an objective.
+//!
+//! A closed-loop run gives a rate that the server cannot exceed by much. Below it windows of one length are offered, each
+//! of which meets the objective or misses it, and a Bayesian search (`paceline_stats::CapacitySearch`) chooses their
+//! rates until the interval is narrow enough. What it finds is the rate at which half of such windows pass. The rate that
+//! meets the objective for long is lower: it is confirmed by one long window at the interval's lower end.
+
+use crate::limit::Limit;
+use crate::load::{Load, LoadError, LoadRequest, LoadResult, Range, TimeSummary};
+use crate::objective::Objective;
+use paceline_record::{Blame, GateReason, Severity};
+use paceline_stats::{CapacitySearch, SearchEnd, SearchWindow};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The version of the result's keys.
+const SCHEMA: u32 = 1;
+/// Shares of the capacity at which the load-response curve is measured.
+const CURVE: [f64; 8] = [0.10, 0.25, 0.40, 0.55, 0.70, 0.80, 0.90, 0.95];
+/// A miss at this share of the capacity or below is a stall.
+const STALL_SHARE: f64 = 0.8;
+/// The knee is where the response time's p99 is this many times that of the lowest load.
+const KNEE_FACTOR: f64 = 2.0;
+/// Steps by which the long window goes down when it misses the objective, and how many it may take.
+const LONG_STEP: f64 = 0.95;
+const LONG_TRIES: usize = 4;
+/// Void windows in a row (spoiled by the generator or the machine) after which the search gives up.
+const VOID_MOST: usize = 3;
+/// The longest window that is chosen for the sake of enough requests.
+const WINDOW_MOST: Duration = Duration::from_secs(60);
+
+/// How a capacity is to be found.
+#[derive(Clone, Debug)]
+pub struct CapacityPlan {
+    /// What must be met.
+    pub objective: Objective,
+    /// Length of a window; longer if the objective needs more requests.
+    pub window: Duration,
+    /// Load before each window.
+    pub warmup: Duration,
+    /// Half the interval's width to reach, as a share: 0.05.
+    pub half_width: f64,
+    /// Windows at most.
+    pub windows_most: usize,
+    /// Length of the confirming window; none for zero.
+    pub confirm: Duration,
+    /// Whether to measure the load-response curve.
+    pub curve: bool,
+}
+
+/// Whether a window met the objective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WindowOutcome {
+    /// It did.
+    Pass,
+    /// It did not.
+    Miss,
+    /// The generator or the machine spoiled it: it says nothing.
+    Void,
+}
+
+impl WindowOutcome {
+    /// Judges a window from its gates and verdicts. Too few requests alone are no miss.
+    pub fn of(result: &LoadResult) -> Self {
+        if result.void_because().is_some() {
+            return Self::Void;
+        }
+        let is_miss = |reason: &GateReason| match reason {
+            GateReason::BeyondLimit
+            | GateReason::Failures
+            | GateReason::LowerBound
+            | GateReason::NotDelivered
+            | GateReason::NotMeasured
+            | GateReason::BrokeRules
+            | GateReason::Starved => true,
+            GateReason::TooFewSamples | GateReason::Invalid | GateReason::Stopped => false,
+        };
+        let by_server = |verdict: &&paceline_record::Verdict| {
+            verdict.blame == Blame::Server && verdict.severity == Severity::Invalid
+        };
+        let missed = result.gates.iter().flat_map(|gate| &gate.reasons).any(is_miss)
+            || result.verdicts.iter().any(|verdict| by_server(&verdict));
+        if missed { Self::Miss } else { Self::Pass }
+    }
+}
+
+/// One window of the search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CapacityWindow {
+    /// The offered rate.
+    pub offered_per_s: f64,
+    /// Whether it met the objective.
+    pub outcome: WindowOutcome,
+    /// Why it is void.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub void_because: Option<String>,
+    /// The achieved rate.
+    pub achieved_per_s: f64,
+    /// The response time.
+    pub response_time_ns: Option<TimeSummary>,
+    /// The file with its record.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub record: Option<String>,
+}
+
+/// The long window that shows a rate to meet the objective over a longer time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Confirmation {
+    /// The offered rate.
+    pub offered_per_s: f64,
+    /// Its length in seconds.
+    pub window_s: f64,
+    /// Whether it met the objective.
+    pub outcome: WindowOutcome,
+    /// The value at the objective's percentile.
+    pub value_ns: Option<u64>,
+    /// Its 95 % interval within the window.
+    pub value_interval_ns: Option<Range>,
+    /// The file with its record.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub record: Option<String>,
+}
+
+/// A point of the load-response curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Share of the half-pass rate.
+    pub share: f64,
+    /// The offered rate.
+    pub offered_per_s: f64,
+    /// The achieved rate.
+    pub achieved_per_s: f64,
+    /// Whether the window met the objective.
+    pub outcome: WindowOutcome,
+    /// The response time.
+    pub response_time_ns: Option<TimeSummary>,
+    /// CPU cores that the server used.
+    pub server_cores_used: Option<f64>,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// The version of these keys.
+    pub schema: u32,
+    /// The objective.
+    pub objective: Objective,
+    /// Length of the windows, in seconds: the half-pass rate depends on it.
+    pub window_s: f64,
+    /// Connections of each load.
+    pub connections: u32,
+    /// The rate of the closed loop before the search.
+    pub closed_loop_per_s: f64,
+    /// The rate at which half of the windows meet the objective. None if nothing did, or if stalls decide.
+    pub half_pass_per_s: Option<f64>,
+    /// Its 95 % interval.
+    pub interval_per_s: Option<Range>,
+    /// Whether the interval is as narrow as was asked for.
+    pub is_precise: bool,
+    /// From the lowest rate that missed to the highest that passed, if windows far below the capacity missed: then
+    /// stalls decide, not load, and there is no interval that holds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stalls_decide: Option<Range>,
+    /// The highest rate whose long window met the objective.
+    pub long_run_per_s: Option<f64>,
+    /// The long windows, in order.
+    pub confirmations: Vec<Confirmation>,
+    /// The load-response curve, rising.
+    pub curve: Vec<CurvePoint>,
+    /// The offered rate at which the p99 response time is twice that of the lowest load, interpolated.
+    pub knee_per_s: Option<f64>,
+    /// What kept the server from doing more.
+    pub limit: Limit,
+    /// Why the search ended before its plan was carried out.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ended_early: Option<String>,
+    /// Every window of the search, in order.
+    pub windows: Vec<CapacityWindow>,
+}
+
+/// What is known while a search runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CapacityProgress<'a> {
+    /// The closed loop has ended.
+    ClosedLoop {
+        /// Its rate.
+        per_s: f64,
+    },
+    /// A window has ended.
+    Window {
+        /// Its number, from 1.
+        number: usize,
+        /// The window.
+        window: &'a CapacityWindow,
+        /// The half-pass rate as known now.
+        half_pass_per_s: f64,
+        /// Its interval as known now.
+        interval_per_s: Range,
+    },
+    /// A long window has ended.
+    Confirmation(&'a Confirmation),
+    /// A point of the curve has ended.
+    Curve(&'a CurvePoint),
+}
+
+/// Finds a capacity. An interruption keeps what is known (`ended_early`).
+///
+/// # Errors
+/// [`LoadError`] if the first load has no result, or a later one fails for another reason than an interruption.
+pub fn find_capacity(
+    load: &mut dyn Load,
+    plan: &CapacityPlan,
+    observer: &mut dyn FnMut(CapacityProgress),
+) -> Result<Capacity, LoadError> {
+    let closed = load.run(&LoadRequest { rate_per_s: None, warmup: plan.warmup, window: plan.window })?;
+    observer(CapacityProgress::ClosedLoop { per_s: closed.achieved_per_s });
+    if closed.achieved_per_s <= 0.0 {
+        return Err(LoadError::Failed(
+            "the server gave no valid response in the closed-loop run; try it with paceline run".to_owned(),
+        ));
+    }
+    let window = window_length(plan, closed.achieved_per_s);
+    let mut search = Search {
+        engine: CapacitySearch::new(closed.achieved_per_s, plan.half_width, plan.windows_most),
+        windows: Vec::new(),
+        ended_early: None,
+    };
+    search.carry_out(load, plan, window, observer)?;
+    let mut capacity = search.result(plan, window, &closed);
+    if capacity.ended_early.is_none() {
+        let finished = curve(&mut capacity, load, plan, window, observer)
+            .and_then(|()| confirm(&mut capacity, load, plan, observer));
+        match finished {
+            Err(LoadError::Interrupted) => capacity.ended_early = Some("interrupted".to_owned()),
+            other => other?,
+        }
+    }
+    Ok(capacity)
+}
+
+/// Long enough for the objective's percentile at 40 % of the closed loop's rate.
+fn window_length(plan: &CapacityPlan, closed_per_s: f64) -> Duration {
+    let needed = plan.objective.samples_needed() / (0.4 * closed_per_s);
+    let needed = Duration::from_secs_f64((needed - 1e-6).clamp(0.0, WINDOW_MOST.as_secs_f64()).ceil());
+    plan.window.max(needed)
+}
+
+struct Search {
+    engine: CapacitySearch,
+    windows: Vec<CapacityWindow>,
+    ended_early: Option<String>,
+}
+
+impl Search {
+    fn carry_out(
+        &mut self,
+        load: &mut dyn Load,
+        plan: &CapacityPlan,
+        window: Duration,
+        observer: &mut dyn FnMut(CapacityProgress),
+    ) -> Result<(), LoadError> {
+        let mut void_in_a_row = 0;
+        while self.engine.end().is_none() {
+            let rate = self.engine.next_rate();
+            let request = LoadRequest { rate_per_s: Some(rate), warmup: plan.warmup, window };
+            let result = match load.run(&request) {
+                Err(LoadError::Interrupted) => {
+                    self.ended_early = Some("interrupted".to_owned());
+                    return Ok(());
+                }
+                result => result?,
+            };
+            let outcome = WindowOutcome::of(&result);
+            self.windows.push(CapacityWindow {
+                offered_per_s: rate,
+                outcome,
+                void_because: result.void_because().map(|verdict| verdict.name.clone()),
+                achieved_per_s: result.achieved_per_s,
+                response_time_ns: result.response_time_ns,
+                record: result.record.clone(),
+            });
+            if outcome == WindowOutcome::Void {
+                void_in_a_row += 1;
+                if void_in_a_row == VOID_MOST {
+                    let because = result.void_because().map_or("invalid", |verdict| verdict.name.as_str());
+                    self.ended_early = Some(format!("{VOID_MOST} windows in a row were spoiled: {because}"));
+                    return Ok(());
+                }
+            } else {
+                void_in_a_row = 0;
+                self.engine.add(SearchWindow { rate, passed: outcome == WindowOutcome::Pass });
+            }
+            let estimate = self.engine.estimate();
+            if let Some(window) = self.windows.last() {
+                observer(CapacityProgress::Window {
+                    number: self.windows.len(),
+                    window,
+                    half_pass_per_s: estimate.half_pass_rate,
+                    interval_per_s: estimate.interval.into(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn result(self, plan: &CapacityPlan, window: Duration, closed: &LoadResult) -> Capacity {
+        let estimate = self.engine.estimate();
+        let end = self.engine.end();
+        let stalls = self.engine.stalls_decide();
+        let is_known = end != Some(SearchEnd::NothingPasses) && !self.engine.windows().is_empty();
+        let has_interval = is_known && stalls.is_none();
+        Capacity {
+            schema: SCHEMA,
+            objective: plan.objective.clone(),
+            window_s: window.as_secs_f64(),
+            connections: closed.connections,
+            closed_loop_per_s: closed.achieved_per_s,
+            half_pass_per_s: has_interval.then_some(estimate.half_pass_rate),
+            interval_per_s: has_interval.then(|| estimate.interval.into()),
+            is_precise: has_interval && end == Some(SearchEnd::Precise),
+            stalls_decide: stalls.map(|span| Range { low: span.lowest_failed, high: span.highest_passed }),
+            long_run_per_s: None,
+            confirmations: Vec::new(),
+            curve: Vec::new(),
+            knee_per_s: None,
+            limit: Limit::of(closed),
+            ended_early: self.ended_early,
+            windows: self.windows,
+        }
+    }
+}
+
+impl Capacity {
+    /// Withdraws the interval if a window far below the capacity missed on the curve: the search itself rarely offers
+    /// such rates, so it may not have met the stalls.
+    fn find_stalls(&mut self) {
+        let is_stall =
+            |point: &&CurvePoint| point.share <= STALL_SHARE && point.outcome == WindowOutcome::Miss;
+        let Some(lowest) = self.curve.iter().find(is_stall) else { return };
+        let passed = self.windows.iter().filter(|window| window.outcome == WindowOutcome::Pass);
+        let highest = passed.map(|window| window.offered_per_s).fold(lowest.offered_per_s, f64::max);
+        self.stalls_decide = Some(Range { low: lowest.offered_per_s, high: highest });
+        (self.half_pass_per_s, self.interval_per_s, self.is_precise) = (None, None, false);
+    }
+}
+
+/// Holds the interval's lower end for long, and goes down in steps if it misses.
+fn confirm(
+    capacity: &mut Capacity,
+    load: &mut dyn Load,
+    plan: &CapacityPlan,
+    observer: &mut dyn FnMut(CapacityProgress),
+) -> Result<(), LoadError> {
+    let Some(interval) = capacity.interval_per_s.filter(|_| !plan.confirm.is_zero()) else { return Ok(()) };
+    let mut rate = interval.low;
+    for _ in 0..LONG_TRIES {
+        let request = LoadRequest { rate_per_s: Some(rate), warmup: plan.warmup, window: plan.confirm };
+        let result = load.run(&request)?;
+        let percentile = plan.objective.percentile().and_then(|p| result.percentile(p));
+        let outcome = WindowOutcome::of(&result);
+        let confirmation = Confirmation {
+            offered_per_s: rate,
+            window_s: plan.confirm.as_secs_f64(),
+            outcome,
+            value_ns: percentile.map(|percentile| percentile.value),
+            value_interval_ns: percentile.and_then(|percentile| percentile.interval).map(Range::from),
+            record: result.record.clone(),
+        };
+        observer(CapacityProgress::Confirmation(&confirmation));
+        capacity.confirmations.push(confirmation);
+        match outcome {
+            WindowOutcome::Pass => {
+                capacity.long_run_per_s = Some(rate);
+                return Ok(());
+            }
+            WindowOutcome::Miss => rate *= LONG_STEP,
+            WindowOutcome::Void => {}
+        }
+    }
+    Ok(())
+}
+
+/// Measures the load-response curve and its knee.
+fn curve(
+    capacity: &mut Capacity,
+    load: &mut dyn Load,
+    plan: &CapacityPlan,
+    window: Duration,
+    observer: &mut dyn FnMut(CapacityProgress),
+) -> Result<(), LoadError> {
+    let Some(capacity_per_s) = capacity.half_pass_per_s.filter(|_| plan.curve) else { return Ok(()) };
+    for share in CURVE {
+        let rate = share * capacity_per_s;
+        let result = load.run(&LoadRequest { rate_per_s: Some(rate), warmup: plan.warmup, window })?;
+        let used =
+            result.server.filter(|server| server.over_s > 0.0).map(|server| server.cpu_s / server.over_s);
+        let point = CurvePoint {
+            share,
+            offered_per_s: rate,
+            achieved_per_s: result.achieved_per_s,
+            outcome: WindowOutcome::of(&result),
+            response_time_ns: result.response_time_ns,
+            server_cores_used: used,
+        };
+        observer(CapacityProgress::Curve(&point));
+        capacity.curve.push(point);
+        capacity.knee_per_s = knee(&capacity.curve);
+    }
+    capacity.find_stalls();
+    Ok(())
+}
+
+/// The rate at which the p99 response time reaches twice that of the lowest load, by linear interpolation. None if it
+/// does not within the curve.
+fn knee(curve: &[CurvePoint]) -> Option<f64> {
+    let points: Vec<(f64, f64)> = curve
+        .iter()
+        .filter_map(|point| Some((point.offered_per_s, point.response_time_ns?.p99 as f64)))
+        .collect();
+    let threshold = KNEE_FACTOR * points.first()?.1;
+    let pair = points.windows(2).find(|pair| pair[0].1 < threshold && pair[1].1 >= threshold)?;
+    let share = (threshold - pair[0].1) / (pair[1].1 - pair[0].1);
+    Some(pair[0].0 + share * (pair[1].0 - pair[0].0))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

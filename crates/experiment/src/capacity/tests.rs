@@ -1,0 +1,195 @@
+//! The search on a simulated server: a queue whose response time follows from the rate, with pauses and failures.
+
+use super::*;
+use paceline_record::{GateOutcome, Verdict};
+use paceline_stats::Random;
+use std::collections::BTreeMap;
+
+/// A server with a service rate; p99 of an M/M/1 queue.
+struct Simulated {
+    service_per_s: f64,
+    /// Standard deviation of the service rate between windows, as a logarithm.
+    noise: f64,
+    /// Share of windows with a stall that misses any objective.
+    stalls: f64,
+    limit_ns: f64,
+    void: bool,
+    interrupt_after: usize,
+    loads: Vec<LoadRequest>,
+    random: Random,
+}
+
+impl Simulated {
+    fn new(service_per_s: f64) -> Self {
+        Self {
+            service_per_s,
+            noise: 0.01,
+            stalls: 0.0,
+            limit_ns: 10e6,
+            void: false,
+            interrupt_after: usize::MAX,
+            loads: Vec::new(),
+            random: Random::new(8),
+        }
+    }
+
+    /// The rate at which p99 is the limit: ln(100) / (service rate - rate) = limit.
+    fn capacity(&self) -> f64 {
+        self.service_per_s - 100f64.ln() / (self.limit_ns * 1e-9)
+    }
+}
+
+pub(crate) fn invalid(name: &str, blame: Blame) -> Verdict {
+    Verdict {
+        name: name.to_owned(),
+        blame,
+        severity: Severity::Invalid,
+        evidence: BTreeMap::new(),
+        remedy: String::new(),
+    }
+}
+
+pub(crate) fn result(offered: Option<f64>, achieved: f64) -> LoadResult {
+    let times = TimeSummary { mean: 1e6, p50: 1_000_000, p99: 2_000_000, max: 3_000_000 };
+    LoadResult {
+        offered_per_s: offered,
+        achieved_per_s: achieved,
+        connections: 64,
+        scheduled: 10_000,
+        ok: 10_000,
+        response_time_ns: offered.map(|_| times),
+        service_time_ns: Some(times),
+        gates: Vec::new(),
+        verdicts: Vec::new(),
+        generator_busy_share: 0.3,
+        server: None,
+        load_s: 6.0,
+        rate_per_second: Vec::new(),
+        intervals: Vec::new(),
+        record: None,
+    }
+}
+
+impl Load for Simulated {
+    fn run(&mut self, request: &LoadRequest) -> Result<LoadResult, LoadError> {
+        self.loads.push(*request);
+        if self.loads.len() > self.interrupt_after {
+            return Err(LoadError::Interrupted);
+        }
+        let service = self.service_per_s * (self.noise * self.random.normal()).exp();
+        let Some(rate) = request.rate_per_s else { return Ok(result(None, service)) };
+        let p99 = if rate < service { 100f64.ln() / (service - rate) * 1e9 } else { 1e10 };
+        let is_stalled = self.random.uniform() < self.stalls;
+        let mut result = result(Some(rate), rate.min(service));
+        if let Some(times) = &mut result.response_time_ns {
+            times.p99 = p99 as u64;
+        }
+        let is_missed = p99 >= self.limit_ns || is_stalled;
+        result.gates.push(GateOutcome {
+            gate: "response.p99<10ms".into(),
+            passed: !is_missed,
+            reasons: if is_missed { vec![GateReason::BeyondLimit] } else { Vec::new() },
+            evidence: BTreeMap::new(),
+        });
+        if self.void {
+            result.verdicts.push(invalid("generator_lag", Blame::Generator));
+        }
+        Ok(result)
+    }
+}
+
+fn plan() -> CapacityPlan {
+    CapacityPlan {
+        objective: Objective::parse("response.p99<10ms").unwrap(),
+        window: Duration::from_secs(5),
+        warmup: Duration::from_secs(1),
+        half_width: 0.05,
+        windows_most: 40,
+        confirm: Duration::from_secs(60),
+        curve: true,
+    }
+}
+
+fn find(server: &mut Simulated) -> Result<Capacity, LoadError> {
+    find_capacity(server, &plan(), &mut |_| {})
+}
+
+#[test]
+fn capacity_of_a_queue_is_found_with_its_curve_and_knee() {
+    let mut server = Simulated::new(5_000.0);
+    let capacity = find(&mut server).unwrap();
+    let interval = capacity.interval_per_s.unwrap();
+    assert!(interval.low < server.capacity() && server.capacity() < interval.high, "{capacity:?}");
+    assert!(capacity.is_precise && capacity.stalls_decide.is_none());
+    assert!(capacity.windows.len() <= 25, "{} windows", capacity.windows.len());
+    let long_run = capacity.long_run_per_s.unwrap();
+    assert!(long_run <= interval.low && long_run > 0.8 * server.capacity());
+    assert_eq!(capacity.curve.len(), CURVE.len());
+    assert!(capacity.curve[..6].iter().all(|point| point.outcome == WindowOutcome::Pass));
+    // p99 doubles when the room to the service rate halves: 4,500 to 2,250 of 5,000, up to the noise.
+    let knee = capacity.knee_per_s.unwrap();
+    assert!((2_300.0..3_200.0).contains(&knee), "{knee}");
+    let text = crate::capacity_text(&capacity);
+    assert!(text.starts_with("capacity") && text.contains("half of all 5 s windows"), "{text}");
+}
+
+#[test]
+fn stalls_give_a_span_instead_of_an_interval() {
+    let mut server = Simulated { stalls: 0.3, ..Simulated::new(5_000.0) };
+    let capacity = find(&mut server).unwrap();
+    let span = capacity.stalls_decide.unwrap();
+    assert!(span.low < span.high, "{span:?}");
+    assert_eq!((capacity.half_pass_per_s, capacity.interval_per_s), (None, None));
+    assert!(crate::capacity_text(&capacity).contains("stalls decide"));
+}
+
+#[test]
+fn spoiled_windows_say_nothing_and_end_the_search() {
+    let capacity = find(&mut Simulated { void: true, ..Simulated::new(5_000.0) }).unwrap();
+    assert_eq!(capacity.windows.len(), VOID_MOST);
+    assert!(capacity.windows.iter().all(|window| window.outcome == WindowOutcome::Void));
+    assert!(capacity.ended_early.unwrap().contains("generator_lag"));
+    assert_eq!(capacity.half_pass_per_s, None);
+}
+
+#[test]
+fn an_interruption_keeps_what_is_known() {
+    let capacity = find(&mut Simulated { interrupt_after: 6, ..Simulated::new(5_000.0) }).unwrap();
+    assert_eq!((capacity.windows.len(), capacity.ended_early.as_deref()), (5, Some("interrupted")));
+    assert!(capacity.half_pass_per_s.is_some() && !capacity.is_precise);
+}
+
+#[test]
+fn an_objective_that_is_never_met_has_no_capacity() {
+    let mut server = Simulated { limit_ns: 1.0, ..Simulated::new(5_000.0) };
+    let capacity = find(&mut server).unwrap();
+    assert_eq!((capacity.half_pass_per_s, capacity.long_run_per_s), (None, None));
+    assert!(crate::capacity_text(&capacity).contains("none: no offered rate met"), "{capacity:?}");
+}
+
+#[test]
+fn windows_are_long_enough_for_the_percentile() {
+    let mut plan = plan();
+    plan.objective = Objective::parse("response.p99.9<10ms").unwrap();
+    assert_eq!(window_length(&plan, 5_000.0), Duration::from_secs(5));
+    assert_eq!(window_length(&plan, 2_500.0), Duration::from_secs(10));
+    assert_eq!(window_length(&plan, 10.0), WINDOW_MOST);
+}
+
+#[test]
+fn a_failing_server_misses_and_too_few_requests_do_not() {
+    let mut window = result(Some(100.0), 100.0);
+    let gate = |reason| GateOutcome {
+        gate: "response.p99<10ms".into(),
+        passed: false,
+        reasons: vec![reason],
+        evidence: BTreeMap::new(),
+    };
+    window.gates = vec![gate(GateReason::TooFewSamples)];
+    assert_eq!(WindowOutcome::of(&window), WindowOutcome::Pass);
+    window.gates = vec![gate(GateReason::Failures)];
+    assert_eq!(WindowOutcome::of(&window), WindowOutcome::Miss);
+    window.gates.clear();
+    window.verdicts = vec![invalid("saturated", Blame::Server)];
+    assert_eq!(WindowOutcome::of(&window), WindowOutcome::Miss);
+}

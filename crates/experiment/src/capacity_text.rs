@@ -1,0 +1,147 @@
+//! The result of a capacity search as text for a terminal: the answer first.
+//!
+//! Everything printed here is a field of [`Capacity`], whose JSON has more digits.
+
+use crate::capacity::{Capacity, WindowOutcome};
+use crate::load::Range;
+use std::fmt::Write as _;
+
+/// The result in lines.
+pub fn capacity_text(capacity: &Capacity) -> String {
+    let mut text = String::new();
+    let objective = &capacity.objective;
+    match (capacity.half_pass_per_s, capacity.interval_per_s, capacity.stalls_decide) {
+        (_, _, Some(span)) => {
+            line(&mut text, "capacity", "undefined: stalls decide");
+            let span = format!("{} missed, {} passed", rate(span.low), rate(span.high));
+            line(&mut text, "span", &format!("{span} (lowest rate that missed, highest that passed)"));
+            line(
+                &mut text,
+                "remedy",
+                "find what stalls the server (paceline run at half this rate), or use a longer window",
+            );
+        }
+        (Some(half_pass), Some(interval), None) => {
+            let width = format!("{} to {}", rate(interval.low), rate(interval.high));
+            line(&mut text, "capacity", &format!("{} (95 % interval {width})", rate(half_pass)));
+            let meaning =
+                format!("half of all {} s windows at this rate meet {objective}", capacity.window_s);
+            line(&mut text, "meaning", &meaning);
+            if !capacity.is_precise {
+                line(&mut text, "note", "the interval is wider than asked for: raise --windows");
+            }
+        }
+        _ => line(&mut text, "capacity", &format!("none: no offered rate met {objective}")),
+    }
+    confirmations(&mut text, capacity);
+    let searched = capacity.windows.iter().filter(|window| window.outcome != WindowOutcome::Void).count();
+    let void = capacity.windows.len() - searched;
+    let void = if void > 0 { format!(", {void} void") } else { String::new() };
+    line(&mut text, "search", &format!("{searched} windows of {} s{void}", capacity.window_s));
+    line(
+        &mut text,
+        "closed loop",
+        &format!("{} with {} connections", rate(capacity.closed_loop_per_s), capacity.connections),
+    );
+    line(&mut text, "limit", &format!("{}: {}", capacity.limit.name(), capacity.limit.evidence));
+    if let Some(knee) = capacity.knee_per_s {
+        line(&mut text, "knee", &format!("{} (p99 is twice that of the lowest load)", rate(knee)));
+    }
+    if let Some(why) = &capacity.ended_early {
+        line(&mut text, "ended early", why);
+    }
+    curve(&mut text, capacity);
+    text
+}
+
+fn confirmations(text: &mut String, capacity: &Capacity) {
+    for confirmation in &capacity.confirmations {
+        let value = confirmation.value_ns.map_or(String::new(), |value| {
+            let interval = confirmation
+                .value_interval_ns
+                .map_or(String::new(), |Range { low, high }| format!(" ({} to {})", time(low), time(high)));
+            let percent =
+                capacity.objective.percentile().map_or(String::new(), |p| format!("p{} ", p * 100.0));
+            format!(", {percent}{}{interval}", time(value as f64))
+        });
+        let outcome = match confirmation.outcome {
+            WindowOutcome::Pass => "met the objective",
+            WindowOutcome::Miss => "missed the objective",
+            WindowOutcome::Void => "was spoiled by the generator or the machine",
+        };
+        let offered = rate(confirmation.offered_per_s);
+        line(text, "long run", &format!("{offered} for {} s {outcome}{value}", confirmation.window_s));
+    }
+}
+
+fn curve(text: &mut String, capacity: &Capacity) {
+    if capacity.curve.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n  load     offered    response p50        p99     server cores");
+    for point in &capacity.curve {
+        let (p50, p99) = point.response_time_ns.map_or(("-".to_owned(), "-".to_owned()), |times| {
+            (time(times.p50 as f64), time(times.p99 as f64))
+        });
+        let cores = point.server_cores_used.map_or("-".to_owned(), |used| format!("{used:.2}"));
+        let share = format!("{:.0} %", point.share * 100.0);
+        let _ =
+            writeln!(text, "{share:>6} {:>11} {p50:>15} {p99:>10} {cores:>16}", rate(point.offered_per_s));
+    }
+}
+
+fn line(text: &mut String, label: &str, value: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{label:<12} {value}");
+}
+
+/// A rate with three significant digits or more: `16,230/s`.
+pub fn rate(per_s: f64) -> String {
+    if per_s < 100.0 {
+        return format!("{per_s:.1}/s");
+    }
+    let digits = format!("{per_s:.0}");
+    let mut grouped = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{grouped}/s")
+}
+
+/// A time with three significant digits: `9.87 ms`.
+pub fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns >= 1e9 => (ns / 1e9, "s"),
+        ns if ns >= 1e6 => (ns / 1e6, "ms"),
+        ns if ns >= 1e3 => (ns / 1e3, "µs"),
+        ns => (ns, "ns"),
+    };
+    let decimals = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_times_have_units() {
+        assert_eq!(
+            [rate(16_230.4), rate(1_234_567.0), rate(99.94), rate(100.0)],
+            ["16,230/s", "1,234,567/s", "99.9/s", "100/s"]
+        );
+        assert_eq!(
+            [time(9.87e6), time(12_300.0), time(1.5e9), time(250e3)],
+            ["9.87 ms", "12.3 µs", "1.50 s", "250 µs"]
+        );
+    }
+}

@@ -1,0 +1,500 @@
+//! Do two servers differ, and by how much?
+//!
+//! The second is always described relative to the first: `compare OLD NEW` says whether NEW is faster. What is measured
+//! now is measured in adjacent pairs, A B, B A, A B, ..., and decided at the looks of `paceline_stats::compare_pairs`, so
+//! that stopping early does not raise the number of false alarms. What was measured before is compared as two independent
+//! sets of launches.
+
+use crate::load::{LoadError, LoadResult, Range};
+use paceline_stats::{Comparison, Decision, Variance, compare_difference, compare_pairs, holm, next_look};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the result's keys.
+const SCHEMA: u32 = 1;
+/// Attempts at one observation that the generator or the machine spoils.
+const ATTEMPTS: usize = 3;
+
+/// A figure that can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ComparedMetric {
+    /// Valid responses per second of a closed loop.
+    RatePerS,
+    /// CPU time of the server per request.
+    ServerCpuNsPerRequest,
+    /// Median response time; open loop.
+    ResponseTimeNsP50,
+    /// 99th percentile of the response time; open loop.
+    ResponseTimeNsP99,
+    /// Median service time; closed loop.
+    ServiceTimeNsP50,
+    /// 99th percentile of the service time; closed loop.
+    ServiceTimeNsP99,
+    /// Resident memory of the server.
+    RssBytes,
+}
+
+impl ComparedMetric {
+    /// All of them, in the order of a table.
+    pub const ALL: [Self; 7] = [
+        Self::RatePerS,
+        Self::ServerCpuNsPerRequest,
+        Self::ResponseTimeNsP50,
+        Self::ResponseTimeNsP99,
+        Self::ServiceTimeNsP50,
+        Self::ServiceTimeNsP99,
+        Self::RssBytes,
+    ];
+
+    /// Its name on the command line and in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RatePerS => "rate",
+            Self::ServerCpuNsPerRequest => "cpu",
+            Self::ResponseTimeNsP50 => "response.p50",
+            Self::ResponseTimeNsP99 => "response.p99",
+            Self::ServiceTimeNsP50 => "service.p50",
+            Self::ServiceTimeNsP99 => "service.p99",
+            Self::RssBytes => "memory",
+        }
+    }
+
+    /// The metric of a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == name)
+    }
+
+    /// Whether more is better.
+    pub fn higher_is_better(self) -> bool {
+        matches!(self, Self::RatePerS)
+    }
+
+    /// Its value in one observation; none where it was not measured or says nothing in this loop.
+    pub fn value(self, result: &LoadResult) -> Option<f64> {
+        let is_open = result.offered_per_s.is_some();
+        let value = match self {
+            Self::RatePerS => (!is_open).then_some(result.achieved_per_s),
+            Self::ServerCpuNsPerRequest => result.server_cpu_ns_per_request(),
+            Self::ResponseTimeNsP50 => result.response_time_ns.map(|times| times.p50 as f64),
+            Self::ResponseTimeNsP99 => result.response_time_ns.map(|times| times.p99 as f64),
+            Self::ServiceTimeNsP50 => {
+                result.service_time_ns.filter(|_| !is_open).map(|times| times.p50 as f64)
+            }
+            Self::ServiceTimeNsP99 => {
+                result.service_time_ns.filter(|_| !is_open).map(|times| times.p99 as f64)
+            }
+            Self::RssBytes => result.server.map(|server| server.rss_bytes as f64),
+        };
+        value.filter(|value| *value > 0.0 && value.is_finite())
+    }
+}
+
+/// What was observed of one side: for each metric one value per launch or run, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampleSet {
+    /// What was measured: a URL, a server, a file.
+    pub name: String,
+    /// The values.
+    pub values: BTreeMap<ComparedMetric, Vec<f64>>,
+}
+
+impl SampleSet {
+    /// An empty set.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), values: BTreeMap::new() }
+    }
+
+    /// Adds an observation.
+    pub fn add(&mut self, result: &LoadResult) {
+        for metric in ComparedMetric::ALL {
+            if let Some(value) = metric.value(result) {
+                self.values.entry(metric).or_default().push(value);
+            }
+        }
+    }
+
+    fn of(&self, metric: ComparedMetric) -> &[f64] {
+        self.values.get(&metric).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Something that can be observed again and again.
+pub trait Side {
+    /// One observation: a launch with its load, or a run.
+    ///
+    /// # Errors
+    /// [`LoadError`] if there is no result.
+    fn observe(&mut self) -> Result<LoadResult, LoadError>;
+}
+
+/// How to compare.
+#[derive(Clone, Debug)]
+pub struct ComparePlan {
+    /// The names of both sides.
+    pub names: [String; 2],
+    /// The metric that decides. Default: the rate in a closed loop; in an open loop CPU per request, or else the median
+    /// response time.
+    pub primary: Option<ComparedMetric>,
+    /// A smaller difference does not matter: 0.05.
+    pub margin: f64,
+    /// Pairs at most.
+    pub pairs_most: usize,
+}
+
+/// How the second side compares with the first in one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "decision")]
+pub enum Direction {
+    /// The second is better: faster, or it needs less.
+    Better,
+    /// The second is worse.
+    Worse,
+    /// They differ by less than the margin.
+    Equivalent,
+    /// None of these is proven.
+    Undecided {
+        /// About how many more pairs would decide.
+        more_pairs: usize,
+    },
+}
+
+impl Direction {
+    fn of(decision: Decision, metric: ComparedMetric) -> Self {
+        match decision {
+            Decision::Equivalent => Self::Equivalent,
+            Decision::Undecided { more_pairs } => Self::Undecided { more_pairs },
+            Decision::Higher if metric.higher_is_better() => Self::Better,
+            Decision::Lower if !metric.higher_is_better() => Self::Better,
+            Decision::Higher | Decision::Lower => Self::Worse,
+        }
+    }
+}
+
+/// One metric of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricComparison {
+    /// The metric.
+    pub metric: ComparedMetric,
+    /// Geometric mean of the first side.
+    pub first: f64,
+    /// Geometric mean of the second side.
+    pub second: f64,
+    /// Second divided by first.
+    pub ratio: f64,
+    /// The ratio's 95 % interval, wide enough for all looks together.
+    pub ratio_interval: Range,
+    /// The p value of "equal", with Holm's correction over the metrics that do not decide.
+    pub p_value: f64,
+    /// The decision.
+    #[serde(flatten)]
+    pub direction: Direction,
+}
+
+/// A comparison of two sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairedComparison {
+    /// The version of these keys.
+    pub schema: u32,
+    /// The metric that decides.
+    pub primary: ComparedMetric,
+    /// A smaller difference does not matter.
+    pub margin: f64,
+    /// Whether both sides were measured in adjacent pairs.
+    pub is_interleaved: bool,
+    /// Pairs, or launches of the side that has fewer.
+    pub pairs: usize,
+    /// The metrics, the deciding one first.
+    pub metrics: Vec<MetricComparison>,
+    /// All observations.
+    pub samples: [SampleSet; 2],
+    /// Why it ended before a decision or the last pair.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ended_early: Option<String>,
+}
+
+impl PairedComparison {
+    /// The decision; none if there were too few pairs for any.
+    pub fn decision(&self) -> Option<&MetricComparison> {
+        self.metrics.iter().find(|metric| metric.metric == self.primary)
+    }
+}
+
+/// What is known while a comparison runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompareProgress<'a> {
+    /// Pairs so far.
+    pub pairs: usize,
+    /// When the next look is taken.
+    pub next_look: Option<usize>,
+    /// The ratio second by first of the metric that decides, so far.
+    pub ratio: Option<f64>,
+    /// The result of this pair's look, if it has one.
+    pub look: Option<&'a PairedComparison>,
+}
+
+/// Measures pairs until the deciding metric is decided. An interruption keeps what is known.
+///
+/// # Errors
+/// [`LoadError`] if an observation has no result, or is spoiled three times in a row.
+pub fn run_comparison(
+    sides: [&mut dyn Side; 2],
+    plan: &ComparePlan,
+    observer: &mut dyn FnMut(CompareProgress),
+) -> Result<PairedComparison, LoadError> {
+    let [first, second] = sides;
+    let mut samples = plan.names.each_ref().map(|name| SampleSet::new(name));
+    let mut pairs = 0;
+    loop {
+        let observed = if pairs % 2 == 0 {
+            observe(first).and_then(|a| observe(second).map(|b| [a, b]))
+        } else {
+            observe(second).and_then(|b| observe(first).map(|a| [a, b]))
+        };
+        let observed = match observed {
+            Err(LoadError::Interrupted) => {
+                let mut comparison = paired(&samples, plan, pairs);
+                comparison.ended_early = Some("interrupted".to_owned());
+                return Ok(comparison);
+            }
+            observed => observed?,
+        };
+        for (set, result) in samples.iter_mut().zip(&observed) {
+            set.add(result);
+        }
+        pairs += 1;
+        let is_look = next_look(pairs - 1) == Some(pairs);
+        let is_last = pairs >= plan.pairs_most || next_look(pairs).is_none();
+        let comparison = (is_look || is_last).then(|| paired(&samples, plan, pairs));
+        let ratio = primary(plan, &samples).and_then(|metric| mean_ratio(&samples, metric));
+        observer(CompareProgress { pairs, next_look: next_look(pairs), ratio, look: comparison.as_ref() });
+        if let Some(comparison) = comparison {
+            let is_open = matches!(
+                comparison.decision().map(|decision| decision.direction),
+                None | Some(Direction::Undecided { .. })
+            );
+            if is_last || !is_open {
+                return Ok(comparison);
+            }
+        }
+    }
+}
+
+/// One observation that is not spoiled.
+fn observe(side: &mut dyn Side) -> Result<LoadResult, LoadError> {
+    let mut because = String::new();
+    for _ in 0..ATTEMPTS {
+        let result = side.observe()?;
+        match result.void_because() {
+            None => return Ok(result),
+            Some(verdict) => because = format!("{}. {}", verdict.name, verdict.remedy),
+        }
+    }
+    Err(LoadError::Failed(format!("{ATTEMPTS} runs in a row say nothing about the server: {because}")))
+}
+
+fn primary(plan: &ComparePlan, samples: &[SampleSet; 2]) -> Option<ComparedMetric> {
+    let has = |metric: &ComparedMetric| samples.iter().all(|set| !set.of(*metric).is_empty());
+    plan.primary.or_else(|| ComparedMetric::ALL.into_iter().find(has))
+}
+
+fn mean_ratio(samples: &[SampleSet; 2], metric: ComparedMetric) -> Option<f64> {
+    Some(geometric_mean(samples[1].of(metric))? / geometric_mean(samples[0].of(metric))?)
+}
+
+fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().map(|value| value.ln()).sum();
+    (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
+}
+
+/// The comparison of pairs as it stands.
+fn paired(samples: &[SampleSet; 2], plan: &ComparePlan, pairs: usize) -> PairedComparison {
+    let compare = |metric| {
+        let (a, b) = (samples[0].of(metric), samples[1].of(metric));
+        // A metric that is missing in one run has no pairs.
+        let log_ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| (b / a).ln()).collect();
+        (a.len() == pairs && b.len() == pairs).then(|| compare_pairs(&log_ratios, plan.margin)).flatten()
+    };
+    assemble(samples, plan.primary, plan.margin, pairs, true, compare)
+}
+
+/// Compares what was measured before, not in pairs: Welch's t on logarithms over launches.
+pub fn compare_samples(
+    samples: &[SampleSet; 2],
+    primary: Option<ComparedMetric>,
+    margin: f64,
+) -> PairedComparison {
+    let launches = |set: &SampleSet| set.values.values().map(Vec::len).max().unwrap_or(0);
+    let compare = |metric| {
+        let logs =
+            samples.each_ref().map(|set| set.of(metric).iter().map(|value| value.ln()).collect::<Vec<f64>>());
+        let [a, b] = logs.each_ref().map(|logs| {
+            Variance::of(logs)
+                .map(|variance| Variance { value: variance.value / logs.len() as f64, ..variance })
+        });
+        let (a, b) = (a?, b?);
+        let sum = a.value + b.value;
+        // Welch 1947.
+        let df = if sum > 0.0 {
+            sum.powi(2) / (a.value.powi(2) / a.df + b.value.powi(2) / b.df)
+        } else {
+            a.df + b.df
+        };
+        let difference = mean_ratio(samples, metric)?.ln();
+        let smaller = logs[0].len().min(logs[1].len());
+        Some(compare_difference(difference, Variance { value: sum, df }, smaller, margin))
+    };
+    let pairs = launches(&samples[0]).min(launches(&samples[1]));
+    assemble(samples, primary, margin, pairs, false, compare)
+}
+
+fn assemble(
+    samples: &[SampleSet; 2],
+    asked: Option<ComparedMetric>,
+    margin: f64,
+    pairs: usize,
+    is_interleaved: bool,
+    compare: impl Fn(ComparedMetric) -> Option<Comparison>,
+) -> PairedComparison {
+    let compared: Vec<(ComparedMetric, Comparison)> =
+        ComparedMetric::ALL.into_iter().filter_map(|metric| Some((metric, compare(metric)?))).collect();
+    let primary =
+        asked.or_else(|| compared.first().map(|(metric, _)| *metric)).unwrap_or(ComparedMetric::RatePerS);
+    let (decides, mut others): (Vec<_>, Vec<_>) =
+        compared.into_iter().partition(|(metric, _)| *metric == primary);
+    let corrected = holm(&others.iter().map(|(_, comparison)| comparison.p_value).collect::<Vec<_>>());
+    for ((_, comparison), p_value) in others.iter_mut().zip(corrected) {
+        comparison.p_value = p_value;
+        // A difference that does not survive the correction is not claimed.
+        if matches!(comparison.decision, Decision::Higher | Decision::Lower) && p_value > 0.05 {
+            comparison.decision = Decision::Undecided { more_pairs: pairs.max(1) };
+        }
+    }
+    let metrics = decides.into_iter().chain(others).map(|(metric, comparison)| MetricComparison {
+        metric,
+        first: geometric_mean(samples[0].of(metric)).unwrap_or(0.0),
+        second: geometric_mean(samples[1].of(metric)).unwrap_or(0.0),
+        ratio: comparison.ratio,
+        ratio_interval: comparison.interval.into(),
+        p_value: comparison.p_value,
+        direction: Direction::of(comparison.decision, metric),
+    });
+    PairedComparison {
+        schema: SCHEMA,
+        primary,
+        margin,
+        is_interleaved,
+        pairs,
+        metrics: metrics.collect(),
+        samples: samples.clone(),
+        ended_early: None,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::capacity::tests::{invalid, result};
+    use paceline_record::Blame;
+    use paceline_stats::Random;
+
+    /// A side with a rate and noise between launches.
+    struct Simulated {
+        rate: f64,
+        sd: f64,
+        spoiled: usize,
+        observed: usize,
+        random: Random,
+    }
+
+    impl Simulated {
+        fn new(rate: f64, sd: f64, seed: u64) -> Self {
+            Self { rate, sd, spoiled: 0, observed: 0, random: Random::new(seed) }
+        }
+    }
+
+    impl Side for Simulated {
+        fn observe(&mut self) -> Result<LoadResult, LoadError> {
+            self.observed += 1;
+            let mut result = result(None, self.rate * (self.sd * self.random.normal()).exp());
+            if self.observed <= self.spoiled {
+                result.verdicts.push(invalid("generator_stalled", Blame::Generator));
+            }
+            Ok(result)
+        }
+    }
+
+    fn plan() -> ComparePlan {
+        ComparePlan { names: ["old".into(), "new".into()], primary: None, margin: 0.05, pairs_most: 20 }
+    }
+
+    pub(crate) fn compare(ratio: f64, sd: f64) -> PairedComparison {
+        let (mut a, mut b) = (Simulated::new(1_000.0, sd, 1), Simulated::new(1_000.0 * ratio, sd, 2));
+        run_comparison([&mut a, &mut b], &plan(), &mut |_| {}).unwrap()
+    }
+
+    #[test]
+    fn differences_are_found_with_their_direction() {
+        for (ratio, sd, expected) in [
+            (0.9, 0.02, Direction::Worse),
+            (1.1, 0.02, Direction::Better),
+            (1.0, 0.01, Direction::Equivalent),
+        ] {
+            let comparison = compare(ratio, sd);
+            let decision = comparison.decision().unwrap();
+            assert_eq!(decision.direction, expected, "{ratio}: {comparison:?}");
+            assert!(
+                decision.ratio_interval.low < ratio && ratio < decision.ratio_interval.high,
+                "{decision:?}"
+            );
+            assert_eq!(comparison.primary, ComparedMetric::RatePerS);
+            assert!(comparison.pairs <= 10);
+        }
+    }
+
+    #[test]
+    fn noise_is_undecided_and_says_how_many_pairs_are_missing() {
+        let comparison = compare(1.0, 0.3);
+        assert_eq!(comparison.pairs, 20);
+        let Direction::Undecided { more_pairs } = comparison.decision().unwrap().direction else {
+            panic!("{comparison:?}");
+        };
+        assert!(more_pairs > 10, "{more_pairs}");
+    }
+
+    #[test]
+    fn times_are_better_when_they_are_lower() {
+        assert_eq!(Direction::of(Decision::Lower, ComparedMetric::ResponseTimeNsP50), Direction::Better);
+        assert_eq!(Direction::of(Decision::Higher, ComparedMetric::RssBytes), Direction::Worse);
+        let named = ComparedMetric::ALL.map(|metric| ComparedMetric::of_name(metric.name()));
+        assert_eq!(named, ComparedMetric::ALL.map(Some));
+    }
+
+    #[test]
+    fn spoiled_observations_are_repeated_and_then_reported() {
+        let mut a = Simulated { spoiled: 2, ..Simulated::new(1_000.0, 0.01, 1) };
+        let mut b = Simulated::new(1_000.0, 0.01, 2);
+        let comparison = run_comparison([&mut a, &mut b], &plan(), &mut |_| {}).unwrap();
+        assert_eq!(comparison.samples[0].values[&ComparedMetric::RatePerS].len(), comparison.pairs);
+        let mut a = Simulated { spoiled: 3, ..Simulated::new(1_000.0, 0.01, 1) };
+        let error = run_comparison([&mut a, &mut b], &plan(), &mut |_| {}).unwrap_err();
+        assert!(error.to_string().contains("generator_stalled"), "{error}");
+    }
+
+    #[test]
+    fn stored_samples_are_compared_by_welch() {
+        let set = |name: &str, values: &[f64]| SampleSet {
+            name: name.to_owned(),
+            values: BTreeMap::from([(ComparedMetric::RatePerS, values.to_vec())]),
+        };
+        let (a, b) = (set("a", &[100.0, 102.0, 98.0, 101.0]), set("b", &[90.0, 91.0, 89.0, 90.5]));
+        let comparison = compare_samples(&[a.clone(), b], None, 0.05);
+        let decision = comparison.decision().unwrap();
+        assert_eq!(decision.direction, Direction::Worse);
+        // scipy.stats.ttest_ind(ln b, ln a, equal_var=False).pvalue
+        assert!((decision.p_value / 0.000_166_492_491 - 1.0).abs() < 1e-6, "{decision:?}");
+        assert!(!comparison.is_interleaved);
+        let single = compare_samples(&[a, set("c", &[90.0])], None, 0.05);
+        assert!(single.decision().is_none(), "one launch has no interval");
+    }
+}

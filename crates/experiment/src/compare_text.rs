@@ -1,0 +1,183 @@
+//! A comparison as text and Markdown: the decision first, then every metric.
+//!
+//! The second side is described relative to the first. Nothing is computed here.
+
+use crate::capacity_text::{rate, time};
+use crate::compare::{ComparedMetric, Direction, MetricComparison, PairedComparison};
+use std::fmt::Write as _;
+
+/// The decision in one sentence.
+pub(crate) fn sentence(comparison: &PairedComparison) -> String {
+    let [first, second] = comparison.samples.each_ref().map(|set| set.name.as_str());
+    let Some(decision) = comparison.decision() else {
+        let unit = unit(comparison);
+        return format!(
+            "undecided: {} {unit} are too few to compare {first} with {second}",
+            comparison.pairs
+        );
+    };
+    let (metric, size) = (decision.metric, (decision.ratio - 1.0).abs() * 100.0);
+    match decision.direction {
+        Direction::Better => {
+            format!("{second} is {}: {size:.1} % {}", better(metric), than(metric, decision.ratio, first))
+        }
+        Direction::Worse => {
+            format!("{second} is {}: {size:.1} % {}", worse(metric), than(metric, decision.ratio, first))
+        }
+        Direction::Equivalent => format!(
+            "{second} and {first} are equivalent: {} differs by less than {:.0} %",
+            metric.name(),
+            comparison.margin * 100.0
+        ),
+        Direction::Undecided { more_pairs } => format!(
+            "undecided after {} {}: about {more_pairs} more would decide {} within {:.0} %",
+            comparison.pairs,
+            unit(comparison),
+            metric.name(),
+            comparison.margin * 100.0
+        ),
+    }
+}
+
+fn unit(comparison: &PairedComparison) -> &'static str {
+    if comparison.is_interleaved { "pairs" } else { "launches" }
+}
+
+fn better(metric: ComparedMetric) -> &'static str {
+    match metric {
+        ComparedMetric::ServerCpuNsPerRequest => "cheaper",
+        ComparedMetric::RssBytes => "smaller",
+        _ => "faster",
+    }
+}
+
+fn worse(metric: ComparedMetric) -> &'static str {
+    match metric {
+        ComparedMetric::ServerCpuNsPerRequest => "more expensive",
+        ComparedMetric::RssBytes => "larger",
+        _ => "slower",
+    }
+}
+
+fn than(metric: ComparedMetric, ratio: f64, first: &str) -> String {
+    format!("{} {} than {first}", if ratio > 1.0 { "higher" } else { "lower" }, metric.name())
+}
+
+/// The comparison in lines for a terminal.
+pub fn compare_text(comparison: &PairedComparison) -> String {
+    let mut text = format!("{}\n\n", sentence(comparison));
+    let names = comparison.samples.each_ref().map(|set| shortened(&set.name));
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "{:<14} {:>14} {:>14}  {:<34} decision",
+        "metric", names[0], names[1], "second / first, 95 % interval"
+    );
+    for metric in &comparison.metrics {
+        let [first, second, ratio, decision] = cells(comparison, metric);
+        let _ =
+            writeln!(text, "{:<14} {first:>14} {second:>14}  {ratio:<34} {decision}", metric.metric.name());
+    }
+    let _ = writeln!(text, "\n{}", footnote(comparison));
+    text
+}
+
+/// The comparison as a Markdown section.
+pub fn compare_markdown(comparison: &PairedComparison) -> String {
+    let mut text = format!("**{}**\n\n", sentence(comparison));
+    let [first, second] = comparison.samples.each_ref().map(|set| escaped(&set.name));
+    let _ = writeln!(
+        text,
+        "| metric | {first} | {second} | second / first, 95 % interval | decision |\n|---|---:|---:|---|---|"
+    );
+    for metric in &comparison.metrics {
+        let cells = cells(comparison, metric);
+        let _ = writeln!(text, "| {} | {} |", metric.metric.name(), cells.join(" | "));
+    }
+    let _ = writeln!(text, "\n{}", footnote(comparison));
+    text
+}
+
+fn cells(comparison: &PairedComparison, metric: &MetricComparison) -> [String; 4] {
+    let interval = metric.ratio_interval;
+    let ratio = format!("{:.3} ({:.3} to {:.3})", metric.ratio, interval.low, interval.high);
+    let decision = match metric.direction {
+        Direction::Better => better(metric.metric).to_owned(),
+        Direction::Worse => worse(metric.metric).to_owned(),
+        Direction::Equivalent => format!("equivalent within {:.0} %", comparison.margin * 100.0),
+        Direction::Undecided { .. } => "undecided".to_owned(),
+    };
+    let decides = if metric.metric == comparison.primary { " (decides)" } else { "" };
+    [
+        value(metric.metric, metric.first),
+        value(metric.metric, metric.second),
+        ratio,
+        format!("{decision}{decides}"),
+    ]
+}
+
+fn footnote(comparison: &PairedComparison) -> String {
+    let how = if comparison.is_interleaved {
+        format!("{} adjacent pairs; intervals and decisions hold for all looks together", comparison.pairs)
+    } else {
+        format!(
+            "{} launches each, not measured side by side: drift of the machine is part of the difference",
+            comparison.pairs
+        )
+    };
+    let early = comparison.ended_early.as_ref().map_or(String::new(), |why| format!("; ended early: {why}"));
+    format!("{how}; p values of metrics that do not decide are Holm-corrected{early}.")
+}
+
+fn value(metric: ComparedMetric, value: f64) -> String {
+    match metric {
+        ComparedMetric::RatePerS => rate(value),
+        ComparedMetric::RssBytes => format!("{:.1} MB", value / 1e6),
+        ComparedMetric::ServerCpuNsPerRequest
+        | ComparedMetric::ResponseTimeNsP50
+        | ComparedMetric::ResponseTimeNsP99
+        | ComparedMetric::ServiceTimeNsP50
+        | ComparedMetric::ServiceTimeNsP99 => time(value),
+    }
+}
+
+/// A name that fits a column: its end, which differs most between URLs.
+fn shortened(name: &str) -> String {
+    const WIDTH: usize = 14;
+    let characters: Vec<char> = name.chars().collect();
+    if characters.len() <= WIDTH {
+        return name.to_owned();
+    }
+    format!("…{}", characters[characters.len() - WIDTH + 1..].iter().collect::<String>())
+}
+
+/// A name that a Markdown table can hold.
+fn escaped(name: &str) -> String {
+    name.replace('|', "\\|").replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::tests::compare;
+
+    #[test]
+    fn the_decision_comes_first() {
+        let slower = compare_text(&compare(0.9, 0.02));
+        assert!(slower.starts_with("new is slower: 1"), "{slower}");
+        assert!(slower.contains("% lower rate than old") && slower.contains("(decides)"), "{slower}");
+        let equal = compare_markdown(&compare(1.0, 0.01));
+        assert!(
+            equal.starts_with("**new and old are equivalent: rate differs by less than 5 %**"),
+            "{equal}"
+        );
+        assert!(equal.contains("| rate | "), "{equal}");
+        assert!(compare_text(&compare(1.0, 0.3)).starts_with("undecided after 20 pairs: about "));
+    }
+
+    #[test]
+    fn names_fit_their_columns_and_tables() {
+        assert_eq!(shortened("http://127.0.0.1:8080/json"), "…0.1:8080/json");
+        assert_eq!(escaped("a|b\nc"), "a\\|b c");
+    }
+}

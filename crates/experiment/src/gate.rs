@@ -1,0 +1,118 @@
+//! A comparison as a check in CI: pass or fail, with a Markdown summary and JUnit XML.
+//!
+//! One metric decides. The comparison's false alarms are those of its test: at most 5 % for all looks together.
+
+use crate::compare::{Direction, PairedComparison};
+use crate::compare_text::{compare_markdown, sentence};
+use std::fmt::Write as _;
+
+/// What to do when nothing is proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatePolicy {
+    /// An undecided comparison passes, with a note.
+    PassUndecided,
+    /// An undecided comparison fails.
+    FailUndecided,
+}
+
+/// How a gate came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateResult {
+    /// Whether it passed.
+    pub passed: bool,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+/// Judges the second side of a comparison against the first.
+pub fn judge_gate(comparison: &PairedComparison, policy: GatePolicy) -> GateResult {
+    let passed = match comparison.decision().map(|decision| decision.direction) {
+        Some(Direction::Worse) => false,
+        Some(Direction::Better | Direction::Equivalent) => true,
+        Some(Direction::Undecided { .. }) | None => policy == GatePolicy::PassUndecided,
+    };
+    GateResult { passed, reason: sentence(comparison) }
+}
+
+/// The gate as a Markdown section.
+pub fn gate_markdown(comparison: &PairedComparison, result: &GateResult) -> String {
+    let outcome = if result.passed { "passed" } else { "failed" };
+    format!("### Performance gate {outcome}\n\n{}", compare_markdown(comparison))
+}
+
+/// The gate as JUnit XML: one test case per metric, of which only the deciding one can fail.
+pub fn gate_junit(comparison: &PairedComparison, result: &GateResult) -> String {
+    let failures = usize::from(!result.passed);
+    let cases = comparison.metrics.len().max(1);
+    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    // Writing to a string cannot fail.
+    let _ = writeln!(xml, "<testsuite name=\"paceline gate\" tests=\"{cases}\" failures=\"{failures}\">");
+    let failure = format!("<failure message=\"{}\"/>", escaped(&result.reason));
+    let case = |name: &str, body: &str| {
+        format!("  <testcase classname=\"paceline\" name=\"{}\">{body}</testcase>\n", escaped(name))
+    };
+    let verdict = if result.passed { "" } else { failure.as_str() };
+    if comparison.decision().is_none() {
+        xml.push_str(&case(comparison.primary.name(), verdict));
+    }
+    for metric in &comparison.metrics {
+        let range = metric.ratio_interval;
+        let figures = format!(
+            "{}<system-out>ratio {:.4}, 95 % interval {:.4} to {:.4}</system-out>",
+            if metric.metric == comparison.primary { verdict } else { "" },
+            metric.ratio,
+            range.low,
+            range.high
+        );
+        xml.push_str(&case(metric.metric.name(), &figures));
+    }
+    xml.push_str("</testsuite>\n");
+    xml
+}
+
+/// Text that XML can hold in an attribute; control characters are not allowed in XML 1.0.
+fn escaped(text: &str) -> String {
+    let mut result = String::new();
+    for character in text.chars() {
+        match character {
+            '&' => result.push_str("&amp;"),
+            '<' => result.push_str("&lt;"),
+            '>' => result.push_str("&gt;"),
+            '"' => result.push_str("&quot;"),
+            control if control.is_control() => result.push(' '),
+            other => result.push(other),
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::tests::compare;
+
+    #[test]
+    fn only_a_proven_slowdown_fails_unless_asked_otherwise() {
+        for (ratio, sd, policy, passed) in [
+            (0.9, 0.02, GatePolicy::PassUndecided, false),
+            (1.1, 0.02, GatePolicy::FailUndecided, true),
+            (1.0, 0.01, GatePolicy::FailUndecided, true),
+            (1.0, 0.3, GatePolicy::PassUndecided, true),
+            (1.0, 0.3, GatePolicy::FailUndecided, false),
+        ] {
+            let result = judge_gate(&compare(ratio, sd), policy);
+            assert_eq!(result.passed, passed, "{ratio}, {sd}, {policy:?}: {result:?}");
+        }
+    }
+
+    #[test]
+    fn junit_has_one_failure_and_is_escaped() {
+        let mut comparison = compare(0.9, 0.02);
+        comparison.samples[1].name = "a<b>&\"c\"\u{1}".to_owned();
+        let result = judge_gate(&comparison, GatePolicy::PassUndecided);
+        let xml = gate_junit(&comparison, &result);
+        assert_eq!(xml.matches("<failure").count(), 1, "{xml}");
+        assert!(xml.contains("failures=\"1\"") && xml.contains("a&lt;b&gt;&amp;&quot;c&quot; "), "{xml}");
+        assert!(gate_markdown(&comparison, &result).starts_with("### Performance gate failed"));
+    }
+}

@@ -1,0 +1,28 @@
+//! Questions that take several runs: the capacity of a server, and whether two servers differ.
+//!
+//! This crate decides which load comes next and what the results say. It starts nothing and reads no clock: the binary
+//! implements [`Load`] (with `paceline run` as a child process), and the tests implement it with a simulated server.
+
+mod capacity;
+mod capacity_text;
+mod compare;
+mod compare_text;
+mod gate;
+mod limit;
+mod load;
+mod objective;
+
+pub use capacity::{
+    Capacity, CapacityPlan, CapacityProgress, CapacityWindow, Confirmation, CurvePoint, WindowOutcome,
+    find_capacity,
+};
+pub use capacity_text::{capacity_text, rate as format_rate, time as format_time};
+pub use compare::{
+    ComparePlan, CompareProgress, ComparedMetric, Direction, MetricComparison, PairedComparison, SampleSet,
+    Side, compare_samples, run_comparison,
+};
+pub use compare_text::{compare_markdown, compare_text};
+pub use gate::{GatePolicy, GateResult, gate_junit, gate_markdown, judge_gate};
+pub use limit::{Limit, LimitKind};
+pub use load::{Load, LoadError, LoadRequest, LoadResult, ServerUse, TimeSummary};
+pub use objective::{Objective, ObjectiveError};

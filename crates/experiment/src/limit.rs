@@ -1,0 +1,131 @@
+//! What kept a server from doing more, with the figures that show it.
+//!
+//! Decided from the closed-loop run, where the server is asked for all it has, and from what the generator says of
+//! itself. A limit that the data do not show is `unknown`.
+
+use crate::load::LoadResult;
+use serde::{Deserialize, Serialize};
+
+/// Share of a core, or of all cores, from which they count as used up.
+const FULL: f64 = 0.9;
+
+/// Share of the time that a thread waits for a core from which other processes are the limit.
+const DELAYED: f64 = 0.2;
+
+/// What limited a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitKind {
+    /// All cores of the server are busy.
+    ServerCpu,
+    /// One thread of the server is always busy while other cores are free.
+    ServerThread,
+    /// The generator was busy: the server may do more.
+    Generator,
+    /// Too few connections for the rate and the service time.
+    Connections,
+    /// Requests failed.
+    Errors,
+    /// Other processes kept the server off its cores.
+    Neighbours,
+    /// Neither the server's cores nor the generator were busy: something made requests wait.
+    Waiting,
+    /// The server's processes could not be observed.
+    Unknown,
+}
+
+/// A limit with its evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// What it was.
+    pub kind: LimitKind,
+    /// The figures, in words.
+    pub evidence: String,
+}
+
+impl Limit {
+    /// Finds the limit of a closed-loop run.
+    pub fn of(closed: &LoadResult) -> Self {
+        let failed_share = 1.0 - closed.ok as f64 / closed.scheduled.max(1) as f64;
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        if failed_share > 0.01 {
+            let evidence = format!("{} of the requests of the closed-loop run failed", percent(failed_share));
+            return Self { kind: LimitKind::Errors, evidence };
+        }
+        let generator = percent(closed.generator_busy_share);
+        if closed.has_verdict("generator_bound") || closed.generator_busy_share > FULL {
+            let evidence =
+                format!("the generator was {generator} busy: give it more threads (-t) or other cores");
+            return Self { kind: LimitKind::Generator, evidence };
+        }
+        let Some(server) = closed.server.filter(|server| server.over_s > 0.0) else {
+            let evidence =
+                format!("the server's processes were not found on this machine; generator {generator} busy");
+            return Self { kind: LimitKind::Unknown, evidence };
+        };
+        let cores = f64::from(server.cores.max(1));
+        let (busy, thread) = (server.cpu_s / server.over_s, server.busiest_thread_s / server.over_s);
+        let used = format!(
+            "the server used {busy:.2} of {} cores, its busiest thread {}",
+            server.cores,
+            percent(thread)
+        );
+        if busy >= FULL * cores {
+            Self { kind: LimitKind::ServerCpu, evidence: used }
+        } else if server.run_delay_s > DELAYED * server.over_s {
+            let delay = percent(server.run_delay_s / server.over_s);
+            let evidence = format!("a thread of the server waited for a core {delay} of the time; {used}");
+            Self { kind: LimitKind::Neighbours, evidence }
+        } else if thread >= FULL {
+            Self { kind: LimitKind::ServerThread, evidence: used }
+        } else if closed.has_verdict("too_few_connections") {
+            Self {
+                kind: LimitKind::Connections,
+                evidence: format!("{} connections; {used}", closed.connections),
+            }
+        } else {
+            Self { kind: LimitKind::Waiting, evidence: format!("{used}; generator {generator} busy") }
+        }
+    }
+
+    /// The limit in words.
+    pub fn name(&self) -> &'static str {
+        match self.kind {
+            LimitKind::ServerCpu => "the server's CPU",
+            LimitKind::ServerThread => "one thread of the server",
+            LimitKind::Generator => "the load generator",
+            LimitKind::Connections => "the number of connections",
+            LimitKind::Errors => "errors",
+            LimitKind::Neighbours => "other processes on the server's cores",
+            LimitKind::Waiting => "waiting (nothing was busy)",
+            LimitKind::Unknown => "unknown",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capacity::tests::result;
+    use crate::load::ServerUse;
+
+    fn limit(change: impl Fn(&mut LoadResult, &mut ServerUse)) -> LimitKind {
+        let mut closed = result(None, 1_000.0);
+        let mut server =
+            ServerUse { cpu_s: 1.0, busiest_thread_s: 0.5, over_s: 5.0, cores: 2, ..ServerUse::default() };
+        change(&mut closed, &mut server);
+        closed.server = Some(server);
+        Limit::of(&closed).kind
+    }
+
+    #[test]
+    fn each_limit_is_named_from_its_figures() {
+        assert_eq!(limit(|_, _| {}), LimitKind::Waiting);
+        assert_eq!(limit(|_, server| server.cpu_s = 9.5), LimitKind::ServerCpu);
+        assert_eq!(limit(|_, server| server.busiest_thread_s = 4.9), LimitKind::ServerThread);
+        assert_eq!(limit(|_, server| server.run_delay_s = 2.0), LimitKind::Neighbours);
+        assert_eq!(limit(|closed, _| closed.generator_busy_share = 0.97), LimitKind::Generator);
+        assert_eq!(limit(|closed, _| closed.ok = closed.scheduled / 2), LimitKind::Errors);
+        assert_eq!(Limit::of(&result(None, 1_000.0)).kind, LimitKind::Unknown);
+    }
+}

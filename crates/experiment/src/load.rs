@@ -1,0 +1,199 @@
+//! One load on a target and what it showed, in the form that experiments need.
+//!
+//! The binary makes a [`LoadResult`] from each run's record, so that experiments can be tested without records.
+
+use paceline_record::{GateOutcome, LoopKind, Phase, Run, Severity, Times, Verdict};
+use paceline_stats::{Histogram, Interval, RunPercentile, run_percentile};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A load to put on a target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadRequest {
+    /// The offered rate per second; none for a closed loop.
+    pub rate_per_s: Option<f64>,
+    /// Length of the warm-up.
+    pub warmup: Duration,
+    /// Length of the window.
+    pub window: Duration,
+}
+
+/// Puts load on one target.
+pub trait Load {
+    /// Carries out one load.
+    ///
+    /// # Errors
+    /// [`LoadError`] if there is no result.
+    fn run(&mut self, request: &LoadRequest) -> Result<LoadResult, LoadError>;
+}
+
+/// Why a load has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// A flag or the target is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// The target or the machine failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Percentiles of a time, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimeSummary {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: u64,
+    /// The 99th percentile.
+    pub p99: u64,
+    /// The maximum.
+    pub max: u64,
+}
+
+impl TimeSummary {
+    fn of(times: &Times) -> Self {
+        Self { mean: times.mean, p50: times.p50, p99: times.p99, max: times.max }
+    }
+}
+
+/// What the server's processes used, where they could be found on this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerUse {
+    /// CPU time over the load, warm-up included, in seconds.
+    pub cpu_s: f64,
+    /// CPU time of its busiest thread, in seconds.
+    pub busiest_thread_s: f64,
+    /// Time that its busiest waiting thread was ready to run but had no core, in seconds.
+    pub run_delay_s: f64,
+    /// How long it was observed, in seconds.
+    pub over_s: f64,
+    /// Cores that it may run on.
+    pub cores: u32,
+    /// Resident memory at the end, in bytes.
+    pub rss_bytes: u64,
+}
+
+/// What one load showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadResult {
+    /// The offered rate; none in a closed loop.
+    pub offered_per_s: Option<f64>,
+    /// Valid responses per second of window.
+    pub achieved_per_s: f64,
+    /// Connections asked for.
+    pub connections: u32,
+    /// Requests of the window.
+    pub scheduled: u64,
+    /// Those of them that were answered well.
+    pub ok: u64,
+    /// Response time; open loop.
+    pub response_time_ns: Option<TimeSummary>,
+    /// Service time; none if nothing was answered.
+    pub service_time_ns: Option<TimeSummary>,
+    /// How the objective's parts came out.
+    pub gates: Vec<GateOutcome>,
+    /// The run's verdicts.
+    pub verdicts: Vec<Verdict>,
+    /// Share of its threads' time that the generator was busy, 0 to 1.
+    pub generator_busy_share: f64,
+    /// What the server used.
+    pub server: Option<ServerUse>,
+    /// Warm-up and window together, in seconds.
+    pub load_s: f64,
+    /// Achieved rate of each full second of the run, warm-up included.
+    #[serde(skip)]
+    pub rate_per_second: Vec<f64>,
+    /// Histograms of the response time (closed loop: service time) of the window's intervals.
+    #[serde(skip)]
+    pub intervals: Vec<Histogram>,
+    /// The file that holds the run's record.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub record: Option<String>,
+}
+
+impl LoadResult {
+    /// Takes what experiments need from a run's record.
+    pub fn of(run: &Run, server: Option<ServerUse>) -> Self {
+        let is_open = run.loop_.kind == LoopKind::Open;
+        let times = |block: &paceline_record::Block| {
+            let judged = if is_open { &block.response_time_ns } else { &block.service_time_ns };
+            judged.as_ref().map(|times| times.histogram.clone())
+        };
+        let of_window = run.intervals.iter().filter(|interval| interval.phase == Phase::Window);
+        let intervals =
+            of_window.filter_map(|interval| Histogram::from_base64(&times(&interval.block)?).ok());
+        let busy = run.generator.busy_s / (f64::from(run.generator.threads.max(1)) * run.window_s.max(1e-9));
+        let loaded_ns = run.phases.window.end_ns.saturating_sub(run.phases.warmup.start_ns);
+        Self {
+            offered_per_s: run.rate_per_s.offered,
+            achieved_per_s: run.rate_per_s.achieved,
+            connections: run.loop_.connections,
+            scheduled: run.total.counts.scheduled,
+            ok: run.total.counts.ok,
+            response_time_ns: run.total.response_time_ns.as_ref().map(TimeSummary::of),
+            service_time_ns: run.total.service_time_ns.as_ref().map(TimeSummary::of),
+            gates: run.gates.clone(),
+            verdicts: run.verdicts.clone(),
+            generator_busy_share: busy,
+            server,
+            load_s: loaded_ns as f64 * 1e-9,
+            rate_per_second: rate_per_second(run),
+            intervals: intervals.collect(),
+            record: None,
+        }
+    }
+
+    /// A verdict's presence.
+    pub fn has_verdict(&self, name: &str) -> bool {
+        self.verdicts.iter().any(|verdict| verdict.name == name)
+    }
+
+    /// The verdict because of which the result says nothing about the server: one that is invalid and not the server's.
+    pub fn void_because(&self) -> Option<&Verdict> {
+        let is_ours = |verdict: &&Verdict| verdict.blame != paceline_record::Blame::Server;
+        self.verdicts.iter().filter(is_ours).find(|verdict| verdict.severity == Severity::Invalid)
+    }
+
+    /// The percentile `p` (0 to 1) of the judged time with its interval within the run.
+    pub fn percentile(&self, p: f64) -> Option<RunPercentile> {
+        run_percentile(&self.intervals, p)
+    }
+
+    /// The server's CPU time per request, in nanoseconds. The warm-up has the same load and is included.
+    pub fn server_cpu_ns_per_request(&self) -> Option<f64> {
+        let requests = self.achieved_per_s * self.load_s;
+        self.server
+            .filter(|server| requests >= 1.0 && server.cpu_s > 0.0)
+            .map(|server| server.cpu_s * 1e9 / requests)
+    }
+}
+
+/// Valid responses in each interval of about a second, as rates, without the last, which may be short.
+fn rate_per_second(run: &Run) -> Vec<f64> {
+    let mut by_start = std::collections::BTreeMap::<u64, u64>::new();
+    for interval in &run.intervals {
+        *by_start.entry(interval.start_ns).or_default() += interval.block.counts.ok;
+    }
+    let points: Vec<(u64, u64)> = by_start.into_iter().collect();
+    let rate = |pair: &[(u64, u64)]| pair[0].1 as f64 / ((pair[1].0 - pair[0].0) as f64 * 1e-9);
+    points.windows(2).map(rate).collect()
+}
+
+/// An interval with units, as results print it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Range {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl From<Interval> for Range {
+    fn from(interval: Interval) -> Self {
+        Self { low: interval.low, high: interval.high }
+    }
+}

@@ -1,0 +1,138 @@
+//! `paceline capacity URL|SERVER --slo ...`: the highest offered rate that meets an objective.
+//!
+//! Called by `main`. The search is `paceline_experiment::find_capacity`; progress goes to standard error.
+
+use super::{Bench, LoadFlags, Target, complaint, status_of};
+use crate::exit::{self, Complaint, Status};
+use paceline_experiment::{
+    CapacityPlan, CapacityProgress, LoadError, Objective, WindowOutcome, capacity_text, find_capacity,
+    format_rate, format_time,
+};
+use std::time::Duration;
+
+/// Flags of `paceline capacity`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  paceline capacity http://127.0.0.1:8080/ --slo 'response.p99<10ms,errors<0.1%'
+  paceline capacity go-nethttp --slo 'response.p99<5ms' --window 10s
+  paceline capacity http://127.0.0.1:8080/ --slo 'response.p99<10ms' -- --arrivals poisson
+
+Exit status: 0 found, 1 no rate meets the objective or stalls decide, 2 usage, 3 environment, 130 interrupted")]
+pub struct Arguments {
+    /// A URL, or the id of a server of the lab
+    target: String,
+    /// What must be met: limits on response times and on errors, separated by commas
+    ///
+    /// Every failed request counts as one beyond any limit.
+    #[arg(long, value_name = "OBJECTIVE", value_parser = objective)]
+    slo: Objective,
+    /// Length of a window; longer if the percentile needs more requests
+    #[arg(long, default_value = "5s", value_name = "T", value_parser = super::super::run::duration)]
+    window: Duration,
+    /// Stop when the interval is this narrow: 5 is ±5 %
+    #[arg(long, default_value_t = 5.0, value_name = "PERCENT", value_parser = percent)]
+    precision: f64,
+    /// Windows at most
+    #[arg(long, default_value_t = 40, value_name = "N")]
+    windows: usize,
+    /// Length of the window that confirms the long-run rate; 0s leaves it out
+    #[arg(long, default_value = "60s", value_name = "T", value_parser = super::super::run::duration)]
+    confirm: Duration,
+    /// Leave out the load-response curve
+    ///
+    /// Without it stalls are noticed less often.
+    #[arg(long)]
+    no_curve: bool,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    load: LoadFlags,
+}
+
+/// Values of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// Everything, for programs
+    Json,
+}
+
+fn objective(text: &str) -> Result<Objective, String> {
+    Objective::parse(text).map_err(|error| error.to_string())
+}
+
+/// Reads a share in percent, above 0 and below 100.
+pub(super) fn percent(text: &str) -> Result<f64, String> {
+    let number: f64 =
+        text.trim_end_matches('%').parse().map_err(|_| "not a number of percent; write 5".to_owned())?;
+    if number > 0.0 && number < 100.0 { Ok(number) } else { Err("must be above 0 and below 100".to_owned()) }
+}
+
+/// Searches and prints.
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    exit::check_printable()?;
+    if arguments.windows == 0 {
+        return Err(Complaint::usage("--windows must be at least 1").into());
+    }
+    let bench = Bench::new(arguments.load)?;
+    let plan = CapacityPlan {
+        objective: arguments.slo,
+        window: arguments.window,
+        warmup: bench.flags.warmup,
+        half_width: arguments.precision / 100.0,
+        windows_most: arguments.windows,
+        confirm: arguments.confirm,
+        curve: !arguments.no_curve,
+    };
+    let capacity = (|| {
+        let mut target = bench.open(&Target::of(&arguments.target), "")?;
+        target.load.judge_by(plan.objective.clone());
+        if !target.warm(bench.flags.warm_limit)? {
+            exit::say("the server was still getting faster when --warm-limit was reached");
+        }
+        find_capacity(&mut target.load, &plan, &mut |progress| exit::say(&line(&progress)))
+    })()
+    .map_err(|error: LoadError| complaint(error))?;
+    match arguments.format {
+        Format::Text => {
+            exit::print(&format!("{}records      {}\n", capacity_text(&capacity), bench.records.display()))?;
+        }
+        Format::Json => exit::print(&format!("{}\n", serde_json::to_string_pretty(&capacity)?))?,
+    }
+    let found = if capacity.half_pass_per_s.is_some() { Status::Done } else { Status::Failed };
+    Ok(status_of(capacity.ended_early.as_deref(), found))
+}
+
+/// One line of progress: what was offered, how it came out, what is known now.
+fn line(progress: &CapacityProgress) -> String {
+    let outcome = |outcome: WindowOutcome| match outcome {
+        WindowOutcome::Pass => "pass",
+        WindowOutcome::Miss => "miss",
+        WindowOutcome::Void => "void",
+    };
+    match progress {
+        CapacityProgress::ClosedLoop { per_s } => format!("closed loop: {}", format_rate(*per_s)),
+        CapacityProgress::Window { number, window, half_pass_per_s, interval_per_s } => format!(
+            "window {number}: {} {}; capacity {} ({} to {})",
+            format_rate(window.offered_per_s),
+            outcome(window.outcome),
+            format_rate(*half_pass_per_s),
+            format_rate(interval_per_s.low),
+            format_rate(interval_per_s.high)
+        ),
+        CapacityProgress::Confirmation(long) => {
+            format!(
+                "long window: {} for {} s {}",
+                format_rate(long.offered_per_s),
+                long.window_s,
+                outcome(long.outcome)
+            )
+        }
+        CapacityProgress::Curve(point) => {
+            let p99 = point.response_time_ns.map_or("-".to_owned(), |times| format_time(times.p99 as f64));
+            format!("curve: {:.0} % ({}): p99 {p99}", point.share * 100.0, format_rate(point.offered_per_s))
+        }
+    }
+}

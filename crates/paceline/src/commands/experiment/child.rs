@@ -1,0 +1,137 @@
+//! One load as a child process: `paceline run URL --format json`, its record read back and kept.
+//!
+//! Where the server's processes are on this machine and leave cores free, the child runs on those, and what the server
+//! used meanwhile is part of the result.
+
+use super::LoadFlags;
+use super::listener::Listener;
+use paceline_experiment::{Load, LoadError, LoadRequest, LoadResult, Objective, ServerUse};
+use paceline_host::{Interrupt, system};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+/// The longest record that is read: far above what a run of hours writes.
+const RECORD_BYTES_MOST: u64 = 1 << 28;
+
+/// Loads one URL with child processes.
+pub(super) struct ChildLoad {
+    url: String,
+    flags: LoadFlags,
+    records: PathBuf,
+    prefix: String,
+    interrupt: Interrupt,
+    objective: Option<Objective>,
+    runs: usize,
+}
+
+impl ChildLoad {
+    pub(super) fn new(
+        url: String,
+        flags: LoadFlags,
+        records: PathBuf,
+        prefix: &str,
+        interrupt: Interrupt,
+    ) -> Self {
+        Self { url, flags, records, prefix: prefix.to_owned(), interrupt, objective: None, runs: 0 }
+    }
+
+    /// Judges every open-loop run by an objective.
+    pub(super) fn judge_by(&mut self, objective: Objective) {
+        self.objective = Some(objective);
+    }
+
+    fn arguments(&self, request: &LoadRequest, record: &str) -> Vec<String> {
+        let milliseconds = |time: Duration| format!("{}ms", time.as_millis());
+        let mut arguments: Vec<String> = ["run", &self.url, "--format", "json", "--output", record]
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
+        add("--connections", self.flags.connections.to_string());
+        add("--threads", self.flags.threads.to_string());
+        add("--warmup", milliseconds(request.warmup));
+        add("--duration", milliseconds(request.window));
+        if let Some(rate) = request.rate_per_s {
+            add("--rate", format!("{rate:.3}"));
+            for slo in self.objective.iter().flat_map(|objective| &objective.slos) {
+                add("--slo", slo.clone());
+            }
+            if let Some(most) = self.objective.as_ref().and_then(|objective| objective.max_errors.clone()) {
+                add("--max-errors", most);
+            }
+        }
+        arguments.extend(self.flags.run_flags.iter().cloned());
+        arguments
+    }
+}
+
+impl Load for ChildLoad {
+    fn run(&mut self, request: &LoadRequest) -> Result<LoadResult, LoadError> {
+        self.runs += 1;
+        let record = self.records.join(format!("{}{:03}.json", self.prefix, self.runs));
+        let record_name = record.to_string_lossy().into_owned();
+        let arguments = self.arguments(request, &record_name);
+        let listener = Listener::of_url(&self.url);
+        let before = listener.as_ref().map(Listener::used);
+        let output = run_beside(arguments, listener.as_ref().map_or(&[], |listener| &listener.cores))?;
+        let after = listener.as_ref().map(Listener::used);
+        check(&output, self.interrupt)?;
+        let failed = |why: String| LoadError::Failed(format!("cannot read the record {record_name}: {why}"));
+        let json = paceline_files::read_text(&record, RECORD_BYTES_MOST)
+            .map_err(|error| failed(error.to_string()))?;
+        let run = paceline_record::read_run(&json).map_err(|error| failed(error.to_string()))?;
+        let mut result = LoadResult::of(&run, None);
+        if let (Some(listener), Some(before), Some(after)) = (&listener, before, after) {
+            result.server = Some(ServerUse {
+                cpu_s: after.cpu_s - before.cpu_s,
+                busiest_thread_s: after.busiest_thread_since(&before),
+                run_delay_s: after.run_delay_since(&before),
+                over_s: result.load_s,
+                cores: listener.cores.len() as u32,
+                rss_bytes: after.rss_bytes,
+            });
+        }
+        result.record = Some(record_name);
+        Ok(result)
+    }
+}
+
+/// Runs this program on the cores that a server leaves free. Affinity belongs to a thread and is inherited by what it
+/// starts, so a thread is made for it.
+fn run_beside(arguments: Vec<String>, server_cores: &[u32]) -> Result<Output, LoadError> {
+    let free: Vec<u32> = system::affinity().map_or_else(
+        |_| Vec::new(),
+        |cores| cores.into_iter().filter(|core| !server_cores.contains(core)).collect(),
+    );
+    let started = std::thread::spawn(move || {
+        if !free.is_empty() {
+            // If the system refuses, the run has all cores, which its record says.
+            let _ = system::set_affinity(&free);
+        }
+        let program = std::env::current_exe()?;
+        Command::new(program).args(&arguments).stdin(Stdio::null()).output()
+    });
+    let failed = |why: String| LoadError::Failed(format!("cannot start paceline run: {why}"));
+    match started.join() {
+        Ok(output) => output.map_err(|error| failed(error.to_string())),
+        Err(_) => Err(failed("its thread panicked".to_owned())),
+    }
+}
+
+/// The exit status of the run: 0 and 1 leave a record.
+fn check(output: &Output, interrupt: Interrupt) -> Result<(), LoadError> {
+    if interrupt.asked() || output.status.code() == Some(130) {
+        return Err(LoadError::Interrupted);
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let message = text.trim().trim_start_matches("paceline: ").to_owned();
+    match output.status.code() {
+        Some(0 | 1) => Ok(()),
+        Some(2) => Err(LoadError::Usage(message)),
+        _ if message.is_empty() => {
+            Err(LoadError::Failed(format!("paceline run ended with {}", output.status)))
+        }
+        _ => Err(LoadError::Failed(message)),
+    }
+}

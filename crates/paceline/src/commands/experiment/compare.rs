@@ -1,0 +1,211 @@
+//! `paceline compare A B`: is B faster than A, slower, or equivalent?
+//!
+//! Called by `main`. URLs and servers of the lab are measured in adjacent pairs; files hold what was measured before: a
+//! run's record, or what `compare` or `gate --save` wrote. `gate` uses what is here.
+
+use super::capacity::percent;
+use super::{Bench, LoadFlags, OpenTarget, Target, complaint, status_of};
+use crate::exit::{self, Complaint, Status};
+use paceline_experiment::{
+    ComparePlan, CompareProgress, ComparedMetric, Load as _, LoadError, LoadRequest, LoadResult,
+    PairedComparison, SampleSet, Side, compare_markdown, compare_samples, compare_text, run_comparison,
+};
+use std::path::Path;
+use std::time::Duration;
+
+/// The longest file of results that is read.
+const FILE_BYTES_MOST: u64 = 1 << 28;
+
+/// Flags of `paceline compare`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  paceline compare http://127.0.0.1:8080/ http://127.0.0.1:8081/
+  paceline compare go-nethttp go-fasthttp -r 2000           at 2,000/s, judged by CPU per request
+  paceline compare before.json after.json                   records of earlier runs
+
+Exit status: 0 compared (also undecided), 2 usage, 3 environment, 130 interrupted")]
+pub struct Arguments {
+    /// The first: a URL, the id of a server of the lab, or a JSON file
+    first: String,
+    /// The second, which is described relative to the first
+    second: String,
+    #[command(flatten)]
+    how: CompareFlags,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    load: LoadFlags,
+}
+
+/// Flags that `compare` and `gate` share.
+#[derive(clap::Args, Clone, Debug)]
+pub struct CompareFlags {
+    /// Offer this rate instead of a closed loop
+    #[arg(short, long, value_name = "PER_SECOND")]
+    pub(super) rate: Option<f64>,
+    /// Length of the window of each run
+    #[arg(short, long, default_value = "3s", value_name = "T", value_parser = super::super::run::duration)]
+    pub(super) duration: Duration,
+    /// A smaller difference does not matter, in percent
+    #[arg(long, default_value_t = 5.0, value_name = "PERCENT", value_parser = percent)]
+    pub(super) margin: f64,
+    /// Pairs at most; looks are taken after 4, 6, 8, 10, 14 and 20
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
+    pub(super) pairs: u16,
+    /// The metric that decides: rate, cpu, response.p50, response.p99, service.p50, service.p99 or memory
+    ///
+    /// [default: rate in a closed loop; cpu at a rate, or response.p50 if the server's CPU time is not visible]
+    #[arg(long, value_name = "METRIC", value_parser = metric)]
+    pub(super) metric: Option<ComparedMetric>,
+}
+
+/// Values of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For a pull request
+    Markdown,
+    /// Everything, for programs
+    Json,
+}
+
+fn metric(name: &str) -> Result<ComparedMetric, String> {
+    ComparedMetric::of_name(name).ok_or_else(|| {
+        format!(
+            "there is no metric {name:?}; choose {}",
+            ComparedMetric::ALL.map(ComparedMetric::name).join(", ")
+        )
+    })
+}
+
+/// Compares and prints.
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    exit::check_printable()?;
+    let sides = [arguments.first.as_str(), arguments.second.as_str()];
+    let comparison = compare(sides, &arguments.how, arguments.load)?;
+    exit::print(&match arguments.format {
+        Format::Text => compare_text(&comparison),
+        Format::Markdown => compare_markdown(&comparison),
+        Format::Json => format!("{}\n", serde_json::to_string_pretty(&comparison)?),
+    })?;
+    Ok(status_of(comparison.ended_early.as_deref(), Status::Done))
+}
+
+/// Compares two sides, each of which is measured now or was measured before.
+pub(super) fn compare(
+    sides: [&str; 2],
+    how: &CompareFlags,
+    load: LoadFlags,
+) -> anyhow::Result<PairedComparison> {
+    let margin = how.margin / 100.0;
+    let stored = sides.map(|side| is_file(side).then(|| read_samples(Path::new(side))));
+    match stored {
+        [None, None] => {
+            let bench = Bench::new(load)?;
+            let [first, second] = sides.map(Target::of);
+            let mut first = Measured::open(&bench, how, first, "a-").map_err(complaint)?;
+            let mut second = Measured::open(&bench, how, second, "b-").map_err(complaint)?;
+            let plan = ComparePlan {
+                names: sides.map(str::to_owned),
+                primary: how.metric,
+                margin,
+                pairs_most: usize::from(how.pairs),
+            };
+            run_comparison([&mut first, &mut second], &plan, &mut |progress| exit::say(&line(&progress)))
+                .map_err(complaint)
+        }
+        [Some(first), Some(second)] => Ok(compare_samples(&[first?, second?], how.metric, margin)),
+        [Some(first), None] => {
+            let samples = [first?, measure(sides[1], how, load)?];
+            Ok(compare_samples(&samples, how.metric, margin))
+        }
+        [None, Some(second)] => {
+            let samples = [measure(sides[0], how, load)?, second?];
+            Ok(compare_samples(&samples, how.metric, margin))
+        }
+    }
+}
+
+/// A side that is a file: it exists, and is no URL. A server's id is never the name of a JSON file.
+fn is_file(side: &str) -> bool {
+    side.ends_with(".json") && Path::new(side).is_file()
+}
+
+/// Measures one side alone, as often as half of the pairs.
+pub(super) fn measure(side: &str, how: &CompareFlags, load: LoadFlags) -> anyhow::Result<SampleSet> {
+    let bench = Bench::new(load)?;
+    let mut measured = Measured::open(&bench, how, Target::of(side), "").map_err(complaint)?;
+    let mut samples = SampleSet::new(side);
+    for number in 1..=usize::from(how.pairs).div_ceil(2) {
+        samples.add(&measured.observe().map_err(complaint)?);
+        exit::say(&format!("{side}: run {number}"));
+    }
+    Ok(samples)
+}
+
+/// Reads observations: what `gate --save` wrote, or a run's record as one observation.
+pub(super) fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
+    let name = path.display().to_string();
+    let text = paceline_files::read_text(path, FILE_BYTES_MOST)
+        .map_err(|error| Complaint::usage(format!("cannot read {name}: {error}")))?;
+    if let Ok(samples) = serde_json::from_str::<SampleSet>(&text) {
+        let is_usable = |value: &f64| *value > 0.0 && value.is_finite();
+        if !samples.values.values().flatten().all(is_usable) {
+            return Err(Complaint::usage(format!("{name}: every value must be above 0")).into());
+        }
+        return Ok(samples);
+    }
+    let run = paceline_record::read_run(&text).map_err(|error| {
+        Complaint::usage(format!("{name} is neither a run's record nor a baseline: {error}"))
+            .hint("write one with paceline run --format json, or paceline gate --save")
+    })?;
+    let mut samples = SampleSet::new(&name);
+    samples.add(&LoadResult::of(&run, None));
+    Ok(samples)
+}
+
+/// A side that is measured now. A server of the lab is started for each observation; a URL is loaded as it is.
+struct Measured<'a> {
+    bench: &'a Bench,
+    target: Target,
+    request: LoadRequest,
+    prefix: String,
+    launches: usize,
+    url: Option<OpenTarget>,
+}
+
+impl<'a> Measured<'a> {
+    fn open(bench: &'a Bench, how: &CompareFlags, target: Target, prefix: &str) -> Result<Self, LoadError> {
+        let request = LoadRequest { rate_per_s: how.rate, warmup: bench.flags.warmup, window: how.duration };
+        let url = match &target {
+            Target::Url(_) => {
+                let mut open = bench.open(&target, prefix)?;
+                open.warm(bench.flags.warm_limit)?;
+                Some(open)
+            }
+            Target::Server(_) => None,
+        };
+        Ok(Self { bench, target, request, prefix: prefix.to_owned(), launches: 0, url })
+    }
+}
+
+impl Side for Measured<'_> {
+    fn observe(&mut self) -> Result<LoadResult, LoadError> {
+        if let Some(open) = &mut self.url {
+            return open.load.run(&self.request);
+        }
+        self.launches += 1;
+        let mut open = self.bench.open(&self.target, &format!("{}{:02}-", self.prefix, self.launches))?;
+        open.warm(self.bench.flags.warm_limit)?;
+        open.load.run(&self.request)
+    }
+}
+
+/// One line of progress.
+fn line(progress: &CompareProgress) -> String {
+    let ratio = progress.ratio.map_or(String::new(), |ratio| format!(": second / first {ratio:.3}"));
+    let next = progress.next_look.map_or(String::new(), |look| format!("; next look after pair {look}"));
+    format!("pair {}{ratio}{next}", progress.pairs)
+}

@@ -1,0 +1,77 @@
+//! `paceline gate CANDIDATE --against BASELINE`: fail if the candidate is worse than the baseline.
+//!
+//! Called by `main`. The comparison is that of `compare`; this command adds the exit status, the files for CI, and writing
+//! a baseline.
+
+use super::LoadFlags;
+use super::compare::{CompareFlags, compare, measure};
+use super::status_of;
+use crate::exit::{self, Complaint, Status};
+use anyhow::Context as _;
+use paceline_experiment::{GatePolicy, gate_junit, gate_markdown, judge_gate};
+use std::path::{Path, PathBuf};
+
+/// Flags of `paceline gate`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  paceline gate http://127.0.0.1:8081/ --against http://127.0.0.1:8080/     new build beside old build
+  paceline gate http://127.0.0.1:8080/ --save baseline.json                 write a baseline
+  paceline gate http://127.0.0.1:8080/ --against baseline.json --junit gate.xml
+
+Measure both side by side where you can: a stored baseline includes the drift of the machine.
+
+Exit status: 0 passed, 1 the candidate is worse, 2 usage, 3 environment, 130 interrupted")]
+pub struct Arguments {
+    /// What is checked: a URL, the id of a server of the lab, or a JSON file
+    candidate: String,
+    /// What it is compared with: a URL, the id of a server of the lab, or a JSON file
+    #[arg(long, value_name = "BASELINE", required_unless_present = "save", conflicts_with = "save")]
+    against: Option<String>,
+    /// Measure the candidate alone and write its figures as a baseline
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Fail also if nothing is proven within the pairs
+    #[arg(long)]
+    fail_undecided: bool,
+    /// Write the Markdown summary to a file as well
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Write JUnit XML to a file
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    #[command(flatten)]
+    how: CompareFlags,
+    #[command(flatten)]
+    load: LoadFlags,
+}
+
+/// Measures, judges, writes.
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    exit::check_printable()?;
+    if let Some(file) = &arguments.save {
+        let samples = measure(&arguments.candidate, &arguments.how, arguments.load)?;
+        write(file, &format!("{}\n", serde_json::to_string_pretty(&samples)?))?;
+        exit::print(&format!("baseline written to {}\n", file.display()))?;
+        return Ok(Status::Done);
+    }
+    let Some(baseline) = &arguments.against else {
+        return Err(Complaint::usage("--against is missing").into());
+    };
+    let comparison = compare([baseline, &arguments.candidate], &arguments.how, arguments.load)?;
+    let policy = if arguments.fail_undecided { GatePolicy::FailUndecided } else { GatePolicy::PassUndecided };
+    let result = judge_gate(&comparison, policy);
+    let markdown = gate_markdown(&comparison, &result);
+    if let Some(file) = &arguments.markdown {
+        write(file, &markdown)?;
+    }
+    if let Some(file) = &arguments.junit {
+        write(file, &gate_junit(&comparison, &result))?;
+    }
+    exit::print(&markdown)?;
+    let status = if result.passed { Status::Done } else { Status::Failed };
+    Ok(status_of(comparison.ended_early.as_deref(), status))
+}
+
+fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}

@@ -1,0 +1,162 @@
+//! The processes of this machine that listen on a port, and what they have used so far.
+//!
+//! Found by the socket's inode in `/proc/net/tcp` and `/proc/PID/fd`, so only processes of the same user are seen. CPU time
+//! is that of these processes and their descendants.
+
+use paceline_host::{process, system};
+use paceline_http::Url;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs;
+use std::net::{IpAddr, ToSocketAddrs as _};
+
+/// Processes that listen on one port.
+pub(super) struct Listener {
+    processes: BTreeSet<i32>,
+    /// The cores they may run on.
+    pub(super) cores: Vec<u32>,
+}
+
+/// What they have used since they started.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Used {
+    pub(super) cpu_s: f64,
+    pub(super) rss_bytes: u64,
+    /// CPU time of each thread, by its id.
+    threads: BTreeMap<i32, f64>,
+    /// Time each thread was ready to run but had no core, in seconds, by its id.
+    delays: BTreeMap<i32, f64>,
+}
+
+impl Used {
+    /// CPU time of the thread that used most since.
+    pub(super) fn busiest_thread_since(&self, before: &Used) -> f64 {
+        largest_since(&self.threads, &before.threads)
+    }
+
+    /// The longest time that one thread waited for a core since.
+    pub(super) fn run_delay_since(&self, before: &Used) -> f64 {
+        largest_since(&self.delays, &before.delays)
+    }
+}
+
+/// The largest increase of one thread's figure.
+fn largest_since(now: &BTreeMap<i32, f64>, before: &BTreeMap<i32, f64>) -> f64 {
+    let since = |(thread, value): (&i32, &f64)| value - before.get(thread).unwrap_or(&0.0);
+    now.iter().map(since).fold(0.0, f64::max)
+}
+
+impl Listener {
+    /// The listener behind a URL, if it is on this machine's loopback interface and can be seen.
+    pub(super) fn of_url(url: &str) -> Option<Self> {
+        let url = Url::parse(url).ok()?;
+        let mut addresses = (url.host.as_str(), url.port).to_socket_addrs().ok()?;
+        let is_here = addresses.all(|address| match address.ip() {
+            IpAddr::V4(ip) => ip.is_loopback(),
+            IpAddr::V6(ip) => ip.is_loopback(),
+        });
+        if !is_here {
+            return None;
+        }
+        let inodes = listening_inodes(url.port);
+        let owners: Vec<i32> = processes().into_iter().filter(|pid| owns_any(*pid, &inodes)).collect();
+        let mut all = BTreeSet::new();
+        for pid in owners {
+            all.insert(pid);
+            all.extend(process::descendants(pid));
+        }
+        let cores = all.iter().flat_map(|pid| allowed_cores(*pid)).collect::<BTreeSet<u32>>();
+        (!all.is_empty()).then(|| Self { processes: all, cores: cores.into_iter().collect() })
+    }
+
+    /// What they have used so far.
+    pub(super) fn used(&self) -> Used {
+        let mut used = Used::default();
+        for pid in &self.processes {
+            if let Some(stat) = process::Stat::read(*pid) {
+                used.cpu_s += stat.cpu_ticks as f64 / system::ticks_per_s();
+                used.rss_bytes += stat.rss_pages * system::page_bytes();
+            }
+            for thread in process::threads(*pid) {
+                let (cpu_s, delay_s) = thread_times(*pid, thread).unwrap_or_default();
+                used.threads.insert(thread, cpu_s);
+                used.delays.insert(thread, delay_s);
+            }
+        }
+        used
+    }
+}
+
+/// Inodes of the sockets that listen on a port, from the lines of proc_net_tcp(5).
+fn listening_inodes(port: u16) -> HashSet<u64> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
+    tables.iter().flat_map(|table| table.lines()).filter_map(|line| listening_inode(line, port)).collect()
+}
+
+fn listening_inode(line: &str, port: u16) -> Option<u64> {
+    const LISTEN: &str = "0A";
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
+    let matches = u16::from_str_radix(local_port, 16) == Ok(port) && *fields.get(3)? == LISTEN;
+    if matches { fields.get(9)?.parse().ok() } else { None }
+}
+
+fn processes() -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn owns_any(pid: i32, inodes: &HashSet<u64>) -> bool {
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    descriptors.flatten().filter_map(|entry| fs::read_link(entry.path()).ok()).any(|link| {
+        let inode =
+            link.to_str().and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
+        inode.is_some_and(|inode: u64| inodes.contains(&inode))
+    })
+}
+
+fn allowed_cores(pid: i32) -> Vec<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.map(parse_cores).unwrap_or_default()
+}
+
+/// `0-2,5` as numbers; what is no number is left out.
+fn parse_cores(list: &str) -> Vec<u32> {
+    let range = |part: &str| -> Option<std::ops::RangeInclusive<u32>> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().collect()
+}
+
+/// Time a thread ran, and time it was ready to run without a core, in seconds (sched-stats.rst).
+fn thread_times(pid: i32, thread: i32) -> Option<(f64, f64)> {
+    let line = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
+    let mut numbers = line.split_ascii_whitespace().map(|number| number.parse::<u64>());
+    let mut seconds = || Some(numbers.next()?.ok()? as f64 * 1e-9);
+    Some((seconds()?, seconds()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_found_by_its_port() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let found = Listener::of_url(&url).unwrap();
+        assert!(found.processes.contains(&(std::process::id() as i32)));
+        assert!(!found.cores.is_empty() && found.used().rss_bytes > 0);
+        drop(listener);
+        assert!(Listener::of_url(&url).is_none());
+    }
+
+    #[test]
+    fn lines_of_the_kernel_are_read_without_panicking() {
+        let line = "0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 0";
+        assert_eq!((listening_inode(line, 8080), listening_inode(line, 81)), (Some(4711), None));
+        assert_eq!((listening_inode("", 1), listening_inode("a b:zz", 1)), (None, None));
+        assert_eq!((parse_cores("0-2,5\n"), parse_cores("x")), (vec![0, 1, 2, 5], vec![]));
+    }
+}

@@ -1,0 +1,154 @@
+//! The commands that take several runs: `capacity`, `compare` and `gate`.
+//!
+//! What they decide is in the `experiment` crate. Here are their flags, the load (`paceline run` as a child process, so
+//! that each run can be repeated by hand), the servers they start (`paceline lab serve`) and what is printed.
+
+pub mod capacity;
+mod child;
+pub mod compare;
+pub mod gate;
+mod listener;
+mod server;
+
+use crate::exit::{Complaint, Status};
+use child::ChildLoad;
+use paceline_experiment::{Load, LoadError, LoadRequest};
+use paceline_host::Interrupt;
+use paceline_stats::is_warm;
+use server::ServerChild;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Flags of the load that all experiments share.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Load")]
+pub struct LoadFlags {
+    /// Connections to hold open
+    #[arg(short, long, default_value_t = 64, value_name = "N")]
+    connections: u32,
+    /// Threads of the generator
+    #[arg(short, long, default_value_t = 1, value_name = "N")]
+    threads: u32,
+    /// Load before each window, not measured
+    #[arg(long, default_value = "1s", value_name = "T", value_parser = super::run::duration)]
+    warmup: Duration,
+    /// Longest time to wait for a steady rate before the first window; 0s does not wait
+    ///
+    /// A server counts as warm when its last 4 s are no more than 5 % faster than the 4 s before.
+    #[arg(long, default_value = "60s", value_name = "T", value_parser = super::run::duration)]
+    warm_limit: Duration,
+    /// The path to request from servers of the lab
+    #[arg(long, default_value = "/", value_name = "PATH")]
+    path: String,
+    /// The form in which servers of the lab are started
+    #[arg(long, default_value = "single", value_name = "FORM")]
+    form: String,
+    /// Folder that keeps the record of every run [default: a new one in .paceline/experiments]
+    #[arg(long, value_name = "DIR")]
+    records: Option<PathBuf>,
+    /// Further flags for every `paceline run`, after `--`
+    #[arg(last = true, value_name = "RUN_FLAGS")]
+    run_flags: Vec<String>,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Target {
+    /// A server that is running somewhere.
+    Url(String),
+    /// A server of the lab, by its id.
+    Server(String),
+}
+
+impl Target {
+    /// A URL has a scheme; anything else is a server's id.
+    fn of(text: &str) -> Self {
+        if text.contains("://") { Self::Url(text.to_owned()) } else { Self::Server(text.to_owned()) }
+    }
+}
+
+/// What an experiment needs to start loads and servers.
+struct Bench {
+    flags: LoadFlags,
+    records: PathBuf,
+    interrupt: Interrupt,
+}
+
+impl Bench {
+    /// Prepares the folder for records and listens for Ctrl-C.
+    fn new(flags: LoadFlags) -> anyhow::Result<Self> {
+        use anyhow::Context as _;
+        let records = match &flags.records {
+            Some(folder) => folder.clone(),
+            None => Path::new(".paceline").join("experiments").join(paceline_run::moment::new_id()),
+        };
+        std::fs::create_dir_all(&records)
+            .with_context(|| format!("cannot create the folder for records {}", records.display()))?;
+        let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
+        Ok(Self { flags, records, interrupt })
+    }
+
+    /// A load on a target; a server of the lab is started for it and ends with it.
+    fn open(&self, target: &Target, prefix: &str) -> Result<OpenTarget, LoadError> {
+        let (server, url) = match target {
+            Target::Url(url) => (None, url.clone()),
+            Target::Server(id) => {
+                let log = self.records.join(format!("{prefix}serve.log"));
+                let server = ServerChild::start(id, &self.flags.form, &log, self.interrupt)?;
+                let url = format!("{}{}", server.url, self.flags.path.trim_start_matches('/'));
+                (Some(server), url)
+            }
+        };
+        let load = ChildLoad::new(url, self.flags.clone(), self.records.clone(), prefix, self.interrupt);
+        Ok(OpenTarget { load, _server: server })
+    }
+}
+
+/// A target that can be loaded, with the server that was started for it.
+struct OpenTarget {
+    load: ChildLoad,
+    _server: Option<ServerChild>,
+}
+
+impl OpenTarget {
+    /// Puts a closed loop on the target until it is warm or the limit is reached. Whether it is warm.
+    fn warm(&mut self, limit: Duration) -> Result<bool, LoadError> {
+        let mut rates = Vec::new();
+        let mut spent = Duration::ZERO;
+        while spent < limit {
+            let window = Duration::from_secs(if rates.is_empty() { 9 } else { 5 });
+            let request = LoadRequest { rate_per_s: None, warmup: Duration::ZERO, window };
+            rates.extend(self.load.run(&request)?.rate_per_second);
+            if is_warm(&rates) {
+                return Ok(true);
+            }
+            spent += window;
+        }
+        Ok(limit.is_zero())
+    }
+}
+
+/// An error of a load as a complaint with its exit status.
+fn complaint(error: LoadError) -> anyhow::Error {
+    match error {
+        LoadError::Interrupted => Complaint::interrupted("interrupted before there was a result").into(),
+        LoadError::Usage(what) => Complaint::usage(what).into(),
+        LoadError::Failed(what) => Complaint::environment(what).into(),
+    }
+}
+
+/// The status of a result that may have been interrupted.
+fn status_of(ended_early: Option<&str>, otherwise: Status) -> Status {
+    if ended_early == Some("interrupted") { Status::Interrupted } else { otherwise }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheme_makes_a_url() {
+        assert_eq!(Target::of("http://[::1]:80/x"), Target::Url("http://[::1]:80/x".to_owned()));
+        assert_eq!(Target::of("go-nethttp"), Target::Server("go-nethttp".to_owned()));
+    }
+}

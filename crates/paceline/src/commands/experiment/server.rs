@@ -1,0 +1,57 @@
+//! A server of the lab for the time of an experiment: `paceline lab serve` as a child process.
+//!
+//! It builds where something changed, starts, checks one answer and prints the URL. It ends when this value is dropped,
+//! and its shepherd ends the server however this process ends.
+
+use paceline_experiment::LoadError;
+use paceline_host::{Interrupt, system};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A running server.
+pub(super) struct ServerChild {
+    child: Child,
+    /// Where it listens, ending in a slash.
+    pub(super) url: String,
+}
+
+impl ServerChild {
+    /// Builds and starts a server in a form. Its messages go to a log file.
+    pub(super) fn start(id: &str, form: &str, log: &Path, interrupt: Interrupt) -> Result<Self, LoadError> {
+        let failed = |why: String| LoadError::Failed(format!("cannot start {id}: {why}"));
+        let start = || -> std::io::Result<(Child, String)> {
+            let mut child = Command::new(std::env::current_exe()?)
+                .args(["lab", "serve", id, "--form", form])
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(File::create(log)?)
+                .spawn()?;
+            let mut line = String::new();
+            if let Some(stdout) = child.stdout.take() {
+                BufReader::new(stdout).read_line(&mut line)?;
+            }
+            Ok((child, line.trim().to_owned()))
+        };
+        let (mut child, url) = start().map_err(|error| failed(error.to_string()))?;
+        if url.starts_with("http") {
+            return Ok(Self { child, url });
+        }
+        let status = child.wait().map_err(|error| failed(error.to_string()))?;
+        if interrupt.asked() {
+            return Err(LoadError::Interrupted);
+        }
+        let message = paceline_files::read_text(log, 1 << 16).unwrap_or_default();
+        let message = message.trim().trim_start_matches("paceline: ").to_owned();
+        Err(if status.code() == Some(2) { LoadError::Usage(message) } else { failed(message) })
+    }
+}
+
+impl Drop for ServerChild {
+    fn drop(&mut self) {
+        // It may have ended already; then there is nothing to stop.
+        let _ = system::kill(self.child.id() as i32, libc::SIGTERM);
+        let _ = self.child.wait();
+    }
+}

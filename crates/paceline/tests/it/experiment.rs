@@ -1,0 +1,105 @@
+//! `capacity`, `compare` and `gate` from outside: their exit status, their files, and one run of each kind.
+//!
+//! What they decide is tested in the experiment crate with a simulated server; no figure of a real run is asserted here.
+
+use crate::reference::{PACELINE, Server};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn paceline(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(PACELINE).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A baseline file with these rates.
+fn baseline(folder: &Path, name: &str, rates: &[f64]) {
+    let samples = serde_json::json!({ "name": name, "values": { "rate_per_s": rates } });
+    std::fs::write(folder.join(name), samples.to_string()).unwrap();
+}
+
+#[test]
+fn stored_baselines_are_compared_and_gated() {
+    let folder = tempfile::tempdir().unwrap();
+    baseline(folder.path(), "old.json", &[100.0, 102.0, 98.0, 101.0]);
+    baseline(folder.path(), "new.json", &[80.0, 81.0, 79.0, 80.5]);
+    let compared = paceline(folder.path(), &["compare", "old.json", "new.json"]);
+    assert!(compared.status.success(), "{compared:?}");
+    assert!(text(&compared.stdout).starts_with("new.json is slower: 20"), "{compared:?}");
+    let json = paceline(folder.path(), &["compare", "old.json", "new.json", "--format", "json"]);
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["metrics"][0]["decision"], "worse");
+    let gate = ["gate", "new.json", "--against", "old.json", "--junit", "gate.xml", "--markdown", "gate.md"];
+    let gated = paceline(folder.path(), &gate);
+    assert_eq!(gated.status.code(), Some(1), "{gated:?}");
+    let read = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(read("gate.xml").contains("failures=\"1\""));
+    assert_eq!(read("gate.md"), text(&gated.stdout));
+    let back = paceline(folder.path(), &["gate", "old.json", "--against", "new.json"]);
+    assert_eq!(back.status.code(), Some(0), "faster passes: {back:?}");
+}
+
+#[test]
+fn invalid_arguments_exit_with_two_and_say_why() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("no.json"), "{}").unwrap();
+    baseline(folder.path(), "zero.json", &[0.0, 1.0]);
+    for (arguments, said) in [
+        (&["capacity", "http://127.0.0.1:1/", "--slo", "p99<1ms"][..], "only times"),
+        (&["compare", "no.json", "no.json"], "neither a run's record nor a baseline"),
+        (&["compare", "zero.json", "zero.json"], "must be above 0"),
+        (&["compare", "no.json", "no.json", "--metric", "speed"], "there is no metric \"speed\""),
+        (&["gate", "no.json"], "--against"),
+    ] {
+        let output = paceline(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+        assert!(text(&output.stderr).contains(said), "{arguments:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_capacity_search_keeps_every_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start("fixed");
+    let url = server.url();
+    let short =
+        ["--window", "200ms", "--warmup", "50ms", "--warm-limit", "0s", "--confirm", "0s", "--no-curve"];
+    let arguments = ["capacity", &url, "--slo", "response.mean<10s,errors<50%", "--windows", "2", "-c", "4"];
+    let rest = ["--records", "kept", "--format", "json"];
+    let output = paceline(folder.path(), &[&arguments[..], &short, &rest].concat());
+    let capacity: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    let windows = capacity["windows"].as_array().unwrap();
+    assert!(!windows.is_empty() && capacity["closed_loop_per_s"].as_f64().unwrap() > 0.0, "{capacity}");
+    for window in windows {
+        let record = std::fs::read_to_string(folder.path().join(window["record"].as_str().unwrap())).unwrap();
+        assert!(paceline_record::read_run(&record).is_ok());
+    }
+}
+
+#[test]
+fn pairs_are_measured_until_a_look() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start("immediate");
+    let (url, record) = (server.url(), ["--records", "kept", "--format", "json"]);
+    let short = ["-d", "100ms", "--warmup", "20ms", "--warm-limit", "0s", "--pairs", "4", "-c", "2"];
+    let output = paceline(folder.path(), &[&["compare", &url, &url][..], &short, &record].concat());
+    let comparison: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!(comparison["pairs"], 4);
+    assert_eq!(comparison["samples"][1]["values"]["rate_per_s"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn a_target_that_is_not_there_is_the_environments_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start("immediate");
+    let url = server.url();
+    drop(server);
+    let output =
+        paceline(folder.path(), &["capacity", &url, "--slo", "response.p99<1ms", "--warm-limit", "0s"]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
