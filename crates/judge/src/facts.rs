@@ -41,7 +41,7 @@ pub(crate) fn window(run: &Run) -> Vec<Stretch> {
         stretch.counts = added(stretch.counts, counts);
         if let Some(times) = interval.block.service_time_ns.as_ref() {
             stretch.service.0 += times.mean * times.count as f64;
-            stretch.service.1 += times.count;
+            stretch.service.1 = stretch.service.1.saturating_add(times.count);
         }
     }
     let window = run.phases.window;

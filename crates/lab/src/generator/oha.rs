@@ -51,13 +51,14 @@ struct Summary {
 
 fn read(text: &str, job: &Job) -> Option<Seen> {
     let printed: Printed = serde_json::from_str(text).ok()?;
-    let answers: u64 = printed.status_code_distribution.values().sum();
+    let total = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
+    let answers = total(&mut printed.status_code_distribution.values().copied());
     let ok = printed.status_code_distribution.get(&job.status.to_string()).copied().unwrap_or_default();
     let broken = printed.error_distribution.iter().filter(|(error, _)| *error != CUT_OFF);
     let mut counts = Counts {
         ok,
-        bad_status: answers - ok,
-        io_failed: broken.map(|(_, count)| count).sum(),
+        bad_status: answers.saturating_sub(ok),
+        io_failed: total(&mut broken.map(|(_, count)| *count)),
         ..Counts::default()
     };
     counts.scheduled = counts.ended();

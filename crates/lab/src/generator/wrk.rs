@@ -62,7 +62,7 @@ impl Printed {
             match kind {
                 "connect" => self.connect_failed = count,
                 "timeout" => self.timed_out = count,
-                _ => self.io_failed += count,
+                _ => self.io_failed = self.io_failed.saturating_add(count),
             }
         }
         Some(())

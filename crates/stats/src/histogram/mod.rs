@@ -96,28 +96,32 @@ impl Histogram {
     /// keep it exactly.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.record_n(value, 1);
-    }
-
-    /// Counts a value `n` times.
-    #[inline]
-    pub fn record_n(&mut self, value: u64, n: u64) {
-        // The cell is in range by the definition of CELLS; `get_mut` keeps an impossible case from panicking.
+        // The cell is in range by the definition of CELLS; `get_mut` keeps an impossible case from panicking. 2^64
+        // values, and so these sums, cannot be reached one by one.
         if let Some(cell) = self.cells.get_mut(cell_of(value.min(HIGHEST))) {
-            *cell += n;
+            *cell += 1;
         }
-        self.count += n;
-        self.sum += u128::from(value) * u128::from(n);
-        if n > 0 {
-            self.min = self.min.min(value);
-            self.max = self.max.max(value);
-        }
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
     }
 
-    /// Adds another histogram's counts to these.
+    /// Counts a value `n` times. Counts and sum stop at their highest number.
+    pub fn record_n(&mut self, value: u64, n: u64) {
+        if n == 0 {
+            return;
+        }
+        if let Some(cell) = self.cells.get_mut(cell_of(value.min(HIGHEST))) {
+            *cell = cell.saturating_add(n);
+        }
+        self.absorb_summary(n, u128::from(value) * u128::from(n), value, value);
+    }
+
+    /// Adds another histogram's counts to these. Counts stop at their highest number: a stored histogram may claim any.
     pub fn merge(&mut self, other: &Histogram) {
         for cell in other.occupied() {
-            self.cells[cell] += other.cells[cell];
+            self.cells[cell] = self.cells[cell].saturating_add(other.cells[cell]);
         }
         self.absorb_summary(other.count, other.sum, other.min, other.max);
     }
@@ -168,9 +172,9 @@ impl Histogram {
         }
         // A product such as 0.7 * 10 may be rounded to slightly above 7, which must not move the rank.
         let rank = ((q.clamp(0.0, 1.0) * self.count as f64) * (1.0 - 1e-12)).ceil().max(1.0) as u64;
-        let mut seen = 0;
+        let mut seen = 0u64;
         for cell in self.occupied() {
-            seen += self.cells[cell];
+            seen = seen.saturating_add(self.cells[cell]);
             if seen >= rank {
                 let (lowest, width) = values_of(cell);
                 return Some((lowest + width - 1).clamp(self.min, self.max));
@@ -182,7 +186,8 @@ impl Histogram {
     /// How many values are at or below `value`, to the resolution of a cell.
     pub fn count_at_or_below(&self, value: u64) -> u64 {
         let last = cell_of(value.min(HIGHEST));
-        self.occupied().take_while(|cell| *cell <= last).map(|cell| self.cells[cell]).sum()
+        let counts = self.occupied().take_while(|cell| *cell <= last).map(|cell| self.cells[cell]);
+        counts.fold(0, u64::saturating_add)
     }
 
     /// The cells in use, as (lowest value, highest value, count), rising.
@@ -204,8 +209,8 @@ impl Histogram {
 
     /// Adds another histogram's count, sum and extremes.
     fn absorb_summary(&mut self, count: u64, sum: u128, min: u64, max: u64) {
-        self.count += count;
-        self.sum += sum;
+        self.count = self.count.saturating_add(count);
+        self.sum = self.sum.saturating_add(sum);
         self.min = self.min.min(min);
         self.max = self.max.max(max);
     }
