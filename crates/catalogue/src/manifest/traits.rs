@@ -18,12 +18,20 @@ pub enum Trait {
     ByteWise,
     /// Answers HEAD where it answers GET.
     Head,
+    /// Speaks HTTP/2 with prior knowledge (RFC 9113 §3.3), on the port on which it speaks HTTP/1.1.
+    Http2,
 }
 
 impl Trait {
     /// Each, in the order they are shown and tried out.
-    pub const ALL: [Trait; 5] =
-        [Trait::KeepAlive, Trait::ByteWise, Trait::Pipelining, Trait::Http10KeepAlive, Trait::Head];
+    pub const ALL: [Trait; 6] = [
+        Trait::KeepAlive,
+        Trait::ByteWise,
+        Trait::Pipelining,
+        Trait::Http10KeepAlive,
+        Trait::Head,
+        Trait::Http2,
+    ];
 
     /// Its key in a manifest.
     pub fn name(self) -> &'static str {
@@ -33,6 +41,7 @@ impl Trait {
             Trait::Http10KeepAlive => "http10_keep_alive",
             Trait::ByteWise => "byte_wise",
             Trait::Head => "head",
+            Trait::Http2 => "http2",
         }
     }
 
@@ -41,6 +50,7 @@ impl Trait {
         match self {
             Trait::KeepAlive | Trait::ByteWise | Trait::Head => Some(true),
             Trait::Pipelining | Trait::Http10KeepAlive => None,
+            Trait::Http2 => Some(false),
         }
     }
 }
@@ -93,16 +103,13 @@ impl Traits {
 
     /// The traits it is taken to have, by name: what a plan selects by.
     pub fn present(&self) -> Vec<&'static str> {
-        self.named(Some(true))
+        Trait::ALL.into_iter().filter(|one| self.has(*one) == Some(true)).map(Trait::name).collect()
     }
 
-    /// The traits it is said to lack, by name: its limits.
+    /// The traits it is said to lack, by name: its limits. That most servers lack HTTP/2 is not said of each.
     pub fn lacking(&self) -> Vec<&'static str> {
-        self.named(Some(false))
-    }
-
-    fn named(&self, has: Option<bool>) -> Vec<&'static str> {
-        Trait::ALL.into_iter().filter(|one| self.has(*one) == has).map(Trait::name).collect()
+        let stated = |one: &Trait| self.stated(*one) == Some(false);
+        Trait::ALL.into_iter().filter(stated).map(Trait::name).collect()
     }
 
     /// What is said, by name.

@@ -77,6 +77,7 @@ struct WireTraits {
     http10_keep_alive: Option<Spanned<bool>>,
     byte_wise: Option<Spanned<bool>>,
     head: Option<Spanned<bool>>,
+    http2: Option<Spanned<bool>>,
 }
 
 pub(super) fn read(folder: &Path) -> Result<Manifest, CatalogueError> {
@@ -125,6 +126,7 @@ fn traits_of(wire: Option<Spanned<WireTraits>>, document: &Document) -> Traits {
         (Trait::Http10KeepAlive, wire.http10_keep_alive),
         (Trait::ByteWise, wire.byte_wise),
         (Trait::Head, wire.head),
+        (Trait::Http2, wire.http2),
     ];
     for (one, has) in said {
         if let Some(has) = has {

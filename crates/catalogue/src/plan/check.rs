@@ -181,8 +181,8 @@ fn load(load: &PlanLoad) -> Result<(), String> {
 
 /// How a load uses its connections, and its twins.
 fn shape(load: &PlanLoad) -> Result<(), String> {
-    if let Some(http) = load.http.as_ref().filter(|http| !["1.0", "1.1"].contains(&http.as_str())) {
-        return Err(format!("`http` is {http:?}: \"1.0\" or \"1.1\""));
+    if let Some(http) = load.http.as_ref().filter(|http| !["1.0", "1.1", "2"].contains(&http.as_str())) {
+        return Err(format!("`http` is {http:?}; use \"1.0\", \"1.1\" or \"2\""));
     }
     if load.requests_per_connection == Some(0) {
         return Err("`requests_per_connection` is at least 1".into());
@@ -195,11 +195,15 @@ fn shape(load: &PlanLoad) -> Result<(), String> {
         );
     }
     if load.depth > 1 && (closes || is_old) {
-        return Err("a `depth` needs HTTP/1.1 and connections that stay open".into());
+        return Err("a `depth` needs HTTP/1.1 or HTTP/2 and connections that stay open".into());
+    }
+    if load.is_http2() && closes {
+        return Err("`http = \"2\"` needs connections that stay open".into());
     }
     for twin in &load.twins {
         let problem = match twin {
             VariantKind::Http10 if is_old => Some("speaks HTTP/1.0 already"),
+            VariantKind::Http10 | VariantKind::Close if load.is_http2() => Some("speaks HTTP/2"),
             VariantKind::Http10 | VariantKind::Close if load.depth > 1 => {
                 Some("is pipelined, which its twin cannot be: make a load of its own")
             }

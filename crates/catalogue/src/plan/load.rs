@@ -43,7 +43,7 @@ pub struct PlanLoad {
     /// Length of the warm-up; see [`PlanLoad::warmup`].
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub warmup: Option<Duration>,
-    /// `1.0` to speak HTTP/1.0 with keep-alive asked for; 1.1 where it is not given.
+    /// `1.0` for HTTP/1.0 with keep-alive asked for, `2` for HTTP/2 with `depth` streams a connection; `1.1` by default.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub http: Option<String>,
     /// Whether a connection is used again; `false` closes it after each response.
@@ -122,6 +122,11 @@ fn is_yes(keep_alive: &bool) -> bool {
 }
 
 impl PlanLoad {
+    /// Whether it needs HTTP/2.
+    pub fn is_http2(&self) -> bool {
+        self.http.as_deref() == Some("2")
+    }
+
     /// Closed, or open where there is a rate.
     pub fn kind(&self) -> LoopKind {
         if self.rate_per_s.is_some() { LoopKind::Open } else { LoopKind::Closed }

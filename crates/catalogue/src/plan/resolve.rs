@@ -5,8 +5,9 @@
 //! for is `size`'s.
 
 use super::{Plan, PlanLoad};
-use crate::{Balancer, Catalogue, CatalogueError, Manifest, Workload, WorkloadCase, nearest};
+use crate::{Balancer, Catalogue, CatalogueError, Manifest, Trait, Workload, WorkloadCase, nearest};
 use paceline_record::{Trial, VariantKind};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One combination that is measured: a server in a form, under a load of a workload's case.
@@ -94,8 +95,8 @@ impl Plan {
                     continue;
                 }
                 let left_out = cells_of(&server, form, &cases, &loads, &mut cells);
-                if let Some(why) = server.traits.no_sending_ahead().filter(|_| !left_out.is_empty()) {
-                    notes.push(format!("{} {why}: without {}", server.id, left_out.join(", ")));
+                for (why, loads) in left_out {
+                    notes.push(format!("{} {why}: without {}", server.id, loads.join(", ")));
                 }
             }
         }
@@ -230,19 +231,29 @@ struct MeantLoad {
     addresses: Vec<String>,
 }
 
-/// Adds the cells of a server in a form; the loads that it cannot be put under, by name.
+/// Why a server cannot be put under a load, in words.
+fn unsuitable(server: &Manifest, load: &PlanLoad) -> Option<&'static str> {
+    if load.is_http2() {
+        return (server.traits.has(Trait::Http2) != Some(true))
+            .then_some("does not speak HTTP/2 (trait `http2`)");
+    }
+    server.traits.no_sending_ahead().filter(|_| load.depth > 1)
+}
+
+/// Adds the cells of a server in a form; the loads that it cannot be put under, by name, and why.
 fn cells_of(
     server: &Arc<Manifest>,
     form: &str,
     cases: &[Arc<WorkloadCase>],
     loads: &[MeantLoad],
     cells: &mut Vec<Cell>,
-) -> Vec<String> {
-    let mut left_out: Vec<String> = Vec::new();
+) -> BTreeMap<&'static str, Vec<String>> {
+    let mut left_out: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
     for case in cases.iter().filter(|case| server.serves(&case.workload)) {
         for meant in loads.iter().filter(|meant| meant.addresses.contains(&case.address)) {
-            if meant.load.depth > 1 && server.traits.no_sending_ahead().is_some() {
-                left_out.extend((!left_out.contains(&meant.load.name)).then(|| meant.load.name.clone()));
+            if let Some(why) = unsuitable(server, &meant.load) {
+                let names = left_out.entry(why).or_default();
+                names.extend((!names.contains(&meant.load.name)).then(|| meant.load.name.clone()));
                 continue;
             }
             cells.push(Cell {

@@ -291,6 +291,27 @@ fn a_server_that_does_not_pipeline_is_left_out_of_loads_that_do() {
     assert_eq!(resolution.notes, ["a-one does not answer requests sent ahead: without deep"]);
 }
 
+#[test]
+fn a_server_without_http_2_is_left_out_of_loads_that_speak_it() {
+    let tree = Tree::new();
+    let manifest = |traits: &str| format!("{MANIFEST}\n[traits]\n{traits}\n");
+    tree.write("servers/a-old/server.toml", &manifest(""));
+    tree.write("servers/a-new/server.toml", &manifest("http2 = true\npipelining = false"));
+    let text = "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n[select]\nservers = [\"a-*\"]\n[[load]]\n\
+                name = \"streams\"\nconnections = 4\nduration = \"1s\"\ndepth = 16\nhttp = \"2\"\n";
+    let resolution = parse(text).unwrap().resolve(&tree.catalogue()).unwrap();
+    let cells: Vec<&str> = resolution.cells.iter().map(|cell| cell.server.id.as_str()).collect();
+    assert_eq!(cells, ["a-new"]);
+    assert_eq!(resolution.notes, ["a-old does not speak HTTP/2 (trait `http2`): without streams"]);
+    for (change, problem) in [
+        ("http = \"3\"", "`http` is \"3\"; use \"1.0\", \"1.1\" or \"2\""),
+        ("http = \"2\"\nkeep_alive = false", "`http = \"2\"` needs connections that stay open"),
+    ] {
+        let error = parse(&text.replace("depth = 16\nhttp = \"2\"", change)).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
 fn words() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec("[a-z\"\\\\]{1,6}", 0..3)
 }

@@ -35,7 +35,8 @@ impl Generator for Paceline {
         }
         say("-c", job.load.connections.to_string());
         if job.load.depth > 1 {
-            say("--pipeline", job.load.depth.to_string());
+            let is_http2 = job.load.http.as_deref() == Some("2");
+            say(if is_http2 { "--streams" } else { "--pipeline" }, job.load.depth.to_string());
         }
         if let Some(http) = &job.load.http {
             say("--http", http.clone());
@@ -136,6 +137,8 @@ mod tests {
         assert!(line(open).contains(" -d 3000ms -r 2500 --arrivals poisson --warmup"));
         let old = Load { http: Some("1.0".into()), requests_per_connection: Some(100), ..closed() };
         assert!(line(old).contains(" -c 64 --http 1.0 --requests-per-connection 100 -d 3000ms"));
+        let streams = Load { http: Some("2".into()), depth: 10, ..closed() };
+        assert!(line(streams).contains(" -c 64 --streams 10 --http 2 -d 3000ms"));
         assert!(line(Load { no_keep_alive: true, ..closed() }).ends_with(" --events 9 --no-keepalive"));
         let counted = Load { requests: Some(1000), duration_s: None, depth: 16, ..closed() };
         let counted = line(counted);

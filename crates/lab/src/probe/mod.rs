@@ -1,8 +1,9 @@
 //! A small strict HTTP/1.1 client for asking a server one thing at a time: readiness and validation.
 //!
 //! Blocking, on the standard library alone, and deliberately not the engine's codec: what validates a server and what
-//! loads it should not share a mistake. It never measures more than how long a start took.
+//! loads it should not share a mistake. HTTP/2 is asked by `http2`. It never measures more than how long a start took.
 
+pub mod http2;
 mod reader;
 
 use paceline_host::Interrupt;
@@ -27,6 +28,11 @@ impl Patience {
     /// From now on for `limit`.
     pub fn of(limit: Duration, interrupt: Interrupt) -> Self {
         Self { deadline: Instant::now() + limit, interrupt }
+    }
+
+    /// How long is left of it.
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
     }
 
     /// An error once it is over.
@@ -57,7 +63,7 @@ pub enum Trouble {
     #[error("the connection was closed {0}")]
     Closed(String),
     /// What came back breaks HTTP's rules.
-    #[error("not an HTTP/1.1 answer: {0}")]
+    #[error("invalid HTTP response: {0}")]
     NotHttp(String),
     /// Ctrl-C.
     #[error("interrupted")]
@@ -154,8 +160,8 @@ impl Connection {
     /// [`Trouble::Connect`] when nobody listens.
     pub fn open(address: SocketAddr, patience: Patience) -> Result<Self, Trouble> {
         patience.check()?;
-        let limit = patience.deadline.saturating_duration_since(Instant::now()).max(SLICE);
-        let stream = TcpStream::connect_timeout(&address, limit).map_err(Trouble::Connect)?;
+        let stream =
+            TcpStream::connect_timeout(&address, patience.left().max(SLICE)).map_err(Trouble::Connect)?;
         stream.set_read_timeout(Some(SLICE)).map_err(Trouble::Io)?;
         stream.set_nodelay(true).map_err(Trouble::Io)?;
         Ok(Self { stream, address, patience, reader: Reader::default() })

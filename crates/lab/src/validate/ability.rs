@@ -5,7 +5,7 @@
 
 use super::asker::{Asker, check, passing_interrupt, question};
 use super::difference;
-use crate::probe::{Manner, Question, Trouble};
+use crate::probe::{self, Manner, Question, Trouble};
 use paceline_catalogue::{Trait, Traits, WorkloadCase};
 use paceline_record::{Check, CheckOutcome};
 use std::time::Duration;
@@ -42,6 +42,7 @@ fn label(one: Trait) -> &'static str {
         Trait::Http10KeepAlive => "HTTP/1.0 keep-alive",
         Trait::ByteWise => "byte by byte",
         Trait::Head => "HEAD",
+        Trait::Http2 => "HTTP/2",
     }
 }
 
@@ -62,14 +63,17 @@ fn judged(traits: &Traits, one: Trait, ability: &Ability, wrong: CheckOutcome) -
     let says = if traits.stated(one).is_some() { "the manifest says yes" } else { "taken for granted" };
     match (traits.has(one), ability) {
         (Some(true), Ability::Does) => (CheckOutcome::Pass, String::new()),
+        (Some(false), Ability::Lacks(_)) if traits.stated(one).is_none() => {
+            (CheckOutcome::Pass, "no, as most servers".into())
+        }
         (Some(false), Ability::Lacks(_)) => (CheckOutcome::Pass, "no, as the manifest says".into()),
         (Some(true), Ability::Lacks(why)) => {
             (wrong, format!("does not hold: {why}; {says}: {}", traits.correction(one, false)))
         }
-        (Some(false), Ability::Does) => {
+        (Some(false), Ability::Does) if traits.stated(one).is_some() => {
             (wrong, format!("the manifest says no, the server does it: {}", traits.correction(one, true)))
         }
-        (None, Ability::Does) => {
+        (None | Some(false), Ability::Does) => {
             (CheckOutcome::Warn, format!("the manifest does not say it: {}", traits.correction(one, true)))
         }
         (None, Ability::Lacks(why)) => (
@@ -87,6 +91,7 @@ fn try_out(asker: &Asker, attempt: &Attempt<'_>, one: Trait) -> Result<Ability, 
         Trait::Pipelining => ahead(asker, attempt),
         Trait::ByteWise => byte_wise(asker, ordinary, attempt.case),
         Trait::Head => head(asker, attempt.case),
+        Trait::Http2 => http2(asker, attempt),
     };
     Ok(passing_interrupt(seen)?.unwrap_or_else(|trouble| Ability::Lacks(trouble.to_string())))
 }
@@ -113,6 +118,20 @@ fn ahead(asker: &Asker, attempt: &Attempt<'_>) -> Result<Ability, Trouble> {
     let wrong = turns.iter().zip(&answers).enumerate().find_map(|(place, (case, answer))| {
         let wrong = difference(&case.expect, answer)?;
         Some(format!("answer {} of {}: {wrong}", place + 1, attempt.depth))
+    });
+    Ok(right(wrong))
+}
+
+/// Whether two kinds of request, several of each at once on one connection, are answered over HTTP/2 with prior
+/// knowledge.
+fn http2(asker: &Asker, attempt: &Attempt<'_>) -> Result<Ability, Trouble> {
+    let turns: Vec<&WorkloadCase> =
+        [attempt.case, attempt.other].into_iter().cycle().take(attempt.depth).collect();
+    let questions: Vec<Question<'_>> = turns.iter().map(|case| question(case)).collect();
+    let answers = probe::http2::ask(asker.address, &questions, asker.patience())?;
+    let wrong = turns.iter().zip(&answers).enumerate().find_map(|(place, (case, answer))| {
+        let wrong = difference(&case.expect, answer)?;
+        Some(format!("stream {} of {}: {wrong}", place + 1, attempt.depth))
     });
     Ok(right(wrong))
 }
@@ -177,6 +196,11 @@ mod tests {
         let lacks = Ability::Lacks("it closes".into());
         assert_eq!(told("head = false", Trait::Head, &lacks).0, CheckOutcome::Pass);
         assert_eq!(told("", Trait::Head, &Ability::Does), (CheckOutcome::Pass, String::new()));
+        assert_eq!(told("", Trait::Http2, &lacks).0, CheckOutcome::Pass);
+        let said = told("", Trait::Http2, &Ability::Does);
+        let expected =
+            "the manifest does not say it: add `http2 = true` below [traits], line 24 of server.toml";
+        assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
         let said = told("", Trait::Pipelining, &Ability::Does);
         let expected =
             "the manifest does not say it: add `pipelining = true` below [traits], line 24 of server.toml";

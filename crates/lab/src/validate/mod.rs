@@ -69,8 +69,9 @@ pub fn validate(
     let Some(case) = workloads.iter().flat_map(|workload| &workload.cases).next() else { return Ok(found) };
     // After the refusals: a server which they broke shows.
     let attempt = Attempt { case, other: case, depth: PIPELINE_DEPTH };
-    for one in [Trait::KeepAlive, Trait::Pipelining, Trait::Http10KeepAlive] {
-        if traits.has(one).is_some() {
+    for one in [Trait::KeepAlive, Trait::Pipelining, Trait::Http10KeepAlive, Trait::Http2] {
+        // Nearly all servers lack HTTP/2: only those that claim it are asked.
+        if traits.has(one).is_some() && (one != Trait::Http2 || traits.stated(one).is_some()) {
             let check = ability::compare(&asker, &attempt, traits, one, CheckOutcome::Warn)?;
             found.validation.checks.push(check);
         }

@@ -20,7 +20,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("store", &["files", "record"]),
     ("catalogue", &["files", "job", "record"]),
     ("host", &["files", "record"]),
-    ("lab", &["catalogue", "files", "host", "judge", "record", "stats"]),
+    ("lab", &["catalogue", "files", "host", "http", "judge", "record", "stats"]),
     ("run", &["engine", "files", "host", "http", "job", "judge", "record", "stats"]),
     ("report", &["judge", "record", "stats"]),
     ("web", &["files", "judge", "stats", "record", "report", "store"]),

@@ -1,0 +1,276 @@
+//! Asks a server over HTTP/2 with prior knowledge (RFC 9113 §3.3): all questions at once on one connection.
+//!
+//! For validation. It uses the codec of `paceline_http`, whose HPACK the vectors of RFC 7541 hold; what is asked and
+//! compared does not pass through it.
+
+use super::{Answer, Patience, Question, SLICE, Trouble, reader};
+use paceline_http::h2::{
+    BlockCache, Event, FieldDecoder, Fields, FrameReader, HpackDecoder, HpackEncoder, HpackScratch,
+    Http2Error, Indexing, OUR_WINDOW, PeerSettings, ReceiveWindow, ResponseProgress, write_client_preface,
+    write_field_block, write_ping_ack, write_settings_ack,
+};
+use paceline_http::{Method, h2};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+
+/// A response while it arrives.
+struct Pending {
+    progress: ResponseProgress,
+    answer: Answer,
+}
+
+/// What a connection has received.
+struct Responses {
+    fields: HpackDecoder,
+    /// Judges the same blocks as the engine does.
+    strict: FieldDecoder,
+    cache: BlockCache,
+    scratch: HpackScratch,
+    peer: PeerSettings,
+    window: ReceiveWindow,
+    pending: Vec<Pending>,
+    /// What must be sent back.
+    replies: Vec<u8>,
+}
+
+/// Asks all questions on a connection of its own, each on a stream; the answers in the questions' order.
+///
+/// # Errors
+/// [`Trouble`], with what is wrong.
+pub fn ask(
+    address: SocketAddr,
+    questions: &[Question<'_>],
+    patience: Patience,
+) -> Result<Vec<Answer>, Trouble> {
+    patience.check()?;
+    let mut stream =
+        TcpStream::connect_timeout(&address, SLICE.max(patience.left())).map_err(Trouble::Connect)?;
+    stream.set_read_timeout(Some(SLICE)).map_err(Trouble::Io)?;
+    stream.set_nodelay(true).map_err(Trouble::Io)?;
+    stream.write_all(&requests(address, questions)).map_err(Trouble::Io)?;
+    let mut responses = Responses::to(questions);
+    let mut frames = FrameReader::default();
+    let mut chunk = [0; 4096];
+    while !responses.are_complete() {
+        match stream.read(&mut chunk) {
+            Ok(0) => {
+                frames.end_of_input().map_err(|error| not_http(&error))?;
+                return Err(Trouble::Closed("before all streams had their answer".into()));
+            }
+            Ok(length) => responses.take(&mut frames, &chunk[..length])?,
+            Err(error) if reader::is_slice_over(&error) => {}
+            Err(error) => return Err(Trouble::Io(error)),
+        }
+        stream.write_all(&std::mem::take(&mut responses.replies)).map_err(Trouble::Io)?;
+        patience.check()?;
+    }
+    Ok(responses.pending.into_iter().map(|pending| pending.answer).collect())
+}
+
+/// Preface and requests, on the streams 1, 3, 5 and so on.
+fn requests(address: SocketAddr, questions: &[Question<'_>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_client_preface(&mut bytes);
+    let mut encoder = HpackEncoder::default();
+    for (question, stream) in questions.iter().zip((1..).step_by(2)) {
+        let mut block = Vec::new();
+        for (name, value) in [
+            (":method", question.method),
+            (":scheme", "http"),
+            (":authority", &address.to_string()),
+            (":path", question.path),
+        ] {
+            encoder.field(name.as_bytes(), value.as_bytes(), Indexing::Insert, &mut block);
+        }
+        write_field_block(&mut bytes, stream, &block, true);
+    }
+    bytes
+}
+
+fn not_http(error: &Http2Error) -> Trouble {
+    Trouble::NotHttp(error.to_string())
+}
+
+impl Responses {
+    fn to(questions: &[Question<'_>]) -> Self {
+        let pending = |question: &Question<'_>| Pending {
+            progress: ResponseProgress::new(Method::of(question.method)),
+            answer: Answer { status: 0, headers: Vec::new(), body: Vec::new(), keeps_alive: true },
+        };
+        Self {
+            fields: HpackDecoder::default(),
+            strict: FieldDecoder::default(),
+            cache: BlockCache::default(),
+            scratch: HpackScratch::default(),
+            peer: PeerSettings::default(),
+            window: ReceiveWindow::new(OUR_WINDOW),
+            pending: questions.iter().map(pending).collect(),
+            replies: Vec::new(),
+        }
+    }
+
+    fn are_complete(&self) -> bool {
+        self.pending.iter().all(|pending| pending.progress.has_ended())
+    }
+
+    /// The response on a stream.
+    fn on(&mut self, stream: u32) -> Result<&mut Pending, Trouble> {
+        let place = (stream / 2) as usize;
+        self.pending
+            .get_mut(place)
+            .ok_or_else(|| Trouble::NotHttp(format!("a frame on stream {stream}, which was never opened")))
+    }
+
+    fn take(&mut self, frames: &mut FrameReader, mut bytes: &[u8]) -> Result<(), Trouble> {
+        loop {
+            let (event, taken) = frames.next(bytes).map_err(|error| not_http(&error))?;
+            bytes = &bytes[taken..];
+            if event == Event::NeedMore {
+                return Ok(());
+            }
+            self.handle(event).map_err(|trouble| match trouble {
+                Failed::Trouble(trouble) => trouble,
+                Failed::Http2(error) => not_http(&error),
+            })?;
+        }
+    }
+
+    fn handle(&mut self, event: Event<'_>) -> Result<(), Failed> {
+        match event {
+            Event::Data { stream, piece, flow_bytes, end_stream } => {
+                self.window.receive(0, flow_bytes)?;
+                let pending = self.on(stream)?;
+                pending.progress.data(piece.len(), end_stream).map_err(Http2Error::Response)?;
+                pending.answer.body.extend_from_slice(piece);
+                if let Some(increment) = self.window.replenish() {
+                    h2::write_window_update(&mut self.replies, 0, increment);
+                }
+            }
+            Event::FieldBlock { stream, block, end_stream } => self.block(stream, block, end_stream)?,
+            Event::Reset { stream, code } => {
+                return Err(Trouble::Closed(format!("on stream {stream} with {code}")).into());
+            }
+            Event::GoAway { last_stream, code, .. }
+                if u64::from(last_stream) < 2 * self.pending.len() as u64 - 1 =>
+            {
+                return Err(Trouble::Closed(format!("with GOAWAY {code} after stream {last_stream}")).into());
+            }
+            Event::Settings(payload) => {
+                self.peer.apply(payload)?;
+                write_settings_ack(&mut self.replies);
+            }
+            Event::Ping(opaque) => write_ping_ack(&mut self.replies, opaque),
+            Event::NeedMore
+            | Event::SettingsAck
+            | Event::PingAck(_)
+            | Event::GoAway { .. }
+            | Event::WindowUpdate { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, stream: u32, block: &[u8], end_stream: bool) -> Result<(), Failed> {
+        let mut headers = Vec::new();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        self.fields
+            .decode(block, &mut self.scratch, |field| {
+                if !field.name.starts_with(b":") {
+                    headers.push((text(field.name), text(field.value)));
+                }
+            })
+            .map_err(Http2Error::from)?;
+        let fields = self.strict.decode(&mut self.cache, block)?;
+        let pending = self.on(stream)?;
+        pending.progress.fields(fields, end_stream).map_err(Http2Error::Response)?;
+        if let Fields::Response(head) = fields
+            && head.status >= 200
+        {
+            (pending.answer.status, pending.answer.headers) = (head.status, headers);
+        }
+        Ok(())
+    }
+}
+
+/// Why a connection cannot go on.
+enum Failed {
+    Trouble(Trouble),
+    Http2(Http2Error),
+}
+
+impl From<Trouble> for Failed {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+impl From<Http2Error> for Failed {
+    fn from(error: Http2Error) -> Self {
+        Self::Http2(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_host::Interrupt;
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    /// Asks a server that sends these bytes to whatever it is sent.
+    fn asked(bytes: Vec<u8>, questions: usize) -> Result<Vec<Answer>, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut request = [0; 512];
+                let _ = stream.read(&mut request).unwrap();
+                stream.write_all(&bytes).unwrap();
+                // Until the client closes, so that nothing is reset.
+                let _ = stream.shutdown(std::net::Shutdown::Write);
+                while stream.read(&mut request).is_ok_and(|count| count > 0) {}
+            });
+            let questions = vec![Question::new("GET", "/hello"); questions];
+            let patience = Patience::of(Duration::from_secs(20), Interrupt::never());
+            ask(address, &questions, patience).map_err(|trouble| trouble.to_string())
+        })
+    }
+
+    fn frames(write: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        h2::write_settings(&mut bytes, &[]);
+        write(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn answers_may_come_in_any_order() {
+        let bytes = frames(|out| {
+            // :status 200, then "server: a" without indexing.
+            write_field_block(out, 3, b"\x88\x0f\x27\x01a", false);
+            h2::write_data(out, 3, b"second", true);
+            write_field_block(out, 1, b"\x8d", false);
+            h2::write_data(out, 1, b"fir", false);
+            h2::write_data(out, 1, b"st", true);
+        });
+        let answers = asked(bytes, 2).unwrap();
+        let told: Vec<(u16, &[u8])> =
+            answers.iter().map(|answer| (answer.status, answer.body.as_slice())).collect();
+        assert_eq!(told, [(404, b"first".as_slice()), (200, b"second")]);
+        assert_eq!(answers[1].header("server"), Some("a"));
+    }
+
+    #[test]
+    fn what_is_not_http_2_is_named() {
+        let error = asked(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), 1).unwrap_err();
+        assert!(error.contains("the server does not speak HTTP/2"), "{error}");
+        let error =
+            asked(frames(|out| h2::write_reset(out, 1, h2::ErrorCode::REFUSED_STREAM)), 1).unwrap_err();
+        assert_eq!(error, "the connection was closed on stream 1 with REFUSED_STREAM");
+        let error =
+            asked(frames(|out| h2::write_goaway(out, 1, h2::ErrorCode::NO_ERROR, b"")), 2).unwrap_err();
+        assert_eq!(error, "the connection was closed with GOAWAY NO_ERROR after stream 1");
+        let error = asked(frames(|_| ()), 1).unwrap_err();
+        assert_eq!(error, "the connection was closed before all streams had their answer");
+    }
+}
