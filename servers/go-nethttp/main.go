@@ -37,6 +37,7 @@ func main() {
 		Handler:           routes(page),
 		ReadHeaderTimeout: time.Minute,
 	}
+	enableHTTP2(server)
 
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()

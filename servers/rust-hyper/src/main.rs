@@ -1,4 +1,4 @@
-//! Answers Paceline's workloads with hyper's HTTP/1 server on Tokio.
+//! Answers Paceline's workloads with hyper's HTTP/1 and HTTP/2 servers on Tokio.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -8,10 +8,10 @@ use std::{env, fs};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderValue, CONTENT_TYPE, SERVER};
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use num_bigint::BigUint;
 use serde::Serialize;
@@ -62,10 +62,10 @@ fn serve(stream: TcpStream, page: Bytes, connections: &GracefulShutdown) {
         let response = answer(&request, &page);
         async move { Ok::<_, Infallible>(response) }
     });
-    let connection = http1::Builder::new()
-        // Without a timer a client may take for ever to send its headers.
-        .timer(TokioTimer::new())
-        .serve_connection(TokioIo::new(stream), service);
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // Without a timer a client may take for ever to send its headers.
+    builder.http1().timer(TokioTimer::new());
+    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     let connection = connections.watch(connection);
     tokio::spawn(async move {
         // A connection reset or a request that is no HTTP ends this connection alone.

@@ -6,14 +6,11 @@ import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.epoll.EpollIoHandler;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.socket.SocketChannel;
-import io.netty.handler.codec.http.HttpServerCodec;
-import io.netty.handler.codec.http.HttpServerExpectContinueHandler;
-import io.netty.handler.codec.http.HttpServerKeepAliveHandler;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 
-/** Starts Netty's HTTP codec on its epoll transport; {@link Answers} has the routes. */
+/** Starts Netty's HTTP codecs on its epoll transport; {@link Versions} chooses, {@link Answers} has the routes. */
 public final class Server {
     public static void main(String[] arguments) throws Exception {
         byte[] page = Files.readAllBytes(Path.of(System.getenv("PACELINE_WORKLOADS"), "page.txt"));
@@ -27,11 +24,7 @@ public final class Server {
                 .childHandler(new ChannelInitializer<SocketChannel>() {
                     @Override
                     protected void initChannel(SocketChannel channel) {
-                        channel.pipeline().addLast(
-                                new HttpServerCodec(),
-                                new HttpServerKeepAliveHandler(),
-                                new HttpServerExpectContinueHandler(),
-                                new Answers(page));
+                        channel.pipeline().addLast(new Versions(page));
                     }
                 })
                 .bind(System.getenv("PACELINE_HOST"), Integer.parseInt(System.getenv("PACELINE_PORT")))

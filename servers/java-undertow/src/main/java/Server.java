@@ -2,6 +2,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.undertow.Handlers;
 import io.undertow.Undertow;
+import io.undertow.UndertowOptions;
 import io.undertow.server.HttpHandler;
 import io.undertow.server.HttpServerExchange;
 import io.undertow.server.RoutingHandler;
@@ -33,6 +34,7 @@ public final class Server {
         GracefulShutdownHandler handler = Handlers.gracefulShutdown(routes());
         Undertow server = Undertow.builder()
                 .addHttpListener(Integer.parseInt(System.getenv("PACELINE_PORT")), System.getenv("PACELINE_HOST"))
+                .setServerOption(UndertowOptions.ENABLE_HTTP2, true)
                 .setIoThreads(ioThreads)
                 .setWorkerThreads(ioThreads * WORKERS_PER_IO_THREAD)
                 .setHandler(Handlers.header(handler, Headers.SERVER_STRING, "Undertow"))
