@@ -4,16 +4,17 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use paceline_record::{read_round, read_run, read_trial, verdict};
+use paceline_judge::{run_verdicts, trial_verdicts};
+use paceline_record::{read_round, read_run, read_trial};
 
 fuzz_target!(|text: &str| {
     let _ = read_round(text);
     if let Ok(trial) = read_trial(text) {
         let _ = trial.usable_run();
-        let _ = verdict::of_trial(&trial);
+        let _ = trial_verdicts(&trial);
     }
     if let Ok(run) = read_run(text) {
-        let _ = verdict::of_run(&run);
+        let _ = run_verdicts(&run);
         let _ = run.total.merge(&run.total);
         for interval in &run.intervals {
             let _ = interval.block.merge(&run.total);

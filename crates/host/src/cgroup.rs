@@ -92,6 +92,16 @@ fn own_group(version: Version) -> Option<PathBuf> {
     place(&mounts, &fs::read_to_string("/proc/self/cgroup").ok()?, version)
 }
 
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(text: &str) {
+    let (mounts, own) = text.split_once("\n---\n").unwrap_or((text, ""));
+    for version in [Version::V1, Version::V2] {
+        if let Some(folder) = place(mounts, own, version) {
+            assert!(!folder.as_os_str().is_empty());
+        }
+    }
+}
+
 /// The folder of the caller's own group in that version's hierarchy.
 fn place(mounts: &str, own: &str, version: Version) -> Option<PathBuf> {
     let own = own.lines().find_map(|line| {

@@ -62,8 +62,21 @@ fn parse(line: &str) -> Option<Ticks> {
     }
     let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
     let [user, nice, system, _idle, _iowait, irq, softirq, steal, ..] = ticks[..] else { return None };
-    let interrupt = irq + softirq;
-    Some(Ticks { core, busy: user + nice + system + interrupt, interrupt, steal })
+    let total = |ticks: &[u64]| ticks.iter().fold(0, |sum: u64, ticks| sum.saturating_add(*ticks));
+    let interrupt = total(&[irq, softirq]);
+    Some(Ticks { core, busy: total(&[user, nice, system, interrupt]), interrupt, steal })
+}
+
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(text: &str) {
+    let (then, now) = text.split_once("\n---\n").unwrap_or((text, ""));
+    let read = |text: &str, monotonic_ns| CoreTicks {
+        monotonic_ns,
+        cores: text.lines().filter_map(parse).collect(),
+    };
+    for core in read(now, 1_000_000_000).since(&read(then, 0)) {
+        assert!(core.busy_s >= 0.0 && core.steal_s >= 0.0);
+    }
 }
 
 /// The cores the calling thread may run on, in groups of hardware threads that share one physical core.

@@ -7,6 +7,15 @@
 
 pub mod cgroup;
 mod cores;
+#[cfg(fuzzing)]
+mod fuzz {
+    /// Reads any text as the files of `/proc` and control groups that this crate reads.
+    pub fn fuzz_proc_text(text: &str) {
+        crate::process::fuzz(text);
+        crate::cores::fuzz(text);
+        crate::cgroup::fuzz(text);
+    }
+}
 mod id;
 mod interrupt;
 mod lock;
@@ -19,6 +28,8 @@ pub mod tree;
 mod tune;
 
 pub use cores::{CoreTicks, physical_cores, pin_self};
+#[cfg(fuzzing)]
+pub use fuzz::fuzz_proc_text;
 pub use id::{Id, InvalidId};
 pub use interrupt::Interrupt;
 pub use lock::{FileLock, LockAttempt};

@@ -50,8 +50,8 @@ impl Stat {
         Some(Stat {
             parent: number(4)?.try_into().ok()?,
             session: number(6)?.try_into().ok()?,
-            cpu_ticks: number(14)? + number(15)?,
-            children_ticks: number(16)? + number(17)?,
+            cpu_ticks: number(14)?.saturating_add(number(15)?),
+            children_ticks: number(16)?.saturating_add(number(17)?),
             threads: number(20)?.try_into().ok()?,
             started_ticks: number(22)?,
             rss_pages: number(24)?,
@@ -89,6 +89,13 @@ impl Scheduling {
             run_delay_ns: schedstat.split_ascii_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0),
         }
     }
+}
+
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(text: &str) {
+    let (first, second) = text.split_once("\n---\n").unwrap_or((text, ""));
+    let _ = Stat::parse(first);
+    let _ = Scheduling::parse(first, second);
 }
 
 /// Whether a thread runs, or waits for nothing but a core. The account of that wait is written when it is over.

@@ -19,6 +19,8 @@ mod warm;
 mod workshop;
 
 pub use error::{CommandFailure, LabError};
+#[cfg(fuzzing)]
+pub use generator::fuzz_generator_output;
 pub use generator::{
     Finished, Followed, Following, Generator, Job, Measured, follow, generator, generator_command,
     is_built_in, missing_program,

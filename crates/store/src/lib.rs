@@ -20,3 +20,5 @@ mod trials;
 pub use check::Checked;
 pub use error::{DatabaseError, StoreError};
 pub use store::Store;
+#[cfg(fuzzing)]
+pub use trials::fuzz_document;

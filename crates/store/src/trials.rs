@@ -243,6 +243,20 @@ fn with_histograms(id: &str, text: &str, rows: Vec<Row>) -> Result<Trial, StoreE
     read(id, &document.to_string())
 }
 
+/// Reads any text as a stored trial, for fuzzing: its histograms taken out and put back leave it as it was.
+#[cfg(fuzzing)]
+pub fn fuzz_document(text: &str) {
+    let Ok(document) = serde_json::from_str::<serde_json::Value>(text) else { return };
+    let mut without = document.clone();
+    let cuts = super::histograms::cut(&mut without);
+    let _ = read("any", &without.to_string());
+    for cut in cuts {
+        super::histograms::put_back(&mut without, cut);
+    }
+    assert_eq!(without, document);
+    let _ = read("any", text);
+}
+
 fn read(id: &str, document: &str) -> Result<Trial, StoreError> {
     read_trial(document).map_err(|source| StoreError::Record { kind: "trial", id: id.to_owned(), source })
 }

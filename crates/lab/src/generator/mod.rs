@@ -131,6 +131,28 @@ fn not_understood(program: &str) -> String {
     )
 }
 
+/// Reads any text as the output of every known program, for fuzzing; the outcomes must add up.
+#[cfg(fuzzing)]
+pub fn fuzz_generator_output(text: &str) {
+    let job = Job {
+        url: "http://127.0.0.1:20000/hello".into(),
+        method: "GET".into(),
+        load: Load { connections: 64, depth: 1, ..Load::default() },
+        limit: Duration::from_secs(4),
+        threads: 1,
+        status: 200,
+        body: PathBuf::new(),
+        seed: 7,
+        record: PathBuf::new(),
+        events: 9,
+    };
+    for known in KNOWN {
+        if let Some(seen) = (known.read)(text, &job) {
+            assert_eq!(seen.counts.scheduled, seen.counts.ended());
+        }
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -1,0 +1,38 @@
+//! Any bytes as field blocks of a connection: no panic, and a decoder that compares known blocks says what one that decodes
+//! every block says.
+//!
+//! `scripts/fuzz` runs it. Blocks are separated by their lengths: a byte before each. Every block comes three times.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use paceline_http::Method;
+use paceline_http::h2::{BlockCache, FieldDecoder, Fields, HpackDecoder, HpackScratch, ResponseProgress};
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut cache = BlockCache::default();
+    let (mut comparing, mut plain) = (FieldDecoder::default(), HpackDecoder::default());
+    let mut progress = ResponseProgress::new(Method::Other);
+    let mut rest = bytes;
+    while let Some((length, after)) = rest.split_first() {
+        let (block, after) = after.split_at(usize::from(*length).min(after.len()));
+        rest = after;
+        for _ in 0..3 {
+            let mut status = None;
+            let decoded = plain.decode(block, &mut HpackScratch::default(), |field| {
+                if field.name == b":status" {
+                    status = Some(field.value.to_vec());
+                }
+            });
+            match (comparing.decode(&mut cache, block), decoded) {
+                (Ok(Fields::Response(fields)), Ok(_)) => {
+                    assert_eq!(status, Some(fields.status.to_string().into_bytes()));
+                    let _ = progress.fields(Fields::Response(fields), false);
+                }
+                (Ok(Fields::Trailers), Ok(_)) => assert_eq!(status, None),
+                (Err(error), Ok(_)) => assert!(error.is_stream_error(), "{error}"),
+                (Err(error), Err(_)) => return assert!(!error.is_stream_error(), "{error}"),
+                (Ok(fields), Err(error)) => panic!("{fields:?}, but {error}"),
+            }
+        }
+    }
+});

@@ -1,0 +1,18 @@
+//! Any text as a job, as `--job FILE` and records have it: no panic, and what is valid reads back as a valid job.
+//!
+//! `scripts/fuzz` runs it. Files that a job names are not opened.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use paceline_job::Job;
+
+fuzz_target!(|text: &str| {
+    let Ok(job) = serde_json::from_str::<Job>(text) else { return };
+    if job.check().is_err() {
+        return;
+    }
+    assert!(job.segments().iter().all(|segment| segment.start <= segment.end));
+    let written = serde_json::to_string(&job).expect("a job can be written");
+    let again: Job = serde_json::from_str(&written).expect("what was written can be read");
+    assert!(again.check().is_ok());
+});

@@ -1,0 +1,20 @@
+//! Any text as a round and its trials: no panic while a report of them is made and rendered in every format.
+//!
+//! `scripts/fuzz` runs it. An input is a round on the first line and a trial on each further one.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use paceline_record::{read_round, read_trial};
+use paceline_report::{Format, Options, Report};
+
+fuzz_target!(|text: &str| {
+    let mut lines = text.lines();
+    let Ok(round) = read_round(lines.next().unwrap_or_default()) else { return };
+    let trials: Vec<_> = lines.filter_map(|line| read_trial(line).ok()).collect();
+    let report = Report::new(&round, &trials);
+    for format in [Format::Text, Format::Markdown, Format::Csv, Format::Json] {
+        for width in [40, 180] {
+            assert!(report.render(format, Options { width, colour: false }).ends_with('\n'));
+        }
+    }
+});
