@@ -8,12 +8,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Program and Debian package. Debian's package `bombardier` is a game.
-const PACKAGED: [(&str, &str); 6] = [
+const PACKAGED: [(&str, &str); 7] = [
     ("wrk", "wrk"),
     ("ab", "apache2-utils"),
     ("siege", "siege"),
     ("hey", "hey"),
     ("h2load", "nghttp2-client"),
+    ("nghttpd", "nghttp2-server"),
     ("httperf", "httperf"),
 ];
 

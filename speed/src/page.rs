@@ -205,9 +205,8 @@ fn commands(contenders: &[Contender], workplace: &Workplace) -> String {
     let mut last_server = String::new();
     for contender in contenders {
         let body = workplace.folder.join(format!("body-{}", contender.server.body_bytes));
-        let arguments = server::arguments(&contender.server, &body).join(" ");
         let cores = workplace.cores(contender.server.cores);
-        let server = format!("taskset -c {cores} target/speed/floor-server {arguments} &");
+        let server = format!("taskset -c {cores} {} &", server::command_line(&contender.server, &body));
         if server != last_server {
             let _ = writeln!(text, "{}", workplace.shown(&server));
         }

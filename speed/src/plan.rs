@@ -70,9 +70,20 @@ impl Command {
     }
 }
 
-/// The floor server, as it is started.
+/// A program that answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerProgram {
+    /// `speed/floor/server.c`: HTTP/1.1, as cheap as a server can be.
+    Floor,
+    /// nghttp2's `nghttpd`, for HTTP/2 without TLS. Of the setting it takes the body alone.
+    Nghttpd,
+}
+
+/// The server, as it is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSetting {
+    /// Which.
+    pub program: ServerProgram,
     /// Length of every response's body.
     pub body_bytes: usize,
     /// Processes that share the port.
@@ -88,7 +99,14 @@ pub struct ServerSetting {
 impl ServerSetting {
     /// One process on the server's core.
     pub fn body(body_bytes: usize) -> Self {
-        Self { body_bytes, processes: 1, says_keep_alive: false, freeze: None, cores: Side::Server }
+        Self {
+            program: ServerProgram::Floor,
+            body_bytes,
+            processes: 1,
+            says_keep_alive: false,
+            freeze: None,
+            cores: Side::Server,
+        }
     }
 }
 

@@ -1,13 +1,15 @@
-//! The floor server, started anew for every run, so that no run inherits another's connections or freezes.
+//! The server of a run, started again for each, so that no run inherits another's connections or freezes.
 //!
-//! `runner` starts it, and `page` prints the same arguments for whoever repeats a run by hand. The server itself is
-//! `speed/floor/server.c`, built by `workplace`. No other server is measured against.
+//! `runner` starts it, and `page` prints the same command line for those who repeat a run by hand. It is
+//! `speed/floor/server.c`, built by `workplace`, or for HTTP/2 nghttp2's nghttpd.
 
-use crate::plan::ServerSetting;
+use crate::plan::{ServerProgram, ServerSetting};
 use crate::process::{self, Child};
 use crate::workplace::Workplace;
 use anyhow::{Context as _, bail};
-use std::path::Path;
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -16,12 +18,12 @@ const START_LIMIT: Duration = Duration::from_secs(10);
 /// How often it is looked whether it listens. Nothing is measured meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A floor server that listens. Dropped, it is gone.
+/// A server that listens. Dropped, it is gone.
 pub struct Server {
     child: Child,
     /// Where.
     pub port: u16,
-    /// Length of every response, head included.
+    /// Length of every response, head included; 0 for nghttpd, which no floor program is run against.
     pub response_bytes: u64,
 }
 
@@ -34,6 +36,36 @@ struct Ready {
 impl Server {
     /// Starts one and waits until it listens.
     pub fn start(setting: &ServerSetting, workplace: &Workplace) -> anyhow::Result<Self> {
+        match setting.program {
+            ServerProgram::Floor => Self::start_floor(setting, workplace),
+            ServerProgram::Nghttpd => Self::start_nghttpd(setting, workplace),
+        }
+    }
+
+    fn start_nghttpd(setting: &ServerSetting, workplace: &Workplace) -> anyhow::Result<Self> {
+        let (out, err) = (workplace.folder.join("server.out"), workplace.folder.join("server.err"));
+        let body = workplace.body(setting.body_bytes)?;
+        let documents = documents(&body);
+        fs::create_dir_all(&documents).with_context(|| documents.display().to_string())?;
+        fs::copy(&body, documents.join("index.html")).with_context(|| documents.display().to_string())?;
+        let program =
+            workplace.find("nghttpd").context("nghttpd is missing (apt-get install nghttp2-server)")?;
+        // It cannot choose a port itself: one that was free a moment ago.
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        let mut command = Command::new("taskset");
+        command.arg("-c").arg(workplace.cores(setting.cores)).arg(program);
+        command.args(nghttpd_arguments(&body, &port.to_string()));
+        let child = process::start(&mut command, &out, &err)?;
+        let started = Instant::now();
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+            if child.ended_within(LOOK_EVERY) || started.elapsed() > START_LIMIT {
+                bail!("nghttpd did not listen: {}", fs::read_to_string(&err).unwrap_or_default().trim());
+            }
+        }
+        Ok(Self { child, port, response_bytes: 0 })
+    }
+
+    fn start_floor(setting: &ServerSetting, workplace: &Workplace) -> anyhow::Result<Self> {
         let (out, err) = (workplace.folder.join("server.out"), workplace.folder.join("server.err"));
         let arguments = arguments(setting, &workplace.body(setting.body_bytes)?);
         let program = workplace.folder.join("floor-server");
@@ -50,8 +82,26 @@ impl Server {
     }
 }
 
-/// Its command line after its name.
-pub fn arguments(setting: &ServerSetting, body: &Path) -> Vec<String> {
+/// Its command line, as a person would type it.
+pub fn command_line(setting: &ServerSetting, body: &Path) -> String {
+    match setting.program {
+        ServerProgram::Floor => format!("target/speed/floor-server {}", arguments(setting, body).join(" ")),
+        ServerProgram::Nghttpd => format!("nghttpd {}", nghttpd_arguments(body, "PORT").join(" ")),
+    }
+}
+
+/// The folder that nghttpd serves: it has the body as `index.html`.
+fn documents(body: &Path) -> PathBuf {
+    body.with_extension("documents")
+}
+
+fn nghttpd_arguments(body: &Path, port: &str) -> Vec<String> {
+    let documents = documents(body).display().to_string();
+    ["--no-tls", "-a", "127.0.0.1", "-d", &documents, port].map(str::to_owned).to_vec()
+}
+
+/// The floor server's command line after its name.
+fn arguments(setting: &ServerSetting, body: &Path) -> Vec<String> {
     let mut arguments = vec!["--body".to_owned(), body.display().to_string()];
     if setting.processes > 1 {
         arguments.extend(["--processes".to_owned(), setting.processes.to_string()]);

@@ -6,6 +6,7 @@ mod bodies;
 mod closed;
 mod connections;
 mod freeze;
+mod http2;
 mod open;
 mod pacing;
 mod peers;
@@ -37,6 +38,8 @@ pub fn all(settings: &Settings) -> Vec<Plan> {
         pacing::plan(settings),
         bodies::plan(settings),
         pipeline::plan(settings),
+        http2::closed(settings),
+        http2::at_rate(settings),
         transport::plan(settings),
         threads::plan(settings),
         connections::plan(settings),

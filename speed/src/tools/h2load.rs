@@ -1,7 +1,7 @@
 //! h2load: `requests: N total, ... N succeeded, N failed, N errored, N timeout`.
 //!
-//! One thread, held to HTTP/1.1 so that it does what the others in `peers` do. HTTP/2, which it is made for, is not
-//! measured. The line by status is not read: an error's is among the failed ones.
+//! One thread; held to HTTP/1.1 beside the others in `peers`, with HTTP/2 in `http2`. The line by status is not read: an
+//! error's is among the failed ones.
 
 use super::{Report, number_after};
 use crate::plan::Command;
@@ -10,6 +10,17 @@ use anyhow::Context as _;
 /// A closed loop over HTTP/1.1.
 pub fn closed(connections: u32, seconds: u32) -> Command {
     Command::new("h2load", &format!("--h1 -t 1 -c {connections} -D {seconds} {{url}}"))
+}
+
+/// A closed loop over HTTP/2 without TLS, with so many streams on each connection and all but unlimited windows.
+pub fn streams(connections: u32, streams: u32, seconds: u32) -> Command {
+    Command::new("h2load", &format!("-t 1 -c {connections} -m {streams} -w 30 -W 30 -D {seconds} {{url}}"))
+}
+
+/// The same at a rate for each connection.
+pub fn streams_at_rate(connections: u32, streams: u32, rate_per_s: u32, seconds: u32) -> Command {
+    let load = format!("-t 1 -c {connections} -m {streams} --rps={rate_per_s} -D {seconds}");
+    Command::new("h2load", &format!("{load} -w 30 -W 30 {{url}}"))
 }
 
 /// Reads the summary.
