@@ -70,7 +70,7 @@ test("a round opens, filters, switches metric, and its address opens the same vi
   await page.getByRole("button", { name: /^Java \d/ }).click();
   await page.waitForFunction((count) => document.querySelectorAll("button[data-row]").length < count, all);
   const filtered = await rowsOf(page).count();
-  await page.getByLabel("metric").selectOption("server_cpu_us_per_request");
+  await page.getByRole("combobox", { name: "metric" }).selectOption("server_cpu_us_per_request");
   await page.waitForFunction(() => location.hash.includes("metric=server_cpu_us_per_request") && location.hash.includes("language=Java"));
   const names = await rowsOf(page).allInnerTexts();
   const again = await open(page.url());

@@ -24,6 +24,7 @@ enum Origin {
     Store(Box<Store>),
     Folders { root: PathBuf, rounds: Vec<(PathBuf, Round)>, unreadable: Vec<String> },
     Run(Box<Run>),
+    Nothing,
 }
 
 /// A round with its trials.
@@ -65,6 +66,11 @@ impl Library {
         Ok(Self::new(Origin::Folders { root: folder.to_owned(), rounds, unreadable }))
     }
 
+    /// No results yet: a run that goes on has none.
+    pub fn empty() -> Self {
+        Self::new(Origin::Nothing)
+    }
+
     /// One run.
     pub fn of_run(run: Run) -> Self {
         Self::new(Origin::Run(Box::new(run)))
@@ -80,6 +86,7 @@ impl Library {
             Origin::Store(store) => store.path().display().to_string(),
             Origin::Folders { root, .. } => root.display().to_string(),
             Origin::Run(run) => run.target.url.clone(),
+            Origin::Nothing => String::new(),
         }
     }
 
@@ -102,7 +109,7 @@ impl Library {
             Origin::Folders { rounds, unreadable, .. } => {
                 Ok((rounds.iter().map(|(_, round)| (round.clone(), None)).collect(), unreadable.clone()))
             }
-            Origin::Run(_) => Ok((Vec::new(), Vec::new())),
+            Origin::Run(_) | Origin::Nothing => Ok((Vec::new(), Vec::new())),
         }
     }
 
@@ -110,7 +117,7 @@ impl Library {
     pub fn run(&self) -> Option<&Run> {
         match &self.origin {
             Origin::Run(run) => Some(run),
-            Origin::Store(_) | Origin::Folders { .. } => None,
+            Origin::Store(_) | Origin::Folders { .. } | Origin::Nothing => None,
         }
     }
 
@@ -140,7 +147,7 @@ impl Library {
                 let (round, trials) = archive::read(folder)?;
                 Ok(self.remember(Records { round, trials, unreadable: Vec::new() }))
             }
-            Origin::Run(_) => Err(not_found()),
+            Origin::Run(_) | Origin::Nothing => Err(not_found()),
         }
     }
 
@@ -159,7 +166,7 @@ impl Library {
                 let records = self.round(round)?;
                 records.trials.iter().find(|trial| trial.id == id).cloned().ok_or_else(not_found)
             }
-            Origin::Run(_) => Err(not_found()),
+            Origin::Run(_) | Origin::Nothing => Err(not_found()),
         }
     }
 

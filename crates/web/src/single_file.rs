@@ -4,11 +4,13 @@
 
 use crate::WebError;
 use crate::assets::{SCRIPT, STYLE};
+use crate::library::Records;
 use crate::page::{ComparePage, IndexPage, RoundPage, RunPage};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use paceline_record::Run;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -23,17 +25,17 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// A round, and each of its runs.
+    /// A round with its runs.
     ///
     /// # Errors
     /// [`WebError::Json`] when a page cannot be written.
-    pub fn of_round(index: &IndexPage, round: &RoundPage, runs: &[RunPage]) -> Result<Self, WebError> {
-        let id = &round.about.id;
+    pub fn of_round(records: &Records) -> Result<Self, WebError> {
+        let id = &records.round.id;
         let mut contents = Self { start: format!("/round/{id}"), ..Self::default() };
-        contents.put("/api/index".to_owned(), index)?;
-        contents.put(format!("/api/rounds/{id}"), round)?;
-        for run in runs {
-            contents.put(format!("/api/rounds/{id}/runs/{}", run.id), run)?;
+        contents.put("/api/index".to_owned(), &IndexPage::of_file(vec![records.round.clone()]))?;
+        contents.put(format!("/api/rounds/{id}"), &RoundPage::of(records))?;
+        for trial in &records.trials {
+            contents.put(format!("/api/rounds/{id}/runs/{}", trial.id), &RunPage::of_trial(trial))?;
         }
         Ok(contents)
     }
@@ -42,22 +44,23 @@ impl Contents {
     ///
     /// # Errors
     /// [`WebError::Json`] when a page cannot be written.
-    pub fn of_run(index: &IndexPage, run: &RunPage) -> Result<Self, WebError> {
+    pub fn of_run(run: &Run) -> Result<Self, WebError> {
         let mut contents = Self { start: "/run".to_owned(), ..Self::default() };
-        contents.put("/api/index".to_owned(), index)?;
-        contents.put("/api/run".to_owned(), run)?;
+        contents.put("/api/index".to_owned(), &IndexPage::of_file(Vec::new()))?;
+        contents.put("/api/run".to_owned(), &RunPage::of_run(run))?;
         Ok(contents)
     }
 
-    /// A comparison.
+    /// Two rounds, compared.
     ///
     /// # Errors
     /// [`WebError::Json`] when a page cannot be written.
-    pub fn of_comparison(index: &IndexPage, page: &ComparePage) -> Result<Self, WebError> {
-        let query = format!("a={}&b={}", page.a.round.id, page.b.round.id);
+    pub fn of_comparison(a: &Records, b: &Records) -> Result<Self, WebError> {
+        let query = format!("a={}&b={}", a.round.id, b.round.id);
         let mut contents = Self { start: format!("/compare?{query}"), ..Self::default() };
-        contents.put("/api/index".to_owned(), index)?;
-        contents.put(format!("/api/compare?{query}"), page)?;
+        let rounds = vec![a.round.clone(), b.round.clone()];
+        contents.put("/api/index".to_owned(), &IndexPage::of_file(rounds))?;
+        contents.put(format!("/api/compare?{query}"), &ComparePage::of((a, None), (b, None)))?;
         Ok(contents)
     }
 
@@ -67,18 +70,27 @@ impl Contents {
     }
 }
 
+/// Unpacks the program and runs it.
+const LOADER: &str = r#"
+const packed = Uint8Array.from(atob(document.getElementById("program").textContent), (c) => c.charCodeAt(0));
+const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+new Response(stream).text().then((text) => {
+  const script = document.createElement("script");
+  script.type = "module";
+  script.textContent = text;
+  document.head.append(script);
+});
+"#;
+
 /// The file.
 ///
 /// # Errors
 /// [`WebError`] when the contents cannot be written.
 pub fn single_file(title: &str, contents: &Contents) -> Result<String, WebError> {
-    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
-    serde_json::to_writer(&mut packer, contents)?;
-    let packed = packer.flush().and_then(|()| packer.finish()).map_err(WebError::Start)?;
-    let data = STANDARD.encode(packed);
-    // Neither may end its element: no browser takes `<\/script` in a string for anything else than `</script`.
-    let script = SCRIPT.replace("</script", "<\\/script").replace("<!--", "<\\!--");
-    let style = STYLE.replace("</style", "<\\/style");
+    let program = packed(SCRIPT.as_bytes())?;
+    let contents = packed(&serde_json::to_vec(contents)?)?;
+    // Nothing in the style may end its element.
+    let style = STYLE.replace("</", "<\\/");
     let title = escaped(title);
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -86,12 +98,38 @@ pub fn single_file(title: &str, contents: &Contents) -> Result<String, WebError>
          style-src 'unsafe-inline'; img-src blob: data:; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <style>{style}</style>\n</head>\n<body>\n<div id=\"app\"></div>\n\
-         <script type=\"application/gzip\" id=\"contents\">{data}</script>\n<script type=\"module\">{script}</script>\n\
-         </body>\n</html>\n"
+         <noscript>This report is drawn by a program in this file: allow scripts, or make a text report with \
+         paceline report -o report.md.</noscript>\n\
+         <script type=\"application/gzip\" id=\"contents\">{contents}</script>\n\
+         <script type=\"application/gzip\" id=\"program\">{program}</script>\n\
+         <script type=\"module\">{LOADER}</script>\n</body>\n</html>\n"
     ))
+}
+
+/// Compressed, as text that no browser takes for anything else.
+fn packed(bytes: &[u8]) -> Result<String, WebError> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    let packed = packer.write_all(bytes).and_then(|()| packer.finish()).map_err(WebError::Start)?;
+    Ok(STANDARD.encode(packed))
 }
 
 /// Text that may stand in an element.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hostile_name_stays_text() {
+        let name = "</script><script>alert(1)</script><!--";
+        let mut contents = Contents { start: name.to_owned(), ..Contents::default() };
+        contents.put("/api/x".to_owned(), &name).unwrap();
+        let file = single_file(name, &contents).unwrap();
+        assert!(!file.contains("alert(1)</script>") && !file.contains("<!--"));
+        assert_eq!(file.matches("</script>").count(), 3);
+        assert!(file.len() < 400_000, "{} bytes without contents", file.len());
+    }
 }

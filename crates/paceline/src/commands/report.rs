@@ -11,6 +11,7 @@ use crate::{file, terminal};
 use paceline_record::{Round, Trial};
 use paceline_report::{Format, Options, Report, Table};
 use paceline_store::Store;
+use paceline_web::{Contents, Records, single_file};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,7 @@ Examples:
   paceline report --list                   every round that is kept
   paceline report 20261121-01              the round whose id begins so
   paceline report --workload tetra -o tetra.md
+  paceline report -o report.html           with charts, in one file to hand on
   paceline report --format csv | column -t -s,
   paceline report --export history/quick   the newest round as a folder to keep with a project
   paceline report --from history/quick     its report, in any format";
@@ -68,6 +70,15 @@ enum Shape {
     Markdown,
     Csv,
     Json,
+    /// Pages with charts, in one file that needs no server
+    Html,
+}
+
+/// A round is rendered as text of some format, or as a page.
+#[derive(Clone, Copy)]
+enum Rendering {
+    Text(Format),
+    Page,
 }
 
 /// Renders a round, or lists them.
@@ -94,7 +105,7 @@ fn of_store(
     store: &Store,
     arguments: &Arguments,
     state_dir: &Path,
-    format: Format,
+    format: Rendering,
     to_terminal: bool,
 ) -> anyhow::Result<(String, Status)> {
     if arguments.list {
@@ -108,7 +119,11 @@ fn of_store(
         let trials = Readable::of(store.readable_whole_trials(&round.id))?;
         return Ok((archive::write(folder, &round, &trials.records, state_dir)?, trials.status()));
     }
-    let trials = Readable::of(store.readable_trials(&round.id))?;
+    let trials = match format {
+        Rendering::Text(_) => Readable::of(store.readable_trials(&round.id))?,
+        // Percentile curves and heat maps are made of histograms.
+        Rendering::Page => Readable::of(store.readable_whole_trials(&round.id))?,
+    };
     Ok((rendered(&round, &trials.records, arguments, format, to_terminal)?, trials.status()))
 }
 
@@ -116,7 +131,7 @@ fn rendered(
     round: &Round,
     trials: &[Trial],
     arguments: &Arguments,
-    format: Format,
+    format: Rendering,
     to_terminal: bool,
 ) -> anyhow::Result<String> {
     let mut report = Report::new(round, trials);
@@ -124,12 +139,29 @@ fn rendered(
         table.workload == wanted || table.workload.split('/').next() == Some(wanted)
     })?;
     only(&mut report, "load", &arguments.load, |table, wanted| table.load.name == wanted)?;
+    let format = match format {
+        Rendering::Text(format) => format,
+        Rendering::Page => return page(round, trials, &report),
+    };
     let options = Options {
         width: if to_terminal { terminal_width() } else { WIDTH_OF_A_FILE },
         colour: to_terminal && terminal::wants_colour(),
         full: arguments.full,
     };
     Ok(report.render(format, options))
+}
+
+/// The tables of a report as pages, in one file.
+fn page(round: &Round, trials: &[Trial], report: &Report) -> anyhow::Result<String> {
+    let is_in = |trial: &&Trial| {
+        report
+            .tables
+            .iter()
+            .any(|table| (&table.workload, &table.load.name) == (&trial.workload, &trial.load.name))
+    };
+    let trials = trials.iter().filter(is_in).cloned().collect();
+    let records = Records { round: round.clone(), trials, unreadable: Vec::new() };
+    Ok(single_file(&format!("{} · Paceline", round.plan), &Contents::of_round(&records)?)?)
 }
 
 /// Keeps the tables that are wanted. A name that fits none is a mistake: the names there are, are listed.
@@ -182,16 +214,17 @@ fn listed(store: &Store) -> anyhow::Result<(String, Status)> {
 
 /// What to render: as asked, else by the ending of the file's name. An ending that means nothing is no text: whoever
 /// wrote it expects something else. What is not a regular file, as `/dev/stdout`, has no ending to go by.
-fn format(asked: Option<Shape>, output: Option<&Path>) -> anyhow::Result<Format> {
+fn format(asked: Option<Shape>, output: Option<&Path>) -> anyhow::Result<Rendering> {
     let ending = output.and_then(Path::extension).and_then(OsStr::to_str);
     Ok(match (asked, ending) {
-        (Some(Shape::Text), _) | (None, None | Some("txt" | "text")) => Format::Text,
-        (Some(Shape::Markdown), _) | (None, Some("md" | "markdown")) => Format::Markdown,
-        (Some(Shape::Csv), _) | (None, Some("csv")) => Format::Csv,
-        (Some(Shape::Json), _) | (None, Some("json")) => Format::Json,
+        (Some(Shape::Text), _) | (None, None | Some("txt" | "text")) => Rendering::Text(Format::Text),
+        (Some(Shape::Markdown), _) | (None, Some("md" | "markdown")) => Rendering::Text(Format::Markdown),
+        (Some(Shape::Csv), _) | (None, Some("csv")) => Rendering::Text(Format::Csv),
+        (Some(Shape::Json), _) | (None, Some("json")) => Rendering::Text(Format::Json),
+        (Some(Shape::Html), _) | (None, Some("html")) => Rendering::Page,
         (None, Some(ending)) => {
             return Err(Complaint::usage(format!("--output: the ending `.{ending}` says no format"))
-                .hint("known are .txt, .md, .csv and .json; or say --format")
+                .hint("known are .txt, .md, .csv, .json and .html; or say --format")
                 .into());
         }
     })

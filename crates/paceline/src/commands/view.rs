@@ -6,8 +6,10 @@
 use crate::exit::{Complaint, Status, say};
 use crate::kept::{StoreArguments, complain as complain_of_store, state_dir};
 use crate::places::path_or_nothing;
+use paceline_record::Run;
+use paceline_run::{Rows, Sink};
 use paceline_store::Store;
-use paceline_web::{Library, Live, Server, WebError, export};
+use paceline_web::{Library, Live, Server, Shown, WebError, export};
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -65,6 +67,70 @@ fn library(arguments: &Arguments) -> anyhow::Result<Library> {
             let store = arguments.store.path(&state_dir(arguments.state_dir.clone()));
             Ok(Library::of_store(Store::open_existing(&store).map_err(complain_of_store)?))
         }
+    }
+}
+
+/// A server beside a run or a round that goes on.
+pub struct Beside {
+    live: Live,
+    shown: Shown,
+}
+
+impl Beside {
+    /// Begins to serve `library` on loopback, and prints the address on standard error.
+    pub fn start(what: &str, round: Option<&str>, library: Library) -> anyhow::Result<Self> {
+        let live = Live::default();
+        live.publish("start", &serde_json::json!({ "what": what, "round": round }));
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = Server::bind(address, Vec::new(), library, live.clone()).map_err(complain)?;
+        let url = format!("{}#/live", server.url());
+        let shown = server.shown();
+        say(&format!("live view: {url}"));
+        std::thread::Builder::new().name("view".to_owned()).spawn(move || {
+            if let Err(error) = server.serve() {
+                say(&format!("paceline: the live view ended: {}", error.chain()));
+            }
+        })?;
+        if std::io::stderr().is_terminal() {
+            open(&url);
+        }
+        Ok(Self { live, shown })
+    }
+
+    /// Where events go.
+    pub fn live(&self) -> Live {
+        self.live.clone()
+    }
+
+    /// Shows the results of a run that is over.
+    pub fn show(&self, run: &Run) {
+        self.shown.replace(Library::of_run(run.clone()));
+    }
+
+    /// Goes on until Ctrl-C, which ends the process from now on.
+    pub fn stay(self) -> ! {
+        self.live.publish("end", &());
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            // SAFETY: the default action has no handler that could break a rule.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        say("The live view stays until Ctrl-C.");
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// A run's seconds, for the live view.
+pub struct Seconds(pub Live);
+
+impl Sink for Seconds {
+    fn second(&mut self, row: &paceline_record::Second, _: &paceline_engine::Second, _: &Rows) {
+        self.0.publish("second", row);
+    }
+
+    fn end(self: Box<Self>) -> Vec<std::io::Error> {
+        Vec::new()
     }
 }
 

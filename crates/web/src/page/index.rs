@@ -66,8 +66,22 @@ impl IndexPage {
     }
 }
 
+impl IndexPage {
+    /// The page of a report of one file, which has one round or none.
+    pub fn of_file(rounds: Vec<Round>) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            place: "this file".to_owned(),
+            rounds: rounds.into_iter().map(|round| RoundEntry::of(round, None)).collect(),
+            run: None,
+            unreadable: Vec::new(),
+        }
+    }
+}
+
 impl RoundEntry {
-    fn of(round: Round, kept: Option<u64>) -> Self {
+    /// A round in the list.
+    pub fn of(round: Round, kept: Option<u64>) -> Self {
         Self {
             id: round.id,
             plan: round.plan,

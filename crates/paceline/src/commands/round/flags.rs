@@ -111,6 +111,9 @@ pub struct Carrying {
     /// Say nothing but the report and what went wrong
     #[arg(long, short)]
     pub quiet: bool,
+    /// Show the round in a browser while it goes on, and its results afterwards until Ctrl-C
+    #[arg(long)]
+    pub view: bool,
 }
 
 impl Carrying {

@@ -6,23 +6,50 @@
 use paceline_lab::{KeepError, Keeper};
 use paceline_record::Trial;
 use paceline_store::Store;
+use paceline_web::Live;
+use serde_json::json;
 
 /// The trials of one round, in the store.
 pub struct StoreKeeper<'a> {
     store: &'a Store,
     round: &'a str,
+    watched: Option<Watched>,
+}
+
+/// A live view that is told of each trial.
+pub struct Watched {
+    /// Where events go.
+    pub live: Live,
+    /// Trials that were kept before this sitting.
+    pub kept: u32,
+    /// Trials of the whole round.
+    pub planned: u32,
 }
 
 impl<'a> StoreKeeper<'a> {
     /// For the round of that id, which the store has.
-    pub fn new(store: &'a Store, round: &'a str) -> Self {
-        Self { store, round }
+    pub fn new(store: &'a Store, round: &'a str, watched: Option<Watched>) -> Self {
+        Self { store, round, watched }
     }
 }
 
 impl Keeper for StoreKeeper<'_> {
     fn keep(&mut self, trial: &Trial) -> Result<(), KeepError> {
-        Ok(self.store.put_trial(trial)?)
+        self.store.put_trial(trial)?;
+        if let Some(watched) = &mut self.watched {
+            watched.kept += 1;
+            let trial = json!({
+                "id": trial.id,
+                "server": trial.server.name,
+                "workload": trial.workload,
+                "load": trial.load.name,
+                "usable": trial.is_usable(),
+                "done": watched.kept,
+                "planned": watched.planned.max(watched.kept),
+            });
+            watched.live.publish("changed", &trial);
+        }
+        Ok(())
     }
 
     fn kept(&mut self) -> Result<Vec<Trial>, KeepError> {

@@ -16,12 +16,13 @@ pub use alone::lock_round;
 
 pub use flags::Arguments;
 
+use super::view::Beside;
 use crate::exit::{Complaint, Status, check_printable, print};
 use crate::places::{complain, shepherd_command};
 use crate::{kept, terminal};
 use anyhow::Context as _;
 use flags::Carrying;
-use keep::StoreKeeper;
+use keep::{StoreKeeper, Watched};
 use open::Opened;
 use paceline_catalogue::{Catalogue, PlannedLaunch};
 use paceline_host::{Id, Interrupt};
@@ -32,8 +33,10 @@ use paceline_record::Round;
 use paceline_report::{Format, Options, Report};
 use paceline_run::moment;
 use paceline_store::Store;
+use paceline_web::Library;
 use progress::Progress;
 use std::io::Write as _;
+use std::path::Path;
 
 /// Carries a round out, or on.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
@@ -44,7 +47,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         writeln!(std::io::stdout(), "{}", open::estimate(&asked, &catalogue)?)?;
         return Ok(Status::Done);
     }
-    let store = Store::open(&store.path(&catalogue.places.state_dir)).map_err(kept::complain)?;
+    let place = store.path(&catalogue.places.state_dir);
+    let store = Store::open(&place).map_err(kept::complain)?;
     let mut opened = open::open(&asked, &carrying, &catalogue, &store)?;
     let mut progress = Progress::new(carrying.quiet);
     opened.notes.iter().for_each(|note| progress.note(note));
@@ -53,7 +57,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     opened.round.changes.iter().for_each(|change| progress.note(change));
     progress.begin(&opened.round, opened.is_resumed, &Outlook::of(&opened.launches, opened.steady_within));
-    let outcome = sit(&opened, &carrying, &catalogue, &store, &mut progress);
+    let view = carrying.view.then(|| begin_view(&opened.round, &place)).transpose()?;
+    let watched = view.as_ref().map(|view| watched(view, &opened.round, &store)).transpose()?;
+    let outcome = sit(&opened, &carrying, &catalogue, &store, watched, &mut progress);
     progress.end();
     tune::end(opened.tuning.take(), &mut progress);
     let summary = match outcome {
@@ -66,7 +72,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     put.map_err(|error| kept::resumable(&error, &opened.round.id))?;
     let status = tell_unusable(&summary, &mut progress);
     print_report(&opened.round, &store)?;
+    if let Some(view) = view {
+        view.stay();
+    }
     Ok(status)
+}
+
+/// Serves the store beside the round, through a connection that only reads.
+fn begin_view(round: &Round, place: &Path) -> anyhow::Result<Beside> {
+    let store = Store::open_existing(place).map_err(kept::complain)?;
+    Beside::start(&round.plan, Some(&round.id), Library::of_store(store))
+}
+
+fn watched(view: &Beside, round: &Round, store: &Store) -> anyhow::Result<Watched> {
+    let (kept, _) = store.tally(&round.id).map_err(kept::complain)?;
+    Ok(Watched { live: view.live(), kept: kept as u32, planned: round.planned })
 }
 
 /// Why a round stopped before its end.
@@ -92,6 +112,7 @@ fn sit(
     carrying: &Carrying,
     catalogue: &Catalogue,
     store: &Store,
+    watched: Option<Watched>,
     progress: &mut Progress,
 ) -> Result<Summary, Stopped> {
     let interrupt = Interrupt::listen_saying(progress.stopping())
@@ -132,7 +153,7 @@ fn sit(
         seed: opened.round.seed,
         gone: &opened.gone,
     };
-    let mut keeper = StoreKeeper::new(store, &opened.round.id);
+    let mut keeper = StoreKeeper::new(store, &opened.round.id, watched);
     let launches: &[PlannedLaunch] = &opened.launches;
     Ok(carry_out(&bench, sitting, launches, &mut keeper, &mut |event| progress.hear(event))?)
 }

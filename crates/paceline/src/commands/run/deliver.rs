@@ -7,6 +7,7 @@ use super::telling::{OutputFlags, OutputFormat};
 use crate::exit::{Complaint, print};
 use paceline_record::{LoopKind, Run};
 use paceline_report::{RunTextOptions, hgrm, run_text};
+use paceline_web::{Contents, single_file};
 use std::io::IsTerminal as _;
 use std::path::Path;
 
@@ -15,8 +16,9 @@ use std::path::Path;
 /// # Errors
 /// The first of all errors; the others are told here.
 pub fn deliver(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Error>) -> anyhow::Result<()> {
-    let text = match flags.format {
+    let text = match flags.format() {
         OutputFormat::Json => format!("{}\n", serde_json::to_string(run)?),
+        OutputFormat::Html => page(run)?,
         OutputFormat::Text => run_text(run, text_options(flags)),
     };
     match flags.output_file() {
@@ -32,6 +34,11 @@ pub fn deliver(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Error>) -
         crate::exit::say(&format!("paceline: {}", crate::exit::told(other.as_ref())));
     }
     Err(first.context(Complaint::environment("the run is over, but not all of its results could be written")))
+}
+
+/// The run as a page of one file.
+fn page(run: &Run) -> anyhow::Result<String> {
+    Ok(single_file(&format!("{} · Paceline", run.target.url), &Contents::of_run(run)?)?)
 }
 
 fn text_options(flags: &OutputFlags) -> RunTextOptions {

@@ -18,6 +18,7 @@ mod telling;
 
 pub use flags::{Arguments, duration};
 
+use super::view::{Beside, Seconds};
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
 use paceline_engine::tls::TlsError;
@@ -25,6 +26,7 @@ use paceline_engine::{Address, EngineError, Nanos};
 use paceline_http::Scheme;
 use paceline_record::Severity;
 use paceline_run::{Events, Inputs, Prepared, RunError, Sink, Watching};
+use paceline_web::Library;
 use std::path::PathBuf;
 
 /// Carries the command out.
@@ -54,11 +56,19 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     for path in output.into_iter().chain(outputs.hgrms().map(PathBuf::as_path)) {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
     }
-    let watching = Watching { events, sinks: sinks(outputs)? };
+    let mut sinks = sinks(outputs)?;
+    let what = arguments.url.as_deref().unwrap_or("a run");
+    let view = outputs.view.then(|| Beside::start(what, None, Library::empty())).transpose()?;
+    sinks.extend(view.iter().map(|view| Box::new(Seconds(view.live())) as Box<dyn Sink>));
+    let watching = Watching { events, sinks };
     let stop = stop::listen()?;
     let (run, unwritten) =
         prepared.carry_out(argv(&arguments.request.headers), watching, stop).map_err(explain)?;
     deliver::deliver(&run, outputs, unwritten.into_iter().map(anyhow::Error::from).collect())?;
+    if let Some(view) = view {
+        view.show(&run);
+        view.stay();
+    }
     let invalid = run.verdicts.iter().any(|verdict| verdict.severity == Severity::Invalid);
     let failed = invalid || run.gates.iter().any(|gate| !gate.passed);
     Ok(match (run.stopped, failed) {

@@ -21,9 +21,9 @@ pub struct Output<'a> {
 /// What is written of a run, and where.
 #[derive(clap::Args, Debug)]
 pub struct OutputFlags {
-    /// What to print
-    #[arg(long, value_enum, default_value_t = OutputFormat::Text, help_heading = "Output")]
-    pub format: OutputFormat,
+    /// What to print [default: by the ending of --output, else text]
+    #[arg(long, value_enum, help_heading = "Output")]
+    format: Option<OutputFormat>,
 
     /// Write the result to a file instead; - is standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -43,6 +43,10 @@ pub struct OutputFlags {
     #[arg(long, help_heading = "Output")]
     pub no_live: bool,
 
+    /// Show the run in a browser while it goes on, and its results afterwards until Ctrl-C
+    #[arg(long, help_heading = "Output")]
+    pub view: bool,
+
     /// Write a line for each second, as it is over, as CSV with a header; - is standard output
     #[arg(long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
     pub csv: Option<PathBuf>,
@@ -60,6 +64,15 @@ impl OutputFlags {
     /// The file the result is written to; none where it is printed.
     pub fn output_file(&self) -> Option<&Path> {
         self.output.as_deref().filter(|output| *output != Path::new("-"))
+    }
+
+    /// What is printed or written: as asked, else HTML for a file of that ending, else text.
+    pub fn format(&self) -> OutputFormat {
+        let by_ending = match self.output_file() {
+            Some(path) if has_ending(path, "html") => OutputFormat::Html,
+            _ => OutputFormat::Text,
+        };
+        self.format.unwrap_or(by_ending)
     }
 
     /// The histogram logs.
@@ -113,6 +126,8 @@ pub enum OutputFormat {
     Text,
     /// The run's record
     Json,
+    /// A page with charts, in one file that needs no server
+    Html,
 }
 
 /// Takes a path, and `-` for standard output.
