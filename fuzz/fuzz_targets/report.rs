@@ -13,8 +13,8 @@ fuzz_target!(|text: &str| {
     let trials: Vec<_> = lines.filter_map(|line| read_trial(line).ok()).collect();
     let report = Report::new(&round, &trials);
     for format in [Format::Text, Format::Markdown, Format::Csv, Format::Json] {
-        for width in [40, 180] {
-            assert!(report.render(format, Options { width, colour: false }).ends_with('\n'));
+        for (width, full) in [(40, false), (180, true)] {
+            assert!(report.render(format, Options { width, colour: false, full }).ends_with('\n'));
         }
     }
 });
