@@ -1,4 +1,7 @@
 //! What a peer can do wrong in HTTP/2, and the codes that say so on the wire (RFC 9113 §5.4, §7).
+//!
+//! The codec returns these; the engine resets the stream or closes the connection with the code and shows the text.
+//! What the server asks of us in error codes is data, not an error here.
 
 use super::hpack::HpackError;
 use std::fmt;

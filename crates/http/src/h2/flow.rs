@@ -1,4 +1,7 @@
 //! Flow-control windows (RFC 9113 §5.2, §6.9) and stream ids (§5.1.1).
+//!
+//! Arithmetic that both ends must agree on. The engine keeps one window for each stream and one for the connection and
+//! decides what to send; nothing here sends.
 
 use super::error::Http2Error;
 use super::frame::STREAM_ID_MAX;

@@ -1,4 +1,6 @@
 //! SETTINGS: what the peer announced and what we do (RFC 9113 §6.5).
+//!
+//! The engine sends ours once and applies each SETTINGS frame of the peer. When to act on a changed limit is up to it.
 
 use super::error::Http2Error;
 use super::flow::{WINDOW_DEFAULT, WINDOW_MAX};

@@ -1,4 +1,7 @@
 //! Field blocks in, names and values out (RFC 7541 §3, §6).
+//!
+//! `response` and the probe of the lab read blocks through it. It checks the coding alone: which fields a response may
+//! have is said elsewhere.
 
 use super::huffman;
 use super::table::{DynamicTable, STATIC, TABLE_SIZE_DEFAULT, entry_size};

@@ -1,4 +1,7 @@
 //! Names and values in, field blocks out (RFC 7541 §6).
+//!
+//! `request` prepares its blocks with it before a run, simulated servers answer with it. It does not decide which fields
+//! are worth a place in the table: the caller says so.
 
 use super::huffman;
 use super::table::{DynamicTable, STATIC, TABLE_SIZE_DEFAULT, entry_size};

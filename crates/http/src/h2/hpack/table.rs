@@ -1,4 +1,6 @@
 //! The static table (RFC 7541, appendix A) and the dynamic table (§2.3, §4).
+//!
+//! Both the decoder and the encoder own a dynamic table. It knows entries and sizes, no coding.
 
 use std::collections::VecDeque;
 

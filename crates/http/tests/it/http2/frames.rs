@@ -1,5 +1,7 @@
 //! Frames: one table for what is read, one for what is refused, and properties: what is written reads as it was, in
 //! pieces of any size, and no bytes make the reader panic.
+//!
+//! The rows are frames in hexadecimal. Field blocks are opaque here: `hpack` and `responses` have those.
 
 use super::hex;
 use paceline_http::h2::*;

@@ -1,4 +1,6 @@
 //! HPACK against the examples of RFC 7541, appendix C, and properties: round trips, damaged blocks.
+//!
+//! The vectors are the RFC's own. Comparing blocks instead of decoding them is tested by `responses`.
 
 use super::hex;
 use paceline_http::h2::{

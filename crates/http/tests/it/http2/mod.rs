@@ -1,4 +1,7 @@
 //! HTTP/2: the vectors of RFC 7541, tables for each rule of RFC 9113, and properties.
+//!
+//! `hpack` has the coding, `frames` the framing, `requests` and `responses` what they carry. Streams on a connection are
+//! the engine's to test.
 
 mod frames;
 mod hpack;

@@ -1,4 +1,6 @@
 //! Requests: what a peer decodes is what was asked, on every connection and in every order of kinds.
+//!
+//! A server's end decodes every block that is written. Which request is due when is not known here.
 
 use paceline_http::h2::*;
 use paceline_http::{Expander, LineFiles, RandomBits, Request, RequestError, Scheme, Url};

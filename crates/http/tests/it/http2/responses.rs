@@ -1,4 +1,6 @@
 //! Responses: fields are checked, known blocks are recognised and mean what decoding them would, parts come in order.
+//!
+//! The rows are one for each rule of RFC 9113 section 8. What a failed stream counts as is the engine's to say.
 
 use paceline_http::Method;
 use paceline_http::h2::*;

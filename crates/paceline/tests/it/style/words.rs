@@ -13,10 +13,11 @@ const AMBIGUOUS: [&str; 2] = ["latenc", "throughput"];
 const QUALIFIED: [&str; 4] = ["--latency", "cpu_dma_latency", "/latency", "idle-state latency"];
 
 /// Files and folders in which other tools' reports and scripts are quoted, word for word.
-const QUOTING: [&str; 5] = [
+const QUOTING: [&str; 6] = [
     "crates/lab/src/generator/oha.rs",
     "crates/lab/src/generator/wrk.rs",
     "crates/paceline/tests/it/style/words.rs",
+    "fuzz/seeds/",
     "speed/percentiles.lua",
     "speed/src/tools/",
 ];
@@ -26,7 +27,7 @@ const OWN_FOLDERS: [&str; 7] = ["home", "root", "Users", "work", "farm", "mnt", 
 
 /// Hosts that may be named: documents, and names inside formats. A registry is never named, so that whatever is
 /// configured on a machine is used.
-const HOSTS: [&str; 13] = [
+const HOSTS: [&str; 14] = [
     "docs.rs",
     "doi.org",
     "example.com",
@@ -37,6 +38,7 @@ const HOSTS: [&str; 13] = [
     "no-color.org",
     "rustup.rs",
     "www.apache.org",
+    "www.example.com",
     "www.rfc-editor.org",
     "www.sqlite.org",
     "www.w3.org",
