@@ -30,4 +30,4 @@ pub use placement::{Cores, CoresWanted, stay_beside_generator};
 pub use round::{Bench, Event, KeepError, Keeper, Outlook, Sitting, Summary, carry_out};
 pub use scratch::Scratch;
 pub use validate::{Examination, Examined, Validated, examine, validate};
-pub use workshop::{Made, ServerSetup, SetupPlan, State, Workshop};
+pub use workshop::{LeftOver, Made, ServerSetup, SetupPlan, SourceFiles, State, Workshop};

@@ -8,8 +8,10 @@ use crate::LabError;
 use paceline_catalogue::MANIFEST_FILE;
 use paceline_catalogue::Manifest;
 use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Folders that tools leave behind in a source folder; nothing is made from them.
 const LEFT_BEHIND: [&str; 4] = [".git", "__pycache__", "node_modules", "target"];
@@ -78,4 +80,39 @@ fn add_file(digest: &mut Sha256, path: &Path, is_link: bool) -> Result<(), LabEr
     };
     add(digest, &content.map_err(|source| LabError::File { action: "read", path: path.into(), source })?);
     Ok(())
+}
+
+/// The files of a source folder at one moment, by length and time: what a server writes there shows in the difference.
+pub struct SourceFiles(BTreeMap<PathBuf, (u64, Option<SystemTime>)>);
+
+impl SourceFiles {
+    /// The files now. Folders that tools leave behind are not looked at.
+    pub fn of(folder: &Path) -> Self {
+        let mut files = BTreeMap::new();
+        add_files(&mut files, folder, folder);
+        Self(files)
+    }
+
+    /// The files that are new or changed since, by their paths in the folder.
+    pub fn changed(&self, folder: &Path) -> Vec<String> {
+        let now = Self::of(folder).0.into_iter();
+        now.filter(|(path, about)| self.0.get(path) != Some(about))
+            .map(|(path, _)| path.display().to_string())
+            .collect()
+    }
+}
+
+fn add_files(files: &mut BTreeMap<PathBuf, (u64, Option<SystemTime>)>, root: &Path, folder: &Path) {
+    // A folder that cannot be read has no files that could be compared.
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, Ok(about)) = (entry.path(), entry.metadata()) else { continue };
+        if about.is_dir() {
+            if !LEFT_BEHIND.iter().any(|left| entry.file_name() == *left) {
+                add_files(files, root, &path);
+            }
+        } else {
+            let name = path.strip_prefix(root).unwrap_or(&path).to_owned();
+            files.insert(name, (about.len(), about.modified().ok()));
+        }
+    }
 }

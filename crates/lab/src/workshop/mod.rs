@@ -5,15 +5,19 @@
 //! stamp is written only after success and names what it was made from. Launching is not done here.
 
 mod build;
+mod clean;
 mod command;
 mod disk;
 mod fingerprint;
 mod lock;
 mod packages;
+mod services;
 mod setup;
 mod stamp;
 mod tools;
 
+pub use clean::LeftOver;
+pub use fingerprint::SourceFiles;
 pub use setup::{ServerSetup, SetupPlan};
 pub(crate) use tools::program;
 

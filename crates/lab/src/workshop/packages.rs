@@ -4,6 +4,7 @@
 //! Whether a program is there is `tools`' to say; what a server's own set-up command fetches is not looked at.
 
 use super::command::{self, Step, Words};
+use super::services::BootServices;
 use super::{Workshop, tools};
 use crate::LabError;
 use paceline_catalogue::Manifest;
@@ -103,7 +104,13 @@ impl Workshop {
         let updated = self.packages_step("update", &["apt-get", "update"])?;
         let mut command = vec!["apt-get", "install", "-y", "--no-install-recommends", "--"];
         command.extend(packages.iter().map(String::as_str));
-        Ok(updated + self.packages_step("install", &command)?)
+        let services = BootServices::of(Path::new("/"));
+        let installed = self.packages_step("install", &command);
+        // Also where one package of several could not be installed.
+        for told in BootServices::disable_new(&services, Path::new("/")) {
+            (self.notice)(&told);
+        }
+        Ok(updated + installed?)
     }
 
     /// Runs one command of the package manager, without a shell.

@@ -25,8 +25,10 @@ enum Format {
     Json,
 }
 
-/// The columns of the table, and the keys of a server in JSON.
-const COLUMNS: [&str; 7] = ["server", "language", "framework", "workloads", "forms", "limits", "state"];
+/// The columns of the table: the state first, since that is what a person looks for.
+const COLUMNS: [&str; 5] = ["state", "server", "framework", "workloads", "limits"];
+/// The table is no wider: every terminal shows it whole.
+const WIDTH_MOST: usize = 80;
 
 /// Writes the list. Broken manifests are in it and make no failure: the list is the place to find them.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
@@ -42,27 +44,32 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
 fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String> {
     catalogue.notes.iter().for_each(|note| warn(&format!("note: {note}")));
     let mut rows = vec![COLUMNS.map(str::to_owned)];
+    let mut below = String::new();
     for server in &catalogue.servers {
-        rows.push(row(server, workshop)?);
+        let state = state(server, workshop)?;
+        if let Some(why) = state.strip_prefix("unknown: ") {
+            below.push_str(&format!("\n{}: unknown: {why}\n", server.id));
+        }
+        rows.push(row(server, &state));
     }
     let mut text = table(&rows);
-    for broken in catalogue.broken_servers.iter().chain(&catalogue.broken_workloads) {
+    text.push_str(&below);
+    let broken = catalogue.broken_servers.iter().chain(&catalogue.broken_workloads);
+    for broken in broken.chain(&catalogue.broken_balancers) {
         text.push_str(&format!("\n{} is broken\n  {}\n", broken.id, broken.error));
     }
     Ok(text)
 }
 
-fn row(server: &Manifest, workshop: &Workshop) -> anyhow::Result<[String; COLUMNS.len()]> {
-    let forms: Vec<&str> = server.forms.keys().rev().map(String::as_str).collect();
-    Ok([
+fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {
+    [
+        // What exactly is missing is said by `lab setup --dry-run`.
+        state.split(':').next().unwrap_or_default().to_owned(),
         server.id.clone(),
-        server.language.clone(),
         server.framework.clone(),
         server.workloads.join(" "),
-        forms.join(" "),
         limits(server),
-        state(server, workshop)?,
-    ])
+    ]
 }
 
 /// How far it is. A tool that tells no version hides no other server: the list is the place to find it.
@@ -79,17 +86,34 @@ fn limits(server: &Manifest) -> String {
     server.traits.lacking().iter().map(|name| format!("no {name}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Rows with each column as wide as its widest entry, two spaces between.
+/// Rows with each column as wide as its widest entry, two spaces between. Where that is too wide, the widest of the last
+/// three columns is cut.
 fn table(rows: &[[String; COLUMNS.len()]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: [usize; COLUMNS.len()] = std::array::from_fn(width);
+    let mut widths: [usize; COLUMNS.len()] = std::array::from_fn(width);
+    let gaps = 2 * (COLUMNS.len() - 1);
+    while widths.iter().sum::<usize>() + gaps > WIDTH_MOST {
+        let Some(widest) = widths[2..].iter_mut().max_by_key(|width| **width).filter(|width| **width > 4)
+        else {
+            break;
+        };
+        *widest -= 1;
+    }
     let mut text = String::new();
     for row in rows {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{:width$}", cut(cell, width)));
         text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         text.push('\n');
     }
     text
+}
+
+/// A text in at most so many columns; what is left out shows.
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
 fn as_json(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String> {
@@ -114,6 +138,7 @@ fn as_json(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String>
     let list = serde_json::json!({
         "servers": servers,
         "broken_servers": catalogue.broken_servers.iter().map(broken).collect::<Vec<_>>(),
+        "broken_balancers": catalogue.broken_balancers.iter().map(broken).collect::<Vec<_>>(),
         "broken_workloads": catalogue.broken_workloads.iter().map(broken).collect::<Vec<_>>(),
         "notes": catalogue.notes,
     });
@@ -126,8 +151,20 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_entry() {
-        let row = |first: &str, last: &str| [first, "b", "c", "d", "e", "f", last].map(str::to_owned);
-        let text = table(&[row("server", "state"), row("go-nethttp", "ready")]);
-        assert_eq!(text, "server      b  c  d  e  f  state\ngo-nethttp  b  c  d  e  f  ready\n");
+        let row = |state: &str, server: &str, last: &str| [state, server, "c", "d", last].map(str::to_owned);
+        let text = table(&[row("state", "server", "limits"), row("ready", "go-nethttp", "")]);
+        assert_eq!(text, "state  server      c  d  limits\nready  go-nethttp  c  d\n");
+    }
+
+    #[test]
+    fn no_row_is_wider_than_a_terminal() {
+        let long = "hello byte page tetra json plaintext power".to_owned();
+        let row = ["not set up".into(), "scala-scalatra".into(), "Scalatra".into(), long.clone(), long];
+        let text = table(&[row]);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH_MOST), "{text}");
+        assert!(
+            text.starts_with("not set up  scala-scalatra  Scalatra  hello byte") && text.contains('…'),
+            "{text}"
+        );
     }
 }

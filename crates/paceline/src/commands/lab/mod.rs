@@ -6,7 +6,9 @@
 
 mod build;
 mod check;
+mod clean;
 mod list;
+mod new;
 mod serve;
 mod setup;
 
@@ -32,6 +34,8 @@ pub struct Arguments {
 /// The stations of a server's life, in order.
 #[derive(Subcommand)]
 enum Command {
+    /// Write a manifest for a new server, to be filled in
+    New(new::Arguments),
     /// Show every server, what it serves and how far it is
     List(list::Arguments),
     /// Install and fetch what servers need, saying beforehand what that is
@@ -42,6 +46,8 @@ enum Command {
     Check(check::Arguments),
     /// Start one server for a person to look at
     Serve(serve::Arguments),
+    /// Remove what rounds and servers left behind
+    Clean(clean::Arguments),
 }
 
 /// Which servers a command is for.
@@ -63,11 +69,13 @@ struct Chosen {
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let catalogue = arguments.places.catalogue()?;
     match arguments.command {
+        Command::New(arguments) => new::run(&arguments, &catalogue),
         Command::List(arguments) => list::run(&arguments, &catalogue),
         Command::Setup(arguments) => setup::run(&arguments, &catalogue),
         Command::Build(arguments) => build::run(&arguments, &catalogue),
         Command::Check(arguments) => check::run(&arguments, &catalogue),
         Command::Serve(arguments) => serve::run(&arguments, &catalogue),
+        Command::Clean(arguments) => clean::run(&arguments, &catalogue),
     }
 }
 
@@ -85,6 +93,10 @@ impl Chosen {
     /// The servers, and the balancers that are meant beside them: all, those of the plan, or those named by their ids.
     fn with_balancers(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
         let named = |balancer: &&Arc<Balancer>| self.names(&balancer.id);
+        if let Some(broken) = catalogue.broken_balancers.iter().find(|broken| self.names(&broken.id)) {
+            let what = format!("balancer `{}` cannot be used: {}", broken.id, broken.error);
+            return Err(Complaint::usage(what).into());
+        }
         let balancers: Vec<_> = match &self.plan {
             _ if self.all => catalogue.balancers.clone(),
             None => catalogue.balancers.iter().filter(named).cloned().collect(),
@@ -108,10 +120,11 @@ impl Chosen {
     /// How many servers are left out because their manifests are wrong, each told.
     fn tell_broken(&self, catalogue: &Catalogue) -> usize {
         let broken = if self.all { catalogue.broken_servers.as_slice() } else { &[] };
-        for server in broken {
+        let balancers = if self.all { catalogue.broken_balancers.as_slice() } else { &[] };
+        for server in broken.iter().chain(balancers) {
             warn(&format!("{} is left out: {}", server.id, server.error));
         }
-        broken.len()
+        broken.len() + balancers.len()
     }
 }
 

@@ -30,6 +30,9 @@ fn a_sound_server_passes_every_check() {
         "GET /hello after the noise",
         "idle connection: kept for 0.3 s",
         "the server lives through all of this",
+        "it listens on $PACELINE_HOST alone",
+        "it ends when asked to (SIGTERM)",
+        "it writes nothing into its source folder",
     ] {
         assert!(ran.stdout.contains(&format!("  pass  {name}\n")), "{name}: {ran:?}");
     }
@@ -38,6 +41,24 @@ fn a_sound_server_passes_every_check() {
     let starred = |ran: &Ran| ran.stdout.contains(" *");
     assert!(starred(&ran), "{ran:?}");
     assert!(!starred(&tree.run(&["lab", "check", "--all", "--idle", "10ms"])));
+}
+
+#[test]
+fn a_server_that_binds_everywhere_ignores_sigterm_and_writes_is_reported() {
+    let rude = GOOD.replace("os.environ[\"PACELINE_HOST\"]", "\"0.0.0.0\"");
+    let rude = format!(
+        "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nopen('left-behind', 'w').write('x')\n{rude}"
+    );
+    let tree = Tree::new().with_server("python-rude", &rude, 60);
+    let ran = tree.run(&["lab", "check", "python-rude", "--idle", "10ms"]);
+    for told in [
+        "  warn  it listens on $PACELINE_HOST alone: it listens on every address of this machine",
+        "  warn  it ends when asked to (SIGTERM): it did not end within 5 s after SIGTERM and was killed",
+        "  warn  it writes nothing into its source folder: it wrote left-behind: write to $PACELINE_BUILD",
+    ] {
+        assert!(ran.stdout.contains(told), "{told}: {ran:?}");
+    }
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
 #[test]
@@ -64,7 +85,7 @@ fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
         "{ran:?}"
     );
     let list = tree.run(&["lab", "list"]);
-    assert!(list.stdout.contains("  no head  "), "{list:?}");
+    assert!(list.stdout.contains("  no head\n"), "{list:?}");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use super::super::warn;
 use crate::exit::told;
 use paceline_catalogue::{Catalogue, Manifest, Variables, Workload, WorkloadCase};
 use paceline_lab::{
-    Cores, CoresWanted, Examination, LabError, Launch, LaunchOf, Spoiled, Starter, State, Workshop, examine,
+    Cores, CoresWanted, Examination, LabError, Launch, LaunchOf, SourceFiles, Spoiled, Starter, State,
+    Workshop, examine,
 };
 use paceline_record::{Check, CheckOutcome, Stage, Startup};
 use paceline_run::moment;
@@ -87,6 +88,7 @@ impl Checker<'_> {
         let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
             return Err(Spoiled::fault(Stage::Start, "it serves no sound workload", false));
         };
+        let before = SourceFiles::of(&server.folder);
         let mut launch = self.launch(server, ready)?;
         let first_since_build = self.workshop.note_launch(server);
         let startup = Startup { first_since_build, ..launch.startup.clone() };
@@ -94,11 +96,13 @@ impl Checker<'_> {
         let found = examine(launch.address, &workloads, &server.traits, self.how, interrupt);
         let mut found = found.map_err(|_only_interrupted| Spoiled::Interrupted)?;
         found.checks.push(alive(&mut launch));
-        stop(server, launch);
+        found.checks.push(listens_locally(launch.address.port()));
+        found.checks.push(stop(server, launch));
+        found.checks.push(writes_elsewhere(&before.changed(&server.folder)));
         let again = match self.launch(server, ready) {
             Ok(launch) => {
                 let startup = launch.startup.clone();
-                stop(server, launch);
+                let _the_same = stop(server, launch);
                 Some(startup)
             }
             Err(Spoiled::Interrupted) => return Err(Spoiled::Interrupted),
@@ -141,10 +145,42 @@ fn alive(launch: &mut Launch) -> Check {
     Check { name: "the server lives through all of this".into(), outcome, detail }
 }
 
-fn stop(server: &Manifest, launch: Launch) {
-    if let Err(error) = launch.stop() {
-        warn(&format!("{}: {error}", server.id));
-    }
+/// Stops a server. One that must be killed delays every launch of a round by 5 s, and loses what it would write at its
+/// end.
+fn stop(server: &Manifest, launch: Launch) -> Check {
+    let detail = match launch.stop() {
+        Ok(gone) if gone.forced => "it did not end within 5 s after SIGTERM and was killed".to_owned(),
+        Ok(_) => String::new(),
+        Err(error) => {
+            warn(&format!("{}: {error}", server.id));
+            error.to_string()
+        }
+    };
+    expected("it ends when asked to (SIGTERM)", detail)
+}
+
+/// A server under test answers this machine alone: others must neither load it nor reach what it serves.
+fn listens_locally(port: u16) -> Check {
+    let detail = match paceline_host::port::is_open_to_others(port) {
+        true => "it listens on every address of this machine: bind to $PACELINE_HOST".to_owned(),
+        false => String::new(),
+    };
+    expected("it listens on $PACELINE_HOST alone", detail)
+}
+
+/// What a server writes belongs into `$PACELINE_BUILD`: a changed source folder is set up and built again.
+fn writes_elsewhere(changed: &[String]) -> Check {
+    let detail = match changed {
+        [] => String::new(),
+        some => format!("it wrote {}: write to $PACELINE_BUILD", some.join(", ")),
+    };
+    expected("it writes nothing into its source folder", detail)
+}
+
+/// A check that warns where there is a detail.
+fn expected(name: &str, detail: String) -> Check {
+    let outcome = if detail.is_empty() { CheckOutcome::Pass } else { CheckOutcome::Warn };
+    Check { name: name.into(), outcome, detail }
 }
 
 /// The last lines of a log, each below the one before.

@@ -1,0 +1,129 @@
+//! What rounds and servers leave behind in the state folder, and its removal: `paceline lab clean`.
+//!
+//! Logs of launches, folders of launches that a server made in its build folder, scratch folders of killed rounds, builds
+//! of servers that are gone; with `all` every build. Results are never touched.
+
+use super::{Workshop, disk};
+use paceline_catalogue::Catalogue;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Something that can be removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOver {
+    /// What it is, for people.
+    pub what: &'static str,
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What it takes on disk.
+    pub bytes: u64,
+}
+
+impl LeftOver {
+    fn of(what: &'static str, path: PathBuf) -> Self {
+        let bytes = match fs::symlink_metadata(&path) {
+            Ok(about) if about.is_dir() => disk::folder_bytes(&path),
+            Ok(about) => about.len(),
+            Err(_) => 0,
+        };
+        Self { what, path, bytes }
+    }
+
+    /// Removes it. A symbolic link is removed, never followed.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove(&self) -> io::Result<()> {
+        if fs::symlink_metadata(&self.path)?.is_dir() {
+            fs::remove_dir_all(&self.path)
+        } else {
+            fs::remove_file(&self.path)
+        }
+    }
+}
+
+impl Workshop {
+    /// What can be removed, with every build if `all` says so. No round may run meanwhile.
+    pub fn left_overs(&self, catalogue: &Catalogue, all: bool) -> Vec<LeftOver> {
+        let in_folder = |name: &str| entries(&self.state_dir.join(name));
+        let mut found: Vec<LeftOver> =
+            in_folder("logs").into_iter().map(|path| LeftOver::of("log", path)).collect();
+        found.extend(in_folder("scratch").into_iter().map(|path| LeftOver::of("scratch", path)));
+        for build in in_folder("build") {
+            let id = build.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let is_known = catalogue.servers.iter().any(|server| server.id == id)
+                || catalogue.balancers.iter().any(|balancer| format!("balancer-{}", balancer.id) == id)
+                || catalogue.broken_server(&id).is_some();
+            match is_known {
+                _ if all => found.push(LeftOver::of("build", build)),
+                false => found.push(LeftOver::of("build of a server that is gone", build)),
+                true => {
+                    let of_launches = entries(&build).into_iter().filter(|path| is_of_launch(path));
+                    found.extend(of_launches.map(|path| LeftOver::of("of a launch", path)));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether a server made it for one launch: its name is `run-PORT` or `PORT.conf`.
+fn is_of_launch(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let port = name.strip_prefix("run-").or_else(|| name.strip_suffix(".conf")).unwrap_or_default();
+    port.parse::<u16>().is_ok()
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_catalogue::fixture::Tree;
+    use paceline_host::Interrupt;
+
+    #[test]
+    fn builds_stay_unless_all_is_meant_and_results_always() {
+        let tree = Tree::with(&["go-server"]);
+        for file in [
+            "logs/go-server-1.log",
+            "build/go-server/server",
+            "build/go-server/run-20001/socket",
+            "build/go-server/20002.conf",
+            "build/go-server/php.conf",
+            "build/go-gone/server",
+            "results.sqlite",
+        ] {
+            tree.write(&format!(".paceline/{file}"), "x");
+        }
+        let catalogue = tree.catalogue();
+        let workshop = Workshop::new(&catalogue.places, Vec::new(), Interrupt::never());
+        let names = |all| -> Vec<String> {
+            let found = workshop.left_overs(&catalogue, all);
+            let root = tree.path(".paceline");
+            found.iter().map(|left| left.path.strip_prefix(&root).unwrap().display().to_string()).collect()
+        };
+        let some = [
+            "logs/go-server-1.log",
+            "build/go-gone",
+            "build/go-server/20002.conf",
+            "build/go-server/run-20001",
+        ];
+        assert_eq!(names(false), some);
+        assert_eq!(names(true), ["logs/go-server-1.log", "build/go-gone", "build/go-server"]);
+        for left in workshop.left_overs(&catalogue, false) {
+            left.remove().unwrap();
+        }
+        assert!(names(false).is_empty());
+        assert!(
+            tree.path(".paceline/results.sqlite").exists()
+                && tree.path(".paceline/build/go-server/server").exists()
+        );
+    }
+}

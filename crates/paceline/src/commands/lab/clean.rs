@@ -1,0 +1,83 @@
+//! `paceline lab clean`: shows what rounds and servers left behind, and removes it.
+//!
+//! What there is and how it is removed is the lab's. Results are never touched.
+
+use super::{warn, workshop};
+use crate::exit::{Complaint, Status, print};
+use paceline_catalogue::Catalogue;
+use paceline_host::{Id, Joined, Neighbours};
+use paceline_lab::LeftOver;
+use paceline_run::moment;
+use std::collections::BTreeMap;
+
+/// Flags of `paceline lab clean`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  paceline lab clean --dry-run    what would be removed
+  paceline lab clean              logs, scratch folders, what single launches left
+  paceline lab clean --all        builds too: servers must be set up and built again
+
+Exit status: 0 done, 3 a round is running, or something could not be removed.")]
+pub struct Arguments {
+    /// Builds and private environments of every server too
+    #[arg(long)]
+    all: bool,
+    /// Show what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Shows, then removes.
+pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
+    // Held until the end: no round begins meanwhile.
+    let _place = match Neighbours::join(&Id::parse(&moment::new_id())?, false) {
+        Ok(Joined::Occupied(others)) => {
+            let what = format!("a round is running: {}", others.join(", "));
+            return Err(Complaint::environment(what).hint("wait for it to end").into());
+        }
+        joined => joined.ok(),
+    };
+    let left = workshop(catalogue)?.left_overs(catalogue, arguments.all);
+    print(&described(&left))?;
+    if arguments.dry_run {
+        return Ok(Status::Done);
+    }
+    let mut failed = 0;
+    for one in &left {
+        if let Err(error) = one.remove() {
+            failed += 1;
+            warn(&format!("cannot remove {}: {error}", one.path.display()));
+        }
+    }
+    Ok(if failed == 0 { Status::Done } else { Status::Environment })
+}
+
+/// How much of what there is, kind by kind.
+fn described(left: &[LeftOver]) -> String {
+    let mut kinds: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+    for one in left {
+        let (count, bytes) = kinds.entry(one.what).or_default();
+        *count += 1;
+        *bytes += one.bytes;
+    }
+    if kinds.is_empty() {
+        return "nothing to remove\n".to_owned();
+    }
+    let line = |(what, (count, bytes)): (&&str, &(usize, u64))| {
+        format!("{what}: {count}, {:.1} MB\n", *bytes as f64 / 1e6)
+    };
+    kinds.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_added_up() {
+        let of = |what, bytes| LeftOver { what, path: "x".into(), bytes };
+        let left = [of("log", 600_000), of("log", 600_000), of("scratch", 0)];
+        assert_eq!(described(&left), "log: 2, 1.2 MB\nscratch: 1, 0.0 MB\n");
+        assert_eq!(described(&[]), "nothing to remove\n");
+    }
+}
