@@ -308,7 +308,8 @@ impl Search {
         let estimate = self.engine.estimate();
         let end = self.engine.end();
         let stalls = self.engine.stalls_decide();
-        let is_known = end != Some(SearchEnd::NothingPasses) && !self.engine.windows().is_empty();
+        // Without a window that passed the posterior is the prior's lower end and says nothing.
+        let is_known = self.engine.windows().iter().any(|window| window.passed);
         let has_interval = is_known && stalls.is_none();
         Capacity {
             schema: SCHEMA,

@@ -109,8 +109,8 @@ fn cells(comparison: &PairedComparison, metric: &MetricComparison) -> [String; 4
     };
     let decides = if metric.metric == comparison.primary { " (decides)" } else { "" };
     [
-        value(metric.metric, metric.first),
-        value(metric.metric, metric.second),
+        compared_value(metric.metric, metric.first),
+        compared_value(metric.metric, metric.second),
         ratio,
         format!("{decision}{decides}"),
     ]
@@ -129,7 +129,8 @@ fn footnote(comparison: &PairedComparison) -> String {
     format!("{how}; p values of metrics that do not decide are Holm-corrected{early}.")
 }
 
-fn value(metric: ComparedMetric, value: f64) -> String {
+/// A metric's value with its unit.
+pub(crate) fn compared_value(metric: ComparedMetric, value: f64) -> String {
     match metric {
         ComparedMetric::RatePerS => rate(value),
         ComparedMetric::RssBytes => format!("{:.1} MB", value / 1e6),

@@ -11,6 +11,7 @@ mod gate;
 mod limit;
 mod load;
 mod objective;
+mod rounds;
 
 pub use capacity::{
     Capacity, CapacityPlan, CapacityProgress, CapacityWindow, Confirmation, CurvePoint, WindowOutcome,
@@ -26,3 +27,4 @@ pub use gate::{GatePolicy, GateResult, gate_junit, gate_markdown, judge_gate};
 pub use limit::{Limit, LimitKind};
 pub use load::{Load, LoadError, LoadRequest, LoadResult, ServerUse, TimeSummary};
 pub use objective::{Objective, ObjectiveError};
+pub use rounds::{Cell, CellComparison, compare_rounds, rounds_markdown};

@@ -165,6 +165,9 @@ fn an_objective_that_is_never_met_has_no_capacity() {
     let capacity = find(&mut server).unwrap();
     assert_eq!((capacity.half_pass_per_s, capacity.long_run_per_s), (None, None));
     assert!(crate::capacity_text(&capacity).contains("none: no offered rate met"), "{capacity:?}");
+    let ended =
+        find(&mut Simulated { interrupt_after: 3, limit_ns: 1.0, ..Simulated::new(5_000.0) }).unwrap();
+    assert_eq!((ended.windows.len(), ended.half_pass_per_s), (2, None));
 }
 
 #[test]

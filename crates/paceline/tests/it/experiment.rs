@@ -103,3 +103,21 @@ fn a_target_that_is_not_there_is_the_environments_fault() {
         paceline(folder.path(), &["capacity", &url, "--slo", "response.p99<1ms", "--warm-limit", "0s"]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
 }
+
+#[test]
+fn a_round_does_not_differ_from_itself() {
+    let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history");
+    let round = "tetration-2026-11-21";
+    let output = paceline(&history, &["compare", round, round, "--format", "json"]);
+    let cells: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    let cells = cells.as_array().unwrap();
+    assert!(cells.len() > 3, "{} cells", cells.len());
+    for cell in cells {
+        let decision = &cell["comparison"]["metrics"][0];
+        assert_eq!(decision["ratio"], 1.0, "{cell}");
+        assert!(decision["decision"] != "better" && decision["decision"] != "worse", "{cell}");
+    }
+    let missing = paceline(&history, &["compare", round, "."]);
+    assert_eq!(missing.status.code(), Some(2), "{missing:?}");
+}

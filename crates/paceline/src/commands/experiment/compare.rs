@@ -8,7 +8,8 @@ use super::{Bench, LoadFlags, OpenTarget, Target, complaint, status_of};
 use crate::exit::{self, Complaint, Status};
 use paceline_experiment::{
     ComparePlan, CompareProgress, ComparedMetric, Load as _, LoadError, LoadRequest, LoadResult,
-    PairedComparison, SampleSet, Side, compare_markdown, compare_samples, compare_text, run_comparison,
+    PairedComparison, SampleSet, Side, compare_markdown, compare_rounds, compare_samples, compare_text,
+    rounds_markdown, run_comparison,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -22,10 +23,11 @@ const FILE_BYTES_MOST: u64 = 1 << 28;
   paceline compare http://127.0.0.1:8080/ http://127.0.0.1:8081/
   paceline compare go-nethttp go-fasthttp -r 2000           at 2,000/s, judged by CPU per request
   paceline compare before.json after.json                   records of earlier runs
+  paceline compare history/a history/b                      two exported rounds, cell by cell
 
 Exit status: 0 compared (also undecided), 2 usage, 3 environment, 130 interrupted")]
 pub struct Arguments {
-    /// The first: a URL, the id of a server of the lab, or a JSON file
+    /// The first: a URL, the id of a server of the lab, a JSON file, or the folder of an exported round
     first: String,
     /// The second, which is described relative to the first
     second: String,
@@ -84,6 +86,9 @@ fn metric(name: &str) -> Result<ComparedMetric, String> {
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     exit::check_printable()?;
     let sides = [arguments.first.as_str(), arguments.second.as_str()];
+    if sides.iter().all(|side| Path::new(side).is_dir()) {
+        return compare_folders(sides, &arguments.how, arguments.format);
+    }
     let comparison = compare(sides, &arguments.how, arguments.load)?;
     exit::print(&match arguments.format {
         Format::Text => compare_text(&comparison),
@@ -91,6 +96,26 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         Format::Json => format!("{}\n", serde_json::to_string_pretty(&comparison)?),
     })?;
     Ok(status_of(comparison.ended_early.as_deref(), Status::Done))
+}
+
+/// Compares two exported rounds cell by cell.
+fn compare_folders(sides: [&str; 2], how: &CompareFlags, format: Format) -> anyhow::Result<Status> {
+    let read = |side: &str| {
+        paceline_store::archive::read(Path::new(side))
+            .map_err(|error| Complaint::usage(format!("cannot read the round {side}: {error}")))
+    };
+    let (first, second) = (read(sides[0])?.1, read(sides[1])?.1);
+    let cells = compare_rounds([(sides[0], &first), (sides[1], &second)], how.metric, how.margin / 100.0);
+    if cells.is_empty() {
+        return Err(
+            Complaint::usage("the rounds have no cell in common with two valid launches in each").into()
+        );
+    }
+    exit::print(&match format {
+        Format::Text | Format::Markdown => rounds_markdown(&cells),
+        Format::Json => format!("{}\n", serde_json::to_string_pretty(&cells)?),
+    })?;
+    Ok(Status::Done)
 }
 
 /// Compares two sides, each of which is measured now or was measured before.

@@ -1,0 +1,141 @@
+//! Two rounds compared cell by cell: the same server, form, workload and load in both.
+//!
+//! The rounds were not measured side by side, so each cell is Welch's t test over launches. With many cells some differ by
+//! chance: a difference is claimed only if it survives Holm's correction over all cells.
+
+use crate::compare::{ComparedMetric, Direction, PairedComparison, SampleSet, compare_samples};
+use crate::compare_text::compared_value;
+use crate::load::LoadResult;
+use paceline_record::{Severity, Trial};
+use paceline_stats::holm;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// What both rounds have measured.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Cell {
+    /// The server's id.
+    pub server: String,
+    /// The form it was started in.
+    pub form: String,
+    /// The workload.
+    pub workload: String,
+    /// The plan's name for the load.
+    pub load: String,
+}
+
+impl Cell {
+    fn of(trial: &Trial) -> Self {
+        Self {
+            server: trial.server.id.clone(),
+            form: trial.form.clone(),
+            workload: trial.workload.clone(),
+            load: trial.load.name.clone(),
+        }
+    }
+}
+
+/// One cell of both rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellComparison {
+    /// The cell.
+    pub cell: Cell,
+    /// The second round's launches compared with the first's.
+    pub comparison: PairedComparison,
+}
+
+/// Compares the cells that both rounds have, by the metric asked for or else by each cell's own. Trials that failed or
+/// are invalid are left out, and so are cells with fewer than two launches in a round.
+pub fn compare_rounds(
+    rounds: [(&str, &[Trial]); 2],
+    primary: Option<ComparedMetric>,
+    margin: f64,
+) -> Vec<CellComparison> {
+    let [first, second] = rounds.map(|(name, trials)| cells(name, trials));
+    let mut compared: Vec<CellComparison> = first
+        .into_iter()
+        .filter_map(|(cell, first)| {
+            let comparison = compare_samples(&[first, second.get(&cell)?.clone()], primary, margin);
+            comparison.decision().is_some().then_some(CellComparison { cell, comparison })
+        })
+        .collect();
+    let p_value = |cell: &CellComparison| cell.comparison.decision().map_or(1.0, |decision| decision.p_value);
+    let corrected = holm(&compared.iter().map(p_value).collect::<Vec<_>>());
+    for (cell, p_value) in compared.iter_mut().zip(corrected) {
+        let launches = cell.comparison.pairs.max(1);
+        // The deciding metric is the first.
+        if let Some(decision) = cell.comparison.metrics.first_mut() {
+            decision.p_value = p_value;
+            if matches!(decision.direction, Direction::Better | Direction::Worse) && p_value > 0.05 {
+                decision.direction = Direction::Undecided { more_pairs: launches };
+            }
+        }
+    }
+    compared
+}
+
+/// The observations of each cell of a round.
+fn cells(name: &str, trials: &[Trial]) -> BTreeMap<Cell, SampleSet> {
+    let mut cells = BTreeMap::new();
+    for trial in trials.iter().filter(|trial| trial.error.is_none()) {
+        let Some(run) = &trial.run else { continue };
+        let mut verdicts = trial.verdicts.iter().chain(&run.verdicts);
+        if verdicts.any(|verdict| verdict.severity == Severity::Invalid) {
+            continue;
+        }
+        let result = LoadResult::of(run, None);
+        let set = cells.entry(Cell::of(trial)).or_insert_with(|| SampleSet::new(name));
+        for metric in ComparedMetric::ALL {
+            let usage = trial.usage.as_ref();
+            let value = match metric {
+                ComparedMetric::ServerCpuNsPerRequest => usage.map(|usage| usage.cpu_ns_per_request),
+                ComparedMetric::RssBytes => usage.map(|usage| usage.rss_bytes_peak as f64),
+                ComparedMetric::RatePerS
+                | ComparedMetric::ResponseTimeNsP50
+                | ComparedMetric::ResponseTimeNsP99
+                | ComparedMetric::ServiceTimeNsP50
+                | ComparedMetric::ServiceTimeNsP99 => metric.value(&result),
+            };
+            if let Some(value) = value.filter(|value| *value > 0.0 && value.is_finite()) {
+                set.values.entry(metric).or_default().push(value);
+            }
+        }
+    }
+    cells
+}
+
+/// The cells as a Markdown table, which is also legible in a terminal.
+pub fn rounds_markdown(cells: &[CellComparison]) -> String {
+    let mut text = String::from(
+        "| server | workload | load | metric | first | second | second / first, 95 % interval | decision |\n|---|---|---|---|---:|---:|---|---|\n",
+    );
+    for CellComparison { cell, comparison } in cells {
+        let Some(decision) = comparison.decision() else { continue };
+        let (metric, range) = (decision.metric, decision.ratio_interval);
+        let outcome = match decision.direction {
+            Direction::Better => "better",
+            Direction::Worse => "worse",
+            Direction::Equivalent => "equivalent",
+            Direction::Undecided { .. } => "undecided",
+        };
+        let values = [decision.first, decision.second].map(|value| compared_value(metric, value)).join(" | ");
+        let ratio = format!("{:.3} ({:.3} to {:.3})", decision.ratio, range.low, range.high);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "| {} {} | {} | {} | {} | {values} | {ratio} | {outcome} |",
+            cell.server,
+            cell.form,
+            cell.workload,
+            cell.load,
+            metric.name()
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\n{} cells in both rounds; differences are claimed after Holm's correction over all of them.",
+        cells.len()
+    );
+    text
+}
