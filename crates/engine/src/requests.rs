@@ -1,7 +1,7 @@
 //! What is asked: one kind of request or several, each with its share and with what must come back.
 //!
-//! The binary makes them from flags or a request file. `hot/outgoing.rs` turns them into bytes, `hot/inspect.rs` checks
-//! what comes back; the records tell the kinds apart by their place here.
+//! They are made from a job (`crates/run`). `h1/outgoing.rs` and `h2/` turn them into bytes, `hot/inspect.rs` checks what
+//! comes back; the records tell the kinds apart by their place here.
 
 use crate::Check;
 use paceline_http::h2::Http2Request;

@@ -1,7 +1,7 @@
 //! The phases of a run as moments on the clock, and which cohort a request belongs to.
 //!
 //! Each worker works it out by itself from the epoch that all are given, as the binary's view of seconds does.
-//! Moving from phase to phase is `hot/phases.rs`; what the phases were in the end is kept as [`Spans`].
+//! Moving from phase to phase is `hot/worker.rs`; what the phases were in the end is kept as [`Spans`].
 
 use crate::{Arrivals, Bound, LoadModel, Nanos, Random, Settings};
 

@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 const PAUSE_LEAST: Nanos = Nanos::from_millis(1);
 /// Longest pause between attempts.
 const PAUSE_MOST: Nanos = Nanos::from_secs(1);
+/// How often a connection of a closed loop is looked at before a send: one receive more, once a second.
+const PROBE_EVERY: Nanos = Nanos::from_secs(1);
 /// What the seed of think times is drawn with, so that they are not those of anything else.
 const STREAM: u64 = 0x7468_696E_6B73;
 
@@ -68,6 +70,8 @@ struct Connection {
     free_at: Nanos,
     /// How long connecting took.
     connecting_took: Nanos,
+    /// When to look next whether the server has said more than it was asked for.
+    probe_at: Nanos,
 }
 
 /// All connections of a worker.
@@ -118,6 +122,7 @@ impl Pool {
             left: u32::MAX,
             free_at: Nanos::ZERO,
             connecting_took: Nanos::ZERO,
+            probe_at: Nanos::ZERO,
         };
         Self {
             connections: vec![connection; count as usize],
@@ -255,6 +260,7 @@ impl Pool {
         let connection = self.of_mut(slot);
         (connection.state, connection.left) = (State::Open, left);
         connection.connecting_took = now.since(connection.free_at);
+        connection.probe_at = now + PROBE_EVERY;
         connection.free_at = now;
     }
 
@@ -351,6 +357,17 @@ impl Pool {
     /// How many more requests a connection may be sent.
     pub(super) fn allowance(&self, slot: Slot) -> u64 {
         self.of(slot).left.into()
+    }
+
+    /// Whether it is time to look whether the server has said more than it was asked for; if so, notes that it is done.
+    #[inline]
+    pub(super) fn probe(&mut self, slot: Slot, now: Nanos) -> bool {
+        let connection = self.of_mut(slot);
+        let is_due = now >= connection.probe_at;
+        if is_due {
+            connection.probe_at = now + PROBE_EVERY;
+        }
+        is_due
     }
 
     /// Some requests were sent: if the connection may carry no more, they are its last.
@@ -475,7 +492,7 @@ mod tests {
 
     #[test]
     fn a_hundred_thousand_connections_fit() {
-        assert!(size_of::<Connection>() <= 48, "a connection takes {} bytes", size_of::<Connection>());
+        assert!(size_of::<Connection>() <= 56, "a connection takes {} bytes", size_of::<Connection>());
     }
 
     #[test]

@@ -373,7 +373,9 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
         let at = self.clock.now();
         let wanted = if self.ledger.schedule().is_open() {
             1
-        } else if self.ledger.schedule().due(at).is_none() {
+        } else if self.ledger.schedule().due(at).is_none()
+            || self.pool.probe(slot, at) && self.surplus(slot, at)
+        {
             return at;
         } else {
             let most = if self.pool.has_plain_life() { u64::MAX } else { self.pool.allowance(slot) };
@@ -388,6 +390,25 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
             Err(error) => self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), at),
         }
         at
+    }
+
+    /// Reads what is there before a closed loop sends: a response that no request asked for would be taken for the answer
+    /// to the next one. Returns whether there was something, after which the connection is not what it was.
+    #[cold]
+    fn surplus(&mut self, slot: Slot, at: Nanos) -> bool {
+        if self.ledger.exchanges().live(slot) > 0 {
+            return false;
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let received = self.transport.receive(slot, &mut buffer);
+        match &received {
+            Ok(0) => self.end_of_input(slot),
+            Ok(count) => self.consume(slot, &buffer[..*count], at),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => self.broken(slot, Failure::of(error), at),
+        }
+        self.buffer = buffer;
+        !received.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Some requests have left, and the connection may have room for more.
@@ -715,6 +736,9 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
     pub(super) fn cut_off(&mut self, now: Nanos) {
         for slot in 0..self.pool.count() {
             if self.ledger.exchanges().live(slot) == 0 {
+                if self.pool.state(slot) == State::Open && !self.ledger.schedule().is_open() {
+                    self.surplus(slot, now);
+                }
                 continue;
             }
             self.abandon_all(slot, Ending::TimedOut, now);

@@ -2,12 +2,14 @@
 //! speak, close or reset before they are asked anything.
 //!
 //! Simulated, with servers that take all but a byte, and that greet. How bytes are handed out at all is held beside the code, in
-//! `src/hot/outgoing/tests.rs`; requests too long for a socket's buffer are sent in `tls.rs`.
+//! `src/h1/outgoing/tests.rs`; requests too long for a socket's buffer are sent in `tls.rs`.
 
 use crate::support::{REQUEST, closed_loop};
 use paceline_engine::hot::Recorder;
-use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate, simulate_with};
-use paceline_engine::{Check, Clock as _, EngineError, Nanos, RequestKind, Requests, Settings, Slot, Tally};
+use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate, simulate_with};
+use paceline_engine::{
+    Check, Clock as _, EngineError, Failure, Nanos, RequestKind, Requests, Settings, Slot, Tally,
+};
 use paceline_http::{LineFiles, Method, Request, RequestTemplate, Url};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -96,5 +98,29 @@ fn connections_lost_before_they_are_used_are_given_up() {
         assert!(source.to_string().starts_with(why), "{source}");
         assert_eq!((attempts, made), (6, 6));
         assert!(clock.now() < Nanos::from_secs(1), "given up only after {}", clock.now());
+    }
+}
+
+/// Answers every request twice, each time in a piece of its own.
+struct Twice;
+
+impl Script for Twice {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        Connect::Accept(Nanos::ZERO)
+    }
+
+    fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        acts.extend([1, 1].map(|ms| (now + Nanos::from_millis(ms), Act::Send(response("ok")))));
+    }
+}
+
+#[test]
+fn a_surplus_response_is_noticed_in_a_closed_loop() {
+    for requests in [3, 3_000] {
+        let settings = closed_loop(1, 1).with(|job| job.window = paceline_engine::Bound::Requests(requests));
+        let outcome = simulate(&settings, Twice, &VirtualClock::new(Nanos::ZERO)).unwrap();
+        let unsolicited = |(failure, _): &(Failure, u64)| *failure == Failure::Unsolicited;
+        let failures = &outcome.connections.failures;
+        assert!(failures.iter().any(unsolicited), "{requests} requests: {failures:?}");
     }
 }
