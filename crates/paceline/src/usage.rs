@@ -12,7 +12,8 @@ pub fn read() -> super::Arguments {
         // One that is not UTF-8 is among what may be wrong.
         let lossy = |argument: std::ffi::OsString| argument.to_string_lossy().into_owned();
         let given: Vec<String> = std::env::args_os().map(lossy).collect();
-        match negative_value(&error, &given, &super::Arguments::command()) {
+        let what = negative_value(&error, &given, &super::Arguments::command());
+        match what.or_else(|| foreign_flag(&error, &given)) {
             Some(what) => {
                 crate::exit::say(&format!("paceline: {what}"));
                 std::process::exit(2)
@@ -20,6 +21,36 @@ pub fn read() -> super::Arguments {
             None => error.exit(),
         }
     })
+}
+
+/// Flags of other load generators, and what does the same here.
+const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
+    ("-R", "wrk2, k6", "-r PER_SECOND offers a rate"),
+    (
+        "-s",
+        "wrk",
+        "there are no Lua scripts; --mix FILE has several requests, {rand:1:9} and {line:FILE} vary them",
+    ),
+    ("-p", "wrk, ab", "--body @FILE sends a body, --pipeline N pipelines"),
+    ("-z", "hey, oha", "-d 10s sets the duration"),
+    ("-m", "hey, oha", "-X POST sets the method"),
+    ("-T", "hey, wrk, ab", "--timeout 10s sets the timeout, -H 'Content-Type: ...' the type of the body"),
+    ("-D", "hey, oha", "--body @FILE sends a body"),
+    ("--latency", "wrk", "percentiles are always printed; --percentiles prints all of them"),
+    ("--data", "curl", "--body TEXT sends a body"),
+    ("--vus", "k6", "-c N sets the number of connections"),
+    ("--script", "wrk", "there are no Lua scripts; --mix FILE has several requests"),
+    ("--concurrency", "siege", "-c N sets the number of connections"),
+];
+
+/// What to use instead of a flag of another load generator.
+fn foreign_flag(error: &clap::Error, given: &[String]) -> Option<String> {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument || given.get(1).map(String::as_str) != Some("run") {
+        return None;
+    }
+    let (flag, tools, instead) = FOREIGN_FLAGS.iter().find(|(flag, ..)| flag == unknown)?;
+    Some(format!("{flag} is a flag of {tools}: {instead}"))
 }
 
 /// What to say where a flag was followed by a number below zero.
@@ -71,6 +102,33 @@ mod tests {
         ] {
             assert_eq!(said(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn flags_of_other_tools_are_answered_with_ours() {
+        for (line, part) in [
+            ("paceline run http://h/ -R 2000", "-r PER_SECOND"),
+            ("paceline run http://h/ -s a.lua", "--mix FILE"),
+            ("paceline run -z 10s http://h/", "-d 10s"),
+            ("paceline run -m POST http://h/", "-X POST"),
+            ("paceline run http://h/ --data x", "--body TEXT"),
+            ("paceline run http://h/ --latency", "--percentiles"),
+        ] {
+            let given: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let error = crate::Arguments::try_parse_from(&given).err().unwrap();
+            let text = foreign_flag(&error, &given).unwrap();
+            assert!(text.contains(part), "{line}: {text}");
+        }
+        for accepted in ["paceline run http://h/ --json", "paceline run -q http://h/"] {
+            assert!(crate::Arguments::try_parse_from(accepted.split(' ')).is_ok(), "{accepted}");
+        }
+    }
+
+    #[test]
+    fn the_short_help_of_run_fits_a_screen() {
+        let mut command = crate::Arguments::command();
+        let help = command.find_subcommand_mut("run").unwrap().render_help().to_string();
+        assert!(help.lines().count() <= 50, "{} lines:\n{help}", help.lines().count());
     }
 
     #[test]

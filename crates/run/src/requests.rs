@@ -17,13 +17,13 @@ pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunEr
     for spec in &job.requests {
         let request = request(job, spec, &mut contents, inputs)?;
         let told = |error: CompileError| {
-            if job.requests.len() > 1 { error.of_request(spec) } else { error.into() }
+            if job.is_mix() { error.of_request(spec) } else { error.into() }
         };
         let template = template(&request, spec, &mut files, inputs).map_err(told)?;
         if job.protocol == Protocol::Http2 {
             http2.push(over_http2(job, &request, spec, &files).map_err(told)?);
         }
-        let body = check(spec, &mut contents, inputs)?;
+        let body = check(job, spec, &mut contents, inputs)?;
         let check = Check { status: spec.expect_status, body };
         kinds.push(RequestKind { weight: spec.weight, template, method: request.method_kind(), check });
     }
@@ -44,6 +44,11 @@ fn over_http2(
     Ok(request.compile_http2(job.url.scheme, files)?)
 }
 
+/// The flag that names a body: that of the request file if there is one.
+fn named_by(job: &Job, flag: &'static str) -> &'static str {
+    if job.is_mix() { "--mix" } else { flag }
+}
+
 /// One request as it is encoded.
 pub(crate) fn request(
     job: &Job,
@@ -59,7 +64,7 @@ pub(crate) fn request(
         path: spec.path.clone().unwrap_or(get.path),
         headers: headers.0,
         body: match &spec.body {
-            Some(content) => contents.of("--body", content, inputs)?,
+            Some(content) => contents.of(named_by(job, "--body"), content, inputs)?,
             None => Vec::new(),
         },
         host: get.host,
@@ -84,11 +89,16 @@ fn connection_fields(job: &Job, headers: &mut Headers) -> Version {
     version
 }
 
-fn check(spec: &RequestSpec, contents: &mut Contents, inputs: &mut Inputs) -> Result<BodyCheck, RunError> {
+fn check(
+    job: &Job,
+    spec: &RequestSpec,
+    contents: &mut Contents,
+    inputs: &mut Inputs,
+) -> Result<BodyCheck, RunError> {
     Ok(match &spec.expect_body {
         None => BodyCheck::Any,
         Some(BodyExpectation::Exact(content)) => {
-            BodyCheck::Exact(Arc::from(contents.of("--expect-body", content, inputs)?))
+            BodyCheck::Exact(Arc::from(contents.of(named_by(job, "--expect-body"), content, inputs)?))
         }
         Some(BodyExpectation::Sha256(digest)) => BodyCheck::Sha256(*digest),
         Some(BodyExpectation::Json(values)) => BodyCheck::Json(Arc::from(values.as_slice())),

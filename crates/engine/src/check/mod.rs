@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// What must come back for one kind of request.
 #[derive(Clone, Debug, Default)]
 pub struct Check {
-    /// The status; without one any 2xx or 3xx is fine.
+    /// The status; without one any 2xx is ok.
     pub status: Option<u16>,
     /// The body.
     pub body: BodyCheck,
@@ -79,7 +79,7 @@ impl Check {
     /// Whether a response may have this status.
     #[inline]
     pub fn admits(&self, status: u16) -> bool {
-        self.status.map_or_else(|| (200..400).contains(&status), |expected| expected == status)
+        self.status.map_or_else(|| (200..300).contains(&status), |expected| expected == status)
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
                 .filter(|status| check.admits(*status))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(admitted(None), [200, 204, 304, 399]);
+        assert_eq!(admitted(None), [200, 204]);
         assert_eq!(admitted(Some(404)), [404]);
     }
 

@@ -7,6 +7,7 @@
 
 mod experiment;
 mod faults;
+mod jobs;
 mod judgements;
 mod lab;
 mod noise;

@@ -8,19 +8,19 @@ use std::num::NonZeroU32;
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionFlags {
     /// Close each connection after N requests and open another
-    #[arg(long, value_name = "N")]
+    #[arg(hide_short_help = true, long, value_name = "N")]
     pub requests_per_connection: Option<NonZeroU32>,
 
     /// Send `Connection: close` and open a connection for every request
-    #[arg(long, conflicts_with = "requests_per_connection")]
+    #[arg(hide_short_help = true, long, conflicts_with = "requests_per_connection")]
     pub no_keepalive: bool,
 
     /// Closed loop: pause between a response and the next request of a connection; 100ms constant, 100ms:exp random
-    #[arg(long, value_name = "T[:exp]", value_parser = think)]
+    #[arg(hide_short_help = true, long, value_name = "T[:exp]", value_parser = think)]
     pub think: Option<Pause>,
 
     /// HTTP version of requests; 1.0 requests keep-alive, as `ab -k` does, unless --no-keepalive [default: 1.1]
-    #[arg(long, value_name = "VERSION", value_enum)]
+    #[arg(hide_short_help = true, long, value_name = "VERSION", value_enum)]
     pub http: Option<Protocol>,
 }
 

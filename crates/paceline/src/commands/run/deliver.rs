@@ -3,7 +3,7 @@
 //! What cannot be written somewhere is not lost for it, and a reader who has had enough changes nothing: the exit status
 //! is the run's.
 
-use super::telling::{OutputFlags, OutputFormat};
+use super::telling::{HistogramsFlag, OutputFlags, OutputFormat};
 use crate::exit::{Complaint, print};
 use paceline_record::{LoopKind, Run};
 use paceline_report::{RunTextOptions, hgrm, run_text};
@@ -16,14 +16,11 @@ use std::path::Path;
 /// # Errors
 /// The first of all errors; the others are told here.
 pub fn deliver(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Error>) -> anyhow::Result<()> {
-    let text = match flags.format() {
-        OutputFormat::Json => format!("{}\n", serde_json::to_string(run)?),
-        OutputFormat::Html => page(run)?,
-        OutputFormat::Text => run_text(run, text_options(flags)),
-    };
-    match flags.output_file() {
-        None => failed.extend(print(&text).err()),
-        Some(path) => failed.extend(write(path, &text).err()),
+    if flags.prints() {
+        failed.extend(print(&text(run, flags, flags.printed_format(), true)?).err());
+    }
+    for path in flags.files() {
+        failed.extend(write(path, &text(run, flags, flags.format_of(path), false)?).err());
     }
     for path in flags.hgrms() {
         failed.extend(crate::file::write_whole(path, distribution(run).as_bytes()).err());
@@ -41,12 +38,39 @@ fn page(run: &Run) -> anyhow::Result<String> {
     Ok(single_file(&format!("{} · Paceline", run.target.url), &Contents::of_run(run)?)?)
 }
 
-fn text_options(flags: &OutputFlags) -> RunTextOptions {
-    let is_shown = flags.output_file().is_none();
-    RunTextOptions {
-        colour: is_shown && crate::terminal::wants_colour(),
-        width: crate::terminal::width_for_text(is_shown),
-        percentiles: flags.percentiles,
+/// The result in a format.
+fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) -> anyhow::Result<String> {
+    Ok(match format {
+        OutputFormat::Json => match flags.histograms {
+            HistogramsFlag::All => format!("{}\n", serde_json::to_string(run)?),
+            HistogramsFlag::None => {
+                let mut record = serde_json::to_value(run)?;
+                remove_histograms(&mut record);
+                format!("{record}\n")
+            }
+        },
+        OutputFormat::Hgrm => distribution(run),
+        OutputFormat::Html => page(run)?,
+        OutputFormat::Text => run_text(
+            run,
+            RunTextOptions {
+                colour: is_shown && !flags.no_color && crate::terminal::wants_colour(),
+                width: crate::terminal::width_for_text(is_shown),
+                percentiles: flags.percentiles,
+            },
+        ),
+    })
+}
+
+/// Removes every encoded histogram from a record.
+fn remove_histograms(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(keys) => {
+            keys.remove("histogram");
+            keys.values_mut().for_each(remove_histograms);
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(remove_histograms),
+        _ => {}
     }
 }
 

@@ -11,7 +11,9 @@ use super::telling::OutputFlags;
 use crate::exit::Complaint;
 use anyhow::Context as _;
 use paceline_http::Url;
-use paceline_job::{Arrivals, Job, Nanos, PaceChoice, Rate, Shape, Timestamps, parse_duration};
+use paceline_job::{
+    Arrivals, DurationError, Job, Nanos, PaceChoice, Rate, Shape, Timestamps, parse_duration,
+};
 use paceline_run::Inputs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,7 +38,7 @@ pub struct Arguments {
     #[arg(short = 'n', long, value_name = "N", value_parser = whole::<u64>, conflicts_with_all = ["duration", "warmup"], help_heading = "Load")]
     pub requests: Option<u64>,
 
-    /// Offer this many requests per second, whatever the server does (open loop)
+    /// Offer a rate of requests, whatever the server does (open loop)
     ///
     /// Without it the loop is closed: a connection sends its next request when the last is answered. The rate may change:
     /// 1000:50000 grows linearly over the window, 1000,2000,5000@10s takes steps of 10 s each.
@@ -47,23 +49,23 @@ pub struct Arguments {
     ///
     /// A time is in seconds (0.25) or has a unit (250ms) and counts from the beginning of the warm-up, which has no length
     /// unless --warmup is given.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "requests", "arrivals"], help_heading = "Load")]
+    #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["rate", "requests", "arrivals"], help_heading = "Load")]
     pub schedule: Option<PathBuf>,
 
     /// Spacing of the arrivals of an open loop [default: constant]
-    #[arg(long, value_enum, requires = "rate", help_heading = "Load")]
+    #[arg(hide_short_help = true, long, value_enum, requires = "rate", help_heading = "Load")]
     pub arrivals: Option<Arrivals>,
 
-    /// Threads, each with its share of the connections; give them as many cores (taskset) [default: 1]
+    /// Threads, which share the connections [default: 1]
     #[arg(short, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
     pub threads: Option<u32>,
 
     /// Most requests outstanding on a connection: pipelined, or with --http 2 as concurrent streams [default: 1]
-    #[arg(long, visible_alias = "streams", value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
+    #[arg(hide_short_help = true, long, visible_alias = "streams", value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
     pub pipeline: Option<u16>,
 
     /// With --pipeline: send the next requests of a connection only when all are answered, as wrk's scripts do
-    #[arg(long, requires = "pipeline", help_heading = "Load")]
+    #[arg(hide_short_help = true, long, requires = "pipeline", help_heading = "Load")]
     pub pipeline_batch: bool,
 
     /// Run the job in FILE (TOML, or JSON by its ending); flags change it
@@ -71,7 +73,7 @@ pub struct Arguments {
     pub job: Option<PathBuf>,
 
     /// Print the job that the flags describe, as TOML, and exit
-    #[arg(long, help_heading = "Load")]
+    #[arg(hide_short_help = true, long, help_heading = "Load")]
     pub print_job: bool,
 
     /// Load before the window, not measured [default: 1s, or 0 with -n]
@@ -79,15 +81,15 @@ pub struct Arguments {
     pub warmup: Option<Duration>,
 
     /// How long to wait for outstanding responses after the window [default: the timeout]
-    #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
+    #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub drain: Option<Duration>,
 
-    /// Time after which a request without a complete response has timed out [default: 10s]
+    /// Longest wait for a complete response [default: 10s]
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub timeout: Option<Duration>,
 
     /// How long to wait for all connections, TLS handshakes included [default: 10s]
-    #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
+    #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub connect_timeout: Option<Duration>,
 
     #[command(flatten)]
@@ -106,19 +108,19 @@ pub struct Arguments {
     pub telling: OutputFlags,
 
     /// How to wait for the next send [default: auto]
-    #[arg(long, value_enum, help_heading = "Generator")]
+    #[arg(hide_short_help = true, long, value_enum, help_heading = "Generator")]
     pub pace: Option<PaceChoice>,
 
     /// Which timestamps to use for responses: ours, or the kernel's as well [default: user]
-    #[arg(long, value_enum, help_heading = "Generator")]
+    #[arg(hide_short_help = true, long, value_enum, help_heading = "Generator")]
     pub timestamps: Option<Timestamps>,
 
     /// Keep processors out of deep idle states during the run, if permitted (/dev/cpu_dma_latency)
-    #[arg(long, help_heading = "Generator")]
+    #[arg(hide_short_help = true, long, help_heading = "Generator")]
     pub quiet_cpu: bool,
 
     /// Seed of every random choice [default: random, recorded]
-    #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = "Generator")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = whole::<u64>, help_heading = "Generator")]
     pub seed: Option<u64>,
 }
 
@@ -162,6 +164,26 @@ fn read_job(path: &Path, has_url: bool, inputs: &mut Inputs) -> anyhow::Result<J
     job.with_context(wrong)
 }
 
+/// The nearest valid URL, for an IPv6 address without brackets and a host that is not ASCII.
+fn url_hint(text: &str) -> Option<String> {
+    let (scheme, rest) = text.split_once("://")?;
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if !authority.is_ascii() {
+        let host = authority.split(':').next().unwrap_or(authority);
+        return Some(format!("a host name must be ASCII: convert it to punycode first, with `idn2 {host}`"));
+    }
+    let is_ipv6 = |text: &str| text.parse::<std::net::Ipv6Addr>().is_ok();
+    if is_ipv6(authority) {
+        let with_port = authority.rsplit_once(':').filter(|(host, port)| is_ipv6(host) && port.len() > 1);
+        return Some(match with_port {
+            Some((host, port)) => format!("put the address in brackets: {scheme}://[{host}]:{port}{path}"),
+            None => format!("put the address in brackets: {scheme}://[{authority}]{path}"),
+        });
+    }
+    let (host, port) = authority.rsplit_once(':')?;
+    is_ipv6(host).then(|| format!("put the address in brackets: {scheme}://[{host}]:{port}{path}"))
+}
+
 /// The target's URL.
 fn url(text: &str) -> Result<Url, Complaint> {
     if let Some(path) = text.strip_prefix("unix:").or_else(|| text.strip_prefix("http+unix:")) {
@@ -169,7 +191,13 @@ fn url(text: &str) -> Result<Url, Complaint> {
         return Err(Complaint::usage(format!("URL {text:?} names a unix socket, not a host"))
             .hint(format!("use --unix-socket: paceline run http://localhost/ --unix-socket {path}")));
     }
-    Url::parse(text).map_err(|error| Complaint::usage(error.to_string()))
+    Url::parse(text).map_err(|error| {
+        let complaint = Complaint::usage(error.to_string());
+        match url_hint(text) {
+            Some(hint) => complaint.hint(hint),
+            None => complaint,
+        }
+    })
 }
 
 const EXAMPLES: &str = "\
@@ -201,18 +229,29 @@ Examples:
 Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted.
 Ctrl-C ends the run and tells what was measured; a second one leaves at once.";
 
-/// Reads a length of time: `500ms`, `10s`, `2m`.
+/// Reads a length of time: `500ms`, `10s`, `2m`; a number without a unit is seconds, as other load generators read it.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map_err(|error| error.to_string())
+    match parse_duration(text) {
+        Err(DurationError::NoUnit(number)) => {
+            let seconds = parse_duration(&format!("{number}s")).map_err(|error| error.to_string())?;
+            crate::exit::say(&format!("paceline: {number} has no unit; using {number}s"));
+            Ok(seconds)
+        }
+        read => read.map_err(|error| error.to_string()),
+    }
 }
 
-/// Reads a whole number: `64`, `100_000`.
+/// Reads a whole number: `64`, `100_000`, `100k`, `2M`.
 fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
-    let digits = text.replace('_', "");
+    let (digits, factor) = match text.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1_000),
+        None => text.strip_suffix('M').map_or((text, 1), |digits| (digits, 1_000_000)),
+    };
+    let digits = digits.replace('_', "");
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("a whole number is needed, 0 or more, such as 64 or 100_000".to_owned());
+        return Err("a whole number is needed, 0 or more, such as 64, 100_000 or 100k".to_owned());
     }
-    let number = digits.parse().ok().and_then(|number: u64| N::try_from(number).ok());
+    let number = digits.parse().ok().and_then(|number: u64| N::try_from(number.checked_mul(factor)?).ok());
     let most = u64::MAX >> (u64::BITS as usize - 8 * size_of::<N>());
     number.ok_or_else(|| format!("the number is too large: at most {most}"))
 }
@@ -237,6 +276,8 @@ mod tests {
     #[test]
     fn whole_numbers() {
         assert_eq!((whole::<u32>("64"), whole::<u64>("100_000")), (Ok(64), Ok(100_000)));
+        assert_eq!((whole::<u64>("1k"), whole::<u64>("2M")), (Ok(1_000), Ok(2_000_000)));
+        assert!(whole::<u16>("66k").is_err());
         for text in ["", "-5", "1.5", "1e5", "x"] {
             assert!(whole::<u64>(text).unwrap_err().starts_with("a whole number is needed"), "{text}");
         }
@@ -244,6 +285,21 @@ mod tests {
         assert_eq!(whole::<u16>("65536"), Err(too_large("65535")));
         assert_eq!(whole::<u32>("4294967296"), Err(too_large("4294967295")));
         assert_eq!(whole::<u64>("18446744073709551616"), Err(too_large("18446744073709551615")));
+    }
+
+    #[test]
+    fn urls_that_are_nearly_right_have_a_hint() {
+        let hint = |text| url(text).unwrap_err().hint.unwrap();
+        assert_eq!(hint("http://::1:8080/a"), "put the address in brackets: http://[::1]:8080/a");
+        assert_eq!(hint("http://::1"), "put the address in brackets: http://[::1]");
+        assert!(hint("http://b\u{fc}cher.example/").contains("idn2 b\u{fc}cher.example"));
+    }
+
+    #[test]
+    fn a_number_without_a_unit_is_seconds() {
+        assert_eq!(duration("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
+        assert!(duration("99999999").unwrap_err().contains("too long"));
     }
 
     #[test]

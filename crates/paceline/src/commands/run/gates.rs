@@ -26,9 +26,13 @@ pub struct GateFlags {
     #[arg(long = "slo", value_name = "EXPRESSION", value_parser = slo, help_heading = "Checks")]
     pub slos: Vec<Gate>,
 
-    /// The most requests that may not end well, as a share (0.1%) or a number; beyond it the run exits 1
+    /// Maximum failed requests allowed (share or count)
     #[arg(long, value_name = "SHARE|N", value_parser = max_errors, allow_hyphen_values = true, help_heading = "Checks")]
     pub max_errors: Option<Gate>,
+
+    /// Exit 0 even if the run is invalid or the server overloaded; gates still count
+    #[arg(hide_short_help = true, long, help_heading = "Checks")]
+    pub allow_invalid: bool,
 }
 
 impl GateFlags {
@@ -100,7 +104,7 @@ fn slo(text: &str) -> Result<Gate, String> {
 
 fn achieved(operator: &str, value: &str) -> Result<Demand, String> {
     if operator != ">=" {
-        return Err(format!("what is achieved is at least something; write 'achieved>={value}'"));
+        return Err(format!("achieved supports only >=; write 'achieved>={value}'"));
     }
     if value.ends_with('%') {
         return share(value).map(Demand::AchievedShare);
@@ -113,6 +117,12 @@ fn achieved(operator: &str, value: &str) -> Result<Demand, String> {
 fn time(subject: &str, operator: &str, value: &str) -> Result<Demand, String> {
     let (name, figure) = subject.split_once('.').map_or((subject, None), |(name, f)| (name, Some(f)));
     let names = || TIMES.iter().map(|time| time.name());
+    if figure.is_none() && statistic(name).is_ok() {
+        return Err(format!(
+            "{name:?} does not say of which time; write 'response.{name}{operator}{value}' with -r, or \
+                            'service.{name}{operator}{value}'"
+        ));
+    }
     let Some(of) = TIMES.into_iter().find(|time| time.name() == name) else {
         let all = names().chain(["achieved"]);
         let meant =
@@ -136,7 +146,7 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<Demand, String> {
     let limit = super::duration(&value.replace('\u{b5}', "u"))
         .map_err(|_| format!("{value:?} is not a length of time; write 10ms, 250us or 1.5s"))?;
     if limit.is_zero() {
-        return Err("nothing takes no time; write a limit above 0".to_owned());
+        return Err("the limit must be above 0".to_owned());
     }
     let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
     Ok(Demand::Time { of, statistic, limit_ns, or_equal: operator == "<=" })
@@ -222,6 +232,7 @@ mod tests {
                 "There are response, service, connect, handshake, first_byte, lag, achieved",
             ),
             ("response<10ms", "Write response.p99"),
+            ("p99<10ms", "write 'response.p99<10ms' with -r, or 'service.p99<10ms'"),
             ("response.p999<10ms", "did you mean \"p99.9\"?"),
             ("response.maximum<10ms", "There are p50"),
             ("response.p100<10ms", "did you mean \"max\"?"),
@@ -252,7 +263,8 @@ mod tests {
 
     #[test]
     fn a_closed_loop_refuses_what_it_cannot_answer() {
-        let flags = |text| GateFlags { slos: vec![slo(text).unwrap()], max_errors: None };
+        let flags =
+            |text| GateFlags { slos: vec![slo(text).unwrap()], max_errors: None, allow_invalid: false };
         for (text, part) in [
             ("response.p99<1s", "coordinated omission"),
             ("lag.p99<1s", "no schedule"),

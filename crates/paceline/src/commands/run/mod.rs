@@ -24,7 +24,8 @@ use anyhow::Context as _;
 use paceline_engine::tls::TlsError;
 use paceline_engine::{Address, EngineError, Nanos};
 use paceline_http::Scheme;
-use paceline_record::Severity;
+use paceline_judge::VerdictName;
+use paceline_record::{LoopKind, Run, Severity};
 use paceline_run::{Events, Inputs, Prepared, RunError, Sink, Watching};
 use paceline_web::Library;
 use std::path::PathBuf;
@@ -35,13 +36,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let outputs = &arguments.telling;
     // First of all, while the number cannot be that of a file opened here.
     let events = outputs.events.map(Events::open).transpose().map_err(explain)?;
-    let output = outputs.output_file();
-    if output.is_none() {
+    if outputs.prints() {
         crate::exit::check_printable().context(
             Complaint::environment("nothing was measured").hint("-o FILE writes the result to a file"),
         )?;
     }
-    outputs.check(output)?;
+    outputs.check()?;
     let mut inputs = Inputs::default();
     let job = arguments.job(&mut inputs)?;
     if arguments.print_job {
@@ -52,8 +52,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let gates = arguments.gates.all(job.load.is_open(), job.url.scheme == Scheme::Https)?;
     let prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
     prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
-    telling::keep_inputs(&inputs, &outputs.outputs(output))?;
-    for path in output.into_iter().chain(outputs.hgrms().map(PathBuf::as_path)) {
+    telling::keep_inputs(&inputs, &outputs.outputs())?;
+    for path in outputs.files().chain(outputs.hgrms().map(PathBuf::as_path)) {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
     }
     let mut sinks = sinks(outputs)?;
@@ -62,20 +62,26 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     sinks.extend(view.iter().map(|view| Box::new(Seconds(view.live())) as Box<dyn Sink>));
     let watching = Watching { events, sinks };
     let stop = stop::listen()?;
-    let (run, unwritten) =
-        prepared.carry_out(argv(&arguments.request.headers), watching, stop).map_err(explain)?;
+    let (run, unwritten) = prepared.carry_out(argv(&arguments.request), watching, stop).map_err(explain)?;
     deliver::deliver(&run, outputs, unwritten.into_iter().map(anyhow::Error::from).collect())?;
     if let Some(view) = view {
         view.show(&run);
         view.stay();
     }
-    let invalid = run.verdicts.iter().any(|verdict| verdict.severity == Severity::Invalid);
-    let failed = invalid || run.gates.iter().any(|gate| !gate.passed);
+    let failed =
+        is_unusable(&run) && !arguments.gates.allow_invalid || run.gates.iter().any(|gate| !gate.passed);
     Ok(match (run.stopped, failed) {
         (true, _) => Status::Interrupted,
         (false, true) => Status::Failed,
         (false, false) => Status::Done,
     })
+}
+
+/// Whether the numbers of a run do not mean what they seem to: it is invalid, or its response times are a queue that
+/// grows with its length (OVERLOADED).
+fn is_unusable(run: &Run) -> bool {
+    let is_overloaded = run.loop_.kind == LoopKind::Open && VerdictName::Saturated.is_in(&run.verdicts);
+    is_overloaded || run.verdicts.iter().any(|verdict| verdict.severity == Severity::Invalid)
 }
 
 /// What is written and shown while the run goes on.
@@ -85,24 +91,35 @@ fn sinks(outputs: &telling::OutputFlags) -> anyhow::Result<Vec<Box<dyn Sink>>> {
     if !files.is_empty() {
         sinks.push(Box::new(files));
     }
-    if let Some(screen) = screen::Screen::of_stderr().filter(|_| !outputs.no_live) {
+    if let Some(screen) = screen::Screen::of_stderr(!outputs.no_color).filter(|_| !outputs.no_live) {
         sinks.push(Box::new(screen));
     }
     Ok(sinks)
 }
 
-/// The command line, with the values of secret header fields replaced: a record is there to be shown to others.
-fn argv(headers: &[String]) -> Vec<String> {
+/// The command line, with the values of secret header fields and credentials replaced: a record is there to be shown to others.
+fn argv(flags: &requests::RequestFlags) -> Vec<String> {
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    arguments.map(|argument| without_secret(argument, headers)).collect()
+    arguments.map(|argument| without_credentials(without_secret(argument, &flags.headers), flags)).collect()
+}
+
+/// An argument without the value of `--auth` or `--bearer`.
+fn without_credentials(argument: String, flags: &requests::RequestFlags) -> String {
+    let given = [&flags.auth, &flags.bearer].into_iter().flatten().filter(|value| !value.is_empty());
+    let before = given.filter_map(|value| argument.strip_suffix(value.as_str())).next();
+    before.map_or_else(|| argument.clone(), |before| format!("{before}{}", paceline_job::MASKED))
 }
 
 /// An argument that is, or ends with, a header field that was given (`-H FIELD`, `-HFIELD`, `--header=FIELD`).
 fn without_secret(argument: String, headers: &[String]) -> String {
     let masked = headers.iter().find_map(|field| {
-        let name = field.split(':').next()?;
-        let before = argument.strip_suffix(field.as_str()).filter(|_| paceline_job::is_secret(name))?;
-        Some(format!("{before}{name}: {}", paceline_job::MASKED))
+        let before = argument.strip_suffix(field.as_str())?;
+        match field.split_once(':') {
+            Some((name, _)) if paceline_job::is_secret(name) => {
+                Some(format!("{before}{name}: {}", paceline_job::MASKED))
+            }
+            _ => None,
+        }
     });
     masked.unwrap_or(argument)
 }

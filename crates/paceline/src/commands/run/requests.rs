@@ -3,6 +3,7 @@
 use crate::exit::Complaint;
 use crate::places::complain;
 use anyhow::Context as _;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_catalogue::RequestFile;
 use paceline_job::{BodyExpectation, Content, ExpectedValue, Headers, Job, RequestSpec, hexadecimal};
 use paceline_run::Inputs;
@@ -19,15 +20,23 @@ pub struct RequestFlags {
     #[arg(short = 'H', long = "header", value_name = "FIELD", help_heading = "Requests")]
     pub headers: Vec<String>,
 
-    /// Request body: TEXT, @FILE, or @- for standard input
+    /// Request body, @FILE, or @- for standard input; implies POST
     #[arg(long, allow_negative_numbers = true, value_name = "TEXT|@FILE", help_heading = "Requests")]
     pub body: Option<String>,
+
+    /// Basic authentication, USER:PASS
+    #[arg(short = 'a', long, value_name = "USER:PASS", conflicts_with = "bearer", help_heading = "Requests")]
+    pub auth: Option<String>,
+
+    /// Authorization: Bearer TOKEN
+    #[arg(hide_short_help = true, long, value_name = "TOKEN", help_heading = "Requests")]
+    pub bearer: Option<String>,
 
     /// Do not expand placeholders
     ///
     /// Without it {rand:1:100000}, {seq} and {line:FILE} in path, headers and body are replaced in each request by a random
     /// number, the number of the request and the next line of the file; {{ is a brace.
-    #[arg(long, help_heading = "Requests")]
+    #[arg(hide_short_help = true, long, help_heading = "Requests")]
     pub literal: bool,
 
     /// Several requests with weights, each with its own checks and results
@@ -50,7 +59,7 @@ pub struct RequestFlags {
     pub expect_body: Option<String>,
 
     /// Require a body with this SHA-256
-    #[arg(long, value_name = "HEX", value_parser = digest, conflicts_with = "expect_body", help_heading = "Checks")]
+    #[arg(hide_short_help = true, long, value_name = "HEX", value_parser = digest, conflicts_with = "expect_body", help_heading = "Checks")]
     pub expect_sha256: Option<[u8; 32]>,
 
     /// Require a JSON value in every response, such as /message=hello
@@ -80,7 +89,18 @@ impl RequestFlags {
                     request.headers.0.push((name.clone(), value.clone()));
                 }
             }
+            if let Some(authorization) = self.authorization() {
+                request.headers.set_default("Authorization", authorization);
+            }
         }
+        if self.body.is_some() {
+            self.describe_body(job);
+        }
+        // A server closes the connection of such a request: none may be reused.
+        let closes = |request: &RequestSpec| {
+            request.headers.get("Connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
+        };
+        job.keep_alive &= !job.requests.iter().any(closes);
         Ok(())
     }
 
@@ -102,6 +122,31 @@ impl RequestFlags {
         };
     }
 
+    /// The value of the Authorization field that `--auth` or `--bearer` asks for.
+    fn authorization(&self) -> Option<String> {
+        let basic = |user: &String| format!("Basic {}", BASE64_STANDARD.encode(user));
+        self.auth.as_ref().map(basic).or_else(|| self.bearer.as_ref().map(|token| format!("Bearer {token}")))
+    }
+
+    /// A body without a method is sent by POST, and has a type.
+    fn describe_body(&self, job: &mut Job) {
+        let mut added = Vec::new();
+        for request in &mut job.requests {
+            if self.method.is_none() && request.method == "GET" {
+                "POST".clone_into(&mut request.method);
+                added.push("-X POST".to_owned());
+            }
+            if request.headers.get("Content-Type").is_none() {
+                let content_type = content_type(request.body.as_ref());
+                request.headers.0.push(("Content-Type".to_owned(), content_type.to_owned()));
+                added.push(format!("-H 'Content-Type: {content_type}'"));
+            }
+        }
+        if !added.is_empty() {
+            crate::exit::say(&format!("paceline: --body implies {}", added.join(" ")));
+        }
+    }
+
     fn headers(&self) -> anyhow::Result<Vec<(String, String)>> {
         let parse = |field: &String| {
             Headers::parse(field).with_context(|| {
@@ -119,6 +164,16 @@ fn content(value: &str) -> Content {
         Some(file) => Content::File { file: PathBuf::from(file) },
         None => Content::Text(value.to_owned()),
     }
+}
+
+/// The type of a body: JSON if it looks like JSON, otherwise a form, as curl sends it.
+fn content_type(body: Option<&Content>) -> &'static str {
+    let is_json = match body {
+        Some(Content::Text(text)) => text.trim_start().starts_with(['{', '[']),
+        Some(Content::File { file }) => file.extension().is_some_and(|ending| ending == "json"),
+        None => false,
+    };
+    if is_json { "application/json" } else { "application/x-www-form-urlencoded" }
 }
 
 /// The requests of a request file.
@@ -139,4 +194,50 @@ fn digest(text: &str) -> Result<[u8; 32], String> {
 fn status(text: &str) -> Result<u16, String> {
     let number = text.parse().ok().filter(|status| (200..600).contains(status));
     number.ok_or_else(|| "a status must be a number from 200 to 599".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    fn job(flags: &[&str]) -> Job {
+        let line = [&["paceline", "run", "http://a/"], flags].concat();
+        let crate::Command::Run(arguments) = crate::Arguments::try_parse_from(line).unwrap().command else {
+            panic!("it is a run")
+        };
+        arguments.job(&mut Inputs::default()).unwrap()
+    }
+
+    #[test]
+    fn a_body_implies_a_method_and_a_type() {
+        for (flags, method, content_type) in [
+            (&["--body", "{\"a\": 1}"][..], "POST", "application/json"),
+            (&["--body", "a=1"], "POST", "application/x-www-form-urlencoded"),
+            (&["--body", "@a.json", "-X", "PUT"], "PUT", "application/json"),
+            (&["--body", "x", "-H", "content-type: text/plain"], "POST", "text/plain"),
+        ] {
+            let request = &job(flags).requests[0];
+            assert_eq!(request.method, method, "{flags:?}");
+            assert_eq!(request.headers.get("Content-Type"), Some(content_type), "{flags:?}");
+        }
+        assert_eq!(job(&[]).requests[0].headers, Headers::default());
+    }
+
+    #[test]
+    fn credentials_are_a_header_and_masked_in_the_record() {
+        // RFC 7617, section 2.
+        let basic = job(&["-a", "Aladdin:open sesame"]);
+        let sent = basic.requests[0].headers.get("Authorization");
+        assert_eq!(sent, Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="));
+        assert_eq!(basic.masked().requests[0].headers.get("Authorization"), Some("***"));
+        let bearer = job(&["--bearer", "abc"]);
+        assert_eq!(bearer.requests[0].headers.get("Authorization"), Some("Bearer abc"));
+    }
+
+    #[test]
+    fn connection_close_is_never_sent_on_a_reused_connection() {
+        assert!(!job(&["-H", "connection: Close"]).keep_alive);
+        assert!(job(&["-H", "Connection: upgrade"]).keep_alive);
+    }
 }

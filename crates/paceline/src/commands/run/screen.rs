@@ -56,10 +56,10 @@ pub(super) struct Screen {
 
 impl Screen {
     /// Standard error, if it is a terminal that can be drawn on.
-    pub(super) fn of_stderr() -> Option<Self> {
+    pub(super) fn of_stderr(with_colour: bool) -> Option<Self> {
         let can_draw = std::io::stderr().is_terminal() && !crate::terminal::is_dumb();
         can_draw.then(|| Self {
-            colour: crate::terminal::takes_colour(),
+            colour: with_colour && crate::terminal::takes_colour(),
             drawn: Instant::now(),
             live: Live::default(),
         })

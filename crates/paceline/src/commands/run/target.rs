@@ -8,53 +8,53 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Target")]
 pub struct TargetFlags {
     /// Connect to a unix socket; the URL still says which path and host to request
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["resolve", "ipv4", "ipv6", "source"])]
+    #[arg(hide_short_help = true, long, value_name = "PATH", conflicts_with_all = ["resolve", "ipv4", "ipv6", "source"])]
     unix_socket: Option<PathBuf>,
 
     /// Connect to these addresses for this host and port instead of looking the name up; may be given again
-    #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]")]
+    #[arg(hide_short_help = true, long, value_name = "HOST:PORT:ADDR[,ADDR]")]
     resolve: Vec<String>,
 
     /// Local addresses to connect from, in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/28
     ///
     /// Without it the kernel chooses; over loopback as many are used as the ports need.
-    #[arg(long, value_name = "ADDR[,ADDR|/PREFIX]")]
+    #[arg(hide_short_help = true, long, value_name = "ADDR[,ADDR|/PREFIX]")]
     source: Option<String>,
 
     /// Use only IPv4 addresses of the name
-    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    #[arg(hide_short_help = true, short = '4', long, conflicts_with = "ipv6")]
     ipv4: bool,
 
     /// Use only IPv6 addresses of the name
-    #[arg(short = '6', long)]
+    #[arg(hide_short_help = true, short = '6', long)]
     ipv6: bool,
 
     /// Do not check the server's certificate
-    #[arg(short = 'k', long, conflicts_with = "cacert")]
+    #[arg(hide_short_help = true, short = 'k', long, conflicts_with = "cacert")]
     insecure: bool,
 
     /// Trust the certificates in this file (PEM) instead of the system's
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     cacert: Option<PathBuf>,
 
     /// Client certificate for a server that requests one (PEM, with its chain)
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     cert: Option<PathBuf>,
 
     /// The client certificate's key (PEM) [default: in the file of --cert]
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    #[arg(hide_short_help = true, long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 
     /// Server name to request in the TLS handshake and to look for in the certificate [default: the URL's host]
-    #[arg(long, value_name = "NAME")]
+    #[arg(hide_short_help = true, long, value_name = "NAME")]
     sni: Option<String>,
 
     /// The only version of TLS to offer [default: 1.2 and 1.3]
-    #[arg(long, value_enum, value_name = "VERSION")]
+    #[arg(hide_short_help = true, long, value_enum, value_name = "VERSION")]
     tls_version: Option<TlsVersion>,
 
     /// Do not resume TLS sessions: every handshake is a full one
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     no_tls_resumption: bool,
 }
 

@@ -21,58 +21,84 @@ pub struct Output<'a> {
 /// What is written of a run, and where.
 #[derive(clap::Args, Debug)]
 pub struct OutputFlags {
-    /// What to print [default: by the ending of --output, else text]
-    #[arg(long, value_enum, help_heading = "Output")]
+    /// What to print, and to write to files whose ending is no format [default: text]
+    #[arg(hide_short_help = true, long, value_enum, help_heading = "Output")]
     format: Option<OutputFormat>,
 
-    /// Write the result to a file instead; - is standard output
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    json: bool,
+
+    /// Write the result to FILE: .json, .html, .txt, .hgrm; may be repeated
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
+    output: Vec<PathBuf>,
+
+    /// Which histograms the JSON has; `none` keeps it small
+    #[arg(hide_short_help = true, long, value_enum, default_value_t = HistogramsFlag::All, help_heading = "Output")]
+    pub histograms: HistogramsFlag,
 
     /// Write a line of JSON to this open file descriptor as each phase begins
-    #[arg(long, value_name = "FD", help_heading = "Output")]
+    #[arg(hide_short_help = true, long, value_name = "FD", help_heading = "Output")]
     pub events: Option<i32>,
 
     /// Print the whole spectrum of percentiles
-    #[arg(long, help_heading = "Output")]
+    #[arg(hide_short_help = true, long, help_heading = "Output")]
     pub percentiles: bool,
 
-    /// Show nothing while the run goes on
-    ///
-    /// Without it a terminal on standard error shows the rate, the times, errors and backlog of the last second.
-    #[arg(long, help_heading = "Output")]
+    /// Do not show the live view on standard error while the run goes on
+    #[arg(short = 'q', long, alias = "quiet", help_heading = "Output")]
     pub no_live: bool,
 
     /// Show the run in a browser while it goes on, and its results afterwards until Ctrl-C
-    #[arg(long, help_heading = "Output")]
+    #[arg(hide_short_help = true, long, help_heading = "Output")]
     pub view: bool,
 
+    /// No colours, as NO_COLOR=1
+    #[arg(hide_short_help = true, long, help_heading = "Output")]
+    pub no_color: bool,
+
     /// Write a line for each second, as it is over, as CSV with a header; - is standard output
-    #[arg(long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
+    #[arg(hide_short_help = true, long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
     pub csv: Option<PathBuf>,
 
     /// Write a line for each second, as it is over, as JSON: for a dashboard to follow; - is standard output
-    #[arg(long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
+    #[arg(hide_short_help = true, long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
     pub ndjson: Option<PathBuf>,
 
     /// Write times for HdrHistogram's tools: FILE.hlog, a log of seconds, or FILE.hgrm, the percentile distribution
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(hide_short_help = true, long, value_name = "FILE", help_heading = "Output")]
     pub hdr: Vec<PathBuf>,
 }
 
 impl OutputFlags {
-    /// The file the result is written to; none where it is printed.
-    pub fn output_file(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|output| *output != Path::new("-"))
+    /// The files the result is written to.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.output.iter().map(PathBuf::as_path).filter(|output| *output != Path::new("-"))
     }
 
-    /// What is printed or written: as asked, else HTML for a file of that ending, else text.
-    pub fn format(&self) -> OutputFormat {
-        let by_ending = match self.output_file() {
-            Some(path) if has_ending(path, "html") => OutputFormat::Html,
-            _ => OutputFormat::Text,
-        };
-        self.format.unwrap_or(by_ending)
+    /// Whether the result is printed.
+    pub fn prints(&self) -> bool {
+        self.output.is_empty() || self.output.iter().any(|output| output == Path::new("-"))
+    }
+
+    /// The format of what is printed.
+    pub fn printed_format(&self) -> OutputFormat {
+        match (self.json, self.format) {
+            (true, _) => OutputFormat::Json,
+            (false, format) => format.unwrap_or(OutputFormat::Text),
+        }
+    }
+
+    /// The format of a file: that of its ending, otherwise that of what is printed.
+    pub fn format_of(&self, path: &Path) -> OutputFormat {
+        let endings = [
+            ("json", OutputFormat::Json),
+            ("txt", OutputFormat::Text),
+            ("hgrm", OutputFormat::Hgrm),
+            ("html", OutputFormat::Html),
+        ];
+        let known = endings.into_iter().find(|(ending, _)| has_ending(path, ending));
+        known.map_or(self.printed_format(), |(_, format)| format)
     }
 
     /// The histogram logs.
@@ -86,15 +112,16 @@ impl OutputFlags {
     }
 
     /// Every file that is named to be written to, the result's first.
-    pub fn outputs<'a>(&'a self, output: Option<&'a Path>) -> Vec<Output<'a>> {
-        let flagged =
-            [("--output", output), ("--csv", self.csv.as_deref()), ("--ndjson", self.ndjson.as_deref())];
-        let ours = flagged.into_iter().filter_map(|(flag, path)| Some(Output { flag, path: path? }));
+    pub fn outputs(&self) -> Vec<Output<'_>> {
+        let results = self.files().map(|path| ("--output", Some(path)));
+        let seconds = [("--csv", self.csv.as_deref()), ("--ndjson", self.ndjson.as_deref())];
+        let flagged = results.chain(seconds);
+        let ours = flagged.filter_map(|(flag, path)| Some(Output { flag, path: path? }));
         ours.chain(self.hdr.iter().map(|path| Output { flag: "--hdr", path })).collect()
     }
 
     /// Refuses outputs that would be written over each other.
-    pub fn check(&self, output: Option<&Path>) -> anyhow::Result<()> {
+    pub fn check(&self) -> anyhow::Result<()> {
         if let Some(path) =
             self.hdr.iter().find(|path| !has_ending(path, "hlog") && !has_ending(path, "hgrm"))
         {
@@ -104,7 +131,7 @@ impl OutputFlags {
                 .into());
         }
         let mut seen: Vec<(Identity, &'static str)> = Vec::new();
-        for Output { flag, path } in self.outputs(output) {
+        for Output { flag, path } in self.outputs() {
             let identity = Identity::of_path(path);
             // A descriptor, a terminal or a pipe may be named twice on purpose.
             if let Some((_, other)) = seen.iter().find(|(seen, _)| *seen == identity)
@@ -119,6 +146,15 @@ impl OutputFlags {
     }
 }
 
+/// Values of `--histograms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum HistogramsFlag {
+    /// All: the result can be merged and read again
+    All,
+    /// None: percentiles only
+    None,
+}
+
 /// Values of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum OutputFormat {
@@ -126,6 +162,8 @@ pub enum OutputFormat {
     Text,
     /// The run's record
     Json,
+    /// The percentile distribution, for HdrHistogram's tools
+    Hgrm,
     /// A page with charts, in one file that needs no server
     Html,
 }

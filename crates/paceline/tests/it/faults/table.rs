@@ -306,7 +306,7 @@ pub const FAULTS: &[Fault] = &[
         name: "redirects",
         serve: || always(b"HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n"),
         flags: EXPECT_OK,
-        outcomes: &["bad_body"],
+        outcomes: &["bad_status"],
         exits: &[1],
         says: "The server redirects. Use the URL it redirects to",
     },

@@ -1,0 +1,80 @@
+//! Jobs from outside: printed, run from a file, in the record without secrets; outputs by ending; exit status.
+
+use crate::reference::{PACELINE, Server};
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(PACELINE).arg("run").args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_job_is_printed_run_from_a_file_and_repeated_from_a_record() {
+    let server = Server::start("immediate");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let url = server.url();
+    let flags = [&url, "-n", "12", "-c", "3", "-H", "Cookie: session=1", "--expect-status", "200"];
+    let printed = run(&[&flags[..], &["--print-job"]].concat());
+    let job = text(&printed.stdout);
+    assert!(printed.status.success() && job.contains("Cookie: ***") && !job.contains("session"), "{job}");
+    std::fs::write(path("job.toml"), &job).unwrap();
+    let from_file = run(&["--job", &path("job.toml"), "--json", "-o", &path("record.json")]);
+    assert!(from_file.status.success(), "{}", text(&from_file.stderr));
+    let record: Value = serde_json::from_str(&std::fs::read_to_string(path("record.json")).unwrap()).unwrap();
+    assert_eq!((&record["loop"]["requests"], &record["total"]["counts"]["ok"]), (&12.into(), &12.into()));
+    // A flag beside the file changes the job.
+    let again = run(&["--job", &path("record.json"), "-n", "5", "--json"]);
+    let record: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!((&record["job"]["connections"], &record["total"]["counts"]["ok"]), (&3.into(), &5.into()));
+    std::fs::write(path("typo.toml"), "url = 'http://a/'\nconections = 3\n").unwrap();
+    let typo = run(&["--job", &path("typo.toml")]);
+    let error = text(&typo.stderr);
+    assert!(typo.status.code() == Some(2) && error.contains("conections"), "{error}");
+}
+
+#[test]
+fn secrets_are_in_no_record() {
+    let server = Server::start("immediate");
+    let flags = ["-n", "1", "-c", "1", "--json", "-a", "user:open sesame", "-H", "Cookie: session=1"];
+    let output = run(&[&[server.url().as_str()], &flags[..]].concat());
+    let record = text(&output.stdout);
+    assert!(record.contains("Authorization: ***"), "{record}");
+    assert!(!record.contains("sesame") && !record.contains("session"), "{record}");
+}
+
+#[test]
+fn outputs_have_the_format_of_their_ending() {
+    let server = Server::start("immediate");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [json, txt, hgrm] = ["a.json", "a.txt", "a.hgrm"].map(path);
+    let outputs = ["-o", &json, "-o", &txt, "-o", &hgrm, "--histograms", "none"];
+    let output = run(&[&[server.url().as_str(), "-n", "1k", "-c", "2"], &outputs[..]].concat());
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+    let record: Value = serde_json::from_str(&read(&json)).unwrap();
+    assert_eq!(record["total"]["counts"]["ok"], 1_000);
+    assert!(record["total"]["service_time_ns"].get("histogram").is_none());
+    assert!(read(&json).len() < 10_000, "{} bytes", read(&json).len());
+    assert!(read(&txt).contains("requests/s"), "{}", read(&txt));
+    assert!(read(&hgrm).contains("Percentile"), "{}", read(&hgrm));
+}
+
+#[test]
+fn redirects_are_not_ok_and_an_invalid_run_can_be_allowed() {
+    let address = crate::faults::servers::always(
+        b"HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n",
+    );
+    let url = format!("http://{address}/");
+    let flags = [url.as_str(), "-n", "5", "-c", "1", "--json"];
+    let output = run(&flags);
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &record["total"]["counts"]["bad_status"]), (Some(1), &5.into()));
+    let allowed = run(&[&flags[..], &["--allow-invalid"]].concat());
+    assert_eq!(allowed.status.code(), Some(0));
+}
