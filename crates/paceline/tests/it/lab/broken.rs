@@ -72,9 +72,9 @@ fn a_broken_server_is_a_record_that_says_what_happened() {
     }
     let told = [
         "build ended with exit status 2",
-        "it printed last: server.c:3: uv.h",
+        "last line printed: server.c:3: uv.h",
         "exit status 9 under load",
-        "it printed last: too many connections",
+        "last line printed: too many connections",
     ];
     for told in told {
         assert!(report.contains(told), "{told}: {report}");

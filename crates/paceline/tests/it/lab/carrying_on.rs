@@ -53,7 +53,7 @@ fn begun(tree: &Tree, flags: &[&str], generator: &str) -> Round {
 }
 
 fn put(tree: &Tree, round: &Round) {
-    Store::open_existing(&tree.path("state/results.sqlite")).unwrap().put_round(round).unwrap();
+    Store::open(&tree.path("state/results.sqlite")).unwrap().put_round(round).unwrap();
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn forged(forge: impl FnOnce(&Tree, &mut Round)) -> (Tree, Round) {
     let mut round = tree.kept().0;
     round.finished_at = None;
     forge(&tree, &mut round);
-    Store::open_existing(&tree.path("state/results.sqlite")).unwrap().put_round(&round).unwrap();
+    Store::open(&tree.path("state/results.sqlite")).unwrap().put_round(&round).unwrap();
     (tree, round)
 }
 

@@ -71,7 +71,10 @@ fn what_is_set_is_recorded_and_put_back() {
     assert_eq!(somaxconn(&tree), "4096");
     assert!(!tree.path("state/tuned.json").exists());
     let report = tree.run(&["report"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(report.contains("set for it, put back after it: net.core.somaxconn 4096 -> 65535; "), "{report}");
+    assert!(
+        report.contains("settings changed, then restored: net.core.somaxconn 4096 -> 65535; "),
+        "{report}"
+    );
 }
 
 #[test]
