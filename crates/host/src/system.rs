@@ -195,6 +195,12 @@ fn close_range(first: u32, flags: u32) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Whether a number is that of an open descriptor.
+pub fn is_open(fd: RawFd) -> bool {
+    // SAFETY: F_GETFD reads a flag of whatever the number stands for, or fails.
+    fd >= 0 && unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0
+}
+
 /// The descriptor survives the next exec.
 pub fn keep_on_exec(fd: RawFd) -> io::Result<()> {
     // SAFETY: takes integers.

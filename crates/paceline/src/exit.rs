@@ -1,8 +1,8 @@
 //! Exit codes and the one place that renders an error: the chain of causes, then a hint at the remedy.
 //!
 //! `main` ends with [`code_of`]. Commands attach a [`Complaint`] where they know whose fault an error is; it is never
-//! read off a text. Through [`print()`] leave the results whose exit status must outlast their reader: a run's, a
-//! round's, the self-test's, and what servers are set up, built and checked with. Other commands write theirs themselves.
+//! read off a text. Results leave through [`print()`] and messages through [`say`]: a closed or full stream changes no
+//! result, and standard output that cannot be written is an error, unless its reader closed it.
 
 use anyhow::Context as _;
 use std::fmt;
@@ -82,6 +82,11 @@ impl std::error::Error for Complaint {}
 
 /// Renders an error on standard error and turns the outcome of a command into an exit code.
 pub fn code_of(outcome: anyhow::Result<Status>) -> ExitCode {
+    ExitCode::from(number_of(outcome))
+}
+
+/// The same as a number.
+pub fn number_of(outcome: anyhow::Result<Status>) -> u8 {
     let status = outcome.unwrap_or_else(|error| {
         let status = status_of(&error);
         if status != Status::Done {
@@ -89,7 +94,7 @@ pub fn code_of(outcome: anyhow::Result<Status>) -> ExitCode {
         }
         status
     });
-    ExitCode::from(status.number())
+    status.number()
 }
 
 /// The status an error stands for. A broken pipe to which nobody has given one is a success: whoever read our output
@@ -105,12 +110,11 @@ fn status_of(error: &anyhow::Error) -> Status {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the one place that renders an error")]
 fn render(error: &anyhow::Error) {
-    eprintln!("paceline: {}", told(error.as_ref()));
+    say(&format!("paceline: {}", told(error.as_ref())));
     let complaint = error.downcast_ref::<Complaint>();
     if let Some(hint) = complaint.and_then(|complaint| complaint.hint.as_deref()) {
-        eprintln!("  hint: {hint}");
+        say(&format!("  hint: {hint}"));
     }
 }
 
@@ -153,9 +157,9 @@ pub fn hand_over(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Tells a person something beside the result, on standard error.
-#[expect(clippy::print_stderr, reason = "the one place that speaks beside the result")]
 pub fn say(line: &str) {
-    eprintln!("{line}");
+    // Not eprintln, which panics when standard error is closed or full. There is nowhere left to report that.
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 #[cfg(test)]

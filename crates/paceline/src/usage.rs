@@ -18,7 +18,7 @@ pub fn read() -> super::Arguments {
                 crate::exit::say(&format!("paceline: {what}"));
                 std::process::exit(2)
             }
-            None => error.exit(),
+            None => exit_of(&error),
         }
     })
 }
@@ -51,6 +51,23 @@ fn foreign_flag(error: &clap::Error, given: &[String]) -> Option<String> {
     }
     let (flag, tools, instead) = FOREIGN_FLAGS.iter().find(|(flag, ..)| flag == unknown)?;
     Some(format!("{flag} is a flag of {tools}: {instead}"))
+}
+
+/// Prints what clap has to say, help and version too, and ends the process.
+fn exit_of(error: &clap::Error) -> ! {
+    if error.use_stderr() {
+        let _ = error.print();
+        std::process::exit(2)
+    }
+    let printed = crate::exit::check_printable().and_then(|()| {
+        match error.print().and_then(|()| std::io::Write::flush(&mut std::io::stdout())) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(anyhow::Error::new(error).context("cannot write standard output"))
+            }
+            _ => Ok(crate::exit::Status::Done),
+        }
+    });
+    std::process::exit(crate::exit::number_of(printed).into())
 }
 
 /// What to say where a flag was followed by a number below zero.

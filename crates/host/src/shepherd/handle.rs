@@ -107,7 +107,7 @@ impl Shepherd {
         };
         // A shepherd that is gone already says why in its reports, so that a broken pipe is not the error to show.
         let _ = writeln!(lifeline, "{}", serde_json::to_string(order)?);
-        let reports = listen(stdout);
+        let reports = listen(stdout)?;
         let mut shepherd = Shepherd {
             process,
             lifeline: Some(lifeline),
@@ -269,9 +269,9 @@ fn shepherd_command(program: &[String], inherit: Option<i32>) -> io::Result<Comm
 }
 
 /// Reads reports until the shepherd ends. A line that is none is left out: the end then tells all there is to tell.
-fn listen(stdout: ChildStdout) -> Receiver<Report> {
+fn listen(stdout: ChildStdout) -> io::Result<Receiver<Report>> {
     let (sender, reports) = mpsc::channel();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             if let Ok(report) = serde_json::from_str(&line)
                 && sender.send(report).is_err()
@@ -279,6 +279,6 @@ fn listen(stdout: ChildStdout) -> Receiver<Report> {
                 break;
             }
         }
-    });
-    reports
+    })?;
+    Ok(reports)
 }

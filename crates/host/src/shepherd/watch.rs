@@ -34,6 +34,12 @@ pub fn watch() -> io::Result<()> {
         return Ok(());
     }
     let order: Order = serde_json::from_str(&line)?;
+    if order.inherit.is_some_and(|fd| !system::is_open(fd)) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the order names a descriptor that is not open",
+        ));
+    }
     let signals = system::signal_descriptor(&[
         libc::SIGCHLD,
         libc::SIGTERM,

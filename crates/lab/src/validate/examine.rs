@@ -80,9 +80,15 @@ fn examined(
     };
     let attempt = Attempt { case, other: small.get(1).copied().unwrap_or(case), depth: PIPELINE_DEPTH };
     let (rest, idle) = std::thread::scope(|scope| {
-        let idle = scope.spawn(|| idle::wait(asker, case, how.idle));
+        let wait = || idle::wait(asker, case, how.idle);
+        let idle = std::thread::Builder::new().spawn_scoped(scope, wait);
         let rest = corners(asker, workloads, traits, &attempt, how.seed);
-        (rest, idle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let idle = match idle {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // Without another thread (`ulimit -u`) one follows the other.
+            Err(_) => wait(),
+        };
+        (rest, idle)
     });
     checks.extend(rest?);
     let Idle { check, summary } = idle?;

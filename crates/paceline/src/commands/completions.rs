@@ -3,9 +3,8 @@
 //! Called by `main`. The script is made of the same declarations that read the command line, so that it knows every
 //! flag. Putting it where the shell looks for it is left to the user.
 
-use crate::exit::Status;
+use crate::exit::{Status, print};
 use clap::CommandFactory as _;
-use std::io::Write as _;
 
 /// Flags of `paceline completions`.
 #[derive(clap::Args)]
@@ -18,6 +17,6 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "paceline", &mut script);
-    std::io::stdout().write_all(&script)?;
+    print(&String::from_utf8_lossy(&script))?;
     Ok(Status::Done)
 }

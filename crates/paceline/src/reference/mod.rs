@@ -63,11 +63,11 @@ pub fn serve(service: Service, seed: u64, spin: bool) -> anyhow::Result<()> {
     writeln!(stdout, "{port}")?;
     stdout.flush()?;
     static ENDED: AtomicBool = AtomicBool::new(false);
-    std::thread::spawn(|| {
+    std::thread::Builder::new().spawn(|| {
         // Whatever comes of reading it, standard input is over.
         let _ = io::stdin().read_to_end(&mut Vec::new());
         ENDED.store(true, Ordering::Relaxed);
-    });
+    })?;
     let mut server = Server {
         poll,
         listener,

@@ -59,11 +59,15 @@ pub(super) fn first_to_accept(
 }
 
 fn try_it(address: SocketAddr, limit: Duration, tell: Sender<(SocketAddr, io::Result<()>)>) {
-    thread::spawn(move || {
+    let attempt = move || {
         let accepted = TcpStream::connect_timeout(&address, limit).map(drop);
         // Nobody listens any more where another one was faster.
         let _ = tell.send((address, accepted));
-    });
+    };
+    // Without another thread (`ulimit -u`) addresses are tried one after the other.
+    if thread::Builder::new().spawn(attempt.clone()).is_err() {
+        attempt();
+    }
 }
 
 fn tried(address: &SocketAddr, failure: &str) -> Tried {

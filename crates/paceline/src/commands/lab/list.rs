@@ -4,11 +4,10 @@
 //! What a server really answers is asked by `lab check`.
 
 use super::{warn, workshop};
-use crate::exit::Status;
+use crate::exit::{Status, print};
 use crate::places::complain;
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_lab::{LabError, Workshop};
-use std::io::Write as _;
 
 /// Flags of `paceline lab list`.
 #[derive(clap::Args)]
@@ -37,7 +36,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         Format::Text => as_text(catalogue, &workshop)?,
         Format::Json => as_json(catalogue, &workshop)?,
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(Status::Done)
 }
 

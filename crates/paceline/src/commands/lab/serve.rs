@@ -4,7 +4,7 @@
 //! `lab check` to compare. No load is put on it, and it is not started anew when it dies.
 
 use super::{check_form, check_workloads, warn, workshop};
-use crate::exit::{Complaint, Status};
+use crate::exit::{Complaint, Status, print};
 use crate::places::{complain, shepherd_command};
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, Variables, WorkloadCase};
@@ -12,7 +12,6 @@ use paceline_host::Interrupt;
 use paceline_host::shepherd::Guard;
 use paceline_lab::{Cores, CoresWanted, Launch, LaunchOf, Spoiled, Starter};
 use paceline_run::moment;
-use std::io::Write as _;
 use std::time::Duration;
 
 /// How often a server that serves is looked at.
@@ -96,17 +95,14 @@ fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {
 }
 
 fn announce(server: &Manifest, launch: &Launch, cores: &[u32]) -> anyhow::Result<()> {
-    let mut stdout = std::io::stdout().lock();
     let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
     let start_s = launch.startup.first_answer_ns as f64 * 1e-9;
-    writeln!(stdout, "http://{}/", launch.address)?;
-    writeln!(
-        stdout,
-        "{} answers after {start_s:.2} s, on core {}; Ctrl-C stops it",
+    print(&format!(
+        "http://{}/\n{} answers after {start_s:.2} s, on core {}; Ctrl-C stops it\n",
+        launch.address,
         server.id,
         cores.join(", ")
-    )?;
-    Ok(stdout.flush()?)
+    ))
 }
 
 fn wait(server: &Manifest, mut launch: Launch, interrupt: Interrupt) -> anyhow::Result<Status> {

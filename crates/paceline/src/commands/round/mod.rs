@@ -35,7 +35,6 @@ use paceline_run::moment;
 use paceline_store::Store;
 use paceline_web::Library;
 use progress::Progress;
-use std::io::Write as _;
 use std::path::Path;
 
 /// Carries a round out, or on.
@@ -44,7 +43,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     check_printable()?;
     let catalogue = places.catalogue()?;
     if asked.estimate {
-        writeln!(std::io::stdout(), "{}", open::estimate(&asked, &catalogue)?)?;
+        print(&format!("{}\n", open::estimate(&asked, &catalogue)?))?;
         return Ok(Status::Done);
     }
     let place = store.path(&catalogue.places.state_dir);

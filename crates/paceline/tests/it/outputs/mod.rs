@@ -10,6 +10,7 @@ mod gates;
 mod named;
 mod schema;
 mod screen;
+mod streams;
 mod terminal;
 
 use crate::reference::{PACELINE, Server};

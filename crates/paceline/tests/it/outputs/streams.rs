@@ -1,0 +1,100 @@
+//! Standard streams that are closed or full, few processes, and inputs that never end: an exit status, never a panic.
+
+use super::{PACELINE, text};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// A command line of a shell with `$0` for Paceline, in the repository.
+fn shell(line: &str) -> Output {
+    let output = Command::new("sh")
+        .args(["-c", line, PACELINE])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert!(!said.contains("panicked"), "{line}: {said}");
+    output
+}
+
+fn code(line: &str) -> Option<i32> {
+    shell(line).status.code()
+}
+
+/// A store with the first round of `history/`, imported.
+fn store(folder: &Path) -> String {
+    let store = folder.join("results.sqlite").display().to_string();
+    let line = format!("\"$0\" store --store '{store}' import history/million-2026-11-21");
+    let imported = shell(&line);
+    assert_eq!(imported.status.code(), Some(0), "{}", text(&imported.stderr));
+    store
+}
+
+#[test]
+fn the_exit_status_tells_of_a_standard_output_that_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path());
+    for command in [
+        "--help",
+        "--version",
+        "run --help",
+        "lab list",
+        "completions bash",
+        "round plans/quick.toml --estimate",
+        "report --from history/million-2026-11-21",
+        &format!("report --store '{store}'"),
+        &format!("report --store '{store}' --list"),
+        &format!("store --store '{store}' check"),
+    ] {
+        assert_eq!(code(&format!("\"$0\" {command} >/dev/null")), Some(0), "{command}");
+        assert_eq!(code(&format!("\"$0\" {command} >&-")), Some(3), "{command} >&-");
+        assert_eq!(code(&format!("\"$0\" {command} >/dev/full")), Some(3), "{command} >/dev/full");
+        // The status of a result that nobody reads any more is that of the work.
+        let piped =
+            format!("{{ \"$0\" {command}; echo $? >&3; }} 3>&1 1>&2 2>/dev/null | head -c 0 >/dev/null");
+        assert_eq!(code(&piped), Some(0), "{command} | head -c 0");
+    }
+}
+
+#[test]
+fn errors_keep_their_status_when_standard_error_cannot_be_written() {
+    for command in [
+        "report --store /nonexistent/x.sqlite",
+        "report --from /nonexistent",
+        "round /nonexistent.toml",
+        "run not-a-url",
+        "run http://127.0.0.1:1/ -c -5",
+        "no-such-command",
+    ] {
+        for stderr in ["2>/dev/full", "2>&-", "2>/dev/full >&-"] {
+            assert_eq!(code(&format!("\"$0\" {command} {stderr}")), Some(2), "{command} {stderr}");
+        }
+    }
+    // The run itself goes well or not whatever becomes of its messages: nobody listens on port 1.
+    assert_eq!(code("\"$0\" run http://127.0.0.1:1/ -d 1s 2>/dev/full"), Some(3));
+}
+
+#[test]
+fn inputs_without_end_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("fifo").display().to_string();
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for input in [fifo.as_str(), "/dev/zero"] {
+        for command in [
+            format!("round {input}"),
+            format!("report --store {input}"),
+            format!("store check --store {input}"),
+        ] {
+            let output = shell(&format!("ulimit -v 4000000; timeout 60 \"$0\" {command}"));
+            let said = text(&output.stderr);
+            assert!(output.status.code().is_some_and(|code| code == 2 || code == 3), "{command}: {said}");
+            assert!(said.contains("regular file"), "{command}: {said}");
+        }
+    }
+    let output = shell(&format!("timeout 60 \"$0\" run http://127.0.0.1:1/ --mix '{fifo}'"));
+    assert!(
+        text(&output.stderr).contains("it is a named pipe, not a regular file"),
+        "{}",
+        text(&output.stderr)
+    );
+}
