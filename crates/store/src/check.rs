@@ -88,7 +88,8 @@ impl Checked {
         let Some(run) = &trial.run else { return };
         for (place, block) in blocks(run) {
             let counts = block.counts;
-            if counts.scheduled != counts.ended() {
+            // An interval counts what fell due in it and what ended in it: only their sums are equal.
+            if counts.scheduled != counts.ended() && !place.starts_with("intervals") {
                 problem(format!("{place}: {} requests, {} outcomes", counts.scheduled, counts.ended()));
             }
             for times in times(block).into_iter().flatten().filter(|times| !times.histogram.is_empty()) {
