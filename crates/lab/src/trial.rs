@@ -64,6 +64,7 @@ pub fn begin(place: &Place<'_>, cell: &Cell, id: String, order: u32, started_at:
         log_tail: String::new(),
         error: None,
         verdicts: Vec::new(),
+        imported: None,
     }
 }
 

@@ -10,6 +10,7 @@ mod block;
 mod error;
 #[doc(hidden)]
 pub mod fixture;
+mod imported;
 mod load;
 mod round;
 mod run;
@@ -28,6 +29,7 @@ pub use balancing::{
 };
 pub use block::{Block, Bytes, Censored, Counts, Lengths, Times};
 pub use error::RecordError;
+pub use imported::Imported;
 pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};
 pub use paceline_job::{Arrivals, Distribution, ExpectedValue, PaceChoice, PaceKind, Shape, Think, Trace};
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};

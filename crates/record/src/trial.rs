@@ -4,7 +4,7 @@
 //! keeps it, reports take from it what is usable. What instances and a balancer add is in `balancing.rs`; what to make
 //! of the figures is for `verdict` to say.
 
-use crate::{Balancing, Blame, Load, Phase, Route, Run, Severity, Verdict};
+use crate::{Balancing, Blame, Imported, Load, Phase, Route, Run, Severity, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -68,13 +68,19 @@ pub struct Trial {
     pub error: Option<Fault>,
     /// Why a number may not mean what it seems to; the run's own are in the run.
     pub verdicts: Vec<Verdict>,
+    /// Where the figures come from, if Paceline did not measure them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub imported: Option<Imported>,
 }
 
 impl Trial {
-    /// Its run, where it says anything about its cell: nothing stopped the trial and at least one request ended well.
+    /// Its run, where it says anything about its cell: nothing stopped the trial and at least one request ended well,
+    /// or a rate was imported, of which sources often say no more.
     /// What a verdict says against its numbers is another matter, shown beside them.
     pub fn usable_run(&self) -> Option<&Run> {
-        let run = self.run.as_ref().filter(|run| run.total.counts.ok > 0)?;
+        let is_imported = self.imported.is_some();
+        let has_rate = |run: &Run| is_imported && run.rate_per_s.achieved > 0.0;
+        let run = self.run.as_ref().filter(|run| run.total.counts.ok > 0 || has_rate(run))?;
         self.error.is_none().then_some(run)
     }
 

@@ -4,11 +4,12 @@
 
 use super::archive;
 use super::round::lock_round;
-use crate::exit::{Complaint, Status, print};
+use crate::exit::{Complaint, Status, print, told};
 use crate::kept::{Readable, StoreArguments, complain, state_dir};
 use crate::places::path_or_nothing;
+use anyhow::Context as _;
 use paceline_host::Id;
-use paceline_record::Round;
+use paceline_record::{Round, Trial};
 use paceline_store::{Store, StoreError};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ Examples:
   paceline store check                            every record, its checksum and its sums
   paceline store export 20261121-01 history/quick a round as a folder
   paceline store import history/quick             and back again
+  paceline store import wrk.txt results.json      reports of other programs, marked as imported
   paceline store prune --keep 3 --dry-run         what would go if 3 rounds of each plan stayed
   paceline store delete 20261121-01";
 
@@ -46,9 +48,9 @@ enum Action {
         /// The folder; it is created
         folder: PathBuf,
     },
-    /// Add rounds from exported folders
+    /// Add rounds: exported folders, and reports of ab, wrk, wrk2, siege, hey, k6, vegeta, oha, TechEmpower, HttpArena
     Import {
-        /// Exported folders
+        /// Folders and files
         #[arg(required = true)]
         paths: Vec<PathBuf>,
         /// Replace a round that is there already
@@ -135,7 +137,7 @@ fn export(store: &Store, prefix: &str, folder: &Path, state_dir: &Path) -> anyho
 
 fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Status> {
     for path in paths {
-        let (round, trials) = archive::read(path)?;
+        let (round, trials) = if path.is_dir() { archive::read(path)? } else { foreign(path)? };
         if store.round(&round.id).map_err(complain)?.is_some() {
             if !replace {
                 let what = format!("{}: round {} is in the store already", path.display(), round.id);
@@ -148,6 +150,14 @@ fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Sta
         print(&format!("round {} of {} with {} trials\n", round.id, round.plan, trials.len()))?;
     }
     Ok(Status::Done)
+}
+
+/// A report of another program, or a file of published figures.
+fn foreign(path: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
+    let text = paceline_files::read_text(path, paceline_files::OUTPUT_BYTES_MOST)
+        .with_context(|| Complaint::usage(format!("cannot read {}", path.display())))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    paceline_import::read(&name, &text).map_err(|error| Complaint::usage(told(&error)).into())
 }
 
 fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyhow::Result<Status> {

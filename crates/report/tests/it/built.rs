@@ -166,6 +166,7 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
         log_tail: String::new(),
         error: None,
         verdicts: Vec::new(),
+        imported: None,
     }
 }
 

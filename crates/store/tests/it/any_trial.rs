@@ -8,11 +8,11 @@ use paceline_record::{
     ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, Block,
     Bytes, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource, Distribution,
     Environment, Expectations, ExpectedValue, Fault, FaultKind, GateOutcome, GateReason, Generator,
-    GeneratorThread, IdleState, InjectedFault, InstanceCounts, Interval, Left, Lengths, Load, Loop, LoopKind,
-    Observation, ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse,
-    Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server, Severity, Shape,
-    Sitting, Span, Stage, Startup, Target, Think, Times, Tls, Tool, Trace, Trial, Tried, Usage, Validation,
-    Variant, VariantKind, Verdict,
+    GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts, Interval, Left, Lengths, Load, Loop,
+    LoopKind, Observation, ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole,
+    ProcessUse, Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server,
+    Severity, Shape, Sitting, Span, Stage, Startup, Target, Think, Times, Tls, Tool, Trace, Trial, Tried,
+    Usage, Validation, Variant, VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -301,6 +301,10 @@ prop_compose! {
         verdicts in vec(verdict(), 0..2),
         (text, list, block, repeat, core) in (text(), vec(text(), 0..3), any::<u32>(), any::<u32>(), vec(any::<u32>(), 0..2)),
         (disjoint, balancing) in (any::<bool>(), option::of(balancing())),
+        imported in option::of((text(), number(), whole()).prop_map(|(text, number, ns)| Imported {
+            format: text.clone(), place: text.clone(), times_ns: [(text.clone(), ns)].into(),
+            figures: [(text.clone(), number)].into(), note: text,
+        })),
     ) -> Trial {
         let server = Server {
             id: text.clone(), name: text.clone(), language: text.clone(), framework: text.clone(), engine: text.clone(),
@@ -326,7 +330,7 @@ prop_compose! {
             usage, cores: samples.iter().map(|(_, n)| CoreTime { core: 0, over_s: *n, busy_s: *n, interrupt_s: *n, steal_s: *n }).collect(),
             samples: samples.into_iter().map(sample).collect(), balancing,
             validation: validation.map(|checks| Validation { checks: checks.into_iter().map(check).collect() }),
-            log_tail: text, error, verdicts,
+            log_tail: text, error, verdicts, imported,
         }
     }
 }

@@ -13,7 +13,8 @@ const AMBIGUOUS: [&str; 2] = ["latenc", "throughput"];
 const QUALIFIED: [&str; 4] = ["--latency", "cpu_dma_latency", "/latency", "idle-state latency"];
 
 /// Files and folders in which other tools' reports and scripts are quoted, word for word.
-const QUOTING: [&str; 6] = [
+const QUOTING: [&str; 7] = [
+    "crates/import/",
     "crates/lab/src/generator/oha.rs",
     "crates/lab/src/generator/wrk.rs",
     "crates/paceline/tests/it/style/words.rs",

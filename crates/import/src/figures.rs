@@ -1,0 +1,139 @@
+//! Figures that a document published, written down with the place each comes from: a TOML file with a `[[figure]]` each.
+//!
+//! The five sources that Paceline grew out of are such files (`history/sources/`).
+
+use crate::Text;
+use crate::measurement::{Measurement, Report};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// What the round is called.
+    name: String,
+    /// The document: a date as RFC 3339, and the machine in its own words.
+    started_at: String,
+    machine: String,
+    #[serde(default)]
+    cores: u32,
+    tool: String,
+    #[serde(default)]
+    tool_version: String,
+    #[serde(default)]
+    command: String,
+    #[serde(default)]
+    protocol: String,
+    /// What has to be known beside all of its figures.
+    #[serde(default)]
+    note: String,
+    figure: Vec<Figure>,
+}
+
+/// One published run.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Figure {
+    /// Where in the document: its lines.
+    place: String,
+    /// The id of the server here that stands for it, and what the document calls it.
+    server: String,
+    name: String,
+    #[serde(default)]
+    language: String,
+    #[serde(default)]
+    versions: String,
+    #[serde(default)]
+    form: String,
+    workload: String,
+    #[serde(default)]
+    load: String,
+    #[serde(default)]
+    connections: u32,
+    #[serde(default)]
+    depth: u32,
+    #[serde(default)]
+    rate_per_s: Option<f64>,
+    #[serde(default)]
+    requests: Option<u64>,
+    #[serde(default)]
+    elapsed_s: Option<f64>,
+    #[serde(default)]
+    ok: u64,
+    #[serde(default)]
+    bad_body: u64,
+    #[serde(default)]
+    connect_failed: u64,
+    #[serde(default)]
+    io_failed: u64,
+    #[serde(default)]
+    received_bytes: u64,
+    #[serde(default)]
+    body_bytes: u64,
+    #[serde(default)]
+    requests_per_s: Option<f64>,
+    /// In milliseconds, by `p50` and the like.
+    #[serde(default)]
+    times_ms: BTreeMap<String, f64>,
+    #[serde(default)]
+    figures: BTreeMap<String, f64>,
+    #[serde(default)]
+    note: String,
+    /// Why there is no result, in the document's words.
+    #[serde(default)]
+    error: Option<String>,
+}
+
+/// Reads such a file.
+pub fn read(text: &Text<'_>) -> Result<Report, String> {
+    let file: File = toml::from_str(text.text).map_err(|error| {
+        let line = error.span().map(|span| text.text[..span.start].matches('\n').count() + 1);
+        line.map_or_else(|| error.message().to_owned(), |line| format!("line {line}: {}", error.message()))
+    })?;
+    let argv: Vec<String> = file.command.split_whitespace().map(str::to_owned).collect();
+    let measurement = |figure: Figure| Measurement {
+        tool: file.tool.clone(),
+        tool_version: file.tool_version.clone(),
+        argv: argv.clone(),
+        protocol: file.protocol.clone(),
+        server: figure.server,
+        server_name: figure.name,
+        language: figure.language,
+        versions: figure.versions,
+        form: figure.form,
+        workload: figure.workload,
+        load: figure.load,
+        connections: figure.connections,
+        depth: figure.depth,
+        rate_per_s: figure.rate_per_s,
+        requests: figure.requests,
+        elapsed_s: figure.elapsed_s,
+        ok: figure.ok,
+        bad_body: figure.bad_body,
+        connect_failed: figure.connect_failed,
+        io_failed: figure.io_failed,
+        received_bytes: figure.received_bytes,
+        body_bytes: figure.body_bytes,
+        requests_per_s: figure.requests_per_s,
+        times_ns: figure.times_ms.into_iter().map(|(name, ms)| (name, ms * 1e6)).collect(),
+        figures: figure.figures,
+        place: figure.place,
+        note: [file.note.as_str(), &figure.note]
+            .into_iter()
+            .filter(|note| !note.is_empty())
+            .collect::<Vec<_>>()
+            .join(" "),
+        error: figure.error,
+        ..Measurement::default()
+    };
+    let measurements = file.figure.into_iter().map(measurement).collect();
+    Ok(Report {
+        name: Some(file.name),
+        started_at: file.started_at,
+        finished_at: None,
+        machine: file.machine,
+        cores: file.cores,
+        measurements,
+    })
+}

@@ -1,0 +1,115 @@
+//! Reports of other load generators and result boards as rounds and trials.
+//!
+//! Called by `paceline store import`. A report is recognised by what it contains, not by its name. Every trial is marked
+//! as imported ([`paceline_record::Imported`]); what a report does not say is left out, and nothing is computed that it
+//! does not say. One file per family of formats; `measurement.rs` turns what they found into records.
+
+mod board;
+mod figures;
+mod json;
+mod measurement;
+mod text;
+
+use measurement::Report;
+use paceline_record::{RecordError, Round, Trial};
+
+/// Why a report cannot be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// User: nothing in it tells which program wrote it.
+    #[error("{name}: not a report that can be imported; known are {}", names().join(", "))]
+    Unknown {
+        /// The file.
+        name: String,
+    },
+    /// User: it is a report of this kind and something in it is missing or wrong.
+    #[error("{name}: as a report of {format}: {problem}")]
+    Damaged {
+        /// The file.
+        name: String,
+        /// The kind of report.
+        format: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A defect of ours: what was made of it is not a record.
+    #[error("{name}: cannot be kept as a record")]
+    Record {
+        /// The file.
+        name: String,
+        /// What is wrong.
+        #[source]
+        source: RecordError,
+    },
+}
+
+/// A kind of report.
+struct Format {
+    name: &'static str,
+    /// Whether a text is such a report, as far as a look at it tells.
+    is: fn(&Text<'_>) -> bool,
+    read: fn(&Text<'_>) -> Result<Report, String>,
+}
+
+/// A report, and the same as JSON where it is some.
+struct Text<'a> {
+    text: &'a str,
+    json: Option<serde_json::Value>,
+}
+
+impl Text<'_> {
+    /// Whether it is a JSON object with all of these keys.
+    fn has(&self, keys: &[&str]) -> bool {
+        self.json.as_ref().is_some_and(|json| keys.iter().all(|key| json.get(key).is_some()))
+    }
+}
+
+/// Every format, in the order in which they are tried.
+const FORMATS: [Format; 12] = [
+    Format { name: "techempower", is: |text| text.has(&["rawData"]), read: board::techempower },
+    Format { name: "httparena", is: |text| board::is_httparena(text), read: board::httparena },
+    Format { name: "k6", is: |text| text.has(&["metrics"]), read: json::k6 },
+    Format { name: "vegeta", is: |text| text.has(&["latencies", "status_codes"]), read: json::vegeta },
+    Format { name: "oha", is: |text| text.has(&["summary", "statusCodeDistribution"]), read: json::oha },
+    Format { name: "siege (JSON)", is: |text| text.has(&["transactions"]), read: json::siege },
+    Format { name: "ab", is: |text| text.text.contains("Concurrency Level:"), read: text::ab },
+    Format { name: "wrk2", is: |text| text::is_wrk2(text.text), read: text::wrk },
+    Format { name: "wrk", is: |text| text.text.contains("Thread Stats"), read: text::wrk },
+    Format {
+        name: "siege",
+        is: |text| text.text.contains("Transactions:") && text.text.contains("Availability:"),
+        read: text::siege,
+    },
+    Format {
+        name: "hey",
+        is: |text| text.text.contains("Slowest:") && text.text.contains("Requests/sec:"),
+        read: text::hey,
+    },
+    Format { name: "figures", is: |text| text.text.contains("[[figure]]"), read: figures::read },
+];
+
+fn names() -> Vec<&'static str> {
+    FORMATS.iter().map(|format| format.name).collect()
+}
+
+/// The round and trials of a report; `name` is that of its file, without folders.
+///
+/// # Errors
+/// [`ImportError`] saying what is missing or wrong.
+pub fn read(name: &str, text: &str) -> Result<(Round, Vec<Trial>), ImportError> {
+    let json = serde_json::from_str(text).ok();
+    let text = Text { text, json };
+    let format = FORMATS.iter().find(|format| (format.is)(&text));
+    let format = format.ok_or_else(|| ImportError::Unknown { name: name.to_owned() })?;
+    let damaged = |problem| ImportError::Damaged { name: name.to_owned(), format: format.name, problem };
+    let report = (format.read)(&text).map_err(damaged)?;
+    if report.measurements.is_empty() {
+        return Err(damaged("it contains no measurement".to_owned()));
+    }
+    report
+        .records(name, format.name, text.text)
+        .map_err(|source| ImportError::Record { name: name.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests;

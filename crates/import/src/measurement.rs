@@ -1,0 +1,267 @@
+//! What a report says of one run, and the records made of it.
+//!
+//! Records are made by way of their JSON, so that a key that is not said here is left out or has its default.
+
+use paceline_record::{RecordError, Round, SCHEMA, Trial, read_round, read_trial};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What a report says as a whole.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The name of the set of measurements, as the report calls it; else that of its file.
+    pub name: Option<String>,
+    /// When it began, RFC 3339; empty where the report does not say.
+    pub started_at: String,
+    /// When it ended.
+    pub finished_at: Option<String>,
+    /// The machine, in the report's own words.
+    pub machine: String,
+    /// Processors of the machine, where it says.
+    pub cores: u32,
+    /// Each run.
+    pub measurements: Vec<Measurement>,
+}
+
+/// What a report says of one run. What it does not say is empty, 0 or none.
+#[derive(Clone, Debug, Default)]
+pub struct Measurement {
+    /// The program that measured, and its version.
+    pub tool: String,
+    pub tool_version: String,
+    pub argv: Vec<String>,
+    pub url: String,
+    /// `http/1.0`, `http/1.1`, `h2`; empty where unknown.
+    pub protocol: String,
+    /// What was measured: an id (made of the name where empty), its name and its kind.
+    pub server: String,
+    pub server_name: String,
+    pub language: String,
+    pub framework: String,
+    pub versions: String,
+    pub form: String,
+    pub workload: String,
+    pub load: String,
+    pub connections: u32,
+    pub depth: u32,
+    pub rate_per_s: Option<f64>,
+    pub requests: Option<u64>,
+    pub elapsed_s: Option<f64>,
+    /// Requests by outcome.
+    pub ok: u64,
+    pub bad_status: u64,
+    pub bad_body: u64,
+    pub connect_failed: u64,
+    pub io_failed: u64,
+    pub timed_out: u64,
+    pub status: BTreeMap<String, u64>,
+    pub received_bytes: u64,
+    pub body_bytes: u64,
+    /// As the report says, else computed from what it counts.
+    pub requests_per_s: Option<f64>,
+    /// Times by `min`, `mean`, `stddev`, `p50` ..., `max`, in nanoseconds.
+    pub times_ns: BTreeMap<String, f64>,
+    /// Other figures, by a name with their unit.
+    pub figures: BTreeMap<String, f64>,
+    /// Where in the report it stands.
+    pub place: String,
+    /// What has to be known beside the figures.
+    pub note: String,
+    /// Why there is no result.
+    pub error: Option<String>,
+}
+
+impl Report {
+    /// A report of one run.
+    pub fn of(measurement: Measurement) -> Self {
+        Self { measurements: vec![measurement], ..Self::default() }
+    }
+
+    /// The round and its trials. The ids are made of the text, so that the same file is the same round.
+    pub fn records(&self, file: &str, format: &str, text: &str) -> Result<(Round, Vec<Trial>), RecordError> {
+        let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+        let plan = self.name.clone().unwrap_or_else(|| stem.to_owned());
+        let id = format!("imported-{}-{:08x}", slug(&plan), fingerprint(text));
+        let round = json!({
+            "schema": SCHEMA, "id": id, "plan": plan, "plan_toml": "", "seed": 0, "started_at": self.started_at,
+            "finished_at": self.finished_at.as_deref().unwrap_or(&self.started_at), "generator": Value::Null,
+            "planned": self.measurements.len(), "environment": self.environment(), "sittings": [],
+            "changes": [format!("imported from {file} ({format}); not measured by Paceline")],
+        });
+        let trials = (0..).zip(&self.measurements).map(|(order, measurement)| {
+            read_trial(&measurement.trial(self, &id, order, format, file).to_string())
+        });
+        Ok((read_round(&round.to_string())?, trials.collect::<Result<_, _>>()?))
+    }
+
+    fn environment(&self) -> Value {
+        json!({
+            "cpu_model": self.machine, "cores": self.cores, "memory_bytes": 0, "kernel": "", "os": "",
+            "virtual_machine": false, "mitigations": {}, "governor": Value::Null, "clock_source": Value::Null,
+            "idle_states": [], "open_files_soft": 0, "open_files_hard": 0, "sysctl": {},
+        })
+    }
+}
+
+impl Measurement {
+    fn trial(&self, report: &Report, round: &str, order: u32, format: &str, file: &str) -> Value {
+        let name = if self.server_name.is_empty() { &self.server } else { &self.server_name };
+        let server = if self.server.is_empty() { slug(name) } else { self.server.clone() };
+        let place =
+            [file, &self.place].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+        let times: BTreeMap<&String, u64> =
+            self.times_ns.iter().map(|(name, ns)| (name, ns.max(0.0).round() as u64)).collect();
+        let mut trial = json!({
+            "schema": SCHEMA, "id": format!("{round}-{order:05}"), "round": round, "sitting": "", "launch": format!("{round}-{order:05}"),
+            "block": 0, "order": order, "repeat": 0, "started_at": report.started_at,
+            "server": {
+                "id": server, "name": name, "language": self.language, "framework": self.framework, "engine": "",
+                "kind": "", "tags": [], "versions": self.versions,
+            },
+            "form": if self.form.is_empty() { "published" } else { &self.form },
+            "workload": if self.workload.is_empty() { "unknown" } else { &self.workload },
+            "load": self.load(),
+            "pinning": { "server": [], "generator": [], "disjoint": false },
+            "generator_argv": self.argv, "samples": [], "cores": [], "log_tail": "", "verdicts": [],
+            "imported": {
+                "format": format, "place": place, "times_ns": times, "figures": self.figures, "note": self.note,
+            },
+        });
+        match &self.error {
+            Some(error) => trial["error"] = json!({ "stage": "load", "message": error, "transient": false }),
+            None => trial["run"] = self.run(report, round, order),
+        }
+        trial
+    }
+
+    fn load(&self) -> Value {
+        let default = match self.rate_per_s {
+            Some(rate) => format!("open-{}x{rate}", self.connections),
+            None => format!("closed-{}", self.connections),
+        };
+        let mut load = json!({
+            "name": if self.load.is_empty() { default } else { self.load.clone() },
+            "kind": if self.rate_per_s.is_some() { "open" } else { "closed" },
+            "connections": self.connections, "depth": self.depth.max(1), "warmup_s": 0.0,
+        });
+        if let Some(rate) = self.rate_per_s {
+            load["rate_per_s"] = rate.into();
+        }
+        match (self.requests, self.elapsed_s) {
+            (Some(requests), _) => load["requests"] = requests.into(),
+            (None, Some(elapsed_s)) => load["duration_s"] = elapsed_s.into(),
+            (None, None) => {}
+        }
+        load
+    }
+
+    fn run(&self, report: &Report, round: &str, order: u32) -> Value {
+        let failed = [self.bad_status, self.bad_body, self.connect_failed, self.io_failed, self.timed_out];
+        let scheduled = failed.iter().fold(self.ok, |sum, count| sum.saturating_add(*count));
+        let window_s = self.elapsed_s.unwrap_or(0.0);
+        let counted = |count: u64| if window_s > 0.0 { count as f64 / window_s } else { 0.0 };
+        let mut run = json!({
+            "schema": SCHEMA, "id": format!("{round}-{order:05}"),
+            "tool": { "name": self.tool, "version": self.tool_version, "commit": Value::Null },
+            "argv": self.argv, "seed": 0, "started_at": report.started_at,
+            "target": { "url": self.url, "protocol": self.protocol, "address": "" },
+            "loop": {
+                "kind": if self.rate_per_s.is_some() { "open" } else { "closed" },
+                "connections": self.connections, "depth": self.depth.max(1),
+            },
+            "pace": { "asked": "auto", "used": "sleep", "spin_before_ns": 0 },
+            "expectations": {}, "timeout_ns": 0,
+            "phases": {
+                "connect": { "start_ns": 0, "end_ns": 0 }, "warmup": { "start_ns": 0, "end_ns": 0 },
+                "window": { "start_ns": 0, "end_ns": (window_s * 1e9) as u64 }, "drain": { "start_ns": 0, "end_ns": 0 },
+            },
+            "window_s": window_s,
+            "connections": {
+                "asked": self.connections, "had": 0, "closed_by_server": 0, "closed_by_us": 0, "failed_attempts": 0,
+            },
+            "environment": report.environment(),
+            "generator": {
+                "threads": 0, "cores": [], "cpu_s": 0.0, "busy_s": 0.0, "spin_s": 0.0, "cpu_ns_per_request": 0.0,
+                "utilization": 0.0, "run_delay_s": 0.0, "steal_s": 0.0, "rss_bytes_peak": 0,
+                "backlog_at_window_start": 0, "by_thread": [],
+            },
+            "total": {
+                "counts": {
+                    "scheduled": scheduled, "ok": self.ok, "bad_status": self.bad_status, "bad_body": self.bad_body,
+                    "connect_failed": self.connect_failed, "io_failed": self.io_failed, "timed_out": self.timed_out,
+                    "unsent": 0,
+                },
+                "completed_in_window": self.ok, "status": self.status,
+                "bytes": { "sent": 0, "received": self.received_bytes, "body": self.body_bytes },
+            },
+            "intervals": [],
+            "rate_per_s": {
+                "sent": counted(scheduled), "achieved": self.requests_per_s.unwrap_or_else(|| counted(self.ok)),
+            },
+            "verdicts": [],
+        });
+        if let Some(rate) = self.rate_per_s {
+            run["loop"]["offered_per_s"] = rate.into();
+            run["rate_per_s"]["offered"] = rate.into();
+        }
+        run
+    }
+}
+
+/// A name as part of an id: lower case, with `-` for everything that is no letter or digit.
+pub fn slug(name: &str) -> String {
+    let mut slug = String::new();
+    for c in name.chars() {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    let slug: String = slug.trim_end_matches('-').chars().take(60).collect();
+    if slug.is_empty() { "unknown".to_owned() } else { slug }
+}
+
+/// FNV-1a, 32 bits (<https://www.rfc-editor.org/rfc/rfc9923>): tells files apart, and is the same on every machine.
+fn fingerprint(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// A time with its unit (`247.05us`, `1.12ms`, `32 s`, `0.95m`) in nanoseconds.
+pub fn time_ns(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let scale = match text[end..].trim() {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" | "secs" | "" => 1e9,
+        "m" => 60e9,
+        "h" => 3600e9,
+        unit => return Err(format!("{text:?} is not a time: unknown unit {unit:?}")),
+    };
+    number(&text[..end]).map(|value| value * scale)
+}
+
+/// A number of bytes with its unit, by 1,024 (`1.44GB`, `3.83GB/s`, `75MiB`).
+pub fn bytes(text: &str) -> Result<f64, String> {
+    let text = text.trim().trim_end_matches("/s");
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let unit = text[end..].trim().trim_end_matches('B').trim_end_matches('i');
+    let power = ["", "K", "M", "G", "T"].iter().position(|known| unit.eq_ignore_ascii_case(known));
+    let power = power.ok_or_else(|| format!("{text:?} is not a number of bytes"))?;
+    number(&text[..end]).map(|value| value * 1024f64.powi(i32::try_from(power).unwrap_or(0)))
+}
+
+/// A number that is finite and not negative.
+pub fn number(text: &str) -> Result<f64, String> {
+    let value =
+        text.trim().replace(',', "").parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
+    value.ok_or_else(|| format!("{:?} is not a number", text.trim()))
+}
+
+/// A count.
+pub fn count(text: &str) -> Result<u64, String> {
+    let text = text.trim().replace(',', "");
+    text.parse().map_err(|_| format!("{text:?} is not a count"))
+}

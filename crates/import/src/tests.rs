@@ -1,0 +1,202 @@
+use super::*;
+use paceline_record::Imported;
+use proptest::prelude::*;
+
+/// Reports as the tools print them, by the name of their format.
+const REPORTS: [(&str, &str); 15] = [
+    ("ab", include_str!("../fixtures/ab.txt")),
+    ("ab", include_str!("../fixtures/ab-keep-alive-2013.txt")),
+    ("wrk", include_str!("../fixtures/wrk.txt")),
+    ("wrk2", include_str!("../fixtures/wrk2.txt")),
+    ("siege", include_str!("../fixtures/siege.txt")),
+    ("siege (JSON)", include_str!("../fixtures/siege.json")),
+    ("hey", include_str!("../fixtures/hey.txt")),
+    ("k6", include_str!("../fixtures/k6.json")),
+    ("k6", include_str!("../fixtures/k6-handle-summary.json")),
+    ("vegeta", include_str!("../fixtures/vegeta.json")),
+    ("oha", include_str!("../fixtures/oha.json")),
+    ("techempower", include_str!("../fixtures/techempower.json")),
+    ("techempower", include_str!("../fixtures/techempower-2013.json")),
+    ("httparena", include_str!("../fixtures/httparena-server.json")),
+    ("httparena", include_str!("../fixtures/httparena-profile.json")),
+];
+
+fn imported(name: &str) -> (Round, Vec<Trial>) {
+    let path = format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    read(name, &std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn origin(trial: &Trial) -> &Imported {
+    trial.imported.as_ref().unwrap()
+}
+
+/// A time in milliseconds, as it was imported.
+fn ms(trial: &Trial, name: &str) -> f64 {
+    origin(trial).times_ns[name] as f64 / 1e6
+}
+
+/// Good and bad answers, failures of connections, requests per second.
+fn sums(trial: &Trial) -> (u64, u64, u64, f64) {
+    let run = trial.run.as_ref().unwrap();
+    let counts = run.total.counts;
+    (counts.ok, counts.bad_status, counts.io_failed, run.rate_per_s.achieved)
+}
+
+#[test]
+fn every_report_is_recognised_and_its_outcomes_add_up() {
+    for (format, text) in REPORTS {
+        let (round, trials) = read("report.txt", text).unwrap();
+        assert_eq!(round.planned as usize, trials.len(), "{format}");
+        assert!(round.changes[0].starts_with("imported from report.txt ("), "{:?}", round.changes);
+        for trial in &trials {
+            assert_eq!((origin(trial).format.as_str(), &trial.round), (format, &round.id));
+            let counts = trial.run.as_ref().unwrap().total.counts;
+            assert_eq!(counts.scheduled, counts.ended(), "{format}");
+            assert!(trial.is_usable(), "{format}: {trial:?}");
+        }
+        // The same file is the same round.
+        assert_eq!(read("report.txt", text).unwrap(), (round, trials));
+    }
+}
+
+#[test]
+fn ab_with_failures_and_two_reports_in_one_file() {
+    let (_, trials) = imported("ab-keep-alive-2013.txt");
+    assert_eq!(trials.len(), 2);
+    let run = trials[0].run.as_ref().unwrap();
+    let counts = run.total.counts;
+    assert_eq!((counts.ok, counts.connect_failed, counts.io_failed, counts.bad_body), (99_990, 5, 5, 0));
+    assert_eq!(
+        (run.rate_per_s.achieved, run.window_s, run.total.bytes.received),
+        (15_563.8, 6.425, 11_599_420)
+    );
+    assert_eq!((ms(&trials[0], "p50"), ms(&trials[0], "p99"), ms(&trials[0], "max")), (5.0, 27.0, 157.0));
+    assert_eq!(origin(&trials[0]).figures["kept_alive_requests"], 99_995.0);
+    assert!(origin(&trials[0]).place.starts_with("ab-keep-alive-2013.txt, lines 1 to "));
+    assert_eq!((trials[1].load.connections, trials[1].load.requests), (100, Some(100_000)));
+    assert_eq!(sums(&trials[1]), (100_000, 0, 0, 25_422.96));
+    let (_, trials) = imported("ab.txt");
+    assert_eq!((sums(&trials[0]), trials[0].server.versions.as_str()), ((300, 0, 0, 621.72), "BaseHTTP/0.6"));
+}
+
+#[test]
+fn wrk_and_wrk2() {
+    let (_, trials) = imported("wrk.txt");
+    let wrk = &trials[0];
+    assert_eq!((sums(wrk), wrk.load.connections), ((160, 0, 0, 76.49), 4));
+    assert_eq!(
+        (ms(wrk, "mean"), ms(wrk, "p50"), ms(wrk, "p90"), ms(wrk, "p99")),
+        (51.42, 48.13, 63.97, 80.02)
+    );
+    let (_, trials) = imported("wrk2.txt");
+    let wrk2 = &trials[0];
+    assert_eq!((sums(wrk2), wrk2.load.connections), ((730_491, 0, 526, 12_175.28), 10_000));
+    assert_eq!((ms(wrk2, "p50"), ms(wrk2, "p99_9"), ms(wrk2, "max")), (8_200.0, 54_000.0, 57_000.0));
+    assert_eq!(origin(wrk2).figures["late_answers"], 12.0);
+    assert_eq!(wrk2.run.as_ref().unwrap().window_s, 60.0);
+}
+
+#[test]
+fn siege_in_both_forms_and_hey() {
+    for name in ["siege.txt", "siege.json"] {
+        let (_, trials) = imported(name);
+        assert_eq!((sums(&trials[0]).0, ms(&trials[0], "mean")), (60, 10.0), "{name}");
+    }
+    let (_, trials) = imported("hey.txt");
+    assert_eq!(sums(&trials[0]), (200, 0, 0, 78.4138));
+    assert_eq!((ms(&trials[0], "p50"), ms(&trials[0], "p99"), ms(&trials[0], "max")), (50.2, 73.8, 73.9));
+}
+
+#[test]
+fn summaries_in_json() {
+    for name in ["k6.json", "k6-handle-summary.json"] {
+        let (_, trials) = imported(name);
+        assert_eq!((sums(&trials[0]), trials[0].load.connections), ((198, 2, 0, 99.88), 4), "{name}");
+        assert_eq!((ms(&trials[0], "p50"), ms(&trials[0], "p95")), (3.1, 11.25));
+    }
+    let (round, trials) = imported("vegeta.json");
+    assert_eq!((sums(&trials[0]), trials[0].load.rate_per_s), ((196, 3, 1, 98.44), Some(100.5)));
+    assert_eq!(ms(&trials[0], "p99"), 5.120_987);
+    assert_eq!(round.started_at, "2026-11-22T12:00:00.000000001Z");
+    let (_, trials) = imported("oha.json");
+    // What its end cut off is not a failure of the server.
+    assert_eq!(sums(&trials[0]), (68, 16, 2, 87.853_753_809_452_33));
+    assert!(!origin(&trials[0]).times_ns.contains_key("p99_9"), "null is no figure");
+}
+
+#[test]
+fn boards() {
+    let (round, trials) = imported("techempower.json");
+    assert_eq!(round.started_at, "2022-11-13T21:12:05.000Z");
+    let plaintext = trials.iter().find(|trial| trial.workload == "plaintext").unwrap();
+    assert_eq!((plaintext.load.connections, plaintext.load.depth), (256, 16));
+    assert_eq!(plaintext.run.as_ref().unwrap().rate_per_s.achieved, 385_172.0 / 15.0);
+    assert_eq!((plaintext.server.id.as_str(), plaintext.server.language.as_str()), ("crax", "python"));
+    assert_eq!(origin(plaintext).place, "techempower.json, rawData.plaintext.crax[0]");
+    let (_, trials) = imported("techempower-2013.json");
+    assert_eq!(trials.len(), 8);
+    let query = trials.iter().find(|trial| trial.workload == "query/5").unwrap();
+    assert_eq!((query.load.connections, sums(query).2), (256, 138));
+    assert_eq!(origin(query).figures["late_answers"], 309.0);
+
+    let (_, trials) = imported("httparena-server.json");
+    let pipelined = trials.iter().find(|trial| trial.workload == "pipelined").unwrap();
+    assert_eq!((sums(pipelined), pipelined.load.depth), ((24_693_016, 0, 0, 4_938_603.0), 16));
+    assert_eq!(origin(pipelined).figures["server_rss_bytes"], 69.0 * 1024.0 * 1024.0);
+    let (_, trials) = imported("httparena-profile.json");
+    assert_eq!((trials[1].server.id.as_str(), sums(&trials[1])), ("sark", (17_411, 12_310, 0, 3454.0)));
+}
+
+#[test]
+fn published_figures_have_their_place_and_nothing_else() {
+    let text = "name = \"s\"\nstarted_at = \"2013-06-11T00:00:00.000Z\"\nmachine = \"a laptop\"\ntool = \"siege\"\n\
+                [[figure]]\nplace = \"lines 1 to 2\"\nserver = \"go\"\nname = \"Go\"\nworkload = \"hello\"\n";
+    let (round, trials) = read("s.toml", &format!("{text}requests_per_s = 9346.0\n")).unwrap();
+    assert_eq!((round.plan.as_str(), round.environment.cpu_model.as_str()), ("s", "a laptop"));
+    assert_eq!((sums(&trials[0]), trials[0].is_usable()), ((0, 0, 0, 9346.0), true));
+    assert_eq!(origin(&trials[0]).place, "s.toml, lines 1 to 2");
+    let (_, trials) = read("s.toml", &format!("{text}error = \"not tested\"\n")).unwrap();
+    assert!(trials[0].run.is_none() && !trials[0].is_usable());
+    let wrong = read("s.toml", &format!("{text}requests_per_second = 1.0\n")).unwrap_err().to_string();
+    assert!(wrong.starts_with("s.toml: as a report of figures: line 10: unknown field"), "{wrong}");
+}
+
+#[test]
+fn damaged_reports_say_what_is_wrong() {
+    let told = |text: &str| read("x", text).unwrap_err().to_string();
+    assert!(
+        told("hello")
+            .starts_with("x: not a report that can be imported; known are techempower, httparena, k6")
+    );
+    assert!(told("{\"metrics\": {}}").ends_with("as a report of k6: metrics.http_reqs.count is missing"));
+    let ab = REPORTS[0].1;
+    assert!(
+        told(&ab.replace("Requests per second:", "Requests:"))
+            .ends_with("\"Requests per second:\" is missing")
+    );
+    assert!(told(&ab.replace("300\n", "3e2\n")).contains("\"3e2\" is not a count"));
+    let wrk = REPORTS[2].1;
+    assert!(told(&wrk.replace("51.42ms", "51.42xs")).ends_with("unknown unit \"xs\""));
+    let board = REPORTS[11].1;
+    assert!(told(&board.replace("94.05ms", "fast")).contains("rawData.plaintext.crax[0]: "));
+    assert!(told(&board.replace("385172", "-1")).contains("rawData.plaintext.crax[0]: "));
+    assert!(told("{\"rawData\": {}}").ends_with("it contains no measurement"));
+}
+
+proptest! {
+    /// Whatever is done to a report, it is read or refused: no panic, and what is read adds up.
+    #[test]
+    fn mutated_reports_are_read_or_refused(which in 0..REPORTS.len(), at in any::<prop::sample::Index>(), cut in 0..40usize, put in "[-0-9a-z.%:\\[\\] \"{}\n]{0,12}") {
+        let text = REPORTS[which].1;
+        let from = at.index(text.len());
+        let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap();
+        let to = (from + cut..=text.len() + cut).find(|at| text.is_char_boundary((*at).min(text.len()))).unwrap().min(text.len());
+        let mutated = format!("{}{put}{}", &text[..from], &text[to..]);
+        if let Ok((_, trials)) = read("x", &mutated) {
+            for run in trials.iter().filter_map(|trial| trial.run.as_ref()) {
+                prop_assert_eq!(run.total.counts.scheduled, run.total.counts.ended());
+                prop_assert!(run.rate_per_s.achieved.is_finite());
+            }
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Text reports: ab, wrk, wrk2, siege, hey.
+
+use crate::Text;
+use crate::measurement::{Measurement, Report, bytes, count, number, time_ns};
+use std::collections::BTreeMap;
+
+/// A line that begins with `label`, with its number (from 1) and what follows the label.
+fn find<'a>(lines: &[(usize, &'a str)], label: &str) -> Option<(usize, &'a str)> {
+    lines.iter().find_map(|(at, line)| Some((*at, line.trim_start().strip_prefix(label)?.trim())))
+}
+
+/// The first word after `label`.
+fn word<'a>(lines: &[(usize, &'a str)], label: &str) -> Result<&'a str, String> {
+    let found = find(lines, label).and_then(|(_, rest)| rest.split_whitespace().next());
+    found.ok_or_else(|| format!("the line \"{label}\" is missing"))
+}
+
+fn numbered(text: &str) -> Vec<(usize, &str)> {
+    (1..).zip(text.lines()).collect()
+}
+
+/// ab: one report, or several one after the other, each from "Server Software:" on.
+pub fn ab(text: &Text<'_>) -> Result<Report, String> {
+    let lines = numbered(text.text);
+    let is_first = |line: &str| line.trim_start().starts_with("Server Software:");
+    let mut starts: Vec<usize> =
+        lines.iter().enumerate().filter(|(_, (_, line))| is_first(line)).map(|(place, _)| place).collect();
+    if starts.is_empty() {
+        starts.push(0);
+    }
+    let ends = starts.iter().skip(1).copied().chain([lines.len()]);
+    let reports = starts.iter().zip(ends).map(|(start, end)| ab_report(&lines[*start..end]));
+    Ok(Report { measurements: reports.collect::<Result<_, _>>()?, ..Report::default() })
+}
+
+/// The outcomes that ab counts as failed, as it names them in a line in brackets.
+fn ab_failures(lines: &[(usize, &str)]) -> [u64; 4] {
+    let Some((_, line)) = find(lines, "(Connect:") else { return [0; 4] };
+    let numbers: Vec<u64> =
+        line.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect();
+    [0, 1, 2, 3].map(|place| numbers.get(place).copied().unwrap_or(0))
+}
+
+fn ab_report(lines: &[(usize, &str)]) -> Result<Measurement, String> {
+    let complete = count(word(lines, "Complete requests:")?)?;
+    let failed = count(word(lines, "Failed requests:")?)?;
+    let non_2xx = find(lines, "Non-2xx responses:").map_or(Ok(0), |(_, rest)| count(rest))?;
+    let [connect, receive, length, exceptions] = ab_failures(lines);
+    // "Complete" counts failed requests too. Those that are not broken down broke.
+    let io_failed = failed.saturating_sub(connect + length);
+    let port = word(lines, "Server Port:").unwrap_or("80");
+    let path = word(lines, "Document Path:").unwrap_or("/");
+    let host = word(lines, "Server Hostname:")?;
+    let mut times_ns = BTreeMap::new();
+    for (at, line) in lines {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["Total:", min, mean, stddev, _, max] => {
+                for (name, ms) in [("min", min), ("mean", mean), ("stddev", stddev), ("max", max)] {
+                    times_ns.insert(name.to_owned(), number(ms)? * 1e6);
+                }
+            }
+            [percent, ms] if percent.ends_with('%') && *percent != "100%" => {
+                let ms = number(ms).map_err(|problem| format!("line {at}: {problem}"))?;
+                times_ns.insert(format!("p{}", percent.trim_end_matches('%')), ms * 1e6);
+            }
+            _ => {}
+        }
+    }
+    let software = find(lines, "Server Software:").map(|(_, rest)| rest).unwrap_or_default();
+    let kept = find(lines, "Keep-Alive requests:").map(|(_, rest)| number(rest)).transpose()?;
+    let (first, last) =
+        (lines.first().map_or(0, |line| line.0), lines.iter().rfind(|(_, line)| line.contains('%')));
+    Ok(Measurement {
+        tool: "ab".to_owned(),
+        url: format!("http://{host}:{port}{path}"),
+        protocol: "http/1.0".to_owned(),
+        server_name: if software.is_empty() { format!("{host}:{port}") } else { software.to_owned() },
+        versions: software.to_owned(),
+        connections: count(word(lines, "Concurrency Level:")?)? as u32,
+        requests: Some(complete),
+        elapsed_s: Some(number(word(lines, "Time taken for tests:")?)?),
+        ok: complete.saturating_sub(failed).saturating_sub(non_2xx),
+        bad_status: non_2xx,
+        bad_body: length,
+        connect_failed: connect,
+        io_failed,
+        received_bytes: count(word(lines, "Total transferred:")?)?,
+        body_bytes: count(word(lines, "HTML transferred:")?)?,
+        requests_per_s: Some(number(word(lines, "Requests per second:")?)?),
+        times_ns,
+        figures: kept
+            .map(|kept| ("kept_alive_requests".to_owned(), kept))
+            .into_iter()
+            .chain(
+                (receive + exceptions > 0)
+                    .then(|| ("receive_failures".to_owned(), (receive + exceptions) as f64)),
+            )
+            .collect(),
+        place: format!("lines {first} to {}", last.map_or(first, |line| line.0)),
+        note: "ab prints times in whole milliseconds".to_owned(),
+        ..Measurement::default()
+    })
+}
+
+/// Whether a report of the family of wrk is one of wrk2.
+pub fn is_wrk2(text: &str) -> bool {
+    text.contains("Thread Stats")
+        && (text.contains("Recorded Latency") || text.contains("Thread calibration:"))
+}
+
+/// wrk and wrk2.
+pub fn wrk(text: &Text<'_>) -> Result<Report, String> {
+    let lines = numbered(text.text);
+    let (first, running) =
+        find(&lines, "Running ").ok_or("the line \"Running ... test @ URL\" is missing")?;
+    let url = running.split(" @ ").nth(1).unwrap_or_default().trim().to_owned();
+    let load = lines.iter().find(|(_, line)| line.contains(" threads and ") && line.contains(" connections"));
+    let (_, load) = load.ok_or("the line of threads and connections is missing")?;
+    let connections = load.split_whitespace().nth(3).ok_or("the number of connections is missing")?;
+    let total = lines.iter().find(|(_, line)| line.contains(" requests in ") && line.contains(" read"));
+    let (_, total) = total.ok_or("the line \"N requests in T, B read\" is missing")?;
+    let words: Vec<&str> = total.split_whitespace().collect();
+    let [requests, "requests", "in", elapsed, read, "read"] = words.as_slice() else {
+        return Err(format!("{:?} is not \"N requests in T, B read\"", total.trim()));
+    };
+    let mut found = Measurement {
+        tool: if is_wrk2(text.text) { "wrk2" } else { "wrk" }.to_owned(),
+        server_name: url.split("://").nth(1).unwrap_or(&url).split('/').next().unwrap_or_default().to_owned(),
+        url,
+        protocol: "http/1.1".to_owned(),
+        connections: count(connections)? as u32,
+        elapsed_s: Some(time_ns(elapsed.trim_end_matches(','))? / 1e9),
+        received_bytes: bytes(read)? as u64,
+        requests_per_s: Some(number(word(&lines, "Requests/sec:")?)?),
+        times_ns: wrk_times(&lines)?,
+        ..Measurement::default()
+    };
+    let requests = count(requests)?;
+    found.bad_status = find(&lines, "Non-2xx or 3xx responses:").map_or(Ok(0), |(_, rest)| count(rest))?;
+    found.ok = requests.saturating_sub(found.bad_status);
+    if let Some((_, errors)) = find(&lines, "Socket errors:") {
+        let error = |name: &str| -> Result<u64, String> {
+            let part = errors.split(',').find_map(|part| part.trim().strip_prefix(name));
+            part.map_or(Ok(0), |part| count(part.trim()))
+        };
+        found.connect_failed = error("connect")?;
+        found.io_failed = error("read")? + error("write")?;
+        // wrk counts late answers among its requests, and as timeouts.
+        found.figures.insert("late_answers".to_owned(), error("timeout")? as f64);
+    }
+    found.place = format!("lines {first} to {}", find(&lines, "Requests/sec:").map_or(first, |(at, _)| at));
+    found.note = match found.tool.as_str() {
+        "wrk2" => "response times from when a request was due on its connection",
+        _ => "service times, to which wrk adds estimated ones after long waits",
+    }
+    .to_owned();
+    Ok(Report::of(found))
+}
+
+fn wrk_times(lines: &[(usize, &str)]) -> Result<BTreeMap<String, f64>, String> {
+    let mut times = BTreeMap::new();
+    // The row of times has the only label in the table that is not Req/Sec.
+    let heads = lines.iter().position(|(_, line)| line.contains("Thread Stats"));
+    let row = heads
+        .and_then(|place| lines.get(place + 1))
+        .map(|(_, line)| line.split_whitespace().collect::<Vec<_>>());
+    if let Some([_, mean, stddev, max, _]) = row.as_deref() {
+        for (name, text) in [("mean", mean), ("stddev", stddev), ("max", max)] {
+            times.insert(name.to_owned(), time_ns(text)?);
+        }
+    }
+    // The second table of wrk2 (`-U`) is not corrected: only the first is read.
+    let tables = lines.iter().position(|(_, line)| line.contains(" Distribution"));
+    for (_, line) in tables.map_or(&[][..], |place| &lines[place + 1..]) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [percent, time] = words.as_slice() else { break };
+        let Some(percent) = percent.strip_suffix('%') else { break };
+        let percent = percent.trim_end_matches('0').trim_end_matches('.');
+        if percent != "1" && !percent.is_empty() {
+            let percent = if percent.len() == 1 { format!("{percent}0") } else { percent.replace('.', "_") };
+            times.insert(format!("p{percent}"), time_ns(time)?);
+        }
+    }
+    Ok(times)
+}
+
+/// siege's text report; a line is a label, a value and a unit.
+pub fn siege(text: &Text<'_>) -> Result<Report, String> {
+    let lines = numbered(text.text);
+    let value = |label: &str| number(word(&lines, label)?);
+    let names =
+        [("Response time:", "mean"), ("Longest transaction:", "max"), ("Shortest transaction:", "min")];
+    let time = |label: &str| {
+        let (_, rest) = find(&lines, label).ok_or_else(|| format!("the line \"{label}\" is missing"))?;
+        // Older versions print seconds, and the longest and shortest without a unit.
+        time_ns(&rest.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let times = names.iter().map(|(label, name)| Ok(((*name).to_owned(), time(label)?)));
+    Ok(Report::of(siege_measurement(
+        value("Transactions:")? as u64,
+        value("Successful transactions:")? as u64,
+        value("Failed transactions:")? as u64,
+        value("Elapsed time:")?,
+        value("Data transferred:")?,
+        value("Transaction rate:")?,
+        times.collect::<Result<_, String>>()?,
+    )))
+}
+
+/// What siege says, whichever way: it counts a transaction with a 4xx status as neither successful nor failed.
+pub fn siege_measurement(
+    transactions: u64,
+    successful: u64,
+    failed: u64,
+    elapsed_s: f64,
+    megabytes: f64,
+    rate: f64,
+    times_ns: BTreeMap<String, f64>,
+) -> Measurement {
+    Measurement {
+        tool: "siege".to_owned(),
+        protocol: "http/1.1".to_owned(),
+        requests: Some(transactions.saturating_add(failed)),
+        elapsed_s: Some(elapsed_s),
+        ok: successful,
+        bad_status: transactions.saturating_sub(successful),
+        io_failed: failed,
+        body_bytes: (megabytes * 1024.0 * 1024.0) as u64,
+        requests_per_s: Some(rate),
+        times_ns,
+        note: "siege measures in steps of 10 ms and does not print its number of users".to_owned(),
+        ..Measurement::default()
+    }
+}
+
+/// hey: labels with values, a table of percentiles, a table of statuses, a table of errors.
+pub fn hey(text: &Text<'_>) -> Result<Report, String> {
+    let lines = numbered(text.text);
+    let seconds = |label: &str| number(word(&lines, label)?).map(|s| s * 1e9);
+    let mut times_ns = BTreeMap::new();
+    for (label, name) in [("Slowest:", "max"), ("Fastest:", "min"), ("Average:", "mean")] {
+        times_ns.insert(name.to_owned(), seconds(label)?);
+    }
+    let (mut status, mut broken) = (BTreeMap::new(), 0);
+    for (at, line) in &lines {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let wrong = |problem: String| format!("line {at}: {problem}");
+        match words.as_slice() {
+            [percent, "in", time, "secs"] if percent.ends_with('%') => {
+                let name = format!("p{}", percent.trim_end_matches('%').replace('.', "_"));
+                times_ns.insert(name, number(time).map_err(wrong)? * 1e9);
+            }
+            [code, answers, "responses"] if code.starts_with('[') => {
+                status.insert(code.trim_matches(['[', ']']).to_owned(), count(answers).map_err(wrong)?);
+            }
+            // The table of errors: a number in brackets and a text.
+            [number, _, ..] if number.starts_with('[') && number.ends_with(']') => {
+                broken += count(number.trim_matches(['[', ']'])).map_err(wrong)?;
+            }
+            _ => {}
+        }
+    }
+    let is_ok = |status: &str| status.starts_with('2') || status.starts_with('3');
+    let ok: u64 = status.iter().filter(|(status, _)| is_ok(status)).map(|(_, count)| count).sum();
+    let answers: u64 = status.values().sum();
+    Ok(Report::of(Measurement {
+        tool: "hey".to_owned(),
+        protocol: "http/1.1".to_owned(),
+        elapsed_s: Some(number(word(&lines, "Total:")?)?),
+        ok,
+        bad_status: answers - ok,
+        io_failed: broken,
+        status,
+        body_bytes: find(&lines, "Total data:")
+            .map_or(Ok(0), |(_, rest)| count(rest.trim_end_matches("bytes")))?,
+        requests_per_s: Some(number(word(&lines, "Requests/sec:")?)?),
+        times_ns,
+        note: "times of at most 1,000,000 requests; hey does not print its number of connections".to_owned(),
+        ..Measurement::default()
+    }))
+}
