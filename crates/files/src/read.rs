@@ -1,4 +1,6 @@
-//! Reading with a limit.
+//! Reading with a limit: files, their tails, gzip, and streams that are open already.
+//!
+//! Called wherever something is read that somebody else can write. What the bytes mean is for the caller to judge.
 
 use flate2::bufread::MultiGzDecoder;
 use std::fs::File;

@@ -1,4 +1,6 @@
 //! Writing a file whole or not at all.
+//!
+//! Called for every result that a person keeps. Streams and devices, which cannot be replaced, are the binary's business.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};

@@ -16,7 +16,8 @@ const FILE: &str = "results.sqlite";
 #[derive(clap::Args)]
 pub struct StoreArguments {
     /// The results: a SQLite file or a `postgres://` URL [default: `results.sqlite` in the state folder]
-    #[arg(long, value_name = "FILE|URL", env = "PACELINE_STORE", hide_env_values = true, value_parser = path_or_nothing())]
+    #[arg(long, global = true, value_name = "FILE|URL", env = "PACELINE_STORE", hide_env_values = true)]
+    #[arg(value_parser = path_or_nothing())]
     store: Option<PathBuf>,
 }
 

@@ -143,6 +143,14 @@ fn everything_that_sqlite_does() {
     second.lock_round("r2").unwrap();
     drop(second);
 
+    faults(&server, &url, &store);
+    server.run("results", "INSERT INTO paceline.versions VALUES (9)");
+    assert!(matches!(Store::open(place), Err(StoreError::Newer { found: 9, .. })));
+}
+
+/// What goes wrong with a store of two rounds, of which `r1` has two trials.
+fn faults(server: &Server, url: &str, store: &Store) {
+    let place = Path::new(url);
     // A connection that the server closed is made again.
     server
         .run("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'results'");
@@ -167,9 +175,6 @@ fn everything_that_sqlite_does() {
     assert_eq!(store.rounds().unwrap().len(), 1);
     let refused = store.put_round(&round("r3", "2026-11-21T03:00:00.000Z"));
     assert!(matches!(refused, Err(StoreError::Unwritable { .. })), "{refused:?}");
-
-    server.run("results", "INSERT INTO paceline.versions VALUES (9)");
-    assert!(matches!(Store::open(place), Err(StoreError::Newer { found: 9, .. })));
 }
 
 #[test]
