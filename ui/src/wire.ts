@@ -967,6 +967,8 @@ export interface Startup {
   processes: number;
   /** Resident memory of the process tree then, in bytes. */
   rss_bytes: number;
+  /** How the launch was warmed up before its first load; none where it was not. */
+  warm_up?: WarmUp;
 }
 
 /** What ended in one stretch of a run. */
@@ -1242,6 +1244,22 @@ export interface Verdict {
   remedy: string;
   /** How much it spoils. */
   severity: Severity;
+}
+
+/** A launch's warm-up: a closed loop until the server no longer became faster, and its rate in each second (the cold curve). */
+export interface WarmUp {
+  /** Connections of the closed loop. */
+  connections: number;
+  /** The limit that the plan sets, in seconds. */
+  limit_s: number;
+  /** Responses per second in each second. */
+  rate_per_s: (number)[];
+  /** From the first request to the steady state: until the last 4 s were no more than 5 % faster than the 4 s before them. None where the limit was reached first. */
+  steady_after_s?: number;
+  /** How long it took, in seconds. */
+  warmed_s: number;
+  /** The workloads that were requested, in equal shares. */
+  workloads: (string)[];
 }
 
 export type LiveSecond = Second;
