@@ -97,15 +97,16 @@ impl Connection {
     /// Hands over what is written, as far as the socket has room. Returns how many bytes it took.
     pub(super) fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<usize> {
         let mut sent = 0;
-        while sent < self.out.len() {
-            match transport.send(slot, &self.out[sent..]) {
-                Ok(taken) => sent += taken,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
-            }
+        let mut result = Ok(());
+        while sent < self.out.len() && result.is_ok() {
+            result = transport.send(slot, &self.out[sent..]).map(|taken| sent += taken);
         }
+        // Whatever came after them: bytes that were taken never leave again.
         self.out.drain(..sent);
-        Ok(sent)
+        match result {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            Ok(()) | Err(_) => Ok(sent),
+        }
     }
 
     /// Writes as much of a stream's body as both windows, frames and output allow. Whether that was the rest of it.

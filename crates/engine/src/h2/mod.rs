@@ -133,8 +133,13 @@ impl Http2State {
                 stream.unsent = self.body.len() as u32;
             }
         }
-        self.connections[slot as usize].blocked.push_back(place);
-        self.send_bodies(slot);
+        // This body alone: what is undone must take no other's bytes with it.
+        let connection = &mut self.connections[slot as usize];
+        let stream = self.streams.at(slot, place);
+        let body = self.blocks.fixed_body(stream.kind.into());
+        if !connection.write_body(stream, body) {
+            connection.blocked.push_back(place);
+        }
     }
 
     /// Writes as much of the bodies that wait as windows and output allow.

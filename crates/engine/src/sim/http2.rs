@@ -31,6 +31,8 @@ struct Peer {
     last: u32,
     /// The last that is answered, once GOAWAY was sent.
     ends_at: Option<u32>,
+    /// The client flooded it with acknowledgements: it reads no more.
+    is_lost: bool,
 }
 
 /// See the module.
@@ -209,11 +211,14 @@ impl UnrulyHttp2 {
         peer.preface += preface;
         let greets = missing > 0 && missing == preface;
         bytes = &bytes[preface..];
-        while !bytes.is_empty() {
+        while !bytes.is_empty() && !peer.is_lost {
             let (event, taken) = match peer.reader.next(bytes) {
                 Ok(read) => read,
                 // It acknowledged each frame of a flood.
-                Err(Http2Error::Flood { .. }) => return (whole, out, greets),
+                Err(Http2Error::Flood { .. }) => {
+                    peer.is_lost = true;
+                    return (whole, out, greets);
+                }
                 Err(error) => panic!("the client breaks the rules: {error}"),
             };
             match event {
