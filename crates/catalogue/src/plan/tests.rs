@@ -250,7 +250,7 @@ fn what_cannot_be_together_is_told() {
         parse(&text).unwrap_err().to_string()
     };
     for (keys, expected) in [
-        ("duration = \"1s\"\nhttp = \"2\"", "`http` is \"2\""),
+        ("duration = \"1s\"\nhttp = \"3\"", "`http` is \"3\""),
         ("duration = \"1s\"\ndepth = 4\nkeep_alive = false", "a `depth` needs HTTP/1.1"),
         (
             "duration = \"1s\"\nkeep_alive = false\nrequests_per_connection = 9",
