@@ -1,3 +1,5 @@
+//! Reports of every supported tool, read whole, cut short and damaged: what they say, and that nothing panics.
+
 use super::*;
 use paceline_record::Imported;
 use proptest::prelude::*;
