@@ -3,7 +3,7 @@
 //! The worker's loop calls it: [`Traffic::dispatch`] at the start of each turn, [`Traffic::handle`] for each event,
 //! [`Traffic::ring`] for alarms. It puts together what is kept apart elsewhere: which requests are due (the ledger),
 //! which connections are free (the pool), how both become bytes (the protocol) and what moves those (the transport).
-//! A request leaves late perhaps, early never. Over 400 lines: the life of a connection from its handshake to its end.
+//! A request leaves late perhaps, early never. Over 600 lines: the life of a connection from its handshake to its end.
 
 use super::ledger::{Departure, Ledger};
 use super::pool::{ClosedBy, Pool, State};
