@@ -1,4 +1,8 @@
-//! Reports of every supported tool, read whole, cut short and damaged: what they say, and that nothing panics.
+//! Each importer on a real report of its kind, where the tool could be run, else on its documented form; damaged and
+//! mutated reports.
+//!
+//! Real: ab 2.3, wrk 4.1.0, siege 4.0.7, hey 0.1.4, oha 1.16, the reports in sources 000 and 002, TechEmpower, HttpArena.
+//! By their documentation: k6, vegeta.
 
 use super::*;
 use paceline_record::Imported;

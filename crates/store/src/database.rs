@@ -10,7 +10,7 @@ pub enum Database {
     /// A file.
     Sqlite(rusqlite::Connection),
     /// A server, and how to connect to it again.
-    Postgres(postgres::Client, Box<postgres::Config>),
+    Postgres(Box<postgres::Client>, Box<postgres::Config>),
 }
 
 /// A parameter of a statement.
@@ -146,7 +146,7 @@ impl Database {
         if let Self::Postgres(client, config) = self
             && client.is_closed()
         {
-            *client = crate::postgres::connect(config)?;
+            **client = crate::postgres::connect(config)?;
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ pub fn open(url: &str, place: &Place, writes: bool) -> Result<(Database, i64), S
     }
     config.application_name("paceline");
     let client = connect(&config).map_err(failed)?;
-    let mut database = Database::Postgres(client, Box::new(config));
+    let mut database = Database::Postgres(Box::new(client), Box::new(config));
     if writes {
         // The lock is released with the transaction.
         database.transaction(place, |database| {
