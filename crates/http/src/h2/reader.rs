@@ -424,7 +424,7 @@ fn check_stream_and_length(head: FrameHead) -> Result<(), Http2Error> {
         kind::PRIORITY if length != 5 => "it must have 5",
         kind::RST_STREAM | kind::WINDOW_UPDATE if length != 4 => "it must have 4",
         kind::SETTINGS if head.flags & flag::ACK != 0 && length != 0 => "an acknowledgement must have none",
-        kind::SETTINGS if length % 6 != 0 => "it must have a multiple of 6",
+        kind::SETTINGS if !length.is_multiple_of(6) => "it must have a multiple of 6",
         kind::PING if length != 8 => "it must have 8",
         kind::GOAWAY if length < 8 => "it must have at least 8",
         _ => return Ok(()),

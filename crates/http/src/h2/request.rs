@@ -243,7 +243,7 @@ impl KindBlocks {
 
 impl Block {
     /// Shared fields come before those of this kind alone, in one order for all kinds; pseudo-header fields before both.
-    fn new(request: &Http2Request, shared: &[(Vec<u8>, Vec<u8>)], form: Form) -> Self {
+    fn new(request: &Http2Request, shared: &[SharedField], form: Form) -> Self {
         let mut encoder = HpackEncoder::default();
         let indexing = if form == Form::Plain { Indexing::Omit } else { Indexing::Insert };
         if form == Form::Rest {
@@ -278,9 +278,12 @@ impl Block {
     }
 }
 
+/// Name and value of a field that all kinds share.
+type SharedField = (Vec<u8>, Vec<u8>);
+
 /// The fields that every kind has once, with the same value, as far as the default table holds them; and the bytes of
 /// the table they need. Those of the static table need none.
-fn shared_fields(requests: &[Http2Request]) -> (Vec<(Vec<u8>, Vec<u8>)>, u32) {
+fn shared_fields(requests: &[Http2Request]) -> (Vec<SharedField>, u32) {
     let Some((first, others)) = requests.split_first() else { return (Vec::new(), 0) };
     let mut shared = Vec::new();
     let mut table_bytes = 0;
