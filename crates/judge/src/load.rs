@@ -33,7 +33,7 @@ pub(crate) fn nothing_scheduled(run: &Run) -> Option<Finding> {
             "Every connection was still waiting for a response from before the window. Use a longer window (-d), or no warm-up (--warmup 0s).",
         ),
     };
-    (run.total.counts.scheduled == 0).then(|| Finding::NothingScheduled {
+    (run.total.counts.scheduled == 0).then_some(Finding::NothingScheduled {
         window_s: run.window_s,
         blame,
         advice,
@@ -48,7 +48,7 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<Finding> {
     } else {
         format!("The server completed no response in the window. Check with: curl -i {}", run.target.url)
     };
-    (counts.scheduled > 0 && counts.unsent == counts.scheduled).then(|| Finding::NothingSent {
+    (counts.scheduled > 0 && counts.unsent == counts.scheduled).then_some(Finding::NothingSent {
         unsent: counts.unsent,
         backlog_at_window_start: run.generator.backlog_at_window_start,
         achieved_per_s,
