@@ -413,9 +413,7 @@ fn what_is_not_http() {
         (
             Other,
             "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 and more of it\r\n",
-            &format!(
-                "error: the response is not HTTP: it begins \"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 a...\"; this is SSH: check the port"
-            ),
+            "error: the response is not HTTP: it begins \"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 a...\"; this is SSH: check the port",
         ),
         (
             Other,
