@@ -14,6 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Rounds whose trials are kept in memory.
 const ROUNDS_KEPT: usize = 6;
 
+/// A round, and how many trials are kept of it where that is known without reading them.
+pub type CountedRound = (Round, Option<u64>);
+
 /// Kept results to be shown.
 pub struct Library {
     origin: Origin,
@@ -95,7 +98,7 @@ impl Library {
     ///
     /// # Errors
     /// [`WebError`] when the store cannot be read.
-    pub fn rounds(&self) -> Result<(Vec<(Round, Option<u64>)>, Vec<String>), WebError> {
+    pub fn rounds(&self) -> Result<(Vec<CountedRound>, Vec<String>), WebError> {
         match &self.origin {
             Origin::Store(store) => {
                 let (rounds, unreadable) = store.readable_rounds()?;
