@@ -2,6 +2,8 @@
 //!
 //! Pages in a browser are tested in `ui/tests`.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 mod built;
 mod served;
 mod types;
