@@ -26,9 +26,9 @@ pub enum Found {
         /// What it does with an idle connection.
         idle: String,
         /// How it started.
-        startup: Startup,
+        startup: Box<Startup>,
         /// How it started once more; none where it did not.
-        again: Option<Startup>,
+        again: Option<Box<Startup>>,
     },
     /// It cannot be started yet.
     NotSetUp(String),
@@ -91,7 +91,7 @@ impl Checker<'_> {
         let before = SourceFiles::of(&server.folder);
         let mut launch = self.launch(server, ready)?;
         let first_since_build = self.workshop.note_launch(server);
-        let startup = Startup { first_since_build, ..launch.startup.clone() };
+        let startup = Box::new(Startup { first_since_build, ..launch.startup.clone() });
         let interrupt = self.starter.interrupt;
         let found = examine(launch.address, &workloads, &server.traits, self.how, interrupt);
         let mut found = found.map_err(|_only_interrupted| Spoiled::Interrupted)?;
@@ -101,7 +101,7 @@ impl Checker<'_> {
         found.checks.push(writes_elsewhere(&before.changed(&server.folder)));
         let again = match self.launch(server, ready) {
             Ok(launch) => {
-                let startup = launch.startup.clone();
+                let startup = Box::new(launch.startup.clone());
                 let _the_same = stop(server, launch);
                 Some(startup)
             }

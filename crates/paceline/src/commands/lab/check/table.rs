@@ -183,15 +183,15 @@ mod tests {
             check("GET /hello", CheckOutcome::Pass, ""),
             check("GET /page", CheckOutcome::Fail, "status 500 instead of 200"),
         ];
-        let startup = Startup {
+        let startup = Box::new(Startup {
             listening_ns: 11_600_000,
             first_answer_ns: 14_200_000,
             rss_bytes: 6_300_000,
             first_since_build: Some(true),
             disk_read_bytes: Some(12_900_000),
             ..Startup::default()
-        };
-        let again = Some(Startup { first_answer_ns: 9_000_000, ..Startup::default() });
+        });
+        let again = Some(Box::new(Startup { first_answer_ns: 9_000_000, ..Startup::default() }));
         let found = Found::Examined { checks, idle: "kept for 6.0 s".into(), startup, again };
         let mut table = Table::new(["go-nethttp", "node"].into_iter(), false);
         let mut text = table.head();
