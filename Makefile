@@ -1,12 +1,15 @@
 # What a person does with a clone of Paceline. Everything sets itself up first: `make help` tells.
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test speed fmt clean
+.PHONY: help install bench test speed fmt clean
 
 PLAN ?= plans/quick.toml
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: ## Build the release binary and install it as cargo does (~/.cargo/bin)
+	cargo install --locked --path crates/paceline
 
 bench: ## Set up, build, run PLAN (plans/quick.toml) over real servers, print the ranked result, keep it
 	@scripts/setup bench
