@@ -212,13 +212,13 @@ impl Page {
         self.line("Failures", BOLD);
         for ((server, failure), places) in groups {
             let text = format!("failed {}: {}", words::stage(failure.stage), failure.message);
-            if !self.options.full {
+            if self.options.full {
+                self.prose(&format!("  {server}  "), &places.join("; "), DIM);
+                self.prose("      ", &text, BAD);
+            } else {
                 let room = self.options.width.saturating_sub(server.width() + 4);
                 self.prose(&format!("  {server}  "), &cut(&text, room), BAD);
-                continue;
             }
-            self.prose(&format!("  {server}  "), &places.join("; "), DIM);
-            self.prose("      ", &text, BAD);
             if !failure.printed_last.is_empty() {
                 self.prose("      ", &format!("last line printed: {}", failure.printed_last), DIM);
             }

@@ -96,7 +96,7 @@ fn no_ports_left_is_said() {
     "#;
     let output = beside_server(&["unshare", "-n"], script);
     let printed = text(&output);
-    for said in ["10 of 30 asked for", "Cannot assign requested address", "connections_short"] {
+    for said in ["Only 10 of 30 connections opened", "Cannot assign requested address", "connections_short"] {
         assert!(printed.contains(said), "does not say {said:?}:\n{printed}");
     }
 }

@@ -204,7 +204,7 @@ fn what_is_not_http_is_told() {
     let tree = Tree::new().with_server("python-other", other, 8);
     let ran = tree.run(&["lab", "check", "python-other"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stdout.contains(r#"not an HTTP/1.1 answer: it begins with "SSH-2.0-x""#), "{ran:?}");
+    assert!(ran.stdout.contains(r#"invalid HTTP response: it begins with "SSH-2.0-x""#), "{ran:?}");
 }
 
 #[test]
