@@ -9,6 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use paceline_engine::sim::VirtualClock;
 use paceline_engine::tls::{Tls, TlsAsked, TlsSettings, Trust};
 use paceline_engine::{Nanos, Patience, Progress, Ready, Slot, Transport};
+use paceline_job::Protocol;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ServerConfig, ServerConnection};
 use std::io::{self, Read as _, Write as _};
@@ -128,7 +129,7 @@ fuzz_target!(|bytes: &[u8]| {
         Wire { server: Some(server()), incoming: Vec::new(), passed: 0, edits, piece }
     };
     let is_whole = wire.server.is_some() && wire.edits.iter().all(|(_, byte)| *byte == 0);
-    let mut tls = Tls::new(settings(), 1, VirtualClock::new(Nanos(1)), wire);
+    let mut tls = Tls::new(settings(), Protocol::Http11, 1, VirtualClock::new(Nanos(1)), wire);
     let mut made = tls.connect(0);
     for _ in 0..100_000 {
         match made {

@@ -102,11 +102,15 @@ fn a_response_that_ends_with_its_connection_has_no_receive_delay() {
         std::thread::sleep(Duration::from_millis(20));
         false
     };
-    for (address, delays) in [(answer(OK), 12), (serve(late), 0)] {
+    let delays = |address| {
         let outcome = go(&numbered(address, 3, 12).with(|job| job.timestamps = Timestamps::Kernel));
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 12);
-        assert_eq!(outcome.total.times(Measure::ReceiveDelay).count(), delays);
-    }
+        outcome.total.times(Measure::ReceiveDelay).count()
+    };
+    // The kernel switches its timestamps on in the background: a busy machine may have none for the first requests.
+    let stamped = (0..200).any(|_| delays(answer(OK)) == 12);
+    assert!(stamped, "no run had a timestamp for each response");
+    assert_eq!(delays(serve(late)), 0);
 }
 
 #[test]
