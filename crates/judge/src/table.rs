@@ -80,7 +80,7 @@ verdict_table! {
     => "{advice}";
 
     /// The busiest generator thread was busy for more than 90 % of the window. In a closed loop the rate is then a minimum,
-    /// printed with \"at least\" or `≥`. An open loop that also delivered less than 99 % of its schedule is invalid: whose
+    /// printed with "at least" or `≥`. An open loop that also delivered less than 99 % of its schedule is invalid: whose
     /// limit it was is unknown.
     GeneratorBound "generator_bound" Run [Generator] [Caution, Invalid: *severity]
     "The load generator was the limit."
