@@ -253,8 +253,8 @@ pub struct RunOutcome {
 }
 
 impl Failure {
-    /// The failure with all that the first case of it told.
-    pub(crate) fn told_by(self, tls: &TlsOutcome) -> io::Error {
+    /// The failure with the details of its first case.
+    pub(crate) fn with_details(self, tls: &TlsOutcome) -> io::Error {
         match self {
             Failure::Tls(fault) => tls.error(fault).map_or_else(|| self.into(), |error| error.clone().into()),
             other => other.into(),

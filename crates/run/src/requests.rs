@@ -16,12 +16,12 @@ pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunEr
     let (mut kinds, mut http2) = (Vec::new(), Vec::new());
     for spec in &job.requests {
         let request = request(job, spec, &mut contents, inputs)?;
-        let told = |error: CompileError| {
+        let invalid = |error: CompileError| {
             if job.is_mix() { error.of_request(spec) } else { error.into() }
         };
-        let template = template(&request, spec, &mut files, inputs).map_err(told)?;
+        let template = template(&request, spec, &mut files, inputs).map_err(invalid)?;
         if job.protocol == Protocol::Http2 {
-            http2.push(over_http2(job, &request, spec, &files).map_err(told)?);
+            http2.push(over_http2(job, &request, spec, &files).map_err(invalid)?);
         }
         let body = check(job, spec, &mut contents, inputs)?;
         let check = Check { status: spec.expect_status, body };

@@ -50,7 +50,7 @@ pub(super) enum ClosedBy {
 #[derive(Clone, Debug)]
 struct Connection {
     state: State,
-    /// Whether it stands in the line of free connections; it may have been closed since, whoever takes it looks.
+    /// Whether it stands in the line of free connections; it may have been closed since: check its state when taking it.
     in_line: bool,
     /// Whether a deadline alarm is set; one at a time suffices, it is moved on when it rings early.
     deadline_set: bool,
@@ -78,7 +78,7 @@ struct Connection {
 #[derive(Debug)]
 pub(super) struct Pool {
     connections: Vec<Connection>,
-    /// Free connections, longest free first. An entry may be stale: whoever takes it looks.
+    /// Free connections, longest free first. An entry may be stale: check its state when taking it.
     line: VecDeque<Slot>,
     /// Slots that want a handshake.
     to_connect: VecDeque<Slot>,

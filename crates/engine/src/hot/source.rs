@@ -10,7 +10,7 @@ use paceline_http::Expander;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Told apart from whatever else the seed is used for: arrivals.
+/// Separates the random stream of arrivals from other uses of the seed.
 const STREAM: u64 = 0x7265_7175_6573_7473;
 
 /// Draws kinds of request by weight.

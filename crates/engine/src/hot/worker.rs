@@ -261,12 +261,12 @@ impl<C: Clock, T: Transport, P: Protocol> Worker<'_, C, T, P> {
         let pool = self.traffic.pool();
         let last = pool.counts().failures.last();
         let failure = last.map_or_else(|| self.slow_to_connect(pool), |(failure, _)| *failure);
-        let told = self.traffic.transport().tls_outcome().map(|tls| failure.told_by(tls));
+        let detailed = self.traffic.transport().tls_outcome().map(|tls| failure.with_details(tls));
         EngineError::Unreachable {
             address: self.settings.address.clone(),
             attempts: pool.failed(),
             made: pool.counts().made,
-            source: told.unwrap_or_else(|| failure.into()),
+            source: detailed.unwrap_or_else(|| failure.into()),
         }
     }
 
