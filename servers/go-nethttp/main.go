@@ -32,12 +32,18 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	db, err := openDatabase()
+	if err != nil {
+		log.Fatal(err)
+	}
 	server := &http.Server{
 		Addr:              net.JoinHostPort(os.Getenv("PACELINE_HOST"), os.Getenv("PACELINE_PORT")),
-		Handler:           routes(page),
+		Handler:           routes(page, db),
 		ReadHeaderTimeout: time.Minute,
 	}
-	enableHTTP2(server)
+	server.Protocols = new(http.Protocols)
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
 
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
@@ -64,7 +70,7 @@ func shutDown(server *http.Server) {
 	}
 }
 
-func routes(page []byte) http.Handler {
+func routes(page []byte, db database) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/hello", text([]byte("Hello World\n")))
 	mux.HandleFunc("/byte", text([]byte("x")))
@@ -75,6 +81,9 @@ func routes(page []byte) http.Handler {
 	mux.HandleFunc("/tetra-million", func(w http.ResponseWriter, _ *http.Request) { power(w, million) })
 	mux.HandleFunc("/tetra/", tetra)
 	mux.Handle("/tetra", http.NotFoundHandler()) // or the mux redirects it to /tetra/
+	if db != nil {
+		routeDatabase(mux, db)
+	}
 	return mux
 }
 
