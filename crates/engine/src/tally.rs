@@ -148,10 +148,10 @@ impl Counts {
         self.shortest_and_longest.take_in(length, length);
     }
 
-    /// Counts one request that enters the histograms at the time waited so far.
-    pub(crate) fn count_censored(&mut self, waited: Nanos) {
+    /// Counts requests that enter the histograms at the time waited so far, which is at least `waited`.
+    pub(crate) fn count_censored(&mut self, waited: Nanos, requests: u64) {
         let (count, lowest) = self.censored.unwrap_or((0, Nanos::NEVER));
-        self.censored = Some((count + 1, lowest.min(waited)));
+        self.censored = Some((count + requests, lowest.min(waited)));
     }
 
     fn absorb(&mut self, other: &Counts) {

@@ -106,6 +106,12 @@ impl Blocks {
         self.base + kind
     }
 
+    /// Until when what is due from `at` on is counted in the same block.
+    pub(super) fn same_until(&mut self, at: Nanos) -> Nanos {
+        self.look_up(at);
+        self.here.end()
+    }
+
     #[cold]
     fn look_up(&mut self, at: Nanos) {
         if !self.in_window(at) {

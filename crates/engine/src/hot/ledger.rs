@@ -311,14 +311,30 @@ impl<'a> Ledger<'a> {
         Some(self.settings.requests.kind_of(block))
     }
 
-    /// A request that is due, of the kind that comes next, is never sent. A closed loop's has waited since `since`.
-    pub(super) fn never_sent(&mut self, kind: u16, since: Option<Nanos>, ending: Ending, now: Nanos) {
+    /// No connection could be made for the request that is due, of the kind that comes next. A closed loop's has waited
+    /// since `since`.
+    pub(super) fn connect_failed(&mut self, kind: u16, since: Option<Nanos>, now: Nanos) {
         if let Some(returned) = self.schedule.take_returned() {
-            return self.recorder.not_sent_again(&returned, ending, now);
+            return self.recorder.not_sent_again(&returned, Ending::ConnectFailed, now);
         }
         let Some(due) = self.schedule.due(now) else { return };
         self.schedule.take(1);
-        self.recorder.never_sent(due, since.unwrap_or(due), kind, ending, now);
+        self.recorder.connect_failed(due, since.unwrap_or(due), kind, now);
+    }
+
+    /// The drain is over: ends all that was due and was never sent. Requests whose times fall into one cell of the
+    /// histogram are counted together, as one kind: a backlog of billions ends as fast as one of thousands.
+    pub(super) fn end_unsent(&mut self, mut next_kind: impl FnMut() -> u16, now: Nanos) {
+        while let Some(returned) = self.schedule.take_returned() {
+            self.recorder.not_sent_again(&returned, Ending::Unsent, now);
+        }
+        while self.schedule.is_open()
+            && let Some(due) = self.schedule.due(now)
+        {
+            let until = self.recorder.unsent_alike_until(due, now);
+            let ticks = self.schedule.take_before(until);
+            self.recorder.unsent(&ticks, next_kind(), now);
+        }
     }
 
     /// Bytes were read, which the kernel received at some moment, if it was asked.

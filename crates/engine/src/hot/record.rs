@@ -7,9 +7,11 @@ use super::blocks::{Block, Blocks};
 use super::exchange::Exchange;
 use super::intervals::{add_up, join_intervals};
 use super::schedule::Returned;
+use super::ticks::TickRange;
 use crate::arrivals::{Notes, Stretches};
 use crate::tally::Endings;
 use crate::{Ending, KeptInterval, Measure, Nanos, Phase, Settings, Sums, Tally, Timeline};
+use paceline_stats::Histogram;
 
 /// Length of an interval while it is counted, and as it is kept to begin with.
 const INTERVAL: Nanos = Nanos::from_secs(1);
@@ -292,20 +294,37 @@ impl Recorder {
         }
     }
 
-    /// A request that was due was never sent: it had no connection since some moment, or the drain is over.
-    pub(super) fn never_sent(&mut self, intended: Nanos, since: Nanos, kind: u16, ending: Ending, at: Nanos) {
+    /// A request that was due was never sent: no connection could be made for it since some moment.
+    pub(super) fn connect_failed(&mut self, intended: Nanos, since: Nanos, kind: u16, at: Nanos) {
         self.roll(at);
-        let waited = at.since(since);
         let block = self.block_of(intended, kind);
         let tally = self.tally(block);
         tally.counts.scheduled += 1;
-        tally.counts.endings[ending as usize] += 1;
-        if ending == Ending::Unsent {
-            tally.record(Measure::Response, waited, 1);
-            tally.counts.count_censored(waited);
-        } else {
-            tally.record(Measure::Failed, waited, 1);
-        }
+        tally.counts.endings[Ending::ConnectFailed as usize] += 1;
+        tally.record(Measure::Failed, at.since(since), 1);
+    }
+
+    /// Until when requests that are due from `intended` on, and are all unsent at `at`, are counted in the same block and
+    /// in the same cell of its histogram.
+    pub(super) fn unsent_alike_until(&mut self, intended: Nanos, at: Nanos) -> Nanos {
+        let shortest = Histogram::lowest_in_cell(at.since(intended).0);
+        self.blocks.same_until(intended).min(at - Nanos(shortest) + Nanos(1))
+    }
+
+    /// Requests that [`Recorder::unsent_alike_until`] found alike were never sent: the drain is over. The lowest and the
+    /// highest time are exact; where requests are evenly spaced, so is their sum.
+    pub(super) fn unsent(&mut self, ticks: &TickRange, kind: u16, at: Nanos) {
+        self.roll(at);
+        let block = self.block_of(ticks.first, kind);
+        let tally = self.tally(block);
+        tally.counts.scheduled += ticks.count;
+        tally.counts.endings[Ending::Unsent as usize] += ticks.count;
+        let (longest, shortest) = (at.since(ticks.first), at.since(ticks.last));
+        let middle = Nanos(shortest.0 + longest.since(shortest).0 / 2);
+        tally.record(Measure::Response, longest, ticks.count / 2);
+        tally.record(Measure::Response, middle, ticks.count % 2);
+        tally.record(Measure::Response, shortest, ticks.count / 2);
+        tally.counts.count_censored(shortest, ticks.count);
     }
 
     /// A request that a server handed back, and that was counted as scheduled then, was not sent again. Its time goes
@@ -322,7 +341,7 @@ impl Recorder {
             _ => tally.record(Measure::Failed, waited, 1),
         }
         if ending == Ending::Unsent {
-            tally.counts.count_censored(waited);
+            tally.counts.count_censored(waited, 1);
         }
     }
 
@@ -416,7 +435,7 @@ fn end(tally: &mut Tally, ending: Ending, exchange: &Exchange, at: Nanos, open: 
     tally.counts.violations += u64::from(at < exchange.actual);
     match ending {
         Ending::Ok => {}
-        Ending::TimedOut => tally.counts.count_censored(response),
+        Ending::TimedOut => tally.counts.count_censored(response, 1),
         _ => tally.record(Measure::Failed, response, count),
     }
     service

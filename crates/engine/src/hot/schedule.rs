@@ -5,13 +5,17 @@
 //! ends it. Where the ticks lie is for `ticks.rs` to say.
 
 use super::blocks::Block;
-use super::ticks::Ticks;
+use super::ticks::{TickRange, Ticks};
 use crate::{Bound, Nanos, Settings, Timeline};
 use std::collections::VecDeque;
 
 /// Ticks counted at most by [`Schedule::backlog_about`]: some tens of microseconds' worth where they are even. Random
 /// ones cost a draw for each tick of every worker, so that many threads take milliseconds.
 const TICKS_COUNTED: u64 = 4_000;
+
+/// Random ticks of a worker walked at most when the rest of a schedule is counted as unsent: each costs a
+/// draw for each worker.
+const TICKS_WALKED: u64 = 1 << 20;
 
 /// A request that a server handed back unprocessed: it is still due, with the intended send that it had.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +44,8 @@ pub(super) struct Schedule {
     remaining: u64,
     /// Requests that were handed back: due before all others, at most as many as were in flight.
     returned: VecDeque<Returned>,
+    /// Ticks that were taken without being sent.
+    walked: u64,
 }
 
 impl Schedule {
@@ -59,6 +65,7 @@ impl Schedule {
             end: timeline.window_end,
             remaining,
             returned: VecDeque::new(),
+            walked: 0,
         }
     }
 
@@ -90,13 +97,7 @@ impl Schedule {
 
     #[inline]
     fn next(&self, now: Nanos) -> Nanos {
-        match &self.ticks {
-            Ticks::WhenFree => now.max(self.start),
-            Ticks::Constant { next, .. }
-            | Ticks::Poisson { next, .. }
-            | Ticks::Shaped { next, .. }
-            | Ticks::Trace { next, .. } => *next,
-        }
+        self.ticks.next().unwrap_or_else(|| now.max(self.start))
     }
 
     /// Takes `count` requests off the schedule. Only a closed loop takes several at once.
@@ -106,6 +107,19 @@ impl Schedule {
         if self.open {
             (0..count).for_each(|_| self.ticks.advance(self.start));
         }
+    }
+
+    /// Takes the ticks before `end` off the schedule of an open loop, the first of which is due. Random ones are walked
+    /// one by one; after [`TICKS_WALKED`] of them the rest are taken as if they came at their mean rate.
+    pub(super) fn take_before(&mut self, end: Nanos) -> TickRange {
+        if self.walked > TICKS_WALKED {
+            self.ticks.continue_evenly(self.start);
+        }
+        let most = self.remaining.min(TICKS_WALKED);
+        let range = self.ticks.take_before(self.start, end.min(self.end), most);
+        self.walked += range.count;
+        self.remaining = self.remaining.saturating_sub(range.count);
+        range
     }
 
     /// How many requests may still be sent, at most.
@@ -189,6 +203,7 @@ mod tests {
             end: Nanos::NEVER,
             remaining: u64::MAX,
             returned: VecDeque::new(),
+            walked: 0,
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) enum Ticks {
     /// The rate changes: a tick is due where the integral of the rate reaches `count`, which grows by one from tick to
     /// tick of all workers, or by an exponential gap of mean one.
     Shaped { next: Nanos, count: f64, stride: u64, profile: Profile, random: Option<Random> },
-    /// Each tick has been told.
+    /// Each tick is given by a file of send times.
     Trace { next: Nanos, index: usize, stride: usize, times: Arc<[Nanos]> },
 }
 
@@ -67,7 +67,7 @@ impl Ticks {
                 let ticks = if random.is_some() { k + 1 } else { k };
                 *next = shaped(start, count, ticks, profile, random);
             }
-            Ticks::Trace { next, index, times, .. } => *next = told(start, times, *index),
+            Ticks::Trace { next, index, times, .. } => *next = traced(start, times, *index),
         }
     }
 
@@ -89,10 +89,106 @@ impl Ticks {
             }
             Ticks::Trace { next, index, stride, times } => {
                 *index += *stride;
-                *next = told(start, times, *index);
+                *next = traced(start, times, *index);
             }
         }
     }
+
+    /// The next tick; none in a closed loop.
+    #[inline]
+    pub(super) fn next(&self) -> Option<Nanos> {
+        match self {
+            Ticks::WhenFree => None,
+            Ticks::Constant { next, .. }
+            | Ticks::Poisson { next, .. }
+            | Ticks::Shaped { next, .. }
+            | Ticks::Trace { next, .. } => Some(*next),
+        }
+    }
+
+    /// Takes this worker's ticks before `end`, the next of which is one, and at most `most` of them. Where a tick can be
+    /// computed without those before it, that costs as many steps as the number of ticks has digits.
+    pub(super) fn take_before(&mut self, start: Nanos, end: Nanos, most: u64) -> TickRange {
+        let first = self.next().unwrap_or(end);
+        let (mut last, mut count) = (first, 1);
+        if let Some(past) = self.search(start, end, most) {
+            count = past;
+            last = self.ahead(start, past - 1).unwrap_or(first);
+            self.skip(start, past);
+        } else {
+            self.advance(start);
+            while count < most
+                && let Some(next) = self.next().filter(|next| *next < end)
+            {
+                (last, count) = (next, count + 1);
+                self.advance(start);
+            }
+        }
+        TickRange { first, last, count }
+    }
+
+    /// How many of this worker's ticks are before `end`, the next of which is one, counted up to `most`; none where ticks
+    /// have to be walked.
+    fn search(&self, start: Nanos, end: Nanos, most: u64) -> Option<u64> {
+        let (mut before, mut past) = (0, 1);
+        while past < most && self.ahead(start, past)? < end {
+            (before, past) = (past, past.saturating_mul(2));
+        }
+        past = past.min(most);
+        while past - before > 1 {
+            let middle = before + (past - before) / 2;
+            match self.ahead(start, middle)? < end {
+                true => before = middle,
+                false => past = middle,
+            }
+        }
+        Some(past)
+    }
+
+    /// The tick of this worker so many ticks after the next, where it can be computed.
+    fn ahead(&self, start: Nanos, ticks: u64) -> Option<Nanos> {
+        let mut ahead = self.clone();
+        ahead.skip(start, ticks).then(|| ahead.next())?
+    }
+
+    /// Moves on by so many ticks of this worker, where they need not be walked: whether it did.
+    fn skip(&mut self, start: Nanos, ticks: u64) -> bool {
+        match self {
+            Ticks::WhenFree | Ticks::Poisson { .. } | Ticks::Shaped { random: Some(_), .. } => return false,
+            Ticks::Constant { next, index, stride, gap_ns } => {
+                *index += *stride * ticks;
+                *next = constant(start, *index, *gap_ns);
+            }
+            Ticks::Shaped { next, count, stride, profile, random } => {
+                *next = shaped(start, count, *stride * ticks, profile, random).max(*next);
+            }
+            Ticks::Trace { next, index, stride, times } => {
+                *index = index.saturating_add(stride.saturating_mul(ticks as usize));
+                *next = traced(start, times, *index);
+            }
+        }
+        true
+    }
+
+    /// Random arrivals go on evenly from here, at the rate that they have on average.
+    pub(super) fn continue_evenly(&mut self, start: Nanos) {
+        match self {
+            Ticks::WhenFree | Ticks::Constant { .. } | Ticks::Trace { .. } => {}
+            Ticks::Poisson { next, stride, gap_ns, .. } => {
+                let index = (next.since(start).0 as f64 / *gap_ns).ceil() as u64;
+                *self = Ticks::Constant { next: *next, index, stride: *stride, gap_ns: *gap_ns };
+            }
+            Ticks::Shaped { random, .. } => *random = None,
+        }
+    }
+}
+
+/// Ticks of a worker in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TickRange {
+    pub first: Nanos,
+    pub last: Nanos,
+    pub count: u64,
 }
 
 /// Tick `index` of evenly spaced arrivals: a product, not a sum, so that no rounding error accumulates; rounded down.
@@ -126,9 +222,9 @@ fn shaped(
     start + Nanos(profile.moment(*count) as u64)
 }
 
-/// The moment that was told; never after the last.
+/// Tick `index` of a file of send times; never after the last.
 #[inline]
-fn told(start: Nanos, times: &[Nanos], index: usize) -> Nanos {
+fn traced(start: Nanos, times: &[Nanos], index: usize) -> Nanos {
     times.get(index).map_or(Nanos::NEVER, |time| start + *time)
 }
 

@@ -242,7 +242,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
         if self.ledger.schedule().due(now).is_some() && self.line_is_empty() {
             // A closed loop's request has waited as long as the attempt that was made for it.
             let since = (!self.ledger.schedule().is_open()).then_some(began);
-            self.ledger.never_sent(self.protocol.skip(), since, Ending::ConnectFailed, now);
+            self.ledger.connect_failed(self.protocol.skip(), since, now);
         }
         self.pause(slot, now, now);
     }
@@ -745,11 +745,8 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
             self.pool.note(Failure::CutOff);
             self.disconnect(slot, ClosedBy::Us, None, now);
         }
-        while self.ledger.schedule().due(now).is_some()
-            && (self.ledger.schedule().is_open() || self.ledger.schedule().has_returned())
-        {
-            self.ledger.never_sent(self.protocol.skip(), None, Ending::Unsent, now);
-        }
+        let protocol = &mut self.protocol;
+        self.ledger.end_unsent(|| protocol.skip(), now);
     }
 }
 

@@ -8,7 +8,7 @@
 
 use crate::support::open_loop;
 use paceline_engine::sim::{Freezing, VirtualClock, response, simulate};
-use paceline_engine::{Arrivals, Bound, Ending, LoadModel, Nanos, Settings, Shape};
+use paceline_engine::{Arrivals, Bound, Ending, LoadModel, Measure, Nanos, Settings, Shape};
 
 /// A server that answers one request after the other, each in 2 ms.
 fn server() -> Freezing {
@@ -44,6 +44,31 @@ fn a_burst_at_the_end_is_answered_in_the_window() {
         let window = outcome.spans.drain.since(outcome.spans.window);
         assert_eq!(shape.length(), Some(window));
         assert_eq!(shape.offered_per_s(Nanos::ZERO, window), sends as f64 / window.as_secs_f64());
+    }
+}
+
+#[test]
+fn a_backlog_of_a_billion_ends_with_the_drain() {
+    for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+        let settings = open_loop(1e9, 10, 1).with(|job| {
+            job.drain = Nanos::from_secs(1);
+            if let LoadModel::Open { arrivals: of_job, .. } = &mut job.load {
+                *of_job = arrivals;
+            }
+        });
+        let outcome = simulate(&settings, server(), &VirtualClock::new(Nanos::ZERO)).unwrap();
+        let total = &outcome.total;
+        assert!(total.counts.add_up(), "{:?}", total.counts);
+        let expected = if arrivals == Arrivals::Constant { 0 } else { 200_000 };
+        assert!(total.counts.scheduled.abs_diff(1_000_000_000) <= expected, "{:?}", total.counts);
+        assert_eq!(total.times(Measure::Response).count(), total.counts.scheduled);
+        // The last tick of the window waited for the drain. The sum is that of an arithmetic progression, nearly: some
+        // requests were answered.
+        let (censored, shortest) = total.counts.censored.unwrap();
+        assert_eq!(censored, total.counts.ended(Ending::Unsent) + total.counts.ended(Ending::TimedOut));
+        assert!(shortest >= Nanos::from_millis(998) && shortest <= Nanos::from_millis(1_001), "{shortest:?}");
+        let mean = total.times(Measure::Response).sum() as f64 / total.counts.scheduled as f64;
+        assert!((mean - 1.5e9).abs() < 1e6, "{mean}");
     }
 }
 

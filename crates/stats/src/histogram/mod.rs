@@ -118,6 +118,11 @@ impl Histogram {
         self.absorb_summary(n, u128::from(value) * u128::from(n), value, value);
     }
 
+    /// The lowest value that is counted in the same cell as `value`.
+    pub fn lowest_in_cell(value: u64) -> u64 {
+        values_of(cell_of(value.min(HIGHEST))).0
+    }
+
     /// Adds another histogram's counts to these. Counts stop at their highest number: a stored histogram may claim any.
     pub fn merge(&mut self, other: &Histogram) {
         for cell in other.occupied() {

@@ -146,3 +146,41 @@ fn the_sends_of_random_arrivals_pass_the_test_and_even_ones_do_not() {
             .is_none()
     );
 }
+
+#[test]
+fn ticks_taken_together_are_those_taken_one_by_one() {
+    let ramp = || Shape::Ramp { from: rate(900.0), to: rate(70_000.0) };
+    let steps =
+        || Shape::Steps { rates: vec![rate(10.0), rate(90_000.0), rate(3.0)], each: Nanos::from_millis(400) };
+    let trace: Shape =
+        Shape::Trace((0..5_000).map(|i: u64| Nanos(i / 700 * 1_000_000)).collect::<Vec<_>>().into());
+    let window = Nanos::from_millis(1_200);
+    for (shape, arrivals) in [
+        (Shape::Steady { rate: rate(33_333.0) }, Arrivals::Constant),
+        (Shape::Steady { rate: rate(33_333.0) }, Arrivals::Poisson),
+        (ramp(), Arrivals::Constant),
+        (ramp(), Arrivals::Poisson),
+        (steps(), Arrivals::Constant),
+        (trace, Arrivals::Constant),
+    ] {
+        let settings = settings(shape, arrivals, 3, window);
+        let epoch = Nanos::from_secs(77);
+        let timeline = crate::WindowLength::of(&settings).timeline(&settings, epoch);
+        for worker in 0..3 {
+            let mut one_by_one = Schedule::new(&settings, &timeline, worker);
+            let mut together = one_by_one.clone();
+            let mut random = Random::new(u64::from(worker));
+            while let Some(first) = together.due(Nanos::NEVER) {
+                let end = first + Nanos(1 + random.below(40_000_000));
+                let range = together.take_before(end);
+                let mut walked = TickRange { first, last: first, count: 0 };
+                while let Some(due) = one_by_one.due(Nanos::NEVER).filter(|due| *due < end) {
+                    (walked.last, walked.count) = (due, walked.count + 1);
+                    one_by_one.take(1);
+                }
+                assert_eq!(range, walked, "{:?}", settings.job.load);
+            }
+            assert_eq!(one_by_one.due(Nanos::NEVER), None);
+        }
+    }
+}
