@@ -20,6 +20,7 @@ mod row;
 mod run_text;
 mod second_csv;
 mod start;
+mod svg;
 mod table;
 
 pub use balanced::{BalancedRow, BalancedTable, FaultEffect};
@@ -35,4 +36,5 @@ pub use row::{Failure, Note, Row, Standing, Subject};
 pub use run_text::{RunTextOptions, run_text};
 pub use second_csv::{second_csv, seconds_csv_header};
 pub use start::{StartRow, StartTable, Starts};
+pub use svg::{Chart, svg};
 pub use table::{RankedBy, Table};

@@ -8,8 +8,9 @@ use crate::exit::{Complaint, Status, print};
 use crate::kept::{Readable, StoreArguments, complain, nothing_kept, state_dir};
 use crate::places::path_or_nothing;
 use crate::{file, terminal};
+use paceline_judge::Metric;
 use paceline_record::{Round, Trial};
-use paceline_report::{Format, Options, Report, Table};
+use paceline_report::{Chart, Format, Options, Report, Table, svg};
 use paceline_store::Store;
 use paceline_web::{Contents, Records, single_file};
 use std::ffi::OsStr;
@@ -22,6 +23,7 @@ Examples:
   paceline report 20261121-01              the round whose id begins so
   paceline report --workload tetra -o tetra.md
   paceline report -o report.html           with charts, in one file to hand on
+  paceline report --svg ranking --workload hello -o hello.svg
   paceline report --format csv | column -t -s,
   paceline report --export history/quick   the newest round as a folder to keep with a project
   paceline report --from history/quick     its report, in any format";
@@ -41,6 +43,9 @@ pub struct Arguments {
     /// Write to a file instead of standard output, which is `-` too
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Draw a chart: `ranking`, `percentiles`, `load-curve`, or a metric to rank by, as `time_ns_p99`; one panel a table
+    #[arg(long, value_name = "CHART", conflicts_with_all = ["list", "format", "full", "export"])]
+    svg: Option<String>,
     /// With start-up, limits, versions and explanations; Markdown always has them
     #[arg(long, conflicts_with_all = ["list", "export"])]
     full: bool,
@@ -79,12 +84,16 @@ enum Shape {
 enum Rendering {
     Text(Format),
     Page,
+    Svg(Chart),
 }
 
 /// Renders a round, or lists them.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let output = arguments.output.as_deref().filter(|output| *output != Path::new("-"));
-    let format = format(arguments.format, output)?;
+    let format = match &arguments.svg {
+        Some(name) => Rendering::Svg(chart(name)?),
+        None => format(arguments.format, output)?,
+    };
     let state_dir = state_dir(arguments.state_dir.clone());
     let (text, status) = if let Some(folder) = &arguments.from {
         let (round, trials) = archive::read(folder)?;
@@ -122,7 +131,7 @@ fn of_store(
     let trials = match format {
         Rendering::Text(_) => Readable::of(store.readable_trials(&round.id))?,
         // Percentile curves and heat maps are made of histograms.
-        Rendering::Page => Readable::of(store.readable_whole_trials(&round.id))?,
+        Rendering::Page | Rendering::Svg(_) => Readable::of(store.readable_whole_trials(&round.id))?,
     };
     Ok((rendered(&round, &trials.records, arguments, format, to_terminal)?, trials.status()))
 }
@@ -142,6 +151,13 @@ fn rendered(
     let format = match format {
         Rendering::Text(format) => format,
         Rendering::Page => return page(round, trials, &report),
+        Rendering::Svg(chart) => {
+            let nothing =
+                || Complaint::usage(format!("round {} has nothing to draw as this chart", round.id));
+            let hint =
+                "a load curve needs one workload at several offered rates; paceline report lists the tables";
+            return svg(chart, &report, trials).ok_or_else(|| nothing().hint(hint).into());
+        }
     };
     let options = Options {
         width: if to_terminal { terminal_width() } else { WIDTH_OF_A_FILE },
@@ -222,11 +238,22 @@ fn format(asked: Option<Shape>, output: Option<&Path>) -> anyhow::Result<Renderi
         (Some(Shape::Csv), _) | (None, Some("csv")) => Rendering::Text(Format::Csv),
         (Some(Shape::Json), _) | (None, Some("json")) => Rendering::Text(Format::Json),
         (Some(Shape::Html), _) | (None, Some("html")) => Rendering::Page,
+        (None, Some("svg")) => Rendering::Svg(Chart::Ranking(None)),
         (None, Some(ending)) => {
             return Err(Complaint::usage(format!("--output: the ending `.{ending}` says no format"))
-                .hint("known are .txt, .md, .csv, .json and .html; or say --format")
+                .hint("known are .txt, .md, .csv, .json, .html and .svg; or say --format")
                 .into());
         }
+    })
+}
+
+/// The chart of this name.
+fn chart(name: &str) -> anyhow::Result<Chart> {
+    Chart::parse(name).ok_or_else(|| {
+        let metrics: Vec<&str> = Metric::ALL.iter().map(|metric| metric.key).collect();
+        Complaint::usage(format!("--svg: there is no chart {name:?}"))
+            .hint(format!("known are ranking, percentiles, load-curve, {}", metrics.join(", ")))
+            .into()
     })
 }
 

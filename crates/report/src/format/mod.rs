@@ -8,10 +8,10 @@ mod csv;
 mod json;
 mod layout;
 mod markdown;
-mod number;
+pub(crate) mod number;
 mod sheet;
 mod text;
-mod words;
+pub(crate) mod words;
 
 use crate::Report;
 

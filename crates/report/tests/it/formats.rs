@@ -17,7 +17,7 @@ fn blessing() -> bool {
 }
 
 /// The stored round: written once by hand-chosen numbers, and kept for ever as a record of schema 1.
-fn stored() -> (Round, Vec<Trial>) {
+pub fn stored() -> (Round, Vec<Trial>) {
     let (round_at, trials_at) = (path("fixtures/quick.round.json"), path("fixtures/quick.trials.jsonl"));
     if !round_at.exists() && blessing() {
         let lines: Vec<String> = quick().iter().map(|trial| serde_json::to_string(trial).unwrap()).collect();

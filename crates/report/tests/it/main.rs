@@ -6,6 +6,7 @@
 
 mod balanced;
 mod built;
+mod charts;
 mod formats;
 mod grouping;
 mod run_text;

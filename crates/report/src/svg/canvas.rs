@@ -1,0 +1,219 @@
+//! An SVG picture that is written element by element, and the axes of its charts.
+//!
+//! What goes into a picture as text is escaped here and nowhere else. Colours are those of the results site; a picture
+//! that a page shows follows the reader's light or dark theme.
+
+use crate::escape;
+use std::fmt::Write as _;
+
+/// Okabe and Ito's colours for lines, which colour-blind readers tell apart ("Color Universal Design", 2008).
+const LINES: [&str; 8] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b", "#b8a900"];
+
+/// Text is set in the reader's own font. The classes: `t` text, `m` muted, `b` bold, `r` rules, `d` data.
+const STYLE: &str = "text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial,sans-serif;\
+    fill:#16191d;font-variant-numeric:tabular-nums}.m{fill:#565e68;font-size:12px}.b{font-weight:600}\
+    .h{font-size:16px;font-weight:600}.r{stroke:#dfe2e6}.g{fill:#fff}.d{stroke:#0072b2;fill:#0072b2}\
+    @media(prefers-color-scheme:dark){text{fill:#e9ecef}.m{fill:#a4adb7}.r{stroke:#343a41}.g{fill:#14171a}\
+    .d{stroke:#62b8ec;fill:#62b8ec}}";
+
+/// Where a text begins, or what it is around.
+#[derive(Clone, Copy)]
+pub enum Anchor {
+    /// It begins there.
+    Start,
+    /// Its middle is there.
+    Middle,
+    /// It ends there.
+    End,
+}
+
+/// A picture in the making: its elements so far.
+#[derive(Default)]
+pub struct Canvas {
+    elements: String,
+}
+
+impl Canvas {
+    /// A text on the line `y`, in one of the classes of the style.
+    pub fn text(&mut self, at: (f64, f64), anchor: Anchor, class: &'static str, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let text = escape::html(text);
+        self.put(format_args!(
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{text}</text>",
+            at.0, at.1
+        ));
+    }
+
+    /// A line of the grid.
+    pub fn rule(&mut self, from: (f64, f64), to: (f64, f64)) {
+        self.put(format_args!(
+            "<path class=\"r\" d=\"M{:.1} {:.1}L{:.1} {:.1}\"/>",
+            from.0, from.1, to.0, to.1
+        ));
+    }
+
+    /// An interval of data.
+    pub fn interval(&mut self, from: (f64, f64), to: (f64, f64)) {
+        self.put(format_args!(
+            "<path class=\"d\" stroke-width=\"2\" d=\"M{:.1} {:.1}L{:.1} {:.1}\"/>",
+            from.0, from.1, to.0, to.1
+        ));
+    }
+
+    /// A dot of data; a hollow one stands for what is not certain.
+    pub fn dot(&mut self, at: (f64, f64), is_hollow: bool) {
+        let class = if is_hollow { "d g" } else { "d" };
+        self.put(format_args!(
+            "<circle class=\"{class}\" stroke-width=\"2\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\"/>",
+            at.0, at.1
+        ));
+    }
+
+    /// An open arrow head: at least so much.
+    pub fn arrow(&mut self, at: (f64, f64)) {
+        self.put(format_args!(
+            "<path class=\"d\" style=\"fill:none\" stroke-width=\"1.5\" d=\"M{:.1} {:.1}l6 4.5l-6 4.5z\"/>",
+            at.0 + 7.0,
+            at.1 - 4.5
+        ));
+    }
+
+    /// A line of data through points, in the colour of its place, with a mark at its end.
+    pub fn curve(&mut self, points: &[(f64, f64)], place: usize) {
+        let colour = LINES[place % LINES.len()];
+        let mut path = String::new();
+        for (x, y) in points {
+            // Cannot fail: it is a text.
+            let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });
+        }
+        self.put(format_args!("<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" d=\"{path}\"/>"));
+        if let Some((x, y)) = points.last() {
+            self.put(format_args!(
+                "<circle class=\"g\" style=\"stroke:{colour}\" stroke-width=\"2\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>"
+            ));
+        }
+    }
+
+    /// From the end of a curve towards its name, with a swatch of its colour before the name.
+    pub fn leader(&mut self, from: (f64, f64), to: (f64, f64), place: usize) {
+        let colour = LINES[place % LINES.len()];
+        self.put(format_args!(
+            "<path stroke=\"{colour}\" opacity=\"0.5\" d=\"M{:.1} {:.1}L{:.1} {:.1}\"/>\
+             <circle fill=\"{colour}\" cx=\"{2:.1}\" cy=\"{3:.1}\" r=\"4\"/>",
+            from.0, from.1, to.0, to.1
+        ));
+    }
+
+    fn put(&mut self, element: std::fmt::Arguments) {
+        let _ = writeln!(self.elements, "{element}");
+    }
+
+    /// The picture.
+    pub fn finish(self, width: f64, height: f64, title: &str) -> String {
+        let title = escape::html(title);
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
+             height=\"{height:.0}\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n<style>{STYLE}</style>\n\
+             <rect class=\"g\" width=\"100%\" height=\"100%\"/>\n{}</svg>\n",
+            self.elements
+        )
+    }
+}
+
+/// A scale from values to places in a picture.
+#[derive(Clone, Copy)]
+pub struct Axis {
+    values: (f64, f64),
+    places: (f64, f64),
+    is_log: bool,
+}
+
+/// Values that span more than this factor are shown on a logarithmic axis.
+const LOG_FROM: f64 = 30.0;
+
+impl Axis {
+    /// From zero, or logarithmic where values span a large factor.
+    pub fn fitting(low: f64, high: f64, places: (f64, f64)) -> Self {
+        if low > 0.0 && high / low > LOG_FROM {
+            return Self::log(low / 1.15, high * 1.15, places);
+        }
+        Self { values: (0.0, high.max(f64::MIN_POSITIVE) * 1.04), places, is_log: false }
+    }
+
+    /// Logarithmic.
+    pub fn log(low: f64, high: f64, places: (f64, f64)) -> Self {
+        Self { values: (low, high.max(low * 1.01)), places, is_log: true }
+    }
+
+    /// Whether equal steps are equal factors.
+    pub fn is_log(&self) -> bool {
+        self.is_log
+    }
+
+    /// Where a value stands; values outside stand at the end.
+    pub fn place(&self, value: f64) -> f64 {
+        let (low, high) = self.values;
+        let share = match self.is_log {
+            true => (value.max(low) / low).ln() / (high / low).ln(),
+            false => (value - low) / (high - low),
+        };
+        self.places.0 + (self.places.1 - self.places.0) * share.clamp(0.0, 1.0)
+    }
+
+    /// Values to label: 1, 2, 5 times powers of ten, or 1 and 3 where the axis is long; about `most` of them.
+    pub fn ticks(&self, most: usize) -> Vec<f64> {
+        let (low, high) = self.values;
+        let steps: Vec<Vec<f64>> = match self.is_log {
+            true => [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]]
+                .iter()
+                .map(|factors| log_ticks(low, high, factors))
+                .collect(),
+            false => {
+                let power = 10f64.powf((high / most as f64).log10().floor());
+                [1.0, 2.0, 5.0, 10.0].iter().map(|factor| multiples(power * factor, high)).collect()
+            }
+        };
+        let fewest = steps.last().cloned().unwrap_or_default();
+        steps.into_iter().find(|ticks| ticks.len() <= most).unwrap_or(fewest)
+    }
+}
+
+fn log_ticks(low: f64, high: f64, factors: &[f64]) -> Vec<f64> {
+    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let all = powers.flat_map(|power| factors.iter().map(move |factor| factor * 10f64.powi(power)));
+    all.filter(|tick| (low..=high).contains(tick)).collect()
+}
+
+fn multiples(step: f64, high: f64) -> Vec<f64> {
+    let count = if step > 0.0 { (high / step).min(100.0) as u32 } else { 0 };
+    (0..=count).map(|place| f64::from(place) * step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_begins_at_zero_unless_values_span_a_large_factor() {
+        let linear = Axis::fitting(10.0, 100.0, (0.0, 104.0));
+        assert!(!linear.is_log());
+        assert!((linear.place(50.0) - 50.0).abs() < 1e-9);
+        assert_eq!(linear.ticks(6), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        let log = Axis::fitting(1.0, 1_000.0, (0.0, 100.0));
+        assert!(log.is_log() && log.place(0.0) == 0.0 && log.place(1e9) == 100.0);
+        assert_eq!(log.ticks(5), [1.0, 10.0, 100.0, 1_000.0]);
+    }
+
+    #[test]
+    fn names_stay_text() {
+        let mut canvas = Canvas::default();
+        canvas.text((0.0, 0.0), Anchor::Start, "t", "<script>alert(1)</script>\u{202e}");
+        let svg = canvas.finish(10.0, 10.0, "\"><script>");
+        assert!(!svg.contains("<script") && !svg.contains('\u{202e}'), "{svg}");
+    }
+}

@@ -1,0 +1,195 @@
+//! Percentile curves of the servers of a table, and percentiles against the offered rate.
+
+use super::canvas::{Anchor, Axis, Canvas};
+use super::{MARGIN, time, title};
+use crate::format::number;
+use crate::{Row, Table};
+use paceline_judge::{Metric, SAMPLES_FOR_INTERVAL, judged_times};
+use paceline_record::{LoopKind, Times, Trial};
+
+/// Height of the drawing of percentile curves.
+const TALL: f64 = 360.0;
+/// Height of that of a load curve.
+const LOW: f64 = 180.0;
+/// Where lines may be; their names stand to the right.
+const PLOT: (f64, f64) = (80.0, 700.0);
+/// Lines at most: more cannot be told apart by colour.
+const LINES_MOST: usize = 8;
+/// The least distance between two names.
+const LABEL: f64 = 16.0;
+
+/// Where 1/(1 - p) is labelled.
+const LEVELS: [(f64, &str); 7] = [
+    (2.0, "50 %"),
+    (10.0, "90 %"),
+    (100.0, "99 %"),
+    (1e3, "99.9 %"),
+    (1e4, "99.99 %"),
+    (1e5, "99.999 %"),
+    (1e6, "99.9999 %"),
+];
+
+/// A line with its name: places in the values' own units.
+struct NamedLine {
+    name: String,
+    points: Vec<(f64, f64)>,
+}
+
+/// Draws the percentile curves of a table's first servers; returns where it ends.
+pub fn percentiles(canvas: &mut Canvas, table: &Table, trials: &[Trial], top: f64) -> f64 {
+    let rows = table.rows.iter().filter(|row| row.is_sound()).take(LINES_MOST);
+    let lines: Vec<NamedLine> = rows.filter_map(|row| spectrum(table, row, trials)).collect();
+    let far = lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).fold(10.0, f64::max);
+    let Some((low, high)) = ends(&lines) else { return top };
+    let what = match table.load.kind {
+        LoopKind::Closed => "service time",
+        LoopKind::Open => "response time",
+    };
+    let plot_top = title(canvas, table, what, top);
+    let bottom = plot_top + TALL;
+    let x = Axis::log(1.0, far, PLOT);
+    let y = times_axis(canvas, low, high, (plot_top, bottom));
+    for (at, level) in LEVELS {
+        if at <= far {
+            canvas.rule((x.place(at), plot_top), (x.place(at), bottom));
+            canvas.text((x.place(at), bottom + 18.0), Anchor::Middle, "m", level);
+        }
+    }
+    draw(canvas, &lines, &x, &y);
+    bottom + 40.0
+}
+
+/// The curve of a server's first usable launch, as far as there are samples enough.
+fn spectrum(table: &Table, row: &Row, trials: &[Trial]) -> Option<NamedLine> {
+    let same = |trial: &&Trial| {
+        (&trial.server.id, &trial.workload, &trial.form, &trial.load.name)
+            == (&row.server.id, &table.workload, &table.form, &table.load.name)
+    };
+    let run = trials.iter().filter(same).find_map(Trial::usable_run)?;
+    let times = judged_times(&run.total, run.loop_.kind)?;
+    let points = curve(times);
+    (points.len() > 1).then(|| NamedLine { name: row.server.name.clone(), points })
+}
+
+/// Time by 1/(1 - p): of the histogram, or of the percentiles stored where it was left out.
+fn curve(times: &Times) -> Vec<(f64, f64)> {
+    let end = (times.count as f64 / SAMPLES_FOR_INTERVAL).max(2.0);
+    let histogram = (!times.histogram.is_empty()).then(|| times.decode().ok()).flatten();
+    let stored = [(1.0, times.min), (2.0, times.p50), (4.0, times.p75), (10.0, times.p90), (20.0, times.p95)];
+    let tail = [(100.0, times.p99), (1_000.0, times.p99_9), (10_000.0, times.p99_99)];
+    let steps: Vec<(f64, u64)> = match histogram {
+        Some(histogram) => histogram
+            .spectrum(5)
+            .into_iter()
+            .filter(|step| step.quantile < 1.0)
+            .map(|step| (1.0 / (1.0 - step.quantile), step.value))
+            .collect(),
+        None => stored.into_iter().chain(tail).collect(),
+    };
+    let kept = steps.into_iter().filter(|(x, time)| *x <= end && *time > 0);
+    kept.map(|(x, time)| (x, time as f64)).collect()
+}
+
+/// Draws percentiles against the offered rate, for each server that was asked at several; returns where it ends.
+pub fn load_curves(canvas: &mut Canvas, tables: &[Table], top: f64) -> f64 {
+    let mut bottom = top;
+    let mut seen: Vec<(&str, &str, &str)> = Vec::new();
+    for table in tables.iter().filter(|table| table.load.kind == LoopKind::Open) {
+        for row in &table.rows {
+            let one = (table.workload.as_str(), table.form.as_str(), row.server.id.as_str());
+            if !seen.contains(&one) {
+                seen.push(one);
+                bottom = load_curve(canvas, tables, table, row, bottom);
+            }
+        }
+    }
+    bottom
+}
+
+fn load_curve(canvas: &mut Canvas, tables: &[Table], table: &Table, row: &Row, top: f64) -> f64 {
+    let like = |other: &&Table| {
+        other.load.kind == LoopKind::Open
+            && (&other.workload, &other.form, &other.machine)
+                == (&table.workload, &table.form, &table.machine)
+            && (other.load.connections, &other.load.balanced)
+                == (table.load.connections, &table.load.balanced)
+    };
+    let mut steps: Vec<(f64, &Row)> = tables
+        .iter()
+        .filter(like)
+        .filter_map(|other| {
+            let found = other.rows.iter().find(|found| found.server.id == row.server.id)?;
+            Some((other.load.rate_per_s?, found))
+        })
+        .collect();
+    steps.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    steps.dedup_by(|(a, _), (b, _)| a == b);
+    let line = |metric: &Metric| NamedLine {
+        name: metric.name.to_owned(),
+        points: steps
+            .iter()
+            .filter_map(|(rate, row)| Some((*rate, row.figures.get(metric)?.shown())))
+            .filter(|(_, time)| *time > 0.0)
+            .collect(),
+    };
+    let lines: Vec<NamedLine> =
+        [Metric::TIME_P99_9, Metric::TIME_P99, Metric::TIME_P50].iter().map(line).collect();
+    if steps.len() < 2 {
+        return top;
+    }
+    let Some((low, high)) = ends(&lines) else { return top };
+    canvas.text(
+        (MARGIN, top + 18.0),
+        Anchor::Start,
+        "h",
+        &format!("{}, {}", row.server.name, table.workload),
+    );
+    canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", "response time against offered requests/s");
+    let (plot_top, bottom) = (top + 52.0, top + 52.0 + LOW);
+    let far = steps.last().map_or(1.0, |(rate, _)| *rate);
+    let x = Axis::fitting(0.0, far, PLOT);
+    let y = times_axis(canvas, low, high, (plot_top, bottom));
+    for tick in x.ticks(6) {
+        canvas.text((x.place(tick), bottom + 18.0), Anchor::Middle, "m", &number::whole(tick));
+    }
+    draw(canvas, &lines, &x, &y);
+    bottom + 44.0
+}
+
+/// The lowest and the highest value of all lines.
+fn ends(lines: &[NamedLine]) -> Option<(f64, f64)> {
+    let values = || lines.iter().flat_map(|line| &line.points).map(|(_, y)| *y);
+    let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    (high > 0.0).then_some((low, high))
+}
+
+/// A logarithmic axis of times, upwards, with its grid.
+fn times_axis(canvas: &mut Canvas, low: f64, high: f64, (top, bottom): (f64, f64)) -> Axis {
+    let axis = Axis::log(low * 0.9, high * 1.1, (bottom, top));
+    for tick in axis.ticks(8) {
+        canvas.rule((PLOT.0, axis.place(tick)), (PLOT.1, axis.place(tick)));
+        canvas.text((PLOT.0 - 8.0, axis.place(tick) + 4.0), Anchor::End, "m", &time(tick));
+    }
+    axis
+}
+
+/// The lines, each with its name to the right of its end; names that would cover each other are moved apart.
+fn draw(canvas: &mut Canvas, lines: &[NamedLine], x: &Axis, y: &Axis) {
+    let mut labels: Vec<(f64, (f64, f64), usize)> = Vec::new();
+    for (place, line) in lines.iter().enumerate() {
+        let points: Vec<(f64, f64)> = line.points.iter().map(|(a, b)| (x.place(*a), y.place(*b))).collect();
+        canvas.curve(&points, place);
+        labels.extend(points.last().map(|end| (end.1, *end, place)));
+    }
+    labels.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    let mut free = f64::NEG_INFINITY;
+    for (at, ..) in &mut labels {
+        *at = at.max(free);
+        free = *at + LABEL;
+    }
+    for (at, end, place) in labels {
+        let name: String = lines[place].name.chars().take(24).collect();
+        canvas.leader(end, (PLOT.1 + 18.0, at), place);
+        canvas.text((PLOT.1 + 28.0, at + 4.0), Anchor::Start, "t", &name);
+    }
+}
