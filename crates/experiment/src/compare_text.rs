@@ -74,7 +74,7 @@ pub fn compare_text(comparison: &PairedComparison) -> String {
         "metric", names[0], names[1], "second / first, 95 % interval"
     );
     for metric in &comparison.metrics {
-        let [first, second, ratio, decision] = cells(comparison, metric);
+        let [first, second, ratio, decision] = compared_cells(comparison, metric);
         let _ =
             writeln!(text, "{:<14} {first:>14} {second:>14}  {ratio:<34} {decision}", metric.metric.name());
     }
@@ -91,14 +91,15 @@ pub fn compare_markdown(comparison: &PairedComparison) -> String {
         "| metric | {first} | {second} | second / first, 95 % interval | decision |\n|---|---:|---:|---|---|"
     );
     for metric in &comparison.metrics {
-        let cells = cells(comparison, metric);
+        let cells = compared_cells(comparison, metric);
         let _ = writeln!(text, "| {} | {} |", metric.metric.name(), cells.join(" | "));
     }
     let _ = writeln!(text, "\n{}", footnote(comparison));
     text
 }
 
-fn cells(comparison: &PairedComparison, metric: &MetricComparison) -> [String; 4] {
+/// Both values, their ratio with its interval, and the decision.
+pub(crate) fn compared_cells(comparison: &PairedComparison, metric: &MetricComparison) -> [String; 4] {
     let interval = metric.ratio_interval;
     let ratio = format!("{:.3} ({:.3} to {:.3})", metric.ratio, interval.low, interval.high);
     let decision = match metric.direction {
@@ -116,6 +117,36 @@ fn cells(comparison: &PairedComparison, metric: &MetricComparison) -> [String; 4
     ]
 }
 
+/// The comparison as a page that needs no other file.
+pub fn compare_html(comparison: &PairedComparison) -> String {
+    let [first, second] = comparison.samples.each_ref().map(|set| html(&set.name));
+    let mut rows = String::new();
+    for metric in &comparison.metrics {
+        let cells = compared_cells(comparison, metric).map(|cell| html(&cell)).join("</td><td>");
+        // Writing to a string cannot fail.
+        let _ = writeln!(rows, "<tr><th scope=\"row\">{}</th><td>{cells}</td></tr>", metric.metric.name());
+    }
+    let (sentence, footnote) = (html(&sentence(comparison)), html(&footnote(comparison)));
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{first} and {second} · Paceline</title>\n\
+         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{sentence}</h1>\n<table>\n<tr><th>metric</th><th>{first}</th>\
+         <th>{second}</th><th>second / first, 95 % interval</th><th>decision</th></tr>\n{rows}</table>\n\
+         <p>{footnote}</p>\n</body>\n</html>\n"
+    )
+}
+
+/// The styles of [`compare_html`].
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\
+    h1{font-size:1.3rem}table{border-collapse:collapse}\
+    th,td{padding:.3rem .8rem;text-align:left;border-bottom:1px solid #ccc}";
+
+/// Text that may stand in an element.
+fn html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
 fn footnote(comparison: &PairedComparison) -> String {
     let how = if comparison.is_interleaved {
         format!("{} adjacent pairs; intervals and decisions hold for all looks together", comparison.pairs)
@@ -130,7 +161,7 @@ fn footnote(comparison: &PairedComparison) -> String {
 }
 
 /// A metric's value with its unit.
-pub(crate) fn compared_value(metric: ComparedMetric, value: f64) -> String {
+fn compared_value(metric: ComparedMetric, value: f64) -> String {
     match metric {
         ComparedMetric::RatePerS => rate(value),
         ComparedMetric::RssBytes => format!("{:.1} MB", value / 1e6),
@@ -153,7 +184,7 @@ fn shortened(name: &str) -> String {
 }
 
 /// A name that a Markdown table can hold.
-fn escaped(name: &str) -> String {
+pub(crate) fn escaped(name: &str) -> String {
     name.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
@@ -174,6 +205,15 @@ mod tests {
         );
         assert!(equal.contains("| rate | "), "{equal}");
         assert!(compare_text(&compare(1.0, 0.3)).starts_with("undecided after 20 pairs: about "));
+    }
+
+    #[test]
+    fn a_page_escapes_names() {
+        let mut comparison = compare(0.9, 0.02);
+        "<script>".clone_into(&mut comparison.samples[1].name);
+        let page = compare_html(&comparison);
+        assert!(page.contains("<h1>&lt;script&gt; is slower: 1") && !page.contains("<script>"), "{page}");
+        assert_eq!(page.matches("<tr>").count(), comparison.metrics.len() + 1);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use compare::{
     ComparePlan, CompareProgress, ComparedMetric, Direction, MetricComparison, PairedComparison, SampleSet,
     Side, compare_samples, run_comparison,
 };
-pub use compare_text::{compare_markdown, compare_text};
+pub use compare_text::{compare_html, compare_markdown, compare_text};
 pub use gate::{GatePolicy, GateResult, gate_junit, gate_markdown, judge_gate};
 pub use limit::{Limit, LimitKind};
 pub use load::{Load, LoadError, LoadRequest, LoadResult, ServerUse, TimeSummary};

@@ -4,7 +4,7 @@
 //! chance: a difference is claimed only if it survives Holm's correction over all cells.
 
 use crate::compare::{ComparedMetric, Direction, PairedComparison, SampleSet, compare_samples};
-use crate::compare_text::compared_value;
+use crate::compare_text::{compared_cells, escaped};
 use crate::load::LoadResult;
 use paceline_record::{Severity, Trial};
 use paceline_stats::holm;
@@ -105,37 +105,55 @@ fn cells(name: &str, trials: &[Trial]) -> BTreeMap<Cell, SampleSet> {
     cells
 }
 
-/// The cells as a Markdown table, which is also legible in a terminal.
+/// The cells as a Markdown table with padded columns, legible in a terminal too; the deciding metric of each cell first.
 pub fn rounds_markdown(cells: &[CellComparison]) -> String {
-    let mut text = String::from(
-        "| server | workload | load | metric | first | second | second / first, 95 % interval | decision |\n|---|---|---|---|---:|---:|---|---|\n",
-    );
+    let heads = [
+        "server",
+        "workload",
+        "load",
+        "metric",
+        "first",
+        "second",
+        "second / first, 95 % interval",
+        "decision",
+    ];
+    let mut lines: Vec<[String; 8]> = vec![heads.map(str::to_owned)];
     for CellComparison { cell, comparison } in cells {
-        let Some(decision) = comparison.decision() else { continue };
-        let (metric, range) = (decision.metric, decision.ratio_interval);
-        let outcome = match decision.direction {
-            Direction::Better => "better",
-            Direction::Worse => "worse",
-            Direction::Equivalent => "equivalent",
-            Direction::Undecided { .. } => "undecided",
-        };
-        let values = [decision.first, decision.second].map(|value| compared_value(metric, value)).join(" | ");
-        let ratio = format!("{:.3} ({:.3} to {:.3})", decision.ratio, range.low, range.high);
+        for (place, metric) in comparison.metrics.iter().enumerate() {
+            let name = |text: String| if place == 0 { escaped(&text) } else { String::new() };
+            let [first, second, ratio, decision] = compared_cells(comparison, metric);
+            lines.push([
+                name(format!("{} {}", cell.server, cell.form)),
+                name(cell.workload.clone()),
+                name(cell.load.clone()),
+                metric.metric.name().to_owned(),
+                first,
+                second,
+                ratio,
+                decision,
+            ]);
+        }
+    }
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 8] = std::array::from_fn(width);
+    let mut text = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        let padded = |column: usize| format!("{:1$}", line[column], widths[column]);
         // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "| {} {} | {} | {} | {} | {values} | {ratio} | {outcome} |",
-            cell.server,
-            cell.form,
-            cell.workload,
-            cell.load,
-            metric.name()
-        );
+        let _ = writeln!(text, "| {} |", std::array::from_fn::<_, 8, _>(padded).join(" | "));
+        if number == 0 {
+            let _ = writeln!(text, "|{}|", widths.map(|width| "-".repeat(width + 2)).join("|"));
+        }
     }
     let _ = writeln!(
         text,
-        "\n{} cells in both rounds; differences are claimed after Holm's correction over all of them.",
+        "\n{} cells in both rounds; of the deciding metrics, differences are claimed after Holm's correction over all cells. \
+         The rounds were not measured side by side: drift of the machine is part of every ratio.",
         cells.len()
     );
     text
 }
+
+#[cfg(test)]
+#[path = "rounds/tests.rs"]
+mod tests;

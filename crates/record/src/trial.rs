@@ -107,8 +107,11 @@ impl Trial {
 /// What was under test.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Server {
-    /// The folder's name.
+    /// The folder's name; of a copy, with the ending `-copy`.
     pub id: String,
+    /// The id of the server that it is a copy of: a round may enter a server twice to check its own noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_of: Option<String>,
     /// For people.
     pub name: String,
     /// The language it is written in.

@@ -5,6 +5,7 @@
 //! nothing is pooled across them. What the columns and marks mean is in `docs/reading-a-report.md`.
 
 mod balanced;
+mod copies;
 pub mod escape;
 mod figure;
 mod format;
@@ -24,6 +25,7 @@ mod svg;
 mod table;
 
 pub use balanced::{BalancedRow, BalancedTable, FaultEffect};
+pub use copies::{ClaimCount, CopyCheck, CopyTally, copies_text};
 pub use figure::{Figure, Figures};
 pub use format::{Format, Options};
 pub use hdr::{hgrm, hlog_header, hlog_line};

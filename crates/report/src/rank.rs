@@ -79,7 +79,7 @@ fn by_key(a: &Row, b: &Row, kind: LoopKind) -> Ordering {
 }
 
 /// A fit of one metric of some rows, launches of one repeat being of one block.
-fn fit(rows: &[Row], metric: &Metric) -> Option<BlockFit> {
+pub(crate) fn fit(rows: &[Row], metric: &Metric) -> Option<BlockFit> {
     let observed =
         |row: &Row| row.figures.get(metric).map(|figure| figure.observed.clone()).unwrap_or_default();
     let observed: Vec<Vec<(u32, f64)>> = rows.iter().map(observed).collect();

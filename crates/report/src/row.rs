@@ -33,6 +33,9 @@ pub enum Standing {
 pub struct Subject {
     /// The folder's name.
     pub id: String,
+    /// The server that it is a copy of, entered to check the table's noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy_of: Option<String>,
     /// For people.
     pub name: String,
     /// The language it is written in.
@@ -142,8 +145,8 @@ fn subject(servers: &[&Server]) -> Subject {
     }
     let lacking = last.traits.iter().filter(|(_, has)| !**has);
     let limits = lacking.map(|(name, _)| format!("no {}", name.replace('_', " "))).collect();
-    let Server { id, name, language, framework, .. } = last;
-    Subject { id, name, language, framework, versions, limits }
+    let Server { id, copy_of, name, language, framework, .. } = last;
+    Subject { id, copy_of, name, language, framework, versions, limits }
 }
 
 /// A verdict that some rows of a table carry.

@@ -149,6 +149,14 @@ impl BlockFit {
         Some(Ratio { ratio: difference.exp(), interval, p_value })
     }
 
+    /// The difference of two servers' logarithms in standard errors. None if either has too few launches, or both do not
+    /// vary at all.
+    pub fn t(&self, first: usize, second: usize) -> Option<f64> {
+        let difference = self.effects.get(first)? - self.effects.get(second)?;
+        let error = self.error(first, second)?.value.sqrt();
+        (error > 0.0).then(|| difference / error)
+    }
+
     /// The squared standard error of a difference, with its degrees of freedom (Satterthwaite 1946).
     fn error(&self, i: usize, j: usize) -> Option<Variance> {
         let (a, b) = ((*self.variances.get(i)?)?, (*self.variances.get(j)?)?);

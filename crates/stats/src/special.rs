@@ -99,6 +99,13 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     result
 }
 
+/// The most of `n` independent events of probability `p` that happen in at least 19 of 20 cases: the largest count that
+/// is reached or exceeded with a probability above 5 %.
+pub fn binomial_most(n: usize, p: f64) -> usize {
+    let reached = |count: &usize| incomplete_beta(*count as f64, (n - count + 1) as f64, p);
+    (1..=n).take_while(|count| reached(count) > 0.05).last().unwrap_or(0)
+}
+
 /// The quantile `p` of the beta distribution, by bisection to the last bit.
 pub fn beta_quantile(a: f64, b: f64, p: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
@@ -294,5 +301,11 @@ mod tests {
         ] {
             assert_close("t_two_sided", t_two_sided(t, df), expected, 1e-7);
         }
+    }
+
+    #[test]
+    fn few_events_are_expected_of_few() {
+        // R: 1 - pbinom(1, 10, .05) = 0.0861, 1 - pbinom(2, 10, .05) = 0.0115; 50: 0.1036 and 0.0378.
+        assert_eq!((binomial_most(10, 0.05), binomial_most(50, 0.05), binomial_most(0, 0.05)), (2, 5, 0));
     }
 }

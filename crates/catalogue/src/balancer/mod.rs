@@ -146,6 +146,7 @@ impl Balancer {
         let form = Form { command: self.command.clone(), env };
         Manifest {
             id: format!("balancer-{}", self.id),
+            copy_of: None,
             folder: self.folder.clone(),
             name: self.name.clone(),
             language: String::new(),

@@ -22,6 +22,8 @@ pub const MANIFEST_FILE: &str = "server.toml";
 pub struct Manifest {
     /// The folder's name, `<language>-<name>`.
     pub id: String,
+    /// The id of the server that this one is a copy of: a plan's `copies` enter a server a second time.
+    pub copy_of: Option<String>,
     /// Its folder, absolute: commands run there.
     pub folder: PathBuf,
     /// Shown to people.
@@ -129,6 +131,17 @@ impl Manifest {
         wire::parse(folder, text)
     }
 
+    /// The same server under a second name, `<id>-copy`.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        Self { id: format!("{}-copy", self.id), copy_of: Some(self.id.clone()), ..self.clone() }
+    }
+
+    /// The id that its build is kept under: a copy shares the build of its original.
+    pub fn build_id(&self) -> &str {
+        self.copy_of.as_deref().unwrap_or(&self.id)
+    }
+
     /// The form of that name, if the server has it.
     pub fn form(&self, name: &str) -> Option<&Form> {
         self.forms.get(name)
@@ -143,6 +156,7 @@ impl Manifest {
     pub fn record(&self, versions: String) -> paceline_record::Server {
         paceline_record::Server {
             id: self.id.clone(),
+            copy_of: self.copy_of.clone(),
             name: self.name.clone(),
             language: self.language.clone(),
             framework: self.framework.clone(),

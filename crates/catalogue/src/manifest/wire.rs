@@ -96,6 +96,7 @@ fn of(folder: &Path, document: Document) -> Result<Manifest, CatalogueError> {
     let workloads_line = Some(document.line(wire.workloads.span().start));
     Ok(Manifest {
         id,
+        copy_of: None,
         folder: folder.into(),
         name: wire.name.into_inner(),
         language: wire.language,

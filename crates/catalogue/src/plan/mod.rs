@@ -75,6 +75,10 @@ pub struct Plan {
     pub forms: Vec<String>,
     /// The workloads: `tetra` means all its cases, `tetra/140` the one.
     pub workloads: Vec<String>,
+    /// Servers of the selection that are entered a second time, as `<id>-copy` with launches of its own. A difference that
+    /// the round claims between a server and its copy is a false one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub copies: Vec<String>,
     /// How many instances of the server are behind a balancer, from 1.
     /// This and the next four keys are for every load that does not say otherwise.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -150,7 +150,19 @@ impl Plan {
         if let Some(problem) = self.select.futile(&known, &broken) {
             return Err(self.wrong(problem));
         }
-        Ok(catalogue.servers.iter().filter(|server| self.select.admits(server)).cloned().collect())
+        let selected = catalogue.servers.iter().filter(|server| self.select.admits(server));
+        let mut servers: Vec<Arc<Manifest>> = selected.cloned().collect();
+        for id in &self.copies {
+            let copy = catalogue.server(id)?.copy();
+            if let Ok(other) = catalogue.server(&copy.id) {
+                return Err(self.wrong(format!("`copies`: a server named `{}` exists already", other.id)));
+            }
+            match servers.iter().any(|server| server.id == *id) {
+                true => servers.push(Arc::new(copy)),
+                false => notes.push(format!("{} is left out: {id} is not selected", copy.id)),
+            }
+        }
+        Ok(servers)
     }
 
     /// The cases that `names` mean, in their order, each once.

@@ -405,3 +405,18 @@ fn a_plan_of_full_loads_alone_says_what_has_them() {
     let error = cells(false).unwrap_err().to_string();
     assert!(error.ends_with("nothing to measure: only a round with --full has its loads"), "{error}");
 }
+
+#[test]
+fn a_copy_is_entered_beside_its_original_and_shares_its_build() {
+    let with = "repeats = 3\ncopies = [\"go-one\"]";
+    let resolution = resolved("repeats = 3", with).unwrap();
+    let copies: Vec<&Cell> = resolution.cells.iter().filter(|cell| cell.server.copy_of.is_some()).collect();
+    assert_eq!(copies.len(), 3, "{:?}", keys(&resolution));
+    assert_eq!(copies[0].key(), "go-one-copy single hello closed");
+    assert_eq!(copies[0].server.build_id(), "go-one");
+    assert_eq!(copies[0].server.record(String::new()).copy_of.as_deref(), Some("go-one"));
+    let left = resolved("repeats = 3", "repeats = 3\ncopies = [\"node-http\"]").unwrap();
+    assert!(left.notes.contains(&"node-http-copy is left out: node-http is not selected".to_owned()));
+    let error = resolved("repeats = 3", "repeats = 3\ncopies = [\"go-oen\"]").unwrap_err();
+    assert!(error.contains("go-one"), "{error}");
+}

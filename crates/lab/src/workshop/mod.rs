@@ -116,7 +116,7 @@ impl Workshop {
 
     /// `PACELINE_BUILD` of a server. It need not exist yet.
     pub fn build_dir(&self, server: &Manifest) -> PathBuf {
-        self.state_dir.join("build").join(&server.id)
+        self.state_dir.join("build").join(server.build_id())
     }
 
     /// What a launch of `server` on `port` with `cores` cores is given.

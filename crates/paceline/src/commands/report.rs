@@ -4,13 +4,14 @@
 //! asked for. What a table says and how it looks is the report crate's. Where there is no store, none is made.
 
 use super::archive;
+use super::experiment::compare;
 use crate::exit::{Complaint, Status, print};
 use crate::kept::{Readable, StoreArguments, complain, nothing_kept, state_dir};
 use crate::places::path_or_nothing;
 use crate::{file, terminal};
 use paceline_judge::Metric;
 use paceline_record::{Round, Trial};
-use paceline_report::{Chart, Format, Options, Report, Table, svg};
+use paceline_report::{Chart, CopyTally, Format, Options, Report, Table, copies_text, svg};
 use paceline_store::Store;
 use paceline_web::{Contents, Records, single_file};
 use std::ffi::OsStr;
@@ -21,6 +22,8 @@ Examples:
   paceline report                          the newest round
   paceline report --list                   every round that is kept
   paceline report 20261121-01              the round whose id begins so
+  paceline report 20261120 20261121-01     two rounds cell by cell: ratios with intervals
+  paceline report --copies                 what kept A/A rounds (plans/aa.toml) claimed of copies
   paceline report --workload tetra -o tetra.md
   paceline report -o report.html           with charts, in one file to hand on
   paceline report --svg ranking --workload hello -o hello.svg
@@ -32,10 +35,14 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The round, by its id or the beginning of it [default: the newest]
-    round: Option<String>,
+    /// The round, by its id or the beginning of it, or the folder of an exported round [default: the newest]; two are
+    /// compared cell by cell
+    rounds: Vec<String>,
+    /// Count the differences that rounds claimed between a server and its copy (`copies` in a plan) [default: all rounds]
+    #[arg(long, conflicts_with_all = ["list", "format", "workload", "load", "export", "from"])]
+    copies: bool,
     /// List the rounds that are kept, newest first
-    #[arg(long, conflicts_with_all = ["round", "format", "workload", "load"])]
+    #[arg(long, conflicts_with_all = ["rounds", "format", "workload", "load"])]
     list: bool,
     /// What to render [default: by the ending of --output, else text]
     #[arg(long, value_enum)]
@@ -59,7 +66,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "format", "output", "workload", "load", "from"])]
     export: Option<PathBuf>,
     /// Read the round from a folder that --export wrote, instead of the store
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["round", "list", "store"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["rounds", "list", "store"])]
     from: Option<PathBuf>,
     #[command(flatten)]
     store: StoreArguments,
@@ -98,6 +105,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let (text, status) = if let Some(folder) = &arguments.from {
         let (round, trials) = archive::read(folder)?;
         (rendered(&round, &trials, &arguments, format, output.is_none())?, Status::Done)
+    } else if arguments.copies {
+        copies(&arguments, &state_dir)?
+    } else if let [_, _, ..] = arguments.rounds.as_slice() {
+        (comparison(&arguments, &state_dir, format)?, Status::Done)
+    } else if let Some(folder) = arguments.rounds.first().filter(|name| Path::new(name).is_dir()) {
+        let (round, trials) = archive::read(Path::new(folder))?;
+        (rendered(&round, &trials, &arguments, format, output.is_none())?, Status::Done)
     } else {
         let store = Store::open_existing(&arguments.store.path(&state_dir)).map_err(complain)?;
         of_store(&store, &arguments, &state_dir, format, output.is_none())?
@@ -120,7 +134,7 @@ fn of_store(
     if arguments.list {
         return listed(store);
     }
-    let round = match &arguments.round {
+    let round = match arguments.rounds.first() {
         Some(prefix) => store.find_round(prefix).map_err(complain)?,
         None => store.newest().map_err(complain)?.ok_or_else(|| nothing_kept(store))?,
     };
@@ -134,6 +148,76 @@ fn of_store(
         Rendering::Page | Rendering::Svg(_) => Readable::of(store.readable_whole_trials(&round.id))?,
     };
     Ok((rendered(&round, &trials.records, arguments, format, to_terminal)?, trials.status()))
+}
+
+/// A round with its trials: of the folder of an exported round, or of the store.
+fn records(name: &str, arguments: &Arguments, state_dir: &Path, whole: bool) -> anyhow::Result<Records> {
+    if Path::new(name).is_dir() {
+        let (round, trials) = archive::read(Path::new(name))?;
+        return Ok(Records { round, trials, unreadable: Vec::new() });
+    }
+    let store = Store::open_existing(&arguments.store.path(state_dir)).map_err(complain)?;
+    let round = store.find_round(name).map_err(complain)?;
+    let trials = match whole {
+        true => store.readable_whole_trials(&round.id),
+        false => store.readable_trials(&round.id),
+    };
+    Ok(Records { trials: Readable::of(trials)?.records, round, unreadable: Vec::new() })
+}
+
+/// Two rounds, cell by cell.
+fn comparison(arguments: &Arguments, state_dir: &Path, format: Rendering) -> anyhow::Result<String> {
+    let [first, second] = arguments.rounds.as_slice() else {
+        return Err(Complaint::usage("more than two rounds cannot be compared").hint("name two").into());
+    };
+    let format = match format {
+        Rendering::Text(Format::Text) => compare::Format::Text,
+        Rendering::Text(Format::Markdown) => compare::Format::Markdown,
+        Rendering::Text(Format::Json) => compare::Format::Json,
+        Rendering::Page => compare::Format::Html,
+        Rendering::Text(Format::Csv) | Rendering::Svg(_) => {
+            return Err(Complaint::usage("two rounds can be compared as text, Markdown, JSON or HTML").into());
+        }
+    };
+    let whole = matches!(format, compare::Format::Html);
+    let mut rounds = [first, second].map(|name| records(name, arguments, state_dir, whole));
+    for round in rounds.iter_mut().flatten() {
+        let fits = |wanted: &[String], name: &str| {
+            wanted.is_empty()
+                || wanted.iter().any(|wanted| wanted == name || name.split('/').next() == Some(wanted))
+        };
+        round.trials.retain(|trial| {
+            fits(&arguments.workload, &trial.workload) && fits(&arguments.load, &trial.load.name)
+        });
+    }
+    let [first, second] = rounds;
+    compare::compared_rounds(&[first?, second?], None, MARGIN, format)
+}
+
+/// A difference between two rounds below this share does not matter.
+const MARGIN: f64 = 0.05;
+
+/// What rounds claimed of servers and their copies. More false claims than 95 % intervals lead to are a failure.
+fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(String, Status)> {
+    let names = match arguments.rounds.as_slice() {
+        [] => {
+            let store = Store::open_existing(&arguments.store.path(state_dir)).map_err(complain)?;
+            Readable::of(store.readable_rounds())?.records.into_iter().map(|round| round.id).collect()
+        }
+        names => names.to_vec(),
+    };
+    let report = |name: &String| {
+        let records = records(name, arguments, state_dir, false)?;
+        anyhow::Ok(Report::new(&records.round, &records.trials))
+    };
+    let reports = names.iter().map(report).collect::<anyhow::Result<Vec<Report>>>()?;
+    let tally = CopyTally::of(&reports);
+    if tally.deciding.compared == 0 {
+        let hint = "a plan enters a server twice with `copies = [\"ID\"]`: plans/aa.toml";
+        return Err(Complaint::usage("no round has a copy with two launches").hint(hint).into());
+    }
+    let status = if tally.is_kept() { Status::Done } else { Status::Failed };
+    Ok((copies_text(&reports), status))
 }
 
 fn rendered(

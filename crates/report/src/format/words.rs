@@ -4,6 +4,7 @@
 //! is `markdown.rs`'s. CSV and JSON have the record's own names instead.
 
 use super::number;
+use crate::copies::CopyCheck;
 use crate::row::{Row, Standing};
 use crate::{About, Machine, Note, Table};
 use paceline_judge::Metric;
@@ -176,7 +177,22 @@ pub fn ranking(table: &Table) -> String {
         .smallest_difference
         .map(|share| format!(" Differences below {} are not claimed.", number::percent(share)));
     let unranked = if ranked { "" } else { " Not ranked: one launch per row." };
-    format!("{by}{}{unranked}", smallest.unwrap_or_default())
+    let copies = copy_sentence(table).map(|sentence| format!(" {sentence}"));
+    format!("{by}{}{}{unranked}", smallest.unwrap_or_default(), copies.unwrap_or_default())
+}
+
+/// The sentence below a table: by how much the copies differed.
+fn copy_sentence(table: &Table) -> Option<String> {
+    let deciding: Vec<&CopyCheck> = table.copies.iter().filter(|check| check.is_deciding).collect();
+    let parts: Vec<String> = deciding
+        .iter()
+        .map(|check| {
+            let size = number::percent((check.ratio - 1.0).abs());
+            let claim = if check.is_claimed { ", which is a false claim at 95 %" } else { "" };
+            format!("two copies of {} differ by {size}{claim}", check.server)
+        })
+        .collect();
+    (!parts.is_empty()).then(|| format!("A/A: {}.", parts.join("; ")))
 }
 
 /// How severe a verdict is and who is to blame: `caution, load generator`.

@@ -14,6 +14,7 @@ fn figure(mean: f64, half: f64) -> Figure {
 
 fn row(id: &str, standing: Standing, per_s: Figure, cpu: Option<Figure>) -> Row {
     let server = Subject {
+        copy_of: None,
         id: id.to_owned(),
         name: String::new(),
         language: String::new(),

@@ -142,6 +142,7 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
         started_at: format!("2026-11-21T01:0{}:00.000Z", 7 + repeat),
         server: Server {
             id: server.to_owned(),
+            copy_of: server.strip_suffix("-copy").map(str::to_owned),
             name: server.to_owned(),
             language: language.to_owned(),
             framework: framework.to_owned(),

@@ -5,8 +5,8 @@
 
 use crate::built::{self, Seen};
 use paceline_judge::Metric;
-use paceline_record::{Blame, Load, Severity, Stage, Tool};
-use paceline_report::{Format, Options, Report, Standing};
+use paceline_record::{Blame, Load, Severity, Stage, Tool, Trial};
+use paceline_report::{CopyTally, Format, Options, Report, Standing, copies_text};
 
 /// What a server does in a trial of which nothing else is said.
 pub const SEEN: Seen = Seen {
@@ -375,4 +375,57 @@ fn a_failure_shows_what_was_printed_last() {
     assert!(text(&report).contains("last line printed: server.c:3: uv.h: No such file"));
     let page = report.render(Format::Markdown, Options { width: 80, colour: false, full: true });
     assert!(page.contains("; last line printed: server.c:3"), "{page}");
+}
+
+/// A round of a server and its copy, whose rates differ by `factor`, beside two others.
+fn with_copy(factor: f64) -> Report {
+    let launches = |server: &str, per_s: f64| -> Vec<Trial> {
+        let seen = |noise| Seen { per_s: per_s * noise, ..SEEN };
+        let noise = [0.99, 1.0, 1.01];
+        (0..3)
+            .map(|repeat| {
+                built::trial(
+                    server,
+                    &built::closed(),
+                    repeat as u32,
+                    seen(noise[(repeat + server.len()) % 3]),
+                )
+            })
+            .collect()
+    };
+    let mut trials = launches("go-nethttp", 1_000.0);
+    trials.extend(launches("go-nethttp-copy", 1_000.0 * factor));
+    trials.extend(launches("node-http", 500.0));
+    trials.extend(launches("python-tornado", 100.0));
+    Report::new(&built::round(), &trials)
+}
+
+#[test]
+fn a_copy_checks_what_the_table_claims() {
+    let same = with_copy(1.001);
+    let checks = &same.tables[0].copies;
+    let rate = checks.iter().find(|check| check.is_deciding).unwrap();
+    assert_eq!((rate.server.as_str(), rate.metric, rate.is_claimed), ("go-nethttp", "achieved_per_s", false));
+    assert!(
+        (rate.ratio - 1.001).abs() < 1e-9 && rate.interval[0] < 1.0 && rate.interval[1] > 1.0,
+        "{rate:?}"
+    );
+    let shown = words(&text(&same));
+    assert!(shown.contains("A/A: two copies of go-nethttp differ by 0.10%."), "{shown}");
+    let different = with_copy(1.2);
+    assert!(different.tables[0].copies.iter().any(|check| check.is_deciding && check.is_claimed));
+    assert!(words(&text(&different)).contains("which is a false claim at 95 %"));
+}
+
+#[test]
+fn a_set_of_copies_says_how_many_claims_were_false() {
+    let (same, different) = (with_copy(1.001), with_copy(1.2));
+    let kept = CopyTally::of(&[vec![same; 9], vec![different.clone()]].concat());
+    assert_eq!((kept.rounds, kept.deciding.claimed, kept.deciding.compared), (10, 1, 10));
+    assert!(kept.is_kept() && kept.deciding.claimed_most == 2);
+    let broken = vec![different; 3];
+    assert!(!CopyTally::of(&broken).is_kept());
+    let text = copies_text(&broken);
+    assert!(text.contains("3 of 3 claimed to differ; at most 1 expected"), "{text}");
+    assert_eq!(text.matches("FALSE CLAIM").count(), 3);
 }

@@ -307,7 +307,7 @@ prop_compose! {
         })),
     ) -> Trial {
         let server = Server {
-            id: text.clone(), name: text.clone(), language: text.clone(), framework: text.clone(), engine: text.clone(),
+            id: text.clone(), copy_of: list.first().cloned(), name: text.clone(), language: text.clone(), framework: text.clone(), engine: text.clone(),
             kind: text.clone(), tags: list.clone(), versions: text.clone(),
             traits: list.iter().map(|name| (name.clone(), disjoint)).collect(),
         };

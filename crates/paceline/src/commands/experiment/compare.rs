@@ -8,9 +8,11 @@ use super::{Bench, LoadFlags, OpenTarget, Target, complaint, status_of};
 use crate::exit::{self, Complaint, Status};
 use paceline_experiment::{
     ComparePlan, CompareProgress, ComparedMetric, Load as _, LoadError, LoadRequest, LoadResult,
-    PairedComparison, SampleSet, Side, compare_markdown, compare_rounds, compare_samples, compare_text,
-    rounds_markdown, run_comparison,
+    PairedComparison, SampleSet, Side, compare_html, compare_markdown, compare_rounds, compare_samples,
+    compare_text, rounds_markdown, run_comparison,
 };
+use paceline_record::Round;
+use paceline_web::{Contents, Records, single_file};
 use std::path::Path;
 use std::time::Duration;
 
@@ -64,13 +66,15 @@ pub struct CompareFlags {
 
 /// Values of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+pub enum Format {
     /// For people
     Text,
     /// For a pull request
     Markdown,
     /// Everything, for programs
     Json,
+    /// A page in one file
+    Html,
 }
 
 fn metric(name: &str) -> Result<ComparedMetric, String> {
@@ -94,6 +98,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         Format::Text => compare_text(&comparison),
         Format::Markdown => compare_markdown(&comparison),
         Format::Json => format!("{}\n", serde_json::to_string_pretty(&comparison)?),
+        Format::Html => compare_html(&comparison),
     })?;
     Ok(status_of(comparison.ended_early.as_deref(), Status::Done))
 }
@@ -101,21 +106,52 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 /// Compares two exported rounds cell by cell.
 fn compare_folders(sides: [&str; 2], how: &CompareFlags, format: Format) -> anyhow::Result<Status> {
     let read = |side: &str| {
-        paceline_store::archive::read(Path::new(side))
-            .map_err(|error| Complaint::usage(format!("cannot read the round {side}: {error}")))
+        let (round, trials) = paceline_store::archive::read(Path::new(side))
+            .map_err(|error| Complaint::usage(format!("cannot read the round {side}: {error}")))?;
+        anyhow::Ok(Records { round, trials, unreadable: Vec::new() })
     };
-    let (first, second) = (read(sides[0])?.1, read(sides[1])?.1);
-    let cells = compare_rounds([(sides[0], &first), (sides[1], &second)], how.metric, how.margin / 100.0);
+    let rounds = [read(sides[0])?, read(sides[1])?];
+    exit::print(&compared_rounds(&rounds, how.metric, how.margin / 100.0, format)?)?;
+    Ok(Status::Done)
+}
+
+/// Two rounds, matched cell by cell, in a format.
+pub fn compared_rounds(
+    rounds: &[Records; 2],
+    metric: Option<ComparedMetric>,
+    margin: f64,
+    format: Format,
+) -> anyhow::Result<String> {
+    let [first, second] = rounds;
+    let cells = compare_rounds(
+        [(&first.round.id, &first.trials), (&second.round.id, &second.trials)],
+        metric,
+        margin,
+    );
     if cells.is_empty() {
         return Err(
             Complaint::usage("the rounds have no cell in common with two valid launches in each").into()
         );
     }
-    exit::print(&match format {
-        Format::Text | Format::Markdown => rounds_markdown(&cells),
+    let about = |round: &Round| {
+        format!(
+            "round {} ({}), {}, on {}",
+            round.id, round.plan, round.started_at, round.environment.cpu_model
+        )
+    };
+    Ok(match format {
+        Format::Text | Format::Markdown => format!(
+            "First: {}.\nSecond: {}.\n\n{}",
+            paceline_report::escape::markdown(&about(&first.round)),
+            paceline_report::escape::markdown(&about(&second.round)),
+            rounds_markdown(&cells)
+        ),
         Format::Json => format!("{}\n", serde_json::to_string_pretty(&cells)?),
-    })?;
-    Ok(Status::Done)
+        Format::Html => single_file(
+            &format!("{} · Paceline", first.round.plan),
+            &Contents::of_comparison(first, second)?,
+        )?,
+    })
 }
 
 /// Compares two sides, each of which is measured now or was measured before.

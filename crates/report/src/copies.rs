@@ -1,0 +1,167 @@
+//! The A/A check: a server and its copy in one table, and what a set of rounds claimed of such pairs.
+//!
+//! A copy is the same server with launches of its own, so that every difference claimed between the two is a false one.
+//! The copies are not the noise floor: that comes from the variance of the whole table
+//! ([`crate::Table::smallest_difference`]), and the copies check it. Which metrics are compared depends on the loop: in a closed
+//! loop the rate, in an open loop not.
+
+use crate::Report;
+use crate::rank::{fit, key_metric};
+use crate::row::Row;
+use paceline_judge::Metric;
+use paceline_record::LoopKind;
+use paceline_stats::{Variance, binomial_most};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// The share of claims that is false where two are equal.
+const FALSE_CLAIMS: f64 = 0.05;
+
+/// One figure of a copy, compared with its original's.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CopyCheck {
+    /// The server.
+    pub server: String,
+    /// The key of the metric.
+    pub metric: &'static str,
+    /// Whether it is the metric that the table is ordered by.
+    pub is_deciding: bool,
+    /// The copy's figure divided by the original's.
+    pub ratio: f64,
+    /// The ratio's 95 % interval.
+    pub interval: [f64; 2],
+    /// The difference in standard errors: over many rounds its spread is about 1.
+    pub t: f64,
+    /// Whether the interval excludes 1: the round claims a difference, falsely.
+    pub is_claimed: bool,
+}
+
+/// Compares every copy in a table with its original. A copy without a pair of launches to compare has no check.
+pub(crate) fn copy_checks(rows: &[Row], kind: LoopKind) -> Vec<CopyCheck> {
+    let place = |id: &str| rows.iter().position(|row| row.server.id == id && row.is_sound());
+    let pairs: Vec<(usize, usize)> = rows
+        .iter()
+        .filter_map(|row| Some((place(&row.server.id)?, place(row.server.copy_of.as_deref()?)?)))
+        .collect();
+    let metrics: [&Metric; 5] = [
+        &Metric::ACHIEVED_PER_S,
+        &Metric::SERVER_CPU,
+        &Metric::TIME_P50,
+        &Metric::TIME_P99,
+        &Metric::RSS_PEAK,
+    ];
+    let mut checks = Vec::new();
+    for metric in metrics {
+        // The schedule decides the rate of an open loop.
+        if pairs.is_empty() || (kind == LoopKind::Open && *metric == Metric::ACHIEVED_PER_S) {
+            continue;
+        }
+        let Some(fit) = fit(rows, metric) else { continue };
+        for (copy, original) in &pairs {
+            let Some((ratio, t)) = fit.ratio(*copy, *original).zip(fit.t(*copy, *original)) else { continue };
+            checks.push(CopyCheck {
+                server: rows[*original].server.id.clone(),
+                metric: metric.key,
+                is_deciding: *metric == *key_metric(&rows[*original], kind),
+                ratio: ratio.ratio,
+                interval: [ratio.interval.low, ratio.interval.high],
+                t,
+                is_claimed: ratio.interval.low > 1.0 || ratio.interval.high < 1.0,
+            });
+        }
+    }
+    checks
+}
+
+/// What a set of A/A rounds claimed of copies.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CopyTally {
+    /// Rounds with a copy.
+    pub rounds: usize,
+    /// Figures by which tables are ordered, and all figures.
+    pub deciding: ClaimCount,
+    /// All figures; those of one launch depend on each other.
+    pub all: ClaimCount,
+    /// The spread of the differences in standard errors. Outside 0.8 to 1.3 the intervals are wrong.
+    pub t_spread: Option<f64>,
+}
+
+/// How many of some figures were claimed to differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ClaimCount {
+    /// Figures of two copies.
+    pub compared: usize,
+    /// Those of them that were claimed to differ.
+    pub claimed: usize,
+    /// The most that intervals with 95 % confidence lead to in 19 of 20 such sets.
+    pub claimed_most: usize,
+}
+
+impl ClaimCount {
+    fn of(checks: &[&CopyCheck]) -> Self {
+        let claimed = checks.iter().filter(|check| check.is_claimed).count();
+        Self { compared: checks.len(), claimed, claimed_most: binomial_most(checks.len(), FALSE_CLAIMS) }
+    }
+
+    /// Whether there are no more claims than 95 % intervals lead to.
+    pub fn is_kept(&self) -> bool {
+        self.claimed <= self.claimed_most
+    }
+}
+
+impl CopyTally {
+    /// Counts the claims of some rounds.
+    pub fn of(reports: &[Report]) -> Self {
+        let tables = || reports.iter().flat_map(|report| &report.tables);
+        let all: Vec<&CopyCheck> = tables().flat_map(|table| &table.copies).collect();
+        let deciding: Vec<&CopyCheck> = all.iter().copied().filter(|check| check.is_deciding).collect();
+        let spread = Variance::of(&deciding.iter().map(|check| check.t).collect::<Vec<_>>());
+        let has_copy = |report: &&Report| report.tables.iter().any(|table| !table.copies.is_empty());
+        Self {
+            rounds: reports.iter().filter(has_copy).count(),
+            deciding: ClaimCount::of(&deciding),
+            all: ClaimCount::of(&all),
+            t_spread: spread.map(|spread| spread.value.sqrt()),
+        }
+    }
+
+    /// Whether the deciding figures kept their promise.
+    pub fn is_kept(&self) -> bool {
+        self.deciding.is_kept()
+    }
+}
+
+/// Every pair of copies of some rounds, then what was claimed, for a terminal.
+pub fn copies_text(reports: &[Report]) -> String {
+    let mut text = String::new();
+    for report in reports {
+        for table in &report.tables {
+            for check in table.copies.iter().filter(|check| check.is_deciding) {
+                let [low, high] = check.interval;
+                let claim = if check.is_claimed { "  FALSE CLAIM" } else { "" };
+                // Writing to a string cannot fail.
+                let _ = writeln!(
+                    text,
+                    "{}  {} {}  {}  {}: {:.3} ({low:.3} to {high:.3}){claim}",
+                    report.round.id, table.workload, table.load.name, check.server, check.metric, check.ratio
+                );
+            }
+        }
+    }
+    let tally = CopyTally::of(reports);
+    let count = |count: ClaimCount| {
+        format!(
+            "{} of {} claimed to differ; at most {} expected",
+            count.claimed, count.compared, count.claimed_most
+        )
+    };
+    let _ = writeln!(text, "\n{} rounds with copies", tally.rounds);
+    let _ = writeln!(text, "figures that tables are ordered by: {}", count(tally.deciding));
+    let _ = writeln!(text, "all figures (those of one launch depend on each other): {}", count(tally.all));
+    if let Some(spread) = tally.t_spread.filter(|_| tally.deciding.compared >= 5) {
+        let _ =
+            writeln!(text, "spread of the differences in standard errors: {spread:.2} (0.8 to 1.3 is right)");
+    }
+    text
+}
