@@ -34,7 +34,7 @@ pub mod tls;
 mod transport;
 
 pub use address::Address;
-pub use check::{BodyCheck, BodyFault, Check, WrongBody};
+pub use check::{BodyCheck, BodyFault, Check, DecodeError, WrongBody, decoded};
 pub use error::EngineError;
 pub use observer::{NoObserver, Observer, Second};
 pub use outcome::{Carried, ConnectionCounts, Failure, RunOutcome, Stall, ThreadOutcome};

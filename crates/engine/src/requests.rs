@@ -59,7 +59,7 @@ impl Requests {
     }
 
     /// How many files there are to take lines from.
-    pub(crate) fn files(&self) -> usize {
+    pub fn files(&self) -> usize {
         self.files
     }
 

@@ -22,6 +22,9 @@ pub struct Job {
     /// Addresses to use for a host and port instead of looking the name up: `HOST:PORT:ADDR[,ADDR]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resolve: Vec<String>,
+    /// Connect to another host and port than the URL's: `HOST:PORT:HOST2:PORT2`; empty parts stand for any, or the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_to: Option<String>,
     /// Use only addresses of this IP version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ip_version: Option<IpVersion>,
@@ -98,6 +101,7 @@ impl Default for Job {
             url: localhost(),
             unix_socket: None,
             resolve: Vec::new(),
+            connect_to: None,
             ip_version: None,
             source: None,
             tls: TlsSpec::default(),

@@ -19,8 +19,8 @@ pub use file::JobFileError;
 pub use job::{Bound, Job, PaceChoice, PaceKind, Protocol, Timestamps};
 pub use load::{Arrivals, Distribution, LoadModel, Think};
 pub use request::{
-    BodyExpectation, Content, ExpectedValue, Headers, MASKED, PointerError, RequestSpec, hexadecimal,
-    is_secret,
+    BodyExpectation, Content, ExpectedValue, FormPart, Headers, MASKED, PointerError, RequestSpec,
+    hexadecimal, is_secret,
 };
 pub use shape::{Segment, Shape, Trace};
 pub use target::{IpVersion, TlsSpec, TlsVersion};

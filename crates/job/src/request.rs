@@ -80,6 +80,29 @@ pub enum Content {
         /// Where it is; `-` is standard input.
         file: PathBuf,
     },
+    /// The parts of a form (RFC 7578).
+    Multipart {
+        /// What separates the parts; it must not occur in one.
+        boundary: String,
+        /// The parts, in order.
+        parts: Vec<FormPart>,
+    },
+}
+
+/// One part of a form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FormPart {
+    /// The name of the field.
+    pub name: String,
+    /// Its content: a text or a file.
+    pub content: Box<Content>,
+    /// The name of the file that the server is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_name: Option<String>,
+    /// The type of the content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
 }
 
 /// What a body must be.

@@ -1,7 +1,7 @@
 //! The content of bodies: the text of a job, or a file, or standard input.
 
 use crate::{Inputs, RunError};
-use paceline_job::Content;
+use paceline_job::{Content, FormPart};
 use std::path::Path;
 
 /// Reads what a job names. Standard input can be read for one body.
@@ -21,6 +21,9 @@ impl Contents {
     ) -> Result<Vec<u8>, RunError> {
         let path = match content {
             Content::Text(text) => return Ok(text.as_bytes().to_vec()),
+            Content::Multipart { boundary, parts } => {
+                return self.multipart(named_by, boundary, parts, inputs);
+            }
             Content::File { file } => file,
         };
         let shown = path.display();
@@ -42,6 +45,41 @@ impl Contents {
         read(named_by, path, inputs).map_err(|error| {
             RunError::usage(format!("{named_by} @{shown}: cannot read {shown}")).because(error)
         })
+    }
+}
+
+impl Contents {
+    /// A form as its parts make it up (RFC 7578, RFC 2046 section 5.1.1).
+    fn multipart(
+        &mut self,
+        named_by: &str,
+        boundary: &str,
+        parts: &[FormPart],
+        inputs: &mut Inputs,
+    ) -> Result<Vec<u8>, RunError> {
+        let mut body = Vec::new();
+        for part in parts {
+            let content = self.of(named_by, &part.content, inputs)?;
+            if memchr::memmem::find(&content, boundary.as_bytes()).is_some() {
+                let what = format!("{named_by}: the part {:?} contains the boundary {boundary}", part.name);
+                return Err(RunError::usage(what).hint("send the form as a file: --body @FILE"));
+            }
+            let quoted = |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
+            let mut head =
+                format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quoted(&part.name));
+            if let Some(name) = &part.file_name {
+                head += &format!("; filename=\"{}\"", quoted(name));
+            }
+            if let Some(kind) = &part.content_type {
+                head += &format!("\r\nContent-Type: {}", quoted(kind));
+            }
+            body.extend_from_slice(head.as_bytes());
+            body.extend_from_slice(b"\r\n\r\n");
+            body.extend_from_slice(&content);
+            body.extend_from_slice(b"\r\n");
+        }
+        body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+        Ok(body)
     }
 }
 

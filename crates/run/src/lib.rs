@@ -5,6 +5,7 @@
 //! wants to show a run while it goes on brings a [`Sink`].
 
 mod content;
+mod debug;
 pub mod environment;
 mod error;
 mod events;
@@ -23,6 +24,7 @@ mod segments;
 mod sources;
 mod target;
 
+pub use debug::DebugExchange;
 pub use error::{Problem, RunError};
 pub use events::Events;
 pub use follow::{Plan, Progress, Rows, Sink, times};

@@ -56,8 +56,13 @@ pub(crate) fn bad_bodies(prepared: &Prepared, outcome: &RunOutcome) -> Vec<BadBo
 }
 
 fn expectations(check: &Check) -> Expectations {
-    let (body_bytes, body_sha256, json) = match &check.body {
-        BodyCheck::Any => (None, None, [].as_slice()),
+    let body = match &check.body {
+        BodyCheck::Decoded(body) => body,
+        body => body,
+    };
+    let (body_bytes, body_sha256, json) = match body {
+        // Decoding is not nested.
+        BodyCheck::Any | BodyCheck::Decoded(_) => (None, None, [].as_slice()),
         BodyCheck::Exact(body) => (Some(body.len() as u64), Some(hex(&Sha256::digest(body))), [].as_slice()),
         BodyCheck::Sha256(digest) => (None, Some(hex(digest)), [].as_slice()),
         BodyCheck::Json(checks) => (None, None, checks.as_ref()),

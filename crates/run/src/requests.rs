@@ -9,6 +9,9 @@ use paceline_job::{BodyExpectation, Headers, Job, Protocol, RequestSpec};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Codings of a body that can be checked.
+const DECODED: [&str; 5] = ["gzip", "x-gzip", "deflate", "identity", ""];
+
 /// Makes the requests of a job ready to be sent.
 pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunError> {
     let mut files = LineFiles::default();
@@ -95,14 +98,30 @@ fn check(
     contents: &mut Contents,
     inputs: &mut Inputs,
 ) -> Result<BodyCheck, RunError> {
-    Ok(match &spec.expect_body {
-        None => BodyCheck::Any,
+    let check = match &spec.expect_body {
+        None => return Ok(BodyCheck::Any),
         Some(BodyExpectation::Exact(content)) => {
             BodyCheck::Exact(Arc::from(contents.of(named_by(job, "--expect-body"), content, inputs)?))
         }
         Some(BodyExpectation::Sha256(digest)) => BodyCheck::Sha256(*digest),
         Some(BodyExpectation::Json(values)) => BodyCheck::Json(Arc::from(values.as_slice())),
-    })
+    };
+    match spec.headers.get("Accept-Encoding") {
+        None => Ok(check),
+        Some(codings) => decoding(codings, check),
+    }
+}
+
+/// A check of what compressed bodies stand for.
+fn decoding(codings: &str, check: BodyCheck) -> Result<BodyCheck, RunError> {
+    let coding = |item: &str| item.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match codings.split(',').map(coding).find(|coding| !DECODED.contains(&coding.as_str())) {
+        None => Ok(BodyCheck::Decoded(Arc::new(check))),
+        Some(unknown) => {
+            let what = format!("Accept-Encoding {unknown}: such a body cannot be decompressed to check it");
+            Err(RunError::usage(what).hint("accept gzip or deflate, or remove the check of the body"))
+        }
+    }
 }
 
 /// Why a request could not be compiled.

@@ -3,7 +3,10 @@
 //! The binary makes a [`Check`] from flags or a request file; the hot path compares each body with one that passed and
 //! asks here only when it differs (`hot/inspect.rs`). Bodies are judged whole. Nothing here keeps one.
 
+mod decode;
 mod json;
+
+pub use decode::{DecodeError, decoded};
 
 use crate::Nanos;
 use paceline_job::ExpectedValue;
@@ -32,6 +35,8 @@ pub enum BodyCheck {
     Sha256([u8; 32]),
     /// It is JSON, and all of these hold.
     Json(Arc<[ExpectedValue]>),
+    /// What it is after decompression passes another check: the request accepts compressed answers.
+    Decoded(Arc<BodyCheck>),
 }
 
 /// How a body is not as expected.
@@ -52,8 +57,12 @@ pub enum BodyFault {
         /// What was found there, if anything.
         found: Option<String>,
     },
-    /// It is longer than is kept for reading it as JSON: so many bytes.
+    /// It is longer than is kept for judging it whole: so many bytes.
     TooLong(usize),
+    /// It is compressed, and the request did not ask for that.
+    Compressed,
+    /// It is compressed, and cannot be decompressed.
+    Undecodable(DecodeError),
 }
 
 /// How a body that was not as expected looked: the first of its kind, so that a person sees what came.
@@ -92,14 +101,32 @@ impl BodyCheck {
         match self {
             BodyCheck::Any => Ok(()),
             BodyCheck::Exact(expected) if **expected == *body => Ok(()),
-            BodyCheck::Exact(expected) => Err(BodyFault::Differs(expected.len() as u64)),
-            BodyCheck::Sha256(expected) => same_digest(expected, Sha256::digest(body).into()),
+            BodyCheck::Exact(expected) => Err(BodyFault::differs(expected, body)),
+            BodyCheck::Sha256(expected) => {
+                same_digest(expected, Sha256::digest(body).into()).map_err(|fault| fault.or_compressed(body))
+            }
             BodyCheck::Json(checks) => {
-                let value =
-                    serde_json::from_slice(body).map_err(|error| BodyFault::NotJson(error.to_string()))?;
+                let value = serde_json::from_slice(body)
+                    .map_err(|error| BodyFault::NotJson(error.to_string()).or_compressed(body))?;
                 checks.iter().try_for_each(|check| json::judge(check, &value))
             }
+            BodyCheck::Decoded(check) => {
+                let decoded = decoded(body).map_err(BodyFault::Undecodable)?;
+                check.judge(decoded.as_deref().unwrap_or(body))
+            }
         }
+    }
+}
+
+impl BodyFault {
+    /// A body that begins like this differs from the expected one.
+    pub(crate) fn differs(expected: &[u8], body: &[u8]) -> Self {
+        BodyFault::Differs(expected.len() as u64).or_compressed(body)
+    }
+
+    /// The reason behind a fault, where the body is compressed: nothing else about it is of interest.
+    fn or_compressed(self, body: &[u8]) -> Self {
+        if decode::is_gzip(body) { BodyFault::Compressed } else { self }
     }
 }
 
@@ -126,8 +153,12 @@ impl fmt::Display for BodyFault {
                 write!(f, "it has nothing at {pointer:?}, where {expected} is expected")
             }
             BodyFault::TooLong(most) => {
-                write!(f, "it has more than {most} bytes, too many to be read as JSON")
+                write!(f, "it has more than {most} bytes, too many to be judged whole")
             }
+            BodyFault::Compressed => f.write_str(
+                "it is compressed with gzip, which the request did not ask for; --accept-encoding gzip checks what is in it",
+            ),
+            BodyFault::Undecodable(error) => write!(f, "{error}"),
         }
     }
 }

@@ -165,6 +165,7 @@ impl Inspector {
                     Err(fault) => fault,
                 }
             }
+            (BodyCheck::Exact(expected), _) if kept.start == 0 => BodyFault::differs(expected, &kept.bytes),
             (BodyCheck::Exact(expected), _) => BodyFault::Differs(expected.len() as u64),
             _ if is_whole => return self.judge(status, &kept.bytes, now),
             _ => BodyFault::TooLong(KEPT_MOST),

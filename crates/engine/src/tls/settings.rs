@@ -13,7 +13,7 @@ use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, SupportedProtocolVersion};
 use std::sync::Arc;
 
 /// Tickets kept by a worker at least: a server may give several for each handshake.
@@ -96,6 +96,15 @@ impl TlsSettings {
     /// Whether later handshakes may resume sessions.
     pub fn resumption(&self) -> bool {
         self.resumption
+    }
+
+    /// A handshake of its own, for a single connection outside of a run.
+    ///
+    /// # Errors
+    /// Those of rustls.
+    pub fn client(&self, alpn: &[u8]) -> Result<ClientConnection, rustls::Error> {
+        let (config, _) = self.for_worker(1, alpn);
+        ClientConnection::new(config, self.name.clone())
     }
 
     /// What one worker speaks TLS with: nothing in it is shared with another worker that changes.

@@ -10,9 +10,10 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
 /// Every address that may be connected to, at least one.
 pub(super) fn candidates(job: &Job, sources: &[IpAddr]) -> Result<Vec<SocketAddr>, RunError> {
-    let found = match given(job)? {
+    let peer = peer(job)?;
+    let found = match given(job, &peer)? {
         Some(given) => given,
-        None => look_up(&job.url)?,
+        None => look_up(&peer)?,
     };
     let of_source = |address: &SocketAddr| {
         sources.is_empty() || sources.iter().any(|source| source.is_ipv4() == address.is_ipv4())
@@ -30,6 +31,36 @@ pub(super) fn candidates(job: &Job, sources: &[IpAddr]) -> Result<Vec<SocketAddr
     match fitting.iter().find(|address| lacks_zone(address)) {
         Some(address) => Err(no_zone(address)),
         None => Ok(fitting),
+    }
+}
+
+/// The URL, with the host and port that `--connect-to` names in place of its own.
+fn peer(job: &Job) -> Result<Url, RunError> {
+    let url = job.url.clone();
+    let Some(text) = &job.connect_to else { return Ok(url) };
+    let wrong = || {
+        RunError::usage(format!("--connect-to {text}: not HOST:PORT:HOST2:PORT2"))
+            .hint("such as example.test:443:127.0.0.1:8443, or ::127.0.0.1:8443 for any host and port")
+    };
+    let (host, rest) = host_of(text).ok_or_else(wrong)?;
+    let (port, rest) = rest.split_once(':').ok_or_else(wrong)?;
+    let (to_host, to_port) = host_of(rest).ok_or_else(wrong)?;
+    let is_meant = (host.is_empty() || host.eq_ignore_ascii_case(&url.host))
+        && (port.is_empty() || port.parse() == Ok(url.port));
+    if !is_meant {
+        let what = format!("--connect-to {text}: the target is {}:{}", url.host, url.port);
+        return Err(RunError::usage(what).hint("use the host and port of the URL, or leave them empty"));
+    }
+    let host = if to_host.is_empty() { url.host.clone() } else { to_host.to_owned() };
+    let port = if to_port.is_empty() { url.port } else { to_port.parse().map_err(|_| wrong())? };
+    Ok(Url { host, port, zone: None, ..url })
+}
+
+/// A host, in brackets if it is an IPv6 address, and what follows the colon behind it.
+fn host_of(text: &str) -> Option<(&str, &str)> {
+    match text.strip_prefix('[') {
+        Some(rest) => rest.split_once("]:"),
+        None => text.split_once(':'),
     }
 }
 
@@ -95,8 +126,8 @@ fn look_up(url: &Url) -> Result<Vec<SocketAddr>, RunError> {
 
 /// What `--resolve` gives for the URL's host and port. One that is for another target is a mistake: it would have been
 /// meant for this one.
-fn given(job: &Job) -> Result<Option<Vec<SocketAddr>>, RunError> {
-    let (url, mut found) = (&job.url, None::<Vec<SocketAddr>>);
+fn given(job: &Job, url: &Url) -> Result<Option<Vec<SocketAddr>>, RunError> {
+    let mut found = None::<Vec<SocketAddr>>;
     for text in &job.resolve {
         let (host, port, addresses) = parse(text)?;
         if host != "*" && !host.eq_ignore_ascii_case(&url.host) || port != url.port {

@@ -4,6 +4,7 @@
 //! the one of `--job`. Flags that cannot be combined are refused by clap, by `shape.rs`, or by [`Job::check`].
 
 use super::connections::ConnectionFlags;
+use super::curl::CurlCommand;
 use super::gates::GateFlags;
 use super::requests::RequestFlags;
 use super::target::TargetFlags;
@@ -23,7 +24,7 @@ use std::time::Duration;
 #[command(after_help = EXAMPLES, after_long_help = MORE_EXAMPLES)]
 pub struct Arguments {
     /// URL to load: http://host[:port]/path, or https://
-    #[arg(required_unless_present = "job")]
+    #[arg(required_unless_present_any = ["job", "curl", "har"])]
     pub url: Option<String>,
 
     /// Number of connections [default: 64]
@@ -75,6 +76,18 @@ pub struct Arguments {
     /// Print the job that the flags describe, as TOML, and exit
     #[arg(hide_short_help = true, long, help_heading = "Load")]
     pub print_job: bool,
+
+    /// Send each request once, show everything that was sent and received, and exit
+    #[arg(long, conflicts_with = "print_job", help_heading = "Requests")]
+    pub debug: bool,
+
+    /// Take the request from a command line of curl, as browsers copy it: 'curl ...'
+    #[arg(hide_short_help = true, long, value_name = "COMMAND", conflicts_with_all = ["har", "mix", "body", "form", "multipart"], help_heading = "Requests")]
+    pub curl: Option<String>,
+
+    /// Take the requests to one host from FILE, an HTTP Archive that a browser saved
+    #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["mix", "body", "form", "multipart", "method"], help_heading = "Requests")]
+    pub har: Option<PathBuf>,
 
     /// Load before the window, not measured [default: 1s, or 0 with -n]
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
@@ -134,6 +147,7 @@ impl Arguments {
         if let Some(text) = &self.url {
             job.url = url(text)?;
         }
+        self.import(&mut job, inputs)?;
         job.connections = self.connections.unwrap_or(job.connections);
         job.threads = self.threads.unwrap_or(job.threads);
         job.depth = self.pipeline.unwrap_or(job.depth);
@@ -152,6 +166,27 @@ impl Arguments {
         self.connection.fill(&mut job);
         self.request.fill(&mut job, inputs)?;
         Ok(job)
+    }
+}
+
+impl Arguments {
+    /// Puts the requests that other programs describe into a job.
+    fn import(&self, job: &mut Job, inputs: &mut Inputs) -> anyhow::Result<()> {
+        if let Some(line) = &self.curl {
+            let command = CurlCommand::parse(line)?;
+            if self.url.is_none() {
+                job.url = url(&command.url)?;
+            }
+            command.fill(job)?;
+        }
+        if let Some(path) = &self.har {
+            let found = super::har::read(path, self.url.as_ref().map(|_| &job.url), inputs)?;
+            if let Some(notice) = &found.notice {
+                crate::exit::say(notice);
+            }
+            (job.url, job.requests) = (found.url, found.specs);
+        }
+        Ok(())
     }
 }
 

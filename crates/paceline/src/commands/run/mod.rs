@@ -4,9 +4,13 @@
 //! turned into an exit status. The lab starts this command as a child process.
 
 mod connections;
+mod curl;
+mod debug;
 mod deliver;
 mod flags;
+mod form;
 mod gates;
+mod har;
 mod memory;
 mod requests;
 mod screen;
@@ -52,6 +56,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let gates = arguments.gates.all(job.load.is_open(), job.url.scheme == Scheme::Https)?;
     let prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
     prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
+    if arguments.debug {
+        return debug::run(&prepared);
+    }
     telling::keep_inputs(&inputs, &outputs.outputs())?;
     for path in outputs.files().chain(outputs.hgrms().map(PathBuf::as_path)) {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
@@ -62,7 +69,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     sinks.extend(view.iter().map(|view| Box::new(Seconds(view.live())) as Box<dyn Sink>));
     let watching = Watching { events, sinks };
     let stop = stop::listen()?;
-    let (run, unwritten) = prepared.carry_out(argv(&arguments.request), watching, stop).map_err(explain)?;
+    let (run, unwritten) = prepared.carry_out(argv(&arguments), watching, stop).map_err(explain)?;
     deliver::deliver(&run, outputs, unwritten.into_iter().map(anyhow::Error::from).collect())?;
     if let Some(view) = view {
         view.show(&run);
@@ -98,14 +105,17 @@ fn sinks(outputs: &telling::OutputFlags) -> anyhow::Result<Vec<Box<dyn Sink>>> {
 }
 
 /// The command line, with the values of secret header fields and credentials replaced: a record is there to be shown to others.
-fn argv(flags: &requests::RequestFlags) -> Vec<String> {
+fn argv(flags: &Arguments) -> Vec<String> {
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    arguments.map(|argument| without_credentials(without_secret(argument, &flags.headers), flags)).collect()
+    let masked = arguments.map(|argument| without_secret(argument, &flags.request.headers)).map(|argument| {
+        without_credentials(argument, [&flags.request.auth, &flags.request.bearer, &flags.curl])
+    });
+    masked.collect()
 }
 
-/// An argument without the value of `--auth` or `--bearer`.
-fn without_credentials(argument: String, flags: &requests::RequestFlags) -> String {
-    let given = [&flags.auth, &flags.bearer].into_iter().flatten().filter(|value| !value.is_empty());
+/// An argument without the value of `--auth`, `--bearer` or `--curl`.
+fn without_credentials(argument: String, secrets: [&Option<String>; 3]) -> String {
+    let given = secrets.into_iter().flatten().filter(|value| !value.is_empty());
     let before = given.filter_map(|value| argument.strip_suffix(value.as_str())).next();
     before.map_or_else(|| argument.clone(), |before| format!("{before}{}", paceline_job::MASKED))
 }

@@ -1,5 +1,6 @@
 //! Flags of requests: what is sent and what must come back; and the request file.
 
+use super::form::{self, FormBody};
 use crate::exit::Complaint;
 use crate::places::complain;
 use anyhow::Context as _;
@@ -24,6 +25,25 @@ pub struct RequestFlags {
     #[arg(long, allow_negative_numbers = true, value_name = "TEXT|@FILE", help_heading = "Requests")]
     pub body: Option<String>,
 
+    /// Field of a URL-encoded form, NAME=VALUE; may be repeated; implies POST
+    #[arg(hide_short_help = true, long, value_name = "NAME=VALUE", conflicts_with_all = ["body", "multipart"], help_heading = "Requests")]
+    pub form: Vec<String>,
+
+    /// Part of a multipart form, NAME=VALUE or NAME=@FILE, as curl's -F; may be repeated
+    #[arg(
+        hide_short_help = true,
+        short = 'F',
+        long,
+        value_name = "NAME=VALUE|NAME=@FILE",
+        conflicts_with = "body",
+        help_heading = "Requests"
+    )]
+    pub multipart: Vec<String>,
+
+    /// Accept compressed answers, such as gzip,deflate; checks are of what is in them
+    #[arg(hide_short_help = true, long, value_name = "CODINGS", help_heading = "Requests")]
+    pub accept_encoding: Option<String>,
+
     /// Basic authentication, USER:PASS
     #[arg(short = 'a', long, value_name = "USER:PASS", conflicts_with = "bearer", help_heading = "Requests")]
     pub auth: Option<String>,
@@ -45,7 +65,7 @@ pub struct RequestFlags {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["method", "body", "literal", "expect_status", "expect_body", "expect_sha256", "expect_json"],
+        conflicts_with_all = ["method", "body", "form", "multipart", "literal", "expect_status", "expect_body", "expect_sha256", "expect_json"],
         help_heading = "Requests"
     )]
     pub mix: Option<PathBuf>,
@@ -89,12 +109,21 @@ impl RequestFlags {
                     request.headers.0.push((name.clone(), value.clone()));
                 }
             }
+            if let Some(codings) = &self.accept_encoding {
+                request.headers.set_default("Accept-Encoding", codings);
+            }
             if let Some(authorization) = self.authorization() {
                 request.headers.set_default("Authorization", authorization);
             }
         }
-        if self.body.is_some() {
-            self.describe_body(job);
+        if let Some(form) = self.form()? {
+            for request in &mut job.requests {
+                request.body = Some(form.body.clone());
+                request.headers.set_default("Content-Type", form.content_type.clone());
+            }
+            self.describe_body(job, form.flag);
+        } else if self.body.is_some() {
+            self.describe_body(job, "--body");
         }
         // A server closes the connection of such a request: none may be reused.
         let closes = |request: &RequestSpec| {
@@ -122,6 +151,15 @@ impl RequestFlags {
         };
     }
 
+    /// The body that `--form` or `--multipart` describes.
+    fn form(&self) -> anyhow::Result<Option<FormBody>> {
+        Ok(match (self.form.as_slice(), self.multipart.as_slice()) {
+            ([], []) => None,
+            (fields, []) => Some(form::url_encoded(fields)?),
+            (_, parts) => Some(form::multipart(parts)?),
+        })
+    }
+
     /// The value of the Authorization field that `--auth` or `--bearer` asks for.
     fn authorization(&self) -> Option<String> {
         let basic = |user: &String| format!("Basic {}", BASE64_STANDARD.encode(user));
@@ -129,7 +167,7 @@ impl RequestFlags {
     }
 
     /// A body without a method is sent by POST, and has a type.
-    fn describe_body(&self, job: &mut Job) {
+    fn describe_body(&self, job: &mut Job, flag: &str) {
         let mut added = Vec::new();
         for request in &mut job.requests {
             if self.method.is_none() && request.method == "GET" {
@@ -143,7 +181,7 @@ impl RequestFlags {
             }
         }
         if !added.is_empty() {
-            crate::exit::say(&format!("paceline: --body implies {}", added.join(" ")));
+            crate::exit::say(&format!("paceline: {flag} implies {}", added.join(" ")));
         }
     }
 
@@ -171,7 +209,7 @@ fn content_type(body: Option<&Content>) -> &'static str {
     let is_json = match body {
         Some(Content::Text(text)) => text.trim_start().starts_with(['{', '[']),
         Some(Content::File { file }) => file.extension().is_some_and(|ending| ending == "json"),
-        None => false,
+        Some(Content::Multipart { .. }) | None => false,
     };
     if is_json { "application/json" } else { "application/x-www-form-urlencoded" }
 }

@@ -15,6 +15,17 @@ pub struct TargetFlags {
     #[arg(hide_short_help = true, long, value_name = "HOST:PORT:ADDR[,ADDR]")]
     resolve: Vec<String>,
 
+    /// Connect to another host and port; the URL still says what to request: HOST:PORT:HOST2:PORT2
+    ///
+    /// Empty parts stand for any host or port, or for the same: ::127.0.0.1:8443.
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "HOST:PORT:HOST2:PORT2",
+        conflicts_with = "unix_socket"
+    )]
+    connect_to: Option<String>,
+
     /// Local addresses to connect from, in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/28
     ///
     /// Without it the kernel chooses; over loopback as many are used as the ports need.
@@ -67,6 +78,9 @@ impl TargetFlags {
         }
         if !resolve.is_empty() {
             job.resolve.clone_from(resolve);
+        }
+        if self.connect_to.is_some() {
+            job.connect_to.clone_from(&self.connect_to);
         }
         if source.is_some() {
             job.source.clone_from(source);

@@ -3,6 +3,7 @@
 //! Mixes, placeholders, bodies and checks, and what docs/requests.md shows of them. How a request is put together and
 //! expanded, rule by rule, is held by the http crate; where it goes to is `target.rs`'s.
 
+mod described;
 mod refused;
 mod server;
 

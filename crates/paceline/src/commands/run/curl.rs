@@ -1,0 +1,378 @@
+//! `--curl 'curl ...'`: a command line of curl, as browsers copy it, becomes a job.
+//!
+//! What it sends is sent as it stands, without placeholders. Flags that only change what curl prints are ignored; one
+//! that is neither known nor harmless is named, since the request would be another without it.
+
+use super::form;
+use crate::exit::Complaint;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use paceline_job::{Content, Headers, Job, Protocol};
+
+/// What a flag of curl means.
+#[derive(Clone, Copy)]
+enum Meaning {
+    Method,
+    Header,
+    Data,
+    RawData,
+    EncodedData,
+    Json,
+    Part,
+    DataInQuery,
+    Head,
+    User,
+    Agent,
+    Referer,
+    Cookie,
+    Insecure,
+    Compressed,
+    Http(Protocol),
+    Url,
+    /// Changes nothing that is sent.
+    Ignored,
+    /// The same, with a value.
+    IgnoredValue,
+}
+
+/// The flags of curl that are understood.
+const FLAGS: &[(&str, &str, Meaning)] = &[
+    ("-X", "--request", Meaning::Method),
+    ("-H", "--header", Meaning::Header),
+    ("-d", "--data", Meaning::Data),
+    ("", "--data-ascii", Meaning::Data),
+    ("", "--data-binary", Meaning::Data),
+    ("", "--data-raw", Meaning::RawData),
+    ("", "--data-urlencode", Meaning::EncodedData),
+    ("", "--json", Meaning::Json),
+    ("-F", "--form", Meaning::Part),
+    ("-G", "--get", Meaning::DataInQuery),
+    ("-I", "--head", Meaning::Head),
+    ("-u", "--user", Meaning::User),
+    ("-A", "--user-agent", Meaning::Agent),
+    ("-e", "--referer", Meaning::Referer),
+    ("-b", "--cookie", Meaning::Cookie),
+    ("-k", "--insecure", Meaning::Insecure),
+    ("", "--compressed", Meaning::Compressed),
+    ("-0", "--http1.0", Meaning::Http(Protocol::Http10)),
+    ("", "--http1.1", Meaning::Http(Protocol::Http11)),
+    ("", "--http2", Meaning::Http(Protocol::Http2)),
+    ("", "--http2-prior-knowledge", Meaning::Http(Protocol::Http2)),
+    ("", "--url", Meaning::Url),
+    ("-s", "--silent", Meaning::Ignored),
+    ("-S", "--show-error", Meaning::Ignored),
+    ("-v", "--verbose", Meaning::Ignored),
+    ("-i", "--include", Meaning::Ignored),
+    ("-f", "--fail", Meaning::Ignored),
+    ("-N", "--no-buffer", Meaning::Ignored),
+    ("-#", "--progress-bar", Meaning::Ignored),
+    ("-g", "--globoff", Meaning::Ignored),
+    ("-o", "--output", Meaning::IgnoredValue),
+    ("-w", "--write-out", Meaning::IgnoredValue),
+    ("-m", "--max-time", Meaning::IgnoredValue),
+];
+
+impl Meaning {
+    fn takes_value(self) -> bool {
+        use Meaning::*;
+        match self {
+            Method | Header | Data | RawData | EncodedData | Json | Part | User | Agent | Referer
+            | Cookie | Url | IgnoredValue => true,
+            DataInQuery | Head | Insecure | Compressed | Http(_) | Ignored => false,
+        }
+    }
+}
+
+/// A command line of curl.
+#[derive(Debug, Default)]
+pub struct CurlCommand {
+    pub url: String,
+    method: Option<String>,
+    headers: Vec<(String, String)>,
+    data: Vec<Data>,
+    parts: Vec<String>,
+    in_query: bool,
+    insecure: bool,
+    protocol: Option<Protocol>,
+}
+
+/// One piece of a body.
+#[derive(Debug)]
+enum Data {
+    Text(String),
+    File(String),
+}
+
+impl CurlCommand {
+    /// Reads a command line.
+    pub fn parse(line: &str) -> Result<Self, Complaint> {
+        let mut words = shell_words(line)?.into_iter();
+        if words.next().as_deref() != Some("curl") {
+            return Err(Complaint::usage("--curl: the command does not begin with \"curl\"")
+                .hint("quote the whole command: --curl 'curl -H \"A: b\" http://127.0.0.1:8080/'"));
+        }
+        let mut command = Self::default();
+        while let Some(word) = words.next() {
+            if let Some(flag) = word.strip_prefix("--") {
+                let (name, value) =
+                    flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
+                let meaning = meaning(&format!("--{name}"))?;
+                let value = match (meaning.takes_value(), value) {
+                    (false, _) => String::new(),
+                    (true, Some(value)) => value.to_owned(),
+                    (true, None) => words.next().ok_or_else(|| no_value(&word))?,
+                };
+                command.take(meaning, value)?;
+            } else if word.len() > 1 && word.starts_with('-') {
+                command.short(&word, &mut words)?;
+            } else {
+                command.take(Meaning::Url, word)?;
+            }
+        }
+        if command.url.is_empty() {
+            return Err(Complaint::usage("--curl: the command has no URL"));
+        }
+        Ok(command)
+    }
+
+    /// A word of short flags: `-sk`, `-XPOST`, `-d a=1`.
+    fn short(&mut self, word: &str, words: &mut impl Iterator<Item = String>) -> Result<(), Complaint> {
+        let flags = word.get(1..).unwrap_or_default();
+        for (at, letter) in flags.char_indices() {
+            let meaning = meaning(&format!("-{letter}"))?;
+            if !meaning.takes_value() {
+                self.take(meaning, String::new())?;
+                continue;
+            }
+            let rest = &flags[at + letter.len_utf8()..];
+            let value = match rest {
+                "" => words.next().ok_or_else(|| no_value(word))?,
+                rest => rest.to_owned(),
+            };
+            return self.take(meaning, value);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, meaning: Meaning, value: String) -> Result<(), Complaint> {
+        let mut header = |name: &str, value: String| self.headers.push((name.to_owned(), value));
+        match meaning {
+            Meaning::Method => self.method = Some(value),
+            Meaning::Header => self.headers.push(Headers::parse(&value).ok_or_else(|| {
+                Complaint::usage(format!("--curl: -H {value:?} is not a header field"))
+                    .hint("write it as \"Name: value\"")
+            })?),
+            Meaning::Data => self.data.push(match value.strip_prefix('@') {
+                Some(file) => Data::File(file.to_owned()),
+                None => Data::Text(value),
+            }),
+            Meaning::RawData => self.data.push(Data::Text(value)),
+            Meaning::EncodedData => self.data.push(Data::Text(match value.split_once('=') {
+                Some(("", value)) => form::percent_encoded(value),
+                Some((name, value)) => format!("{name}={}", form::percent_encoded(value)),
+                None => form::percent_encoded(&value),
+            })),
+            Meaning::Json => {
+                header("Content-Type", "application/json".to_owned());
+                header("Accept", "application/json".to_owned());
+                self.data.push(Data::Text(value));
+            }
+            Meaning::Part => self.parts.push(value),
+            Meaning::DataInQuery => self.in_query = true,
+            Meaning::Head => self.method = Some("HEAD".to_owned()),
+            Meaning::User => header("Authorization", format!("Basic {}", BASE64_STANDARD.encode(value))),
+            Meaning::Agent => header("User-Agent", value),
+            Meaning::Referer => header("Referer", value),
+            Meaning::Cookie if value.contains('=') => header("Cookie", value),
+            Meaning::Cookie => {
+                return Err(Complaint::usage(format!("--curl: -b {value} names a file of cookies"))
+                    .hint("write the cookies: -b 'name=value'"));
+            }
+            Meaning::Insecure => self.insecure = true,
+            Meaning::Compressed => header("Accept-Encoding", "gzip, deflate".to_owned()),
+            Meaning::Http(protocol) => self.protocol = Some(protocol),
+            Meaning::Url if self.url.is_empty() => self.url = value,
+            Meaning::Url => {
+                return Err(Complaint::usage(format!("--curl: a second URL, {value:?}"))
+                    .hint("give one command for each, or write a request file (--mix)"));
+            }
+            Meaning::Ignored | Meaning::IgnoredValue => {}
+        }
+        Ok(())
+    }
+
+    /// Puts the request into a job, whose URL it is.
+    pub fn fill(&self, job: &mut Job) -> Result<(), Complaint> {
+        job.tls.insecure |= self.insecure;
+        job.protocol = self.protocol.unwrap_or(job.protocol);
+        let body = self.body()?;
+        let Some(request) = job.requests.first_mut() else { return Ok(()) };
+        request.literal = true;
+        request.headers.0.extend(self.headers.iter().cloned());
+        match body {
+            Some((Content::Text(query), _)) if self.in_query => {
+                let joint = if job.url.path.contains('?') { '&' } else { '?' };
+                job.url.path = format!("{}{joint}{query}", job.url.path);
+            }
+            Some((content, kind)) => {
+                request.body = Some(content);
+                request.method = "POST".to_owned();
+                request.headers.set_default("Content-Type", kind);
+            }
+            None => {}
+        }
+        if let Some(method) = &self.method {
+            request.method.clone_from(method);
+        }
+        Ok(())
+    }
+
+    /// The body and its type.
+    fn body(&self) -> Result<Option<(Content, String)>, Complaint> {
+        if !self.parts.is_empty() {
+            return form::multipart(&self.parts).map(|form| Some((form.body, form.content_type)));
+        }
+        let kind = "application/x-www-form-urlencoded".to_owned();
+        let texts = self.data.iter().map(|data| match data {
+            Data::Text(text) => Some(text.as_str()),
+            Data::File(_) => None,
+        });
+        match (self.data.as_slice(), texts.collect::<Option<Vec<_>>>()) {
+            ([], _) => Ok(None),
+            ([Data::File(file)], _) => Ok(Some((Content::File { file: file.into() }, kind))),
+            (_, Some(texts)) => Ok(Some((Content::Text(texts.join("&")), kind))),
+            (_, None) => Err(Complaint::usage("--curl: several -d, of which one is a file")
+                .hint("put the whole body into one file")),
+        }
+    }
+}
+
+fn meaning(flag: &str) -> Result<Meaning, Complaint> {
+    let known = FLAGS.iter().find(|(short, long, _)| *short == flag || *long == flag);
+    known.map(|(.., meaning)| *meaning).ok_or_else(|| {
+        let instead = match flag {
+            "-L" | "--location" => "redirects are the response here: --expect-status 302, or ask for the final URL",
+            "-x" | "--proxy" => "connect to the server itself",
+            _ => "remove it from the command, and use the flag of `paceline run` that does the same, if there is one",
+        };
+        Complaint::usage(format!("--curl: the flag {flag} is not supported")).hint(instead)
+    })
+}
+
+fn no_value(flag: &str) -> Complaint {
+    Complaint::usage(format!("--curl: {flag} has no value"))
+}
+
+/// The words of a command as a POSIX shell reads them, with bash's $'...', which browsers write.
+fn shell_words(line: &str) -> Result<Vec<String>, Complaint> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut letters = line.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            ' ' | '\t' | '\n' | '\r' => words.extend(word.take()),
+            '\\' => match letters.next() {
+                Some('\n') | None => {}
+                Some(escaped) => word.get_or_insert_default().push(escaped),
+            },
+            '\'' => quoted(&mut letters, '\'', word.get_or_insert_default())?,
+            '"' => quoted(&mut letters, '"', word.get_or_insert_default())?,
+            '$' if letters.peek() == Some(&'\'') => {
+                letters.next();
+                quoted(&mut letters, '$', word.get_or_insert_default())?;
+            }
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// The rest of a quoted text: of '...', "..." or, where `kind` is a dollar sign, $'...'.
+fn quoted(letters: &mut impl Iterator<Item = char>, kind: char, word: &mut String) -> Result<(), Complaint> {
+    let end = if kind == '$' { '\'' } else { kind };
+    while let Some(letter) = letters.next() {
+        match (letter, kind) {
+            (letter, _) if letter == end => return Ok(()),
+            ('\\', '"') => match letters.next() {
+                Some(escaped @ ('"' | '\\' | '$' | '`')) => word.push(escaped),
+                Some('\n') | None => {}
+                Some(other) => word.extend(['\\', other]),
+            },
+            ('\\', '$') => word.push(ansi_escape(letters)?),
+            _ => word.push(letter),
+        }
+    }
+    Err(Complaint::usage("--curl: a quote is not closed").hint("quote the whole command once more"))
+}
+
+/// What an escape of $'...' stands for.
+fn ansi_escape(letters: &mut impl Iterator<Item = char>) -> Result<char, Complaint> {
+    let escaped = match letters.next() {
+        Some('n') => Some('\n'),
+        Some('r') => Some('\r'),
+        Some('t') => Some('\t'),
+        Some(same @ ('\\' | '\'' | '"' | '!' | '?')) => Some(same),
+        Some('u') => hexadecimal(letters, 4),
+        Some('x') => hexadecimal(letters, 2),
+        Some(_) | None => None,
+    };
+    escaped.ok_or_else(|| Complaint::usage("--curl: an escape in $'...' is not understood"))
+}
+
+/// The character of so many hexadecimal digits.
+fn hexadecimal(letters: &mut impl Iterator<Item = char>, digits: usize) -> Option<char> {
+    let text: String = letters.take(digits).collect();
+    u32::from_str_radix(&text, 16).ok().and_then(char::from_u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(line: &str) -> Job {
+        let command = CurlCommand::parse(line).unwrap();
+        let mut job = Job { url: paceline_http::Url::parse(&command.url).unwrap(), ..Job::default() };
+        command.fill(&mut job).unwrap();
+        job
+    }
+
+    #[test]
+    fn what_a_browser_copies() {
+        let job = job(
+            "curl 'http://127.0.0.1:8080/a?b=1' \\\n  -X PUT -H 'Accept: text/html' --compressed -k \\\n  \
+                       -b 'sid=1' --data-raw $'{\"it\\'s\": \"\\u00e9\"}'",
+        );
+        let request = &job.requests[0];
+        assert_eq!((request.method.as_str(), job.url.path.as_str()), ("PUT", "/a?b=1"));
+        assert_eq!(request.body, Some(Content::Text("{\"it's\": \"\u{e9}\"}".to_owned())));
+        assert_eq!(request.headers.get("accept-encoding"), Some("gzip, deflate"));
+        assert_eq!(request.headers.get("cookie"), Some("sid=1"));
+        assert!(job.tls.insecure && request.literal);
+    }
+
+    #[test]
+    fn short_flags_stand_together() {
+        let joined = job("curl -sXPOST -uAladdin:'open sesame' -d a=1 -d b=2 http://h/");
+        let request = &joined.requests[0];
+        assert_eq!(request.headers.get("authorization"), Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="));
+        assert_eq!(request.body, Some(Content::Text("a=1&b=2".to_owned())));
+        let query = job("curl -G --data-urlencode 'q=a b' http://h/s");
+        assert_eq!((query.url.path.as_str(), &query.requests[0].body), ("/s?q=a+b", &None));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        for (line, part) in [
+            ("wget http://h/", "does not begin with \"curl\""),
+            ("curl -L http://h/", "flag -L is not supported"),
+            ("curl --ntlm http://h/", "flag --ntlm is not supported"),
+            ("curl http://h/ http://g/", "a second URL"),
+            ("curl -H", "-H has no value"),
+            ("curl 'http://h/", "a quote is not closed"),
+            ("curl -s", "has no URL"),
+        ] {
+            let error = CurlCommand::parse(line).unwrap_err();
+            assert!(error.what.contains(part), "{line}: {}", error.what);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Bodies of forms: `--form NAME=VALUE` (URL-encoded) and `-F NAME=VALUE|NAME=@FILE` (multipart, as curl has it).
+
+use crate::exit::Complaint;
+use paceline_job::{Content, FormPart};
+use std::path::{Path, PathBuf};
+
+/// What separates the parts of a multipart form; whoever reads the files checks that it occurs in none.
+const BOUNDARY: &str = "paceline-5f3a9c41d7e24b08";
+
+/// A form as a body.
+#[derive(Debug)]
+pub struct FormBody {
+    /// The flag that described it.
+    pub flag: &'static str,
+    pub body: Content,
+    pub content_type: String,
+}
+
+/// The fields of an HTML form as a browser sends them (application/x-www-form-urlencoded of the URL standard).
+pub fn url_encoded(fields: &[String]) -> Result<FormBody, Complaint> {
+    let encode = |field: &String| {
+        let (name, value) = split("--form", field)?;
+        Ok(format!("{}={}", percent_encoded(name), percent_encoded(value)))
+    };
+    let text = fields.iter().map(encode).collect::<Result<Vec<_>, Complaint>>()?.join("&");
+    let content_type = "application/x-www-form-urlencoded".to_owned();
+    Ok(FormBody { flag: "--form", body: Content::Text(text), content_type })
+}
+
+/// The parts of a multipart form (RFC 7578).
+pub fn multipart(parts: &[String]) -> Result<FormBody, Complaint> {
+    let parts = parts.iter().map(|part| form_part(part)).collect::<Result<_, _>>()?;
+    let body = Content::Multipart { boundary: BOUNDARY.to_owned(), parts };
+    Ok(FormBody { flag: "-F", body, content_type: format!("multipart/form-data; boundary={BOUNDARY}") })
+}
+
+/// `NAME=VALUE`, or `NAME=@FILE` with `;type=TYPE` and `;filename=NAME` behind it.
+fn form_part(part: &str) -> Result<FormPart, Complaint> {
+    let (name, value) = split("-F", part)?;
+    let Some(file) = value.strip_prefix('@') else {
+        let content = Box::new(Content::Text(value.to_owned()));
+        return Ok(FormPart { name: name.to_owned(), content, file_name: None, content_type: None });
+    };
+    let mut words = file.split(';');
+    let path = PathBuf::from(words.next().unwrap_or_default());
+    let shown = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let mut part = FormPart {
+        name: name.to_owned(),
+        file_name: shown,
+        content_type: Some(type_of(&path).to_owned()),
+        content: Box::new(Content::File { file: path }),
+    };
+    for word in words {
+        match word.trim().split_once('=') {
+            Some(("type", kind)) => part.content_type = Some(kind.to_owned()),
+            Some(("filename", name)) => part.file_name = Some(name.to_owned()),
+            _ => {
+                let what = format!("-F {name}=@{file}: unknown option {word:?}");
+                return Err(Complaint::usage(what).hint("known are ;type=image/png and ;filename=NAME"));
+            }
+        }
+    }
+    Ok(part)
+}
+
+fn split<'f>(flag: &str, field: &'f str) -> Result<(&'f str, &'f str), Complaint> {
+    field.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+        Complaint::usage(format!("{flag} {field:?} has no name and \"=\"")).hint("write NAME=VALUE")
+    })
+}
+
+/// Bytes as they stand in a URL-encoded form; a blank is a plus sign.
+pub fn percent_encoded(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b' ' => "+".to_owned(),
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'*' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
+/// The type of a file, by the endings that uploads mostly have.
+fn type_of(path: &Path) -> &'static str {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("json") => "application/json",
+        Some("txt" | "log" | "md") => "text/plain",
+        Some("csv") => "text/csv",
+        Some("html" | "htm") => "text/html",
+        Some("xml") => "application/xml",
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("gif") => "image/gif",
+        Some("svg") => "image/svg+xml",
+        Some("pdf") => "application/pdf",
+        Some(_) | None => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_encoded_as_a_browser_does() {
+        let fields = ["user=J\u{fc}rgen M".to_owned(), "a&b=1+1=2".to_owned()];
+        let form = url_encoded(&fields).unwrap();
+        assert_eq!(form.body, Content::Text("user=J%C3%BCrgen+M&a%26b=1%2B1%3D2".to_owned()));
+        assert!(url_encoded(&["none".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn parts_are_texts_and_files() {
+        let part = form_part("image=@a/cat.png;filename=dog.png").unwrap();
+        assert_eq!(part.file_name.as_deref(), Some("dog.png"));
+        assert_eq!(part.content_type.as_deref(), Some("image/png"));
+        assert_eq!(*part.content, Content::File { file: "a/cat.png".into() });
+        assert_eq!(form_part("a=b=c").unwrap().content, Box::new(Content::Text("b=c".to_owned())));
+        assert!(form_part("a=@b;size=3").unwrap_err().what.contains("size=3"));
+    }
+}

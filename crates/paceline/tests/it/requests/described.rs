@@ -1,0 +1,126 @@
+//! Requests that are described by other means than a URL and a body: forms, a command line of curl, a browser's archive;
+//! and `--debug`, which shows what became of them.
+
+use super::server::{Heard, Server};
+use super::{complaint, count, ok, paceline, run};
+use serde_json::json;
+
+/// "hello", compressed: `printf hello | gzip -n`.
+const HELLO_GZIP: &[u8] = &[
+    0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 7, 0, 0x86, 0xa6, 0x10, 0x36, 5, 0, 0,
+    0,
+];
+
+fn compressed(_: &Heard) -> (u16, Vec<u8>) {
+    (200, HELLO_GZIP.to_vec())
+}
+
+/// Exit status and standard output of `--debug`.
+fn debug(server: &Server, flags: &[&str]) -> (Option<i32>, String) {
+    let url = format!("http://{}/a", server.address);
+    let output = paceline(&[&[url.as_str(), "--debug"], flags].concat());
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn debug_shows_one_exchange_and_exits() {
+    let server = Server::start(ok);
+    let (status, text) = debug(&server, &["--body", "{\"a\": 1}", "--expect-json", "/a=1"]);
+    assert_eq!(status, Some(0), "{text}");
+    for part in [
+        "* connected to 127.0.0.1:",
+        "> POST /a HTTP/1.1\n",
+        "< HTTP/1.1 200 X\n",
+        "{\"a\": 1}\n",
+        "checks: passed",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let (status, text) =
+        debug(&server, &["--body", "{\"a\": 1}", "--expect-json", "/a=2", "--expect-status", "201"]);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(
+        text.contains("failed: status 200 instead of 201; body: at \"/a\" it has 1 instead of 2"),
+        "{text}"
+    );
+    assert_eq!(server.heard().len(), 2, "one request for each");
+}
+
+#[test]
+fn debug_lets_no_server_steer_the_terminal() {
+    let server = Server::start(|_| (200, b"\x1b]0;title\x07 text".to_vec()));
+    let (_, text) = debug(&server, &[]);
+    assert!(text.contains("text") && !text.contains('\x1b'), "{text:?}");
+}
+
+#[test]
+fn compressed_answers_are_checked_by_what_is_in_them() {
+    let server = Server::start(compressed);
+    let record = run(&server, "/", 20, &["-c", "2", "--expect-body", "hello"]);
+    assert_eq!(count(&record["total"], "bad_body"), 20);
+    let fault = record["bad_bodies"][0]["fault"].as_str().unwrap();
+    assert!(fault.contains("compressed with gzip, which the request did not ask for"), "{fault}");
+    let record = run(&server, "/", 20, &["-c", "2", "--expect-body", "hello", "--accept-encoding", "gzip"]);
+    assert_eq!(count(&record["total"], "ok"), 20, "{}", record["bad_bodies"]);
+    let refused = complaint(&["--accept-encoding", "br", "--expect-body", "hello"]);
+    assert!(refused.contains("Accept-Encoding br: such a body cannot be decompressed"), "{refused}");
+}
+
+#[test]
+fn forms_are_sent_as_curl_sends_them() {
+    let server = Server::start(ok);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), b"\0\xff").unwrap();
+    let part = format!("f=@{};type=image/png;filename=a.png", file.path().display());
+    run(&server, "/", 1, &["-c", "1", "-F", "a=b", "-F", &part]);
+    run(&server, "/", 1, &["-c", "1", "--form", "a=1 2"]);
+    let heard = server.heard();
+    let body = String::from_utf8_lossy(&heard[0].body).into_owned();
+    let head =
+        "Content-Disposition: form-data; name=\"f\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n";
+    assert!(body.contains(head) && heard[0].body.windows(2).any(|two| two == b"\0\xff"), "{body}");
+    assert!(String::from_utf8_lossy(&heard[0].bytes).contains("multipart/form-data; boundary="));
+    assert_eq!((heard[1].method.as_str(), heard[1].body.as_slice()), ("POST", &b"a=1+2"[..]));
+}
+
+#[test]
+fn a_command_of_curl_is_a_request() {
+    let server = Server::start(ok);
+    let command =
+        format!("curl -s 'http://{}/x' -H 'X-A: 1' -u me:secret --data-raw '{{seq}}'", server.address);
+    let output = paceline(&["--curl", &command, "-n", "1", "-c", "1", "--json"]);
+    let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let heard = &server.heard()[0];
+    let text = String::from_utf8_lossy(&heard.bytes);
+    assert!(text.contains("X-A: 1\r\n") && text.contains("Authorization: Basic bWU6c2VjcmV0"), "{text}");
+    assert_eq!((heard.path.as_str(), heard.body.as_slice()), ("/x", &b"{seq}"[..]), "sent as it stands");
+    let shown = record.to_string();
+    assert!(!shown.contains("secret") && !shown.contains("bWU6c2VjcmV0"), "{shown}");
+}
+
+#[test]
+fn an_archive_of_a_browser_is_a_mix() {
+    let server = Server::start(ok);
+    let url = |path: &str| format!("http://{}{path}", server.address);
+    let entry = |url: &str| json!({ "request": { "method": "GET", "url": url, "headers": [] } });
+    let entries = [entry(&url("/a")), entry(&url("/b")), entry(&url("/a")), entry("http://192.0.2.1/")];
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), json!({ "log": { "entries": entries } }).to_string()).unwrap();
+    let output = paceline(&["--har", file.path().to_str().unwrap(), "-n", "50", "-c", "1", "--json"]);
+    let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let parts = record["by_request"].as_array().unwrap();
+    assert_eq!((&parts[0]["name"], &parts[0]["weight"]), (&json!("GET /a"), &json!(2)));
+    assert_eq!(parts.len(), 2);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("left out 1 requests to other hosts"));
+}
+
+#[test]
+fn a_connection_can_go_elsewhere_than_the_url_says() {
+    let server = Server::start(ok);
+    let to = format!("shop.test:80:127.0.0.1:{}", server.address.port());
+    let output = paceline(&["http://shop.test/x", "--connect-to", &to, "-n", "1", "-c", "1", "--json"]);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&server.heard()[0].bytes).contains("Host: shop.test\r\n"));
+    let wrong = complaint(&["--connect-to", "other:80:127.0.0.1:1"]);
+    assert!(wrong.contains("--connect-to other:80:127.0.0.1:1: the target is 127.0.0.1:9"), "{wrong}");
+}

@@ -1,0 +1,212 @@
+//! One exchange at a time, with everything that a run does not keep: what was sent, what came, and how long each step
+//! took (`--debug`).
+//!
+//! It goes the way of a run (the same addresses, TLS settings, request bytes and checks) over a blocking socket of its
+//! own, so that what it shows is what the run would do. Whoever shows it escapes what the server sent.
+
+use crate::{Prepared, RunError};
+use paceline_engine::{Address, RequestKind, decoded};
+use paceline_http::{Decoder, Expander, HeadCache, RandomBits, Step};
+use paceline_job::Protocol;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// Bytes of a body that are kept.
+const BODY_BYTES_MAX: usize = 16 << 20;
+
+/// What one exchange came to.
+#[derive(Debug)]
+pub struct DebugExchange {
+    /// Where the connection went.
+    pub address: Address,
+    /// What TLS agreed on: version, cipher, whether the certificate was checked.
+    pub tls: Option<String>,
+    /// What was sent.
+    pub request: Vec<u8>,
+    /// The head of the response as it came, its blank line included.
+    pub head: Vec<u8>,
+    /// The status.
+    pub status: u16,
+    /// The body as it came, without the framing of chunks.
+    pub body: Vec<u8>,
+    /// The body decompressed, if it was compressed.
+    pub decoded: Option<Vec<u8>>,
+    /// What is wrong with the response, if anything.
+    pub faults: Vec<String>,
+    /// How long each step took, in order.
+    pub times: Vec<(&'static str, Duration)>,
+}
+
+/// What sends the request and receives the response.
+trait Stream: Read + Write {}
+impl<S: Read + Write> Stream for S {}
+
+/// The seed's numbers, as a worker would draw them first.
+struct FirstBits(paceline_engine::Random);
+
+impl RandomBits for FirstBits {
+    fn next_bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+impl Prepared {
+    /// Sends each kind of request once, and returns what came of it.
+    ///
+    /// # Errors
+    /// [`RunError`] if the target cannot be reached or does not speak HTTP.
+    pub fn debug(&self) -> Result<Vec<DebugExchange>, RunError> {
+        if self.settings.job.protocol == Protocol::Http2 {
+            return Err(RunError::usage("--debug shows exchanges of HTTP/1 only")
+                .hint("remove --http 2; the server mostly answers the same"));
+        }
+        let kinds = self.settings.requests.kinds();
+        let files = self.settings.requests.files();
+        let bits = FirstBits(paceline_engine::Random::new(self.settings.seed));
+        let templates = kinds.iter().map(|kind| &kind.template);
+        let mut expander = Expander::new(0, 1, bits, files, templates);
+        let exchange = |kind: &RequestKind| {
+            let mut request = Vec::new();
+            expander.expand(&kind.template, &mut request);
+            self.exchange(kind, request)
+        };
+        kinds.iter().map(exchange).collect()
+    }
+
+    fn exchange(&self, kind: &RequestKind, request: Vec<u8>) -> Result<DebugExchange, RunError> {
+        let failed = |what: &str, error: io::Error| {
+            RunError::environment(format!("{what} {}", self.destination.address)).because(error)
+        };
+        let start = Instant::now();
+        let mut times = Vec::new();
+        let stream = self.connect().map_err(|error| failed("cannot connect to", error))?;
+        times.push(("connect", start.elapsed()));
+        let (mut stream, tls) = self.secure(stream).map_err(|error| failed("no TLS session with", error))?;
+        if tls.is_some() {
+            times.push(("TLS handshake", start.elapsed().saturating_sub(times[0].1)));
+        }
+        let sent = Instant::now();
+        stream
+            .write_all(&request)
+            .and_then(|()| stream.flush())
+            .map_err(|error| failed("cannot send the request to", error))?;
+        let response = receive(&mut *stream, kind, sent, &mut times)
+            .map_err(|error| failed("no complete response from", error))?;
+        times.push(("complete", sent.elapsed()));
+        let Response { head, status, body } = response;
+        let mut faults = Vec::new();
+        if !kind.check.admits(status) {
+            faults.push(match kind.check.status {
+                Some(expected) => format!("status {status} instead of {expected}"),
+                None => format!("status {status} is not 2xx"),
+            });
+        }
+        faults.extend(kind.check.body.judge(&body).err().map(|fault| format!("body: {fault}")));
+        Ok(DebugExchange {
+            address: self.destination.address.clone(),
+            tls,
+            request,
+            head,
+            status,
+            decoded: decoded(&body).unwrap_or_default(),
+            body,
+            faults,
+            times,
+        })
+    }
+
+    fn connect(&self) -> io::Result<Box<dyn Stream>> {
+        let job = &self.settings.job;
+        let timeout = Some(Duration::from(job.timeout));
+        Ok(match &self.destination.address {
+            Address::Tcp(address) => {
+                let stream = TcpStream::connect_timeout(address, job.connect_timeout.into())?;
+                stream.set_read_timeout(timeout)?;
+                stream.set_write_timeout(timeout)?;
+                stream.set_nodelay(true)?;
+                Box::new(stream)
+            }
+            Address::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(timeout)?;
+                stream.set_write_timeout(timeout)?;
+                Box::new(stream)
+            }
+        })
+    }
+
+    /// The stream with TLS on it, where the URL asks for it, and what was agreed on.
+    fn secure(&self, mut stream: Box<dyn Stream>) -> io::Result<(Box<dyn Stream>, Option<String>)> {
+        let Some(settings) = &self.destination.tls else { return Ok((stream, None)) };
+        let mut client = settings.client(b"http/1.1").map_err(io::Error::other)?;
+        while client.is_handshaking() {
+            client.complete_io(&mut stream)?;
+        }
+        let mut agreed = vec![format!("name {}", self.destination.tls_name)];
+        agreed.extend(client.protocol_version().map(|version| format!("{version:?}")));
+        agreed.extend(client.negotiated_cipher_suite().map(|suite| format!("{:?}", suite.suite())));
+        agreed.extend(client.alpn_protocol().map(|alpn| format!("ALPN {}", String::from_utf8_lossy(alpn))));
+        let checked = if settings.verified() { "certificate checked" } else { "certificate not checked" };
+        agreed.push(checked.to_owned());
+        let stream = Box::new(rustls::StreamOwned::new(client, stream));
+        Ok((stream, Some(agreed.join(", "))))
+    }
+}
+
+/// A response as it came.
+struct Response {
+    head: Vec<u8>,
+    status: u16,
+    body: Vec<u8>,
+}
+
+/// Reads one response.
+fn receive(
+    stream: &mut dyn Stream,
+    kind: &RequestKind,
+    sent: Instant,
+    times: &mut Vec<(&'static str, Duration)>,
+) -> io::Result<Response> {
+    let mut decoder = Decoder::new(kind.method);
+    let mut cache = HeadCache::new();
+    let mut response = Response { head: Vec::new(), status: 0, body: Vec::new() };
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let count = stream.read(&mut buffer)?;
+        if response.head.is_empty() {
+            times.push(("first byte", sent.elapsed()));
+        }
+        if count == 0 {
+            return match decoder.end_of_input().map_err(io::Error::other)? {
+                true => Ok(response),
+                false => {
+                    Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection"))
+                }
+            };
+        }
+        let mut input = &buffer[..count];
+        loop {
+            let (step, taken) = decoder.decode(&mut cache, input).map_err(io::Error::other)?;
+            match step {
+                Step::NeedMore if response.status == 0 => response.head.extend_from_slice(&input[..taken]),
+                Step::NeedMore => {}
+                Step::Interim(_) => response.head.clear(),
+                Step::Head(head) => {
+                    response.head.extend_from_slice(&input[..taken]);
+                    response.status = head.status;
+                }
+                Step::Body(piece) => {
+                    let room = BODY_BYTES_MAX - response.body.len().min(BODY_BYTES_MAX);
+                    response.body.extend_from_slice(&piece[..piece.len().min(room)]);
+                }
+                Step::End => return Ok(response),
+            }
+            input = &input[taken..];
+            if matches!(step, Step::NeedMore) {
+                break;
+            }
+        }
+    }
+}
