@@ -5,6 +5,7 @@ const cluster = require('node:cluster');
 const { readFileSync } = require('node:fs');
 const path = require('node:path');
 const express = require('express');
+const { openDatabase, queriesAsked, randomWorld, randomWorlds, updateWorlds, sortedFortunes } = require('./database');
 
 const WORKERS = Number(process.env.WORKERS ?? 1);
 const LARGEST_X = 10_000;
@@ -53,7 +54,23 @@ function makeApp() {
   app.get('/home', (request, response) => text(response, 'OK, no problema!'));
   app.get('/tetra/:x', tetra);
   app.get('/tetra-million', (request, response) => text(response, (1_000_000n ** 1_000_000n).toString()));
+  if (process.env.DATABASE) addDatabaseRoutes(app);
   return app;
+}
+
+function addDatabaseRoutes(app) {
+  // The pool's size is that of the whole server.
+  const database = openDatabase(Math.max(1, Math.floor(Number(process.env.DATABASE_POOL) / WORKERS)));
+  const queries = (request) => queriesAsked(request.query.queries);
+  app.set('view engine', 'ejs');
+  app.set('views', path.join(__dirname, 'views'));
+
+  app.get('/db', named, async (request, response) => response.json(await randomWorld(database)));
+  app.get('/queries', named, async (request, response) => response.json(await randomWorlds(database, queries(request))));
+  app.get('/updates', named, async (request, response) => response.json(await updateWorlds(database, queries(request))));
+  app.get('/fortunes', named, async (request, response) => {
+    response.render('fortunes', { fortunes: await sortedFortunes(database) });
+  });
 }
 
 // The frameworks' rounds ask for a `Server` header, which neither Express nor Node sends by itself; `Date` they do.

@@ -6,6 +6,8 @@ const { readFileSync } = require('node:fs');
 const http = require('node:http');
 const path = require('node:path');
 
+const { openDatabase, queriesAsked, randomWorld, randomWorlds, updateWorlds, sortedFortunes } = require('./database');
+
 const WORKERS = Number(process.env.WORKERS ?? 1);
 const LARGEST_X = 10_000;
 const TETRA = /^\/tetra\/([0-9]+)$/;
@@ -28,7 +30,8 @@ function supervise() {
 
 function serve() {
   const page = readFileSync(path.join(process.env.PACELINE_WORKLOADS, 'page.txt'));
-  const server = http.createServer((request, response) => answer(request, response, page));
+  const databaseRoutes = process.env.DATABASE ? makeDatabaseRoutes() : new Map();
+  const server = http.createServer((request, response) => answer(request, response, page, databaseRoutes));
   server.listen(Number(process.env.PACELINE_PORT), process.env.PACELINE_HOST);
 
   process.on('SIGTERM', () => {
@@ -39,12 +42,12 @@ function serve() {
   });
 }
 
-function answer(request, response, page) {
+function answer(request, response, page, databaseRoutes) {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.setHeader('Allow', 'GET, HEAD');
     return text(response, 405, 'Method Not Allowed\n');
   }
-  const [pathname] = request.url.split('?', 1);
+  const [pathname, query] = request.url.split('?', 2);
   switch (pathname) {
     case '/hello':
       return text(response, 200, 'Hello World\n');
@@ -61,7 +64,32 @@ function answer(request, response, page) {
     case '/tetra-million':
       return text(response, 200, (1_000_000n ** 1_000_000n).toString());
     default:
+      if (databaseRoutes.has(pathname)) return answerFromDatabase(response, databaseRoutes.get(pathname), query);
       return tetra(response, TETRA.exec(pathname));
+  }
+}
+
+function makeDatabaseRoutes() {
+  const ejs = require('ejs');
+  const page = ejs.compile(readFileSync(path.join(__dirname, 'fortunes.ejs'), 'utf8'));
+  // The pool's size is that of the whole server.
+  const database = openDatabase(Math.max(1, Math.floor(Number(process.env.DATABASE_POOL) / WORKERS)));
+  const json = (rows) => ['application/json', JSON.stringify(rows)];
+  return new Map([
+    ['/db', async () => json(await randomWorld(database))],
+    ['/queries', async (queries) => json(await randomWorlds(database, queries))],
+    ['/updates', async (queries) => json(await updateWorlds(database, queries))],
+    ['/fortunes', async () => ['text/html; charset=utf-8', page({ fortunes: await sortedFortunes(database) })]],
+  ]);
+}
+
+async function answerFromDatabase(response, route, query) {
+  try {
+    const [type, body] = await route(queriesAsked(new URLSearchParams(query).get('queries')));
+    named(response, type, body);
+  } catch (error) {
+    console.error(error);
+    text(response, 500, 'the database did not answer as it should\n');
   }
 }
 
