@@ -11,7 +11,14 @@ from fastapi.responses import PlainTextResponse
 LARGEST_X = 10_000
 
 # No documentation pages: any path that is no workload is a 404.
-app = FastAPI(openapi_url=None, redirect_slashes=False)
+options = {"openapi_url": None, "redirect_slashes": False}
+if "DATABASE" in os.environ:
+    import database_routes
+
+    app = FastAPI(lifespan=database_routes.lifespan, **options)
+    app.include_router(database_routes.router)
+else:
+    app = FastAPI(**options)
 page = pathlib.Path(os.environ["PACELINE_WORKLOADS"], "page.txt").read_bytes()
 
 # Python refuses to print integers of more than 4,300 digits; the longest here has 40,001.

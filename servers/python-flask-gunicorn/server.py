@@ -58,3 +58,9 @@ def tetra(digits):
         flask.abort(400)
     x = int(digits)
     return text(str(x**x))
+
+
+if "DATABASE" in os.environ:
+    import database_routes
+
+    app.register_blueprint(database_routes.routes)

@@ -66,5 +66,11 @@ def tetra(digits):
     return text(str(x**x))
 
 
+if "DATABASE" in os.environ:
+    import database_routes
+
+    app.register_blueprint(database_routes.routes)
+
+
 if __name__ == "__main__":
     app.run(os.environ["PACELINE_HOST"], int(os.environ["PACELINE_PORT"]), request_handler=QuietRequestHandler)

@@ -40,7 +40,7 @@ class TetraHandler(tornado.web.RequestHandler):
         self.write(str(x**x))
 
 
-def make_app():
+def make_app(database_routes):
     page = pathlib.Path(os.environ["PACELINE_WORKLOADS"], "page.txt").read_bytes()
     return tornado.web.Application(
         [
@@ -51,18 +51,28 @@ def make_app():
             (r"/plaintext", TextHandler, {"body": "Hello, World!"}),
             (r"/home", TextHandler, {"body": "OK, no problema!"}),
             (r"/tetra/([0-9]{1,5})", TetraHandler),
-        ]
+            *database_routes,
+        ],
+        template_path=pathlib.Path(__file__).with_name("templates"),
     )
 
 
-async def serve(sockets, parent=None):
+async def open_database_routes(processes):
+    from database import open_database
+    from database_handlers import database_routes
+
+    return database_routes(await open_database(processes))
+
+
+async def serve(sockets, processes, parent=None):
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     if parent is not None:
         loop.add_reader(parent, stop.set)
 
-    server = tornado.httpserver.HTTPServer(make_app())
+    database_routes = await open_database_routes(processes) if "DATABASE" in os.environ else []
+    server = tornado.httpserver.HTTPServer(make_app(database_routes))
     server.add_sockets(sockets)
     await stop.wait()
     server.stop()
@@ -94,7 +104,7 @@ def main():
     port, host = int(os.environ["PACELINE_PORT"]), os.environ["PACELINE_HOST"]
     sockets = tornado.netutil.bind_sockets(port, host)
     parent = fork(processes) if processes > 1 else None
-    asyncio.run(serve(sockets, parent))
+    asyncio.run(serve(sockets, processes, parent))
 
 
 if __name__ == "__main__":

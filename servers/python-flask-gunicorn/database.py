@@ -1,0 +1,120 @@
+"""Rows of the database workloads, from PostgreSQL by psycopg or from MariaDB by PyMySQL."""
+
+import contextlib
+import operator
+import os
+import random
+
+WORLD_ROWS = 10_000
+MOST_QUERIES = 500
+
+# psycopg gives up waiting for a connection after thirty seconds; here a request waits as long as its client does.
+WAIT_S = 3600
+
+SELECT_WORLD = "SELECT id, randomNumber FROM world WHERE id = %s"
+SELECT_FORTUNES = "SELECT id, message FROM fortune"
+UPDATE = "UPDATE world SET randomNumber = %s WHERE id = %s"
+
+
+class PostgreSQL:
+    """psycopg prepares a statement on a connection that has used it five times."""
+
+    def __init__(self, connections):
+        import psycopg_pool
+
+        options = {**address("dbname"), "autocommit": True}
+        pool = {"min_size": 1, "max_size": connections, "timeout": WAIT_S}
+        self.pool = psycopg_pool.ConnectionPool(kwargs=options, **pool)
+
+    @contextlib.contextmanager
+    def cursor(self):
+        with self.pool.connection() as connection, connection.cursor() as cursor:
+            yield cursor
+
+    @contextlib.contextmanager
+    def transaction(self):
+        with self.pool.connection() as connection, connection.transaction(), connection.cursor() as cursor:
+            yield cursor
+
+
+class MariaDB:
+    """PyMySQL puts the parameters into the statement itself: it prepares none."""
+
+    def __init__(self, connections):
+        import dbutils.pooled_db
+        import pymysql
+
+        options = {**address("database"), "autocommit": True, "charset": "utf8mb4"}
+        pool = {"maxconnections": connections, "maxcached": connections, "blocking": True}
+        self.pool = dbutils.pooled_db.PooledDB(pymysql, **pool, **options)
+
+    @contextlib.contextmanager
+    def cursor(self):
+        with self.pool.connection() as connection, connection.cursor() as cursor:
+            yield cursor
+
+    @contextlib.contextmanager
+    def transaction(self):
+        # Given back without a commit, a connection is rolled back.
+        with self.pool.connection() as connection, connection.cursor() as cursor:
+            connection.begin()
+            yield cursor
+            connection.commit()
+
+
+def address(name_of_database):
+    return {
+        "host": os.environ["DATABASE_HOST"],
+        "port": int(os.environ["DATABASE_PORT"]),
+        "user": os.environ["DATABASE_USER"],
+        "password": os.environ["DATABASE_PASSWORD"],
+        name_of_database: os.environ["DATABASE_NAME"],
+    }
+
+
+def open_database(processes):
+    """A pool for this process: those of all processes together have DATABASE_POOL connections."""
+    kinds = {"postgresql": PostgreSQL, "mariadb": MariaDB}
+    kind = os.environ["DATABASE"]
+    if kind not in kinds:
+        raise ValueError(f"DATABASE is {kind}: set it to postgresql or mariadb")
+    return kinds[kind](max(1, int(os.environ["DATABASE_POOL"]) // processes))
+
+
+def random_number():
+    return random.randint(1, WORLD_ROWS)
+
+
+def queries_asked(text):
+    """The parameter `queries`: 1 where it is missing or no whole number."""
+    queries = int(text) if text.isascii() and text.isdigit() else 1
+    return min(max(queries, 1), MOST_QUERIES)
+
+
+def random_worlds(database, count):
+    worlds = []
+    with database.cursor() as cursor:
+        for _ in range(count):
+            cursor.execute(SELECT_WORLD, (random_number(),))
+            world_id, number = cursor.fetchone()
+            worlds.append({"id": world_id, "randomNumber": number})
+    return worlds
+
+
+def update_worlds(database, count):
+    worlds = random_worlds(database, count)
+    for world in worlds:
+        world["randomNumber"] = random_number()
+    # Transactions that lock rows in one order cannot deadlock.
+    worlds.sort(key=operator.itemgetter("id"))
+    with database.transaction() as cursor:
+        cursor.executemany(UPDATE, [(world["randomNumber"], world["id"]) for world in worlds])
+    return worlds
+
+
+def sorted_fortunes(database):
+    with database.cursor() as cursor:
+        cursor.execute(SELECT_FORTUNES)
+        fortunes = list(cursor.fetchall())
+    fortunes.append((0, "Additional fortune added at request time."))
+    return sorted(fortunes, key=operator.itemgetter(1))
