@@ -31,12 +31,19 @@ public final class Server {
 
     public static void main(String[] arguments) throws IOException {
         int ioThreads = Integer.parseInt(System.getenv("IO_THREADS"));
-        GracefulShutdownHandler handler = Handlers.gracefulShutdown(routes());
+        RoutingHandler routes = routes();
+        int workers = ioThreads * WORKERS_PER_IO_THREAD;
+        if (Database.isNamed()) {
+            new DatabaseRoutes().addTo(routes);
+            // A worker holds one connection at most: with fewer workers some connections would never be used.
+            workers = Math.max(workers, Database.connections());
+        }
+        GracefulShutdownHandler handler = Handlers.gracefulShutdown(routes);
         Undertow server = Undertow.builder()
                 .addHttpListener(Integer.parseInt(System.getenv("PACELINE_PORT")), System.getenv("PACELINE_HOST"))
                 .setServerOption(UndertowOptions.ENABLE_HTTP2, true)
                 .setIoThreads(ioThreads)
-                .setWorkerThreads(ioThreads * WORKERS_PER_IO_THREAD)
+                .setWorkerThreads(workers)
                 .setHandler(Handlers.header(handler, Headers.SERVER_STRING, "Undertow"))
                 .build();
         server.start();

@@ -26,15 +26,31 @@ public final class Server extends VerticleBase {
     private static final DateTimeFormatter HTTP_DATE =
             DateTimeFormatter.ofPattern("EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ENGLISH).withZone(ZoneOffset.UTC);
 
+    private final DatabaseRoutes databaseRoutes;
     private String date;
+
+    /** Without a database the routes are null. */
+    private Server(DatabaseRoutes databaseRoutes) {
+        this.databaseRoutes = databaseRoutes;
+    }
 
     public static void main(String[] arguments) {
         int loops = Integer.parseInt(System.getenv("EVENT_LOOPS"));
-        Vertx vertx = Vertx.vertx(new VertxOptions().setEventLoopPoolSize(loops).setPreferNativeTransport(true));
+        VertxOptions options = new VertxOptions().setEventLoopPoolSize(loops).setPreferNativeTransport(true);
+        DatabaseRoutes databaseRoutes = null;
+        if (Database.isNamed()) {
+            databaseRoutes = new DatabaseRoutes();
+            // A worker holds one connection at most: with fewer workers some connections would never be used.
+            options.setWorkerPoolSize(Math.max(options.getWorkerPoolSize(), Database.connections()));
+        }
+        start(Vertx.vertx(options), loops, databaseRoutes);
+    }
+
+    private static void start(Vertx vertx, int loops, DatabaseRoutes databaseRoutes) {
         if (!vertx.isNativeTransportEnabled()) {
             throw new IllegalStateException("no native transport", vertx.unavailableNativeTransportCause());
         }
-        vertx.deployVerticle(Server::new, new DeploymentOptions().setInstances(loops)).onFailure(cause -> {
+        vertx.deployVerticle(() -> new Server(databaseRoutes), new DeploymentOptions().setInstances(loops)).onFailure(cause -> {
             cause.printStackTrace();
             System.exit(1);
         });
@@ -66,6 +82,10 @@ public final class Server extends VerticleBase {
         // A large power takes milliseconds: "don't block the event loop".
         get(router, "/tetra/:x").blockingHandler(Server::tetra, false);
         get(router, "/tetra/").handler(context -> context.fail(404));
+        if (databaseRoutes != null) {
+            // The date is the event loop's, hence set before a worker takes over.
+            databaseRoutes.addTo(path -> get(router, path).handler(context -> named(context).next()));
+        }
         return router;
     }
 
