@@ -28,6 +28,12 @@ function tetra(string $digits): void
     text(power((int) $digits));
 }
 
+function fromDatabase(string $path): void
+{
+    require 'database.php';
+    answerFromDatabase($path);
+}
+
 function answer(string $path): void
 {
     match (true) {
@@ -39,6 +45,7 @@ function answer(string $path): void
         $path === '/home' => text('OK, no problema!'),
         $path === '/tetra-million' => text(power(1_000_000)),
         str_starts_with($path, '/tetra/') => tetra(substr($path, strlen('/tetra/'))),
+        getenv('DATABASE') !== false => fromDatabase($path),
         default => text("Not Found\n", 404),
     };
 }

@@ -7,11 +7,17 @@ mkdir -p "$run"
 ulimit -n "$(ulimit -Hn)" # a connection takes two descriptors of nginx: the client's and PHP's
 rm -f "$run/fpm.sock"
 
+children=$((WORKERS * 5))
+# With a database each child keeps one connection: their number is the pool's size.
+if [ -n "${DATABASE:-}" ]; then children=$DATABASE_POOL; fi
+
 for template in php-fpm.conf nginx.conf; do
   sed -e "s|@USER@|$(id -un)|" -e "s|@RUN@|$run|" -e "s|@FOLDER@|$PWD|" -e "s|@WORKLOADS@|$PACELINE_WORKLOADS|" \
     -e "s|@HOST@|$PACELINE_HOST|" -e "s|@PORT@|$PACELINE_PORT|" \
-    -e "s|@WORKERS@|$WORKERS|" -e "s|@CHILDREN@|$((WORKERS * 5))|" "$template" > "$run/$template"
+    -e "s|@WORKERS@|$WORKERS|" -e "s|@CHILDREN@|$children|" "$template" > "$run/$template"
 done
+# PHP-FPM hides the environment from the script unless asked not to.
+if [ -n "${DATABASE:-}" ]; then echo 'clear_env = no' >> "$run/php-fpm.conf"; fi
 
 /usr/sbin/php-fpm8.2 --nodaemonize --allow-to-run-as-root --fpm-config "$run/php-fpm.conf" &
 fpm=$!
