@@ -14,6 +14,7 @@ mod noise;
 mod outputs;
 mod reference;
 mod requests;
+mod results;
 mod shapes;
 mod style;
 mod target;
