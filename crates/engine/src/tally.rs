@@ -211,7 +211,11 @@ impl Tally {
     /// Records one time, so many times.
     #[inline]
     pub(crate) fn record(&mut self, measure: Measure, time: Nanos, count: u64) {
-        self.times[measure as usize].record_n(time.0, count);
+        let times = &mut self.times[measure as usize];
+        match count {
+            1 => times.record(time.0),
+            _ => times.record_n(time.0, count),
+        }
     }
 
     /// Records the service time of some responses whose first byte came after `first_byte`.

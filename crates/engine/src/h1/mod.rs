@@ -13,7 +13,7 @@ use crate::hot::{
 use crate::outcome::Failure;
 use crate::{BodyCheck, Ending, Nanos, Progress, RequestKind, Settings, Slot, Transport};
 use familiar::Familiar;
-use outgoing::Outgoing;
+use outgoing::{Begun, Outgoing};
 use paceline_http::{Decoder, HeadCache, Method, ProtocolError, Step};
 use std::io;
 
@@ -89,32 +89,45 @@ impl Connection {
 }
 
 impl Http1 {
-    /// Where in the ring the exchange `behind` places after the oldest lies.
-    #[inline(always)]
-    fn place(&self, oldest: Place, behind: u16) -> Place {
-        let place = u32::from(oldest) + u32::from(behind);
-        let depth = u32::from(self.depth);
-        (if place >= depth { place - depth } else { place }) as Place
-    }
-
     /// Some of the bytes of `Outgoing::next` were taken: the requests that they begin are in flight.
     #[inline(always)]
-    fn begun(&mut self, slot: Slot, mut taken: usize, departure: &Departure, ledger: &mut Ledger<'_>) -> u16 {
-        let oldest = self.connections[slot as usize].oldest;
+    fn begun(&mut self, slot: Slot, taken: usize, departure: &Departure, ledger: &mut Ledger<'_>) -> u16 {
+        if let Some(begun) = self.outgoing.begun_alike(taken) {
+            self.put(slot, &begun, departure, ledger);
+            return begun.count;
+        }
+        self.begun_differing(slot, taken, departure, ledger)
+    }
+
+    /// The same where requests differ. Not inlined: the way of a run with one fixed request stays short.
+    #[inline(never)]
+    fn begun_differing(
+        &mut self,
+        slot: Slot,
+        mut taken: usize,
+        departure: &Departure,
+        ledger: &mut Ledger<'_>,
+    ) -> u16 {
         let mut started = 0;
         while taken > 0 {
-            let begun = self.outgoing.begun(slot, taken);
-            let exchange = ledger.begin(departure, begun.kind, begun.count, begun.bytes);
-            ledger.exchanges_mut().begin_alike(slot, oldest, begun.count, exchange);
-            let connection = &mut self.connections[slot as usize];
-            connection.unsent = begun.unsent as u32;
-            if begun.unsent > 0 {
-                (connection.unsent_block, connection.unsent_since) = (exchange.block, exchange.actual);
-            }
+            let begun = self.outgoing.begun_differing(slot, taken);
+            self.put(slot, &begun, departure, ledger);
             started += begun.count;
             taken -= begun.bytes;
         }
         started
+    }
+
+    /// Requests of one kind are in flight.
+    #[inline(always)]
+    fn put(&mut self, slot: Slot, begun: &Begun, departure: &Departure, ledger: &mut Ledger<'_>) {
+        let exchange = ledger.begin(departure, begun.kind, begun.count, begun.bytes);
+        let connection = &mut self.connections[slot as usize];
+        ledger.exchanges_mut().begin_alike(slot, connection.oldest, begun.count, exchange);
+        connection.unsent = begun.unsent as u32;
+        if begun.unsent > 0 {
+            (connection.unsent_block, connection.unsent_since) = (exchange.block, exchange.actual);
+        }
     }
 
     /// The oldest exchange of a connection, which the next response answers, and its kind. Where there are several kinds,
@@ -134,15 +147,30 @@ impl Http1 {
     #[inline]
     fn complete(&mut self, slot: Slot, response: &Response, count: u16, now: Nanos, ledger: &mut Ledger<'_>) {
         let mut left = count;
-        while left > 0 {
-            let oldest = self.connections[slot as usize].oldest;
-            let Some((exchange, alike)) = ledger.exchanges_mut().end_alike(slot, oldest, left) else {
-                return;
-            };
-            self.connections[slot as usize].oldest = self.place(oldest, alike);
-            ledger.answered(slot, &exchange, alike, response, now);
-            left -= alike;
+        while left > 0 && ledger.exchanges().live(slot) > 0 {
+            left -= self.complete_alike(slot, response, left, now, ledger);
         }
+    }
+
+    /// The same for as many of them as answer requests that were sent in one moment, nearly always all: how many.
+    #[inline(never)]
+    fn complete_alike(
+        &mut self,
+        slot: Slot,
+        response: &Response,
+        count: u16,
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+    ) -> u16 {
+        let depth = self.depth;
+        let connection = &mut self.connections[slot as usize];
+        let Some((exchange, alike)) = ledger.exchanges_mut().end_alike(slot, connection.oldest, count) else {
+            return count;
+        };
+        let next = u32::from(connection.oldest) + u32::from(alike);
+        connection.oldest = (if next >= depth.into() { next - u32::from(depth) } else { next }) as Place;
+        ledger.answered(slot, &exchange, alike, response, now);
+        alike
     }
 
     /// One step through a response that came in pieces, or whose head is new: the bytes it took, and what becomes of the
@@ -189,6 +217,88 @@ impl Http1 {
         let response = ledger.judge_pieces(kind, incoming, uncounted_bytes, now);
         self.complete(slot, &response, 1, now, ledger);
         if self.connections[slot as usize].keep_alive { Flow::Keep } else { Flow::Close }
+    }
+
+    /// Takes the familiar response from the beginning of the input as often as it stands there: its bytes.
+    #[inline(always)]
+    fn take_repeats(
+        &mut self,
+        slot: Slot,
+        kind: usize,
+        most: u16,
+        input: &[u8],
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+    ) -> usize {
+        let familiar = &self.answers[kind].familiar;
+        let length = familiar.length();
+        let repeats = match self.connections[slot as usize].decoder.is_idle() {
+            true => familiar.repeats_in(input, most),
+            false => 0,
+        };
+        if repeats > 0 {
+            let response = Response {
+                status: familiar.status(),
+                body_bytes: familiar.body_bytes(),
+                ending: Ending::Ok,
+                first_byte: now,
+                uncounted_bytes: length as u64,
+            };
+            self.complete(slot, &response, repeats, now, ledger);
+        }
+        usize::from(repeats) * length
+    }
+
+    /// Cuts responses out of the bytes. One moment serves them all: they were read together.
+    #[inline(never)]
+    fn take_responses(
+        &mut self,
+        slot: Slot,
+        mut input: &[u8],
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+    ) -> Result<Flow, Fault> {
+        while !input.is_empty() {
+            let live = ledger.exchanges().live(slot);
+            if live == 0 {
+                return Err(Fault::of(Failure::Unsolicited));
+            }
+            let (kind, alike) = match self.answers.len() {
+                1 => (0, live),
+                _ => (self.oldest(slot, ledger).1, 1),
+            };
+            let repeated = self.take_repeats(slot, kind, alike, input, now, ledger);
+            input = &input[repeated..];
+            if repeated > 0 {
+                continue;
+            }
+            let answers = &mut self.answers[kind];
+            if let Some(whole) = self.connections[slot as usize].decoder.whole(&answers.heads, input) {
+                let response = Response {
+                    status: whole.head.status,
+                    body_bytes: whole.body.len() as u64,
+                    ending: ledger.judge(kind, whole.head.status, whole.body, now),
+                    first_byte: now,
+                    uncounted_bytes: whole.consumed as u64,
+                };
+                let (bytes, rest) = input.split_at(whole.consumed);
+                input = rest;
+                if whole.head.keep_alive && response.ending == Ending::Ok && answers.repeat {
+                    answers.familiar.meet(bytes, response.status, response.body_bytes);
+                }
+                self.complete(slot, &response, 1, now, ledger);
+                if !whole.head.keep_alive {
+                    return Ok(Flow::Close);
+                }
+            } else {
+                let (consumed, completed) = self.step(slot, input, now, ledger).map_err(not_http)?;
+                input = &input[consumed..];
+                if completed == Some(Flow::Close) {
+                    return Ok(Flow::Close);
+                }
+            }
+        }
+        self.finish_empty_body(slot, now, ledger)
     }
 
     /// A response without a body ends with its head, and no further bytes may come to say so.
@@ -253,67 +363,24 @@ impl Protocol for Http1 {
         Ok(self.begun(slot, taken, departure, ledger))
     }
 
-    /// Cuts responses out of the bytes. One moment serves them all: they were read together.
+    /// Nearly always the familiar response and nothing else has come; what else has goes the longer way.
     #[inline]
     fn receive<T: Transport>(
         &mut self,
         slot: Slot,
-        mut input: &[u8],
+        input: &[u8],
         now: Nanos,
         ledger: &mut Ledger<'_>,
         _: &mut T,
     ) -> Result<Flow, Fault> {
-        while !input.is_empty() {
-            let live = ledger.exchanges().live(slot);
-            if live == 0 {
-                return Err(Fault::of(Failure::Unsolicited));
-            }
-            let (kind, alike) = match self.answers.len() {
-                1 => (0, live),
-                _ => (self.oldest(slot, ledger).1, 1),
-            };
-            let connection = &self.connections[slot as usize];
-            let answers = &mut self.answers[kind];
-            let repeats = match connection.decoder.is_idle() {
-                true => answers.familiar.repeats_in(input, alike),
-                false => 0,
-            };
-            if repeats > 0 {
-                let response = Response {
-                    status: answers.familiar.status(),
-                    body_bytes: answers.familiar.body_bytes(),
-                    ending: Ending::Ok,
-                    first_byte: now,
-                    uncounted_bytes: answers.familiar.length() as u64,
-                };
-                input = &input[usize::from(repeats) * answers.familiar.length()..];
-                self.complete(slot, &response, repeats, now, ledger);
-            } else if let Some(whole) = connection.decoder.whole(&answers.heads, input) {
-                let response = Response {
-                    status: whole.head.status,
-                    body_bytes: whole.body.len() as u64,
-                    ending: ledger.judge(kind, whole.head.status, whole.body, now),
-                    first_byte: now,
-                    uncounted_bytes: whole.consumed as u64,
-                };
-                let (bytes, rest) = input.split_at(whole.consumed);
-                input = rest;
-                if whole.head.keep_alive && response.ending == Ending::Ok && answers.repeat {
-                    answers.familiar.meet(bytes, response.status, response.body_bytes);
-                }
-                self.complete(slot, &response, 1, now, ledger);
-                if !whole.head.keep_alive {
-                    return Ok(Flow::Close);
-                }
-            } else {
-                let (consumed, completed) = self.step(slot, input, now, ledger).map_err(not_http)?;
-                input = &input[consumed..];
-                if completed == Some(Flow::Close) {
-                    return Ok(Flow::Close);
-                }
-            }
+        let repeated = match self.answers.len() {
+            1 => self.take_repeats(slot, 0, ledger.exchanges().live(slot), input, now, ledger),
+            _ => 0,
+        };
+        if repeated > 0 && repeated == input.len() {
+            return Ok(Flow::Keep);
         }
-        self.finish_empty_body(slot, now, ledger)
+        self.take_responses(slot, &input[repeated..], now, ledger)
     }
 
     fn flush<T: Transport>(

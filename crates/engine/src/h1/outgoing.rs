@@ -65,18 +65,21 @@ impl Outgoing {
         }
     }
 
-    /// So many of those bytes were sent on a slot: the requests that begin with them. To be asked again until all bytes
-    /// are accounted for.
+    /// So many of those bytes were sent: the requests that begin with them, where all are the same.
     #[inline]
-    pub(super) fn begun(&mut self, slot: Slot, sent: usize) -> Begun {
-        match &mut self.varied {
-            None if sent == self.length => Begun { kind: 0, count: 1, bytes: sent, unsent: 0 },
-            None => {
-                let count = sent.div_ceil(self.length);
-                Begun { kind: 0, count: count as u16, bytes: sent, unsent: count * self.length - sent }
-            }
-            Some(varied) => varied.begun(slot, sent),
+    pub(super) fn begun_alike(&self, sent: usize) -> Option<Begun> {
+        if self.varied.is_some() {
+            return None;
         }
+        let count = if sent == self.length { 1 } else { sent.div_ceil(self.length) };
+        Some(Begun { kind: 0, count: count as u16, bytes: sent, unsent: count * self.length - sent })
+    }
+
+    /// So many of those bytes were sent on a slot: the first of the requests that begin with them, where they differ. To
+    /// be asked again until all bytes are accounted for.
+    pub(super) fn begun_differing(&mut self, slot: Slot, sent: usize) -> Begun {
+        let none = Begun { kind: 0, count: 1, bytes: sent, unsent: 0 };
+        self.varied.as_mut().map_or(none, |varied| varied.begun(slot, sent))
     }
 
     /// The last bytes of the request of this kind that a slot is in the middle of sending.
@@ -101,8 +104,6 @@ impl Outgoing {
 }
 
 impl Varied {
-    /// Not inlined: what a run with one fixed request goes through stays small.
-    #[inline(never)]
     fn begun(&mut self, slot: Slot, sent: usize) -> Begun {
         let Some((kind, request)) = self.source.take() else {
             return Begun { kind: 0, count: 1, bytes: sent, unsent: 0 };

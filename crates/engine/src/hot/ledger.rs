@@ -7,7 +7,7 @@ use super::blocks::Block;
 use super::exchange::{Exchange, Exchanges, Place};
 use super::fairness::Medians;
 use super::inspect::{Body, Inspector};
-use super::record::{Answer, Recorder};
+use super::record::{Recorder, Response};
 use super::schedule::{Returned, Schedule};
 use crate::arrivals::Stretches;
 use crate::outcome::{ConnectionCounts, Failure};
@@ -25,20 +25,6 @@ pub struct Departure {
     pub at: Nanos,
     /// When the connection became free for them.
     pub free_at: Nanos,
-}
-
-/// A response whose last byte has been read; or several that are alike.
-pub(crate) struct Response {
-    /// Its status.
-    pub status: u16,
-    /// Body bytes.
-    pub body_bytes: u64,
-    /// What it comes to.
-    pub ending: Ending,
-    /// When its first byte was read.
-    pub first_byte: Nanos,
-    /// Its bytes that have not been counted while it came.
-    pub uncounted_bytes: u64,
 }
 
 /// A response of which some has come.
@@ -253,18 +239,12 @@ impl<'a> Ledger<'a> {
         response: &Response,
         now: Nanos,
     ) {
-        let answer = Answer {
-            exchange,
-            count: count.into(),
-            ending: response.ending,
-            status: response.status,
-            body_bytes: response.body_bytes,
-            received_bytes: response.uncounted_bytes,
-            first_byte: response.first_byte,
-            kernel_received: self.kernel_received,
-            completed: now,
-        };
-        self.recorder.answered(&answer);
+        self.recorder.answered(exchange, count.into(), response, now);
+        if let Some(received) = self.kernel_received
+            && response.ending == Ending::Ok
+        {
+            self.recorder.received(exchange.block, now.since(received), count.into());
+        }
         self.answered = true;
         let is_ok = response.ending == Ending::Ok;
         if self.recorder.is_windows(exchange.block) {

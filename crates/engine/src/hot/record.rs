@@ -18,26 +18,18 @@ const INTERVAL: Nanos = Nanos::from_secs(1);
 /// Intervals kept; beyond, neighbours are joined and intervals last twice as long, so that memory stays bounded.
 const KEPT_MOST: usize = 1024;
 
-/// A response, complete; or several that are alike, to requests that were sent in the same moment.
-pub(super) struct Answer<'e> {
-    /// The exchange it ends.
-    pub exchange: &'e Exchange,
-    /// How many of them.
-    pub count: u64,
-    /// What it comes to.
-    pub ending: Ending,
+/// A response whose last byte has been read; or several that are alike.
+pub(crate) struct Response {
     /// Its status.
     pub status: u16,
     /// Body bytes.
     pub body_bytes: u64,
-    /// Bytes of each that have not been counted yet: all of a response that came in one piece.
-    pub received_bytes: u64,
+    /// What it comes to.
+    pub ending: Ending,
     /// When its first byte was read.
     pub first_byte: Nanos,
-    /// When the kernel received its last byte, where it was asked.
-    pub kernel_received: Option<Nanos>,
-    /// When its last byte was read.
-    pub completed: Nanos,
+    /// Bytes of each that have not been counted yet: all of a response that came in one piece.
+    pub uncounted_bytes: u64,
 }
 
 /// Counts what happens to the requests of one worker. Reusable: a simulation of a million runs needs one.
@@ -251,39 +243,48 @@ impl Recorder {
         counts.received_bytes += received_bytes;
     }
 
-    /// A response is complete, or several that are alike.
+    /// A response to a request is complete; or several that are alike, to requests that were sent in the same moment.
     #[inline(always)]
-    pub(super) fn answered(&mut self, answer: &Answer<'_>) {
-        self.roll(answer.completed);
-        let completed_in_window = answer.ending == Ending::Ok && self.in_window(answer.completed);
+    pub(super) fn answered(
+        &mut self,
+        exchange: &Exchange,
+        count: u64,
+        response: &Response,
+        completed: Nanos,
+    ) {
+        self.roll(completed);
+        let completed_in_window = response.ending == Ending::Ok && self.in_window(completed);
         if completed_in_window && self.blocks.segments() > 1 {
-            self.completed_in_segment(answer);
+            self.completed_in_segment(exchange, count, completed);
         }
-        let (open, count) = (self.open, answer.count);
-        let tally = self.tally(answer.exchange.block);
+        let open = self.open;
+        let tally = self.tally(exchange.block);
         tally.counts.completed_in_window += if completed_in_window { count } else { 0 };
-        tally.counts.count_status(answer.status, count);
-        tally.counts.body_bytes += answer.body_bytes * count;
-        tally.counts.received_bytes += answer.received_bytes * count;
-        let service = end(tally, answer.ending, answer.exchange, answer.completed, open, count);
-        if answer.ending == Ending::Ok {
-            tally.counts.count_body(answer.body_bytes);
-            tally.record_service(service, answer.first_byte.since(answer.exchange.actual), count);
-            if let Some(received) = answer.kernel_received {
-                tally.record(Measure::ReceiveDelay, answer.completed.since(received), count);
-            }
+        tally.counts.count_status(response.status, count);
+        tally.counts.body_bytes += response.body_bytes * count;
+        tally.counts.received_bytes += response.uncounted_bytes * count;
+        let service = end(tally, response.ending, exchange, completed, open, count);
+        if response.ending == Ending::Ok {
+            tally.counts.count_body(response.body_bytes);
+            tally.record_service(service, response.first_byte.since(exchange.actual), count);
         }
     }
 
-    /// Counts an answer in the segment in which it came, which may be a later one than that of its request.
+    /// Answers waited so long between the kernel and the generator.
+    pub(super) fn received(&mut self, block: Block, waited: Nanos, count: u64) {
+        self.tally(block).record(Measure::ReceiveDelay, waited, count);
+    }
+
+    /// Counts answers in the segment in which they came, which may be a later one than that of their requests.
     #[cold]
-    fn completed_in_segment(&mut self, answer: &Answer<'_>) {
-        let kind = answer.exchange.block % self.blocks.kinds() as Block;
-        let block = self.block_of(answer.completed, kind);
-        self.tally(block).counts.completed_in_segment += answer.count;
+    fn completed_in_segment(&mut self, exchange: &Exchange, count: u64, completed: Nanos) {
+        let kind = exchange.block % self.blocks.kinds() as Block;
+        let block = self.block_of(completed, kind);
+        self.tally(block).counts.completed_in_segment += count;
     }
 
     /// A request that was sent will not be answered: its connection broke, or its time is up.
+    #[inline(never)]
     pub(super) fn abandoned(&mut self, exchange: &Exchange, ending: Ending, at: Nanos) {
         self.roll(at);
         let open = self.open;
@@ -426,7 +427,7 @@ impl Recorder {
 
 /// Counts how requests sent in the same moment ended, and all that it took but the service time, which it returns. Response =
 /// schedule lag + service time holds for each one, or it is counted as a violation.
-#[inline]
+#[inline(always)]
 fn end(tally: &mut Tally, ending: Ending, exchange: &Exchange, at: Nanos, open: bool, count: u64) -> Nanos {
     tally.counts.endings[ending as usize] += count;
     let service = at.since(exchange.actual);
@@ -442,6 +443,7 @@ fn end(tally: &mut Tally, ending: Ending, exchange: &Exchange, at: Nanos, open: 
 }
 
 /// What requests of a schedule took beside their service time; their response time.
+#[inline(never)]
 fn end_scheduled(
     tally: &mut Tally,
     ending: Ending,

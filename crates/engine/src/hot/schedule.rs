@@ -36,8 +36,6 @@ pub(super) struct Schedule {
     ticks: Ticks,
     /// Whether intended sends come from the ticks rather than from free connections.
     open: bool,
-    /// Nothing is due before.
-    start: Nanos,
     /// Nothing falls due from here on.
     end: Nanos,
     /// How many requests may still be scheduled.
@@ -57,11 +55,9 @@ impl Schedule {
             Bound::Requests(all) => all / n + u64::from(k < all % n),
         };
         let ticks = Ticks::new(settings, timeline, worker);
-        let open = !matches!(ticks, Ticks::WhenFree);
         Self {
+            open: ticks.is_open(),
             ticks,
-            open,
-            start: timeline.epoch,
             end: timeline.window_end,
             remaining,
             returned: VecDeque::new(),
@@ -97,7 +93,7 @@ impl Schedule {
 
     #[inline]
     fn next(&self, now: Nanos) -> Nanos {
-        self.ticks.next().unwrap_or_else(|| now.max(self.start))
+        if self.open { self.ticks.next() } else { now.max(self.ticks.next()) }
     }
 
     /// Takes `count` requests off the schedule. Only a closed loop takes several at once.
@@ -105,7 +101,7 @@ impl Schedule {
     pub(super) fn take(&mut self, count: u64) {
         self.remaining = self.remaining.saturating_sub(count);
         if self.open {
-            (0..count).for_each(|_| self.ticks.advance(self.start));
+            (0..count).for_each(|_| self.ticks.advance());
         }
     }
 
@@ -113,10 +109,10 @@ impl Schedule {
     /// one by one; after [`TICKS_WALKED`] of them the rest are taken as if they came at their mean rate.
     pub(super) fn take_before(&mut self, end: Nanos) -> TickRange {
         if self.walked > TICKS_WALKED {
-            self.ticks.continue_evenly(self.start);
+            self.ticks.continue_evenly();
         }
         let most = self.remaining.min(TICKS_WALKED);
-        let range = self.ticks.take_before(self.start, end.min(self.end), most);
+        let range = self.ticks.take_before(end.min(self.end), most);
         self.walked += range.count;
         self.remaining = self.remaining.saturating_sub(range.count);
         range
@@ -151,16 +147,10 @@ impl Schedule {
     /// How many requests were due before `now` and are still unsent, at a bounded cost. Those of a trace are exact. Of
     /// others [`TICKS_COUNTED`] are counted, what is beyond them is computed as if they went on as they did so far.
     pub(super) fn backlog_about(&self, now: Nanos) -> u64 {
-        let on_schedule = match &self.ticks {
-            Ticks::WhenFree => 0,
-            Ticks::Trace { index, stride, times, .. } => {
-                let end = self.end.min(now);
-                let due = times.partition_point(|time| self.start + *time < end);
-                (due.saturating_sub(*index).div_ceil(*stride) as u64).min(self.remaining)
-            }
-            Ticks::Constant { .. } | Ticks::Poisson { .. } | Ticks::Shaped { .. } => {
-                self.extrapolated_backlog(now)
-            }
+        let on_schedule = match self.ticks.listed_before(self.end.min(now)) {
+            _ if !self.open => 0,
+            Some(listed) => listed.min(self.remaining),
+            None => self.extrapolated_backlog(now),
         };
         on_schedule + self.returned.len() as u64
     }
@@ -189,17 +179,17 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ticks::TickSource;
     use super::*;
     use std::sync::Arc;
 
     const START: Nanos = Nanos::from_secs(77);
 
-    fn schedule(ticks: Ticks) -> Schedule {
-        let open = !matches!(ticks, Ticks::WhenFree);
+    fn schedule(source: TickSource, worker: u64) -> Schedule {
+        let ticks = Ticks::at_first(source, START, worker);
         Schedule {
+            open: ticks.is_open(),
             ticks,
-            open,
-            start: START,
             end: Nanos::NEVER,
             remaining: u64::MAX,
             returned: VecDeque::new(),
@@ -209,8 +199,8 @@ mod tests {
 
     /// One worker's part of a trace.
     fn traced(times: &Arc<[Nanos]>, worker: usize, stride: usize) -> Schedule {
-        let next = times.get(worker).map_or(Nanos::NEVER, |time| START + *time);
-        schedule(Ticks::Trace { next, index: worker, stride, times: Arc::clone(times) })
+        let source = TickSource::Trace { index: worker, stride, times: Arc::clone(times) };
+        schedule(source, worker as u64)
     }
 
     /// The backlog, one after the other.
@@ -258,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_backlog_of_even_ticks_goes_on_beyond_those_counted() {
-        let even = |gap_ns| schedule(Ticks::Constant { next: START, index: 0, stride: 1, gap_ns });
+        let even = |gap_ns| schedule(TickSource::Constant { index: 0, stride: 1, gap_ns }, 0);
         assert_eq!(even(1_000.0).backlog_about(START + Nanos(1_000_000)), 1_000);
         assert_eq!(even(1_000.0).backlog_about(START + Nanos(1_000_000_000)), 1_000_000);
         // Nothing tells how those go on that share a moment.

@@ -15,8 +15,8 @@ use crate::tls::{TlsError, TlsFault};
 use crate::{Clock, Ending, Nanos, Progress, Ready, Settings, Slot, Timeline, Transport};
 use std::io;
 
-/// Bytes read at a time: large enough that a page arrives in one piece, small enough to stay in the cache.
-const BUFFER: usize = 64 * 1024;
+/// Bytes read at a time where nothing is expected.
+const SURPLUS: usize = 4096;
 /// Receives in a row on one connection before others get their turn: fairness under large bodies.
 const ROUNDS_MOST: u32 = 16;
 /// Handshakes under way at once before the run, over all workers: below the listen backlog of every common server (128 is
@@ -35,7 +35,6 @@ pub(super) struct Traffic<'a, C, T, P> {
     ledger: Ledger<'a>,
     pool: Pool,
     timers: Timers,
-    buffer: Vec<u8>,
     /// Alarms for deadlines ring on this grid.
     deadline_grid: Nanos,
     /// Whether the run has begun: until then connections are made and nothing is sent.
@@ -60,7 +59,6 @@ impl<'a, C: Clock, T: Transport, P: Protocol> Traffic<'a, C, T, P> {
             ledger: Ledger::new(settings, recorder, worker, pool.count(), P::places(settings)),
             pool,
             timers: Timers::default(),
-            buffer: vec![0; BUFFER],
             // A 64th of the timeout: an alarm rings at most so late, and wakes at most so often.
             deadline_grid: Nanos((settings.job.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
             running: false,
@@ -399,15 +397,19 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
         if self.ledger.exchanges().live(slot) > 0 {
             return false;
         }
-        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut buffer = [0; SURPLUS];
         let received = self.transport.receive(slot, &mut buffer);
         match &received {
             Ok(0) => self.end_of_input(slot),
-            Ok(count) => self.consume(slot, &buffer[..*count], at),
+            Ok(count) => {
+                self.consume(slot, &buffer[..*count], at);
+                if *count == buffer.len() {
+                    self.pool.read_later(slot, false);
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => self.broken(slot, Failure::of(error), at),
         }
-        self.buffer = buffer;
         !received.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
@@ -458,7 +460,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
 /// Responses come in.
 impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
     /// Does what an event calls for.
-    pub(super) fn handle(&mut self, event: Ready) {
+    pub(super) fn handle(&mut self, event: Ready, buffer: &mut [u8]) {
         let slot = event.slot;
         match self.pool.state(slot) {
             State::Closed => {}
@@ -466,14 +468,14 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
                 self.check_connecting(slot);
                 // A server that closes or speaks at once says so in the same event, and only there.
                 if event.readable || event.hangup {
-                    self.receive(slot, event.hangup);
+                    self.receive(slot, event.hangup, buffer);
                 }
                 let now = self.clock.now();
                 self.dispatch(now);
             }
             State::Greeting | State::Open | State::Full | State::Last | State::Thinking => {
                 if (event.readable || event.hangup) && !self.pool.waits_for_turn(slot, event.hangup) {
-                    self.receive(slot, event.hangup);
+                    self.receive(slot, event.hangup, buffer);
                 }
                 if event.writable && self.waits_for_room(slot) {
                     self.continue_sending(slot);
@@ -491,8 +493,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
 
     /// Reads what has come for a slot. A read that did not fill the buffer has emptied the socket (epoll(7)), unless
     /// the peer has hung up: then its end is still to be read, before anything is sent.
-    fn receive(&mut self, slot: Slot, hangup: bool) {
-        let mut buffer = std::mem::take(&mut self.buffer);
+    fn receive(&mut self, slot: Slot, hangup: bool, buffer: &mut [u8]) {
         let is_open_loop = self.ledger.schedule().is_open();
         let mut rounds = 0;
         while self.pool.state(slot) > State::Connecting {
@@ -501,7 +502,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
                 break;
             }
             rounds += 1;
-            match self.transport.receive(slot, &mut buffer) {
+            match self.transport.receive(slot, buffer) {
                 Ok(0) => {
                     self.ledger.set_kernel_received(self.transport.received_at());
                     self.end_of_input(slot);
@@ -527,7 +528,6 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
                 }
             }
         }
-        self.buffer = buffer;
         if hangup && is_open_loop {
             self.dispatch(self.clock.now());
         }
@@ -535,10 +535,10 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
 
     /// Reads on where others had their turn: once for each slot.
     #[cold]
-    pub(super) fn read_on(&mut self) {
+    pub(super) fn read_on(&mut self, buffer: &mut [u8]) {
         for _ in 0..self.pool.turns() {
             let Some((slot, hangup)) = self.pool.next_turn() else { return };
-            self.receive(slot, hangup);
+            self.receive(slot, hangup, buffer);
         }
     }
 

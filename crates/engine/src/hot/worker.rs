@@ -14,6 +14,8 @@ use crate::{
     ThreadOutcome, Timeline, Transport, WindowLength, pace, think,
 };
 
+/// Bytes read at a time: large enough that a page arrives in one piece, small enough to stay in the cache.
+const BUFFER: usize = 64 * 1024;
 /// Longest sleep: how soon a worker notices that it is to stop.
 const NAP: Nanos = Nanos::from_millis(100);
 /// Attempts to connect that must fail, with none succeeding, before the target counts as unreachable.
@@ -53,6 +55,7 @@ pub struct Worker<'a, C, T, P> {
     phase: Phase,
     spans: Spans,
     ready: Vec<Ready>,
+    buffer: Box<[u8]>,
     /// Since when it has been polling in vain; [`Nanos::NEVER`] while it has something to do.
     idle_since: Nanos,
     spun: Nanos,
@@ -83,6 +86,7 @@ impl<'a, C: Clock, T: Transport, P: Protocol> Worker<'a, C, T, P> {
             spans: Spans { start: traffic.now(), ..Spans::default() },
             traffic,
             ready: Vec::with_capacity(1024),
+            buffer: vec![0; BUFFER].into(),
             idle_since: Nanos::NEVER,
             spun: Nanos::ZERO,
             backlog: 0,
@@ -201,11 +205,11 @@ impl<'a, C: Clock, T: Transport, P: Protocol> Worker<'a, C, T, P> {
         let spinning = found_nothing && patience == Patience::Poll && self.phase == Phase::Window;
         self.idle_since = if spinning { start } else { Nanos::NEVER };
         for event in ready.drain(..) {
-            self.traffic.handle(event);
+            self.traffic.handle(event, &mut self.buffer);
         }
         self.ready = ready;
         if self.traffic.pool().turns() > 0 {
-            self.traffic.read_on();
+            self.traffic.read_on(&mut self.buffer);
         }
         waited.map_err(|source| EngineError::Kernel { what: "wait for network events", source })
     }
