@@ -5,7 +5,7 @@
 //! notes its own; put together, the first ones of all workers are the first ones of the process.
 
 use crate::profile::Profile;
-use crate::{Arrivals, LoadModel, Nanos, Settings, Timeline};
+use crate::{Arrivals, LoadModel, Nanos, Settings, Timeline, WindowLength};
 
 /// Stretches of a long window.
 const STRETCHES: u64 = 16;
@@ -110,4 +110,23 @@ impl Notes {
         self.from = Nanos::NEVER;
         std::mem::take(&mut self.sends)
     }
+}
+
+/// What several workers noted as one list, in time since the beginning of the warm-up.
+pub(crate) fn since_epoch(workers: Vec<Vec<Vec<Nanos>>>, epoch: Nanos) -> Vec<Vec<Nanos>> {
+    let mut all: Vec<Vec<Nanos>> = Vec::new();
+    for worker in workers {
+        all.resize_with(all.len().max(worker.len()), Vec::new);
+        for (all, sends) in all.iter_mut().zip(worker) {
+            all.extend(sends.into_iter().map(|send| send.since(epoch)));
+        }
+    }
+    all
+}
+
+/// The gaps between the sends of all loaders of a run, as [`crate::RunOutcome::arrival_gaps`] of one: `noted` are the
+/// `noted_sends` of each loader.
+pub fn gaps_of_all(settings: &Settings, noted: &[Vec<Vec<Nanos>>]) -> Vec<f64> {
+    let timeline = WindowLength::of(settings).timeline(settings, Nanos::ZERO);
+    Stretches::of(settings, &timeline).map_or_else(Vec::new, |stretches| stretches.gaps(noted))
 }

@@ -34,9 +34,11 @@ pub mod tls;
 mod transport;
 
 pub use address::Address;
+pub use arrivals::gaps_of_all;
 pub use check::{BodyCheck, BodyFault, Check, DecodeError, WrongBody, decoded};
 pub use error::EngineError;
 pub use observer::{NoObserver, Observer, Second};
+pub use hot::scheduled_in_window;
 pub use outcome::{Carried, ConnectionCounts, Failure, RunOutcome, Stall, ThreadOutcome};
 pub use pace::SPIN_BEFORE;
 pub use paceline_job::{
@@ -46,7 +48,7 @@ pub use paceline_job::{
 pub use profile::due_between;
 pub use random::Random;
 pub use requests::{RequestKind, Requests};
-pub use run::{Stop, run};
+pub use run::{Beginning, Stop, run, run_when};
 pub use settings::Settings;
 pub(crate) use sums::Sums;
 pub use tally::{CompactTally, Counts, Ending, Endings, KeptInterval, Measure, Tally};

@@ -224,6 +224,8 @@ pub struct ThreadOutcome {
 pub struct RunOutcome {
     /// A sample of the gaps between the actual sends of random arrivals, as multiples of the mean gap asked for.
     pub arrival_gaps: Vec<f64>,
+    /// Of one of several loaders: the sends it noted for that sample, since the beginning of the warm-up, by stretch.
+    pub noted_sends: Vec<Vec<Nanos>>,
     /// The window's cohort, all threads.
     pub total: Tally,
     /// The same by segment of the window; empty where there is one. The total is their sum.

@@ -4,7 +4,7 @@
 //! added up when all have ended; in between a worker looks at what they share only for the moment to stop. What a
 //! worker does is in `hot`; `sim/mod.rs` runs one without threads.
 
-use crate::arrivals::Stretches;
+use crate::arrivals::{Stretches, since_epoch};
 use crate::h1::Http1;
 use crate::h2::Http2;
 use crate::hot::{Conductor, Protocol, Recorder, Worker, settling_nap};
@@ -103,12 +103,37 @@ impl Conductor for Gate<'_> {
     }
 }
 
+/// When a run begins whose connections are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// As soon as every worker can have heard of it.
+    Soon,
+    /// At this moment, which others have agreed on too.
+    At(Nanos),
+    /// Never: the run is given up.
+    Never,
+}
+
 /// Carries a run out and blocks until it is over.
 ///
 /// # Errors
 /// [`EngineError`] when the settings make no sense, the target is unreachable, the kernel refuses something needed,
 /// or the engine's own accounts do not add up.
 pub fn run(settings: &Settings, stop: &Stop, observer: &dyn Observer) -> Result<RunOutcome, EngineError> {
+    run_when(settings, stop, observer, &|_| Beginning::Soon)
+}
+
+/// As [`run`], of which `begin` says when the warm-up begins. It is asked once, with the number of open connections, and
+/// may block; until it returns, connections that the server closes are made again.
+///
+/// # Errors
+/// As [`run`]; [`EngineError::StoppedEarly`] if it never begins.
+pub fn run_when(
+    settings: &Settings,
+    stop: &Stop,
+    observer: &dyn Observer,
+    begin: &dyn Fn(u64) -> Beginning,
+) -> Result<RunOutcome, EngineError> {
     settings.check()?;
     let gate = Gate {
         waiting: AtomicU32::new(settings.threads),
@@ -132,7 +157,7 @@ pub fn run(settings: &Settings, stop: &Stop, observer: &dyn Observer) -> Result<
                 spawned.inspect_err(|_| gate.aborted.store(true, Ordering::Relaxed)).ok()
             })
             .collect();
-        coordinate(settings, &gate, observer);
+        coordinate(settings, &gate, observer, begin);
         let mut outcomes: Vec<_> =
             threads.into_iter().map(|thread| thread.join().unwrap_or(Err(EngineError::WorkerDied))).collect();
         if outcomes.len() < settings.threads as usize {
@@ -239,7 +264,12 @@ impl Drop for Finish<'_> {
 
 /// Sets the epoch when all workers are connected, and tells the observer of phases as they begin. Where somebody has
 /// asked for the end by then, the run never begins: there is no epoch, and the workers that wait for it are let go.
-fn coordinate(settings: &Settings, gate: &Gate<'_>, observer: &dyn Observer) {
+fn coordinate(
+    settings: &Settings,
+    gate: &Gate<'_>,
+    observer: &dyn Observer,
+    begin: &dyn Fn(u64) -> Beginning,
+) {
     let all_done = || gate.finished.load(Ordering::Acquire) == settings.threads || gate.aborted();
     while gate.waiting.load(Ordering::Acquire) > 0 && !all_done() {
         thread::park_timeout(Duration::from_millis(100));
@@ -249,10 +279,16 @@ fn coordinate(settings: &Settings, gate: &Gate<'_>, observer: &dyn Observer) {
         gate.aborted.store(true, Ordering::Relaxed);
         return;
     }
-    if gate.had.load(Ordering::Relaxed) == 0 && !gate.aborted() {
+    let had = gate.had.load(Ordering::Relaxed);
+    if had == 0 && !gate.aborted() {
         return gate.unreachable.store(true, Ordering::Release);
     }
-    let epoch = KernelClock.now() + Nanos(LEAD_NAPS * settling_nap(settings.threads).0);
+    let soonest = || KernelClock.now() + Nanos(LEAD_NAPS * settling_nap(settings.threads).0);
+    let epoch = match begin(had) {
+        Beginning::Soon => soonest(),
+        Beginning::At(epoch) => epoch,
+        Beginning::Never => return gate.aborted.store(true, Ordering::Relaxed),
+    };
     gate.epoch.store(epoch.0, Ordering::Release);
     let timeline = length.timeline(settings, epoch);
     for (phase, at) in [
@@ -278,6 +314,7 @@ fn gather(
     let coarsest = workers.iter().map(|worker| worker.interval).max().unwrap_or(Nanos::from_secs(1));
     let mut outcome = RunOutcome {
         arrival_gaps: Vec::new(),
+        noted_sends: Vec::new(),
         total: Tally::default(),
         by_segment: Vec::new(),
         by_request: Vec::new(),
@@ -317,8 +354,13 @@ fn gather(
     }
     outcome.intervals = crate::hot::join_intervals(outcome.intervals, outcome.spans.warmup, coarsest);
     let timeline = WindowLength::of(settings).timeline(settings, outcome.spans.warmup);
-    if let Some(stretches) = Stretches::of(settings, &timeline) {
-        outcome.arrival_gaps = stretches.gaps(&noted);
+    match settings.job.share {
+        // The gaps between every N-th arrival are not exponential: only those of all loaders can be tested.
+        Some(_) => outcome.noted_sends = since_epoch(noted, timeline.epoch),
+        None => {
+            let stretches = Stretches::of(settings, &timeline);
+            outcome.arrival_gaps = stretches.map_or_else(Vec::new, |stretches| stretches.gaps(&noted));
+        }
     }
     if !outcome.total.counts.add_up() {
         return Err(EngineError::Accounts(format!("{:?}", outcome.total.counts)));

@@ -2,7 +2,7 @@
 
 use crate::tls::TlsSettings;
 use crate::{Address, EngineError, Job, Nanos, PaceKind, Requests};
-use paceline_job::Protocol;
+use paceline_job::{LoaderShare, Protocol};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -99,6 +99,13 @@ impl Settings {
     /// How many connections worker `k` has.
     pub(crate) fn connections_of(&self, worker: u32) -> u32 {
         self.job.connections_of(worker, self.threads)
+    }
+
+    /// The place of worker `k` among the workers of all loaders, and how many they are. Loader i of N has the ticks i,
+    /// i + N, ..., and divides them among its workers: equal numbers of threads give all workers equal parts.
+    pub(crate) fn place_of(&self, worker: u32) -> (u32, u32) {
+        let share = self.job.share.unwrap_or(LoaderShare::ALL);
+        (share.index + share.of * worker, share.of * self.threads)
     }
 
     /// Whether every source address can reach the target.

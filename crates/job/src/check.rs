@@ -46,6 +46,9 @@ pub enum JobProblem {
     /// The connect timeout is 0.
     #[error("a connect timeout of 0 leaves no time to connect")]
     NoConnectTimeout,
+    /// A loader beyond the last, or none at all.
+    #[error("the share of a loader must have an index below the number of loaders")]
+    NoSuchShare,
     /// A bounded number of requests and a warm-up.
     #[error("a number of requests cannot be combined with a warm-up: bound the run by a duration")]
     RequestsWithWarmup,
@@ -113,6 +116,7 @@ impl Job {
             (matches!(self.window, Bound::Duration(Nanos::ZERO) | Bound::Requests(0)), EmptyWindow),
             (self.timeout < Nanos::from_millis(1), ShortTimeout),
             (self.connect_timeout == Nanos::ZERO, NoConnectTimeout),
+            (self.share.is_some_and(|share| share.index >= share.of), NoSuchShare),
             (has_count && self.warmup != Nanos::ZERO, RequestsWithWarmup),
             (self.batch && is_open, BatchInOpenLoop),
             (self.requests_per_connection == Some(0), NoRequestsPerConnection),

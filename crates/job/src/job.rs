@@ -2,7 +2,7 @@
 
 use crate::target::localhost;
 use crate::time::seconds;
-use crate::{IpVersion, LoadModel, Nanos, RequestSpec, Think, TlsSpec};
+use crate::{IpVersion, LoadModel, LoaderShare, Nanos, RequestSpec, Think, TlsSpec};
 use paceline_http::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,10 @@ pub struct Job {
     /// Seed of every random choice; a random one if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// Which part of the load this is, where several loaders share it. Rate and number of requests are those of all
+    /// loaders together, connections and threads those of this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<LoaderShare>,
     /// Keep processors out of deep idle states during the run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub quiet_cpu: bool,
@@ -122,6 +126,7 @@ impl Default for Job {
             timestamps: Timestamps::User,
             threads: 1,
             seed: None,
+            share: None,
             quiet_cpu: false,
             requests: vec![RequestSpec::default()],
         }

@@ -17,7 +17,7 @@ pub use check::{JobError, JobProblem};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use file::JobFileError;
 pub use job::{Bound, Job, PaceChoice, PaceKind, Protocol, Timestamps};
-pub use load::{Arrivals, Distribution, LoadModel, Think};
+pub use load::{Arrivals, Distribution, LoadModel, LoaderShare, Think};
 pub use request::{
     BodyExpectation, Content, ExpectedValue, FormPart, Headers, MASKED, PointerError, RequestSpec,
     hexadecimal, is_secret,

@@ -42,6 +42,22 @@ pub enum Arrivals {
     Poisson,
 }
 
+/// The part of a load that one of several loaders carries: of the open loop's ticks those with this index modulo the
+/// number of loaders. Threads divide what their loader has in the same way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoaderShare {
+    /// Which loader, from 0.
+    pub index: u32,
+    /// How many loaders there are.
+    pub of: u32,
+}
+
+impl LoaderShare {
+    /// All of the load.
+    pub const ALL: LoaderShare = LoaderShare { index: 0, of: 1 };
+}
+
 /// How long users think between a response and their next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Think {

@@ -321,14 +321,15 @@ fn not_http(error: ProtocolError) -> Fault {
 
 impl Protocol for Http1 {
     fn new(settings: &Settings, worker: u32) -> Self {
-        let &Settings { ref requests, seed, threads, .. } = settings;
+        let &Settings { ref requests, seed, .. } = settings;
+        let (place, places) = settings.place_of(worker);
         let depth = settings.job.depth;
         let method = requests.kinds().first().map_or(Method::Other, |kind| kind.method);
         let count = settings.connections_of(worker);
         Self {
             depth,
             connections: (0..count).map(|_| Connection::new(method)).collect(),
-            outgoing: Outgoing::new(requests, depth, seed, worker, threads),
+            outgoing: Outgoing::new(requests, depth, seed, place, places),
             answers: requests.kinds().iter().map(Answers::new).collect(),
         }
     }

@@ -455,10 +455,11 @@ impl Http2State {
 
 impl Protocol for Http2 {
     fn new(settings: &Settings, worker: u32) -> Self {
-        let &Settings { ref requests, seed, threads, .. } = settings;
+        let &Settings { ref requests, seed, .. } = settings;
+        let (place, places) = settings.place_of(worker);
         let count = settings.connections_of(worker);
         let blocks = RequestBlocks::new(requests.http2());
-        let (choice, values) = KindChoice::new(requests, seed, worker);
+        let (choice, values) = KindChoice::new(requests, seed, place);
         Self {
             readers: (0..count).map(|_| FrameReader::default()).collect(),
             state: Http2State {
@@ -467,7 +468,7 @@ impl Protocol for Http2 {
                 streams: Streams::new(count, Self::places(settings)),
                 methods: requests.kinds().iter().map(|kind| kind.method).collect(),
                 choice,
-                expander: Expander::for_parts(worker, threads, values, requests.files(), blocks.parts_max()),
+                expander: Expander::for_parts(place, places, values, requests.files(), blocks.parts_max()),
                 blocks,
                 first: VecDeque::new(),
                 cache: BlockCache::default(),

@@ -38,4 +38,5 @@ pub use record::Recorder;
 pub(crate) use record::Response;
 pub(crate) use source::{KindChoice, RequestSource};
 pub(crate) use worker::settling_nap;
+pub use schedule::scheduled_in_window;
 pub use worker::{Conductor, Worker};

@@ -49,7 +49,8 @@ pub(super) struct Schedule {
 impl Schedule {
     /// The schedule of one worker.
     pub(super) fn new(settings: &Settings, timeline: &Timeline, worker: u32) -> Self {
-        let (k, n) = (u64::from(worker), u64::from(settings.threads));
+        let (k, n) = settings.place_of(worker);
+        let (k, n) = (u64::from(k), u64::from(n));
         let remaining = match settings.job.window {
             Bound::Duration(_) => u64::MAX,
             Bound::Requests(all) => all / n + u64::from(k < all % n),
@@ -175,6 +176,23 @@ impl Schedule {
         let all = TICKS_COUNTED as f64 * span.as_secs_f64() / counted.as_secs_f64();
         (all as u64).min(self.remaining)
     }
+}
+
+/// How many requests of an open loop fall due in the window, over all workers and loaders: what they must add up to.
+/// None of a closed loop. Random arrivals and changing rates are walked along.
+pub fn scheduled_in_window(settings: &Settings) -> Option<u64> {
+    let all = Settings { threads: 1, ..settings.clone() }.with(|job| job.share = None);
+    let timeline = crate::WindowLength::of(&all).timeline(&all, Nanos::ZERO);
+    let mut schedule = Schedule::new(&all, &timeline, 0);
+    if !schedule.is_open() {
+        return None;
+    }
+    let mut count = 0;
+    while let Some(due) = schedule.due(Nanos::NEVER) {
+        count += u64::from(timeline.in_window(due));
+        schedule.take(1);
+    }
+    Some(count)
 }
 
 #[cfg(test)]

@@ -48,14 +48,15 @@ impl Ticks {
         let LoadModel::Open { shape, arrivals } = &settings.job.load else {
             return Self::at_first(TickSource::WhenFree, timeline.epoch, 0);
         };
-        let (k, stride) = (u64::from(worker), u64::from(settings.threads));
+        let (place, places) = settings.place_of(worker);
+        let (k, stride) = (u64::from(place), u64::from(places));
         let random = match arrivals {
             Arrivals::Constant => None,
             Arrivals::Poisson => Some(Random::new(settings.seed)),
         };
         let source = match (shape, random) {
             (Shape::Trace(trace), _) => {
-                let (index, stride) = (worker as usize, settings.threads as usize);
+                let (index, stride) = (place as usize, places as usize);
                 TickSource::Trace { index, stride, times: Arc::clone(&trace.moments) }
             }
             (Shape::Steady { rate }, None) => {

@@ -8,6 +8,7 @@ use crate::arrivals::{Notes, Stretches};
 use crate::hot::schedule::Schedule;
 use crate::{BodyCheck, Bound, Check, Job, Rate, Requests};
 use paceline_http::Method;
+use paceline_job::LoaderShare;
 
 fn rate(per_second: f64) -> Rate {
     Rate::per_second(per_second).unwrap()
@@ -93,6 +94,59 @@ fn threads_deal_the_same_ticks() {
             assert_eq!(alone, ticks(3), "{:?} {arrivals:?}", shape());
         }
     }
+}
+
+/// The same settings for each of so many loaders.
+fn loaders(all: &Settings, of: u32) -> Vec<Settings> {
+    let share = |index| all.clone().with(|job| job.share = Some(LoaderShare { index, of }));
+    (0..of).map(share).collect()
+}
+
+#[test]
+fn loaders_deal_the_same_ticks() {
+    let ramp = || Shape::Ramp { from: rate(3_000.0), to: rate(10.0) };
+    for shape in [ramp(), Shape::Steady { rate: rate(1_234.5) }] {
+        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+            let all = settings(shape.clone(), arrivals, 2, Nanos::from_secs(2));
+            let alone = moments(&all);
+            for of in [1, 2, 7] {
+                let mut merged: Vec<Nanos> = loaders(&all, of).iter().flat_map(moments).collect();
+                merged.sort_unstable();
+                assert_eq!(merged, alone, "{of} {shape:?} {arrivals:?}");
+            }
+            let in_window = alone.iter().filter(|at| at.as_secs_f64() >= 1.0).count() as u64;
+            assert_eq!(crate::scheduled_in_window(&all), Some(in_window));
+        }
+    }
+    // A number of requests is shared out too.
+    let counted = settings(Shape::Steady { rate: rate(100.0) }, Arrivals::Poisson, 2, Nanos::ZERO)
+        .with(|job| (job.window, job.warmup) = (Bound::Requests(1_001), Nanos::ZERO));
+    let by_loader: Vec<usize> = loaders(&counted, 3).iter().map(|loader| moments(loader).len()).collect();
+    assert_eq!((by_loader.iter().sum::<usize>(), by_loader), (1_001, vec![334, 334, 333]));
+}
+
+#[test]
+fn the_sends_of_all_loaders_pass_the_test() {
+    let all = settings(Shape::Steady { rate: rate(9_000.0) }, Arrivals::Poisson, 1, Nanos::from_secs(4));
+    let noted: Vec<Vec<Vec<Nanos>>> = loaders(&all, 3)
+        .iter()
+        .map(|loader| {
+            let timeline = crate::WindowLength::of(loader).timeline(loader, Nanos::ZERO);
+            let mut notes = Notes::of(Stretches::of(loader, &timeline));
+            for send in moments(loader) {
+                if send >= notes.from {
+                    notes.note(send);
+                }
+            }
+            notes.take()
+        })
+        .collect();
+    let mut gaps = crate::gaps_of_all(&all, &noted);
+    assert_eq!(gaps.len(), 2_048);
+    assert!(paceline_stats::exponential_test(&mut gaps).unwrap().p_value > 0.01);
+    // Two of three loaders leave holes in the schedule, which the test sees.
+    let mut gaps = crate::gaps_of_all(&all, &noted[..2]);
+    assert!(paceline_stats::exponential_test(&mut gaps).unwrap().p_value < 1e-6);
 }
 
 #[test]
