@@ -223,35 +223,93 @@ impl Block {
     /// # Errors
     /// [`RecordError::Histogram`] when a histogram cannot be decoded.
     pub fn merge(&self, other: &Block) -> Result<Block, RecordError> {
-        let mut sum = self.clone();
-        sum.counts.add(&other.counts);
-        add(&mut sum.completed_in_window, other.completed_in_window);
-        for (status, count) in &other.status {
+        let mut sum = BlockSum::default();
+        sum.add(self)?;
+        sum.add(other)?;
+        Ok(sum.into_block())
+    }
+
+    /// Every distribution that a block may have.
+    fn all_times(&self) -> [&Option<Times>; DISTRIBUTIONS] {
+        [
+            &self.service_time_ns,
+            &self.response_time_ns,
+            &self.generator_lag_ns,
+            &self.connection_wait_ns,
+            &self.connect_time_ns,
+            &self.connect_and_service_time_ns,
+            &self.first_byte_ns,
+            &self.receive_delay_ns,
+            &self.failed_time_ns,
+            &self.handshake_time_ns,
+        ]
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn all_times_mut(&mut self) -> [&mut Option<Times>; DISTRIBUTIONS] {
+        [
+            &mut self.service_time_ns,
+            &mut self.response_time_ns,
+            &mut self.generator_lag_ns,
+            &mut self.connection_wait_ns,
+            &mut self.connect_time_ns,
+            &mut self.connect_and_service_time_ns,
+            &mut self.first_byte_ns,
+            &mut self.receive_delay_ns,
+            &mut self.failed_time_ns,
+            &mut self.handshake_time_ns,
+        ]
+    }
+}
+
+/// Distributions that a block may have.
+const DISTRIBUTIONS: usize = 10;
+
+/// Adds up any number of blocks: each histogram is decoded once, and the sum encoded once.
+#[derive(Clone, Debug, Default)]
+pub struct BlockSum {
+    /// All but the times.
+    plain: Block,
+    times: [Option<Histogram>; DISTRIBUTIONS],
+}
+
+impl BlockSum {
+    /// Adds a block.
+    ///
+    /// # Errors
+    /// [`RecordError::Histogram`] when a histogram cannot be decoded.
+    pub fn add(&mut self, block: &Block) -> Result<(), RecordError> {
+        for (sum, times) in self.times.iter_mut().zip(block.all_times()) {
+            let Some(times) = times else { continue };
+            sum.get_or_insert_default().merge(&times.decode()?);
+        }
+        let sum = &mut self.plain;
+        sum.counts.add(&block.counts);
+        add(&mut sum.completed_in_window, block.completed_in_window);
+        for (status, count) in &block.status {
             add(sum.status.entry(status.clone()).or_default(), *count);
         }
-        add(&mut sum.bytes.sent, other.bytes.sent);
-        add(&mut sum.bytes.received, other.bytes.received);
-        add(&mut sum.bytes.body, other.bytes.body);
-        sum.body_bytes = both(self.body_bytes, other.body_bytes, |a, b| Lengths {
+        add(&mut sum.bytes.sent, block.bytes.sent);
+        add(&mut sum.bytes.received, block.bytes.received);
+        add(&mut sum.bytes.body, block.bytes.body);
+        sum.body_bytes = both(sum.body_bytes, block.body_bytes, |a, b| Lengths {
             min: a.min.min(b.min),
             max: a.max.max(b.max),
         });
-        sum.censored = both(self.censored, other.censored, |a, b| Censored {
+        sum.censored = both(sum.censored, block.censored, |a, b| Censored {
             count: a.count.saturating_add(b.count),
             lowest_ns: a.lowest_ns.min(b.lowest_ns),
         });
-        sum.service_time_ns = merge_times(&self.service_time_ns, &other.service_time_ns)?;
-        sum.response_time_ns = merge_times(&self.response_time_ns, &other.response_time_ns)?;
-        sum.generator_lag_ns = merge_times(&self.generator_lag_ns, &other.generator_lag_ns)?;
-        sum.connection_wait_ns = merge_times(&self.connection_wait_ns, &other.connection_wait_ns)?;
-        sum.connect_time_ns = merge_times(&self.connect_time_ns, &other.connect_time_ns)?;
-        sum.handshake_time_ns = merge_times(&self.handshake_time_ns, &other.handshake_time_ns)?;
-        sum.connect_and_service_time_ns =
-            merge_times(&self.connect_and_service_time_ns, &other.connect_and_service_time_ns)?;
-        sum.first_byte_ns = merge_times(&self.first_byte_ns, &other.first_byte_ns)?;
-        sum.receive_delay_ns = merge_times(&self.receive_delay_ns, &other.receive_delay_ns)?;
-        sum.failed_time_ns = merge_times(&self.failed_time_ns, &other.failed_time_ns)?;
-        Ok(sum)
+        Ok(())
+    }
+
+    /// The sum.
+    pub fn into_block(self) -> Block {
+        let mut block = self.plain;
+        for (times, sum) in block.all_times_mut().into_iter().zip(self.times) {
+            *times = sum.as_ref().map(Times::of);
+        }
+        block
     }
 }
 
@@ -259,13 +317,6 @@ fn both<T>(a: Option<T>, b: Option<T>, join: impl Fn(T, T) -> T) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(join(a, b)),
         (a, b) => a.or(b),
-    }
-}
-
-fn merge_times(a: &Option<Times>, b: &Option<Times>) -> Result<Option<Times>, RecordError> {
-    match (a, b) {
-        (Some(a), Some(b)) => a.merge(b).map(Some),
-        (a, b) => Ok(a.clone().or_else(|| b.clone())),
     }
 }
 

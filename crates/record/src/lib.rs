@@ -12,6 +12,7 @@ mod error;
 pub mod fixture;
 mod imported;
 mod load;
+mod loader;
 mod round;
 mod run;
 mod schema;
@@ -27,9 +28,10 @@ pub use balancing::{
     BalancerCounts, BalancerReceipt, Balancing, FaultKind, InjectedFault, InstanceCounts, ProcessRole,
     ProcessUse,
 };
-pub use block::{Block, Bytes, Censored, Counts, Lengths, Times};
+pub use block::{Block, BlockSum, Bytes, Censored, Counts, Lengths, Times};
 pub use error::RecordError;
 pub use imported::Imported;
+pub use loader::{ClockOffset, Loader, NetworkUse};
 pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};
 pub use paceline_job::{Arrivals, Distribution, ExpectedValue, PaceChoice, PaceKind, Shape, Think, Trace};
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};

@@ -5,7 +5,7 @@
 //! the blocks are described in files of their own.
 
 use crate::{
-    ArrivalCheck, BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, RequestPart, Segment,
+    ArrivalCheck, BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, Loader, RequestPart, Segment,
     Target, Verdict,
 };
 use paceline_job::{Arrivals, Job, PaceChoice, PaceKind, Shape, Think};
@@ -65,6 +65,9 @@ pub struct Run {
     /// The cohort by generator, where several drove one run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by_generator: Option<Vec<Block>>,
+    /// Those generators, in the same order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub loaders: Vec<Loader>,
     /// What ended in each stretch of time, warm-up included; a long run has longer stretches.
     pub intervals: Vec<Interval>,
     /// The first body that was not as expected, of each request.

@@ -115,20 +115,7 @@ pub fn forget_folders(text: &mut String, folders: &[String]) {
 impl Block {
     /// Every distribution of it that was measured.
     pub(crate) fn times_mut(&mut self) -> impl Iterator<Item = &mut Times> {
-        [
-            &mut self.service_time_ns,
-            &mut self.response_time_ns,
-            &mut self.generator_lag_ns,
-            &mut self.connection_wait_ns,
-            &mut self.connect_time_ns,
-            &mut self.connect_and_service_time_ns,
-            &mut self.first_byte_ns,
-            &mut self.receive_delay_ns,
-            &mut self.failed_time_ns,
-            &mut self.handshake_time_ns,
-        ]
-        .into_iter()
-        .flatten()
+        self.all_times_mut().into_iter().flatten()
     }
 }
 

@@ -56,6 +56,7 @@ pub(crate) fn record(
         by_request: parts::by_request(prepared, &outcome),
         bad_bodies: parts::bad_bodies(prepared, &outcome),
         by_generator: None,
+        loaders: Vec::new(),
         intervals: intervals(&outcome),
         carried_over: Some(carried_over(&outcome)),
         arrival_check: arrival_check(&outcome.arrival_gaps),

@@ -128,6 +128,7 @@ impl Foreign {
             by_request: None,
             bad_bodies: Vec::new(),
             by_generator: None,
+            loaders: Vec::new(),
             intervals: Vec::new(),
             rate_per_s: Rates {
                 offered: None,

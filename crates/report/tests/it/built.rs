@@ -225,6 +225,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         by_segment: None,
         by_request: None,
         by_generator: None,
+        loaders: Vec::new(),
         intervals: Vec::new(),
         bad_bodies: Vec::new(),
         rate_per_s: Rates { offered, sent: seen.per_s, achieved: seen.per_s },

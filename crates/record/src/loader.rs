@@ -1,0 +1,71 @@
+//! The loaders of a run that several generators shared: where each was, what it cost, and how far its clock was off.
+//!
+//! Filled in by the crate `loaders`, judged by the verdicts on a run. What a loader measured is its block in
+//! [`crate::Run::by_generator`], at the same place in the list; that of a lost one is empty.
+
+use crate::{Connections, Generator, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One of several generators of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Loader {
+    /// The machine it ran on: `local`, or the name it was reached by.
+    pub host: String,
+    /// Requests of the window that the schedule gave to it; open loop.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub share: Option<u64>,
+    /// Why it has no result. Its share of the load was not sent, or not counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lost: Option<String>,
+    /// Its monotonic clock less the coordinator's, before the run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub clock_before: Option<ClockOffset>,
+    /// The same after the run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub clock_after: Option<ClockOffset>,
+    /// Its window on the coordinator's clock, from the start of the run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub window: Option<Span>,
+    /// Its connections.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connections: Option<Connections>,
+    /// What it cost.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub generator: Option<Generator>,
+    /// What its network interface moved over the window, where the target is not on the same machine.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub network: Option<NetworkUse>,
+}
+
+/// Bounds of the difference between two clocks. Each round trip bounds it; these are the tightest of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockOffset {
+    /// At least this, in nanoseconds.
+    pub low_ns: i64,
+    /// At most this.
+    pub high_ns: i64,
+    /// Round trips measured.
+    pub round_trips: u32,
+}
+
+impl ClockOffset {
+    /// The middle of the bounds.
+    pub fn middle_ns(&self) -> i64 {
+        ((i128::from(self.low_ns) + i128::from(self.high_ns)) / 2) as i64
+    }
+}
+
+/// What a network interface moved over the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkUse {
+    /// The interface.
+    pub interface: String,
+    /// Bytes that left by it, per second.
+    pub sent_bytes_per_s: f64,
+    /// Bytes that came in by it, per second.
+    pub received_bytes_per_s: f64,
+    /// Its speed in bytes per second, where the system or a queueing discipline states one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub speed_bytes_per_s: Option<f64>,
+}
