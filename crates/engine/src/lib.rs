@@ -37,8 +37,8 @@ pub use address::Address;
 pub use arrivals::gaps_of_all;
 pub use check::{BodyCheck, BodyFault, Check, DecodeError, WrongBody, decoded};
 pub use error::EngineError;
-pub use observer::{NoObserver, Observer, Second};
 pub use hot::scheduled_in_window;
+pub use observer::{NoObserver, Observer, Second};
 pub use outcome::{Carried, ConnectionCounts, Failure, RunOutcome, Stall, ThreadOutcome};
 pub use pace::SPIN_BEFORE;
 pub use paceline_job::{

@@ -79,6 +79,11 @@ impl WindowLength {
         })
     }
 
+    /// How long that is.
+    pub fn length(self) -> Nanos {
+        self.0
+    }
+
     /// The timeline of a run whose warm-up begins at `epoch`.
     pub fn timeline(self, settings: &Settings, epoch: Nanos) -> Timeline {
         let window_start = epoch + settings.job.warmup;

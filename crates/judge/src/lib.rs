@@ -8,6 +8,7 @@ mod facts;
 pub mod gate;
 mod generator;
 mod load;
+mod loaders;
 mod metric;
 mod steady;
 mod table;
@@ -33,11 +34,15 @@ pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
 
 /// Every verdict on a run, the most severe first.
 pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
-    let judges: [fn(&Run) -> Option<Finding>; 24] = [
+    let judges: [fn(&Run) -> Option<Finding>; 28] = [
         load::nothing_scheduled,
         load::nothing_sent,
         answers::no_valid_response,
         load::gave_up,
+        loaders::lost,
+        loaders::apart,
+        loaders::differ,
+        loaders::network_bound,
         generator::stall,
         load::outage,
         answers::broke_rules,

@@ -260,6 +260,49 @@ verdict_table! {
     { samples: u64 = "requests measured", samples_for_p99: f64 = "requests needed" }
     => "Measure longer (-d).";
 
+    /// Of the loaders that share the run, at least one has no result: it did not start, began late, was ended, or its
+    /// connection broke. Its part of the load was not sent, or was sent and not counted. The other loaders kept to their
+    /// parts of the schedule, so the load was smaller by the missing share.
+    LoaderLost "loader_lost" Run [Environment] [Invalid] "A loader is missing."
+    {
+        loaders_lost: usize = "loaders without a result",
+        loaders: usize = "loaders in all",
+        missing_share: Option<f64> = "open loop: their share of the scheduled requests, 0 to 1",
+        reasons: Vec<String> = "host and reason of each",
+    }
+    => "The load was not the one asked for. Repeat the run; the reasons are in the evidence.";
+
+    /// The windows of the loaders that share the run began or ended further apart than 1 % of their length: the clocks were
+    /// not matched, or a loader ended early. Invalid above 10 %.
+    LoadersApart "loaders_apart" Run [Environment] [Caution, Invalid: *severity] "The loaders did not run together."
+    {
+        apart_s: f64 = "largest distance between two loaders' windows, in seconds",
+        share_of_window: f64 = "that distance as a share of the window, 0 to 1",
+    } with { severity: Severity }
+    => "Repeat the run with a longer window (-d). Check the network between coordinator and loaders if it happens again.";
+
+    /// The loaders that share the run measured different things: their median service times differ by more than a quarter and
+    /// 100 µs, or their shares of failed requests by more than 1 %. One path is slower, or one loader is overloaded. The
+    /// merged percentiles are a mixture.
+    LoadersDiffer "loaders_differ" Run [Environment] [Caution] "The loaders measured different things."
+    {
+        service_time_ns_p50: Vec<u64> = "median service time of each loader",
+        failed_share_least: f64 = "smallest share of requests that were not ok, of any loader",
+        failed_share_most: f64 = "largest such share",
+    } with { host: String = "n4" }
+    => "Compare the loaders one by one (`by_generator` in the record), beginning with {host}: its CPU, its network path.";
+
+    /// A loader's network interface carried at least 90 % of its speed, in one direction, in the window. The network was the
+    /// limit, or close to it.
+    NetworkBound "network_bound" Run [Environment] [Caution] "The network was the limit."
+    {
+        host: String = "the loader",
+        interface: String = "its interface",
+        bytes_per_s: f64 = "bytes per second in the busier direction",
+        speed_bytes_per_s: f64 = "speed of the interface, in bytes per second",
+    } with { percent: f64 = "97" }
+    => "Interface {interface} of {host} was {percent:.0} % full. Use a faster link, more loaders, or smaller responses.";
+
     /// Server and generator could not be given cores of their own and took time from each other.
     SharedCores "shared_cores" Trial [Environment] [Caution] "Server and generator share cores."
     { server_cores: Vec<u32> = "the server's cores", generator_cores: Vec<u32> = "the generator's cores" }

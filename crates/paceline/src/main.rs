@@ -52,6 +52,9 @@ enum Command {
     /// Serve with known service times; started by the self-test, not by people
     #[command(hide = true)]
     ReferenceServer(commands::selftest::ServerArguments),
+    /// Carry out a share of a run; started by `paceline run --loaders`, not by people
+    #[command(hide = true)]
+    Loader,
     /// Watch over one launch of a server; started by the lab, not by people
     #[command(hide = true)]
     Shepherd(commands::shepherd::Arguments),
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Command::Selftest(arguments) => commands::selftest::run(arguments),
         Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),
         Command::Completions(arguments) => commands::completions::run(arguments),
+        Command::Loader => commands::run::loader(),
         Command::Shepherd(arguments) => commands::shepherd::run(arguments),
     };
     exit::code_of(outcome)

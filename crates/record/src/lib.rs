@@ -31,8 +31,8 @@ pub use balancing::{
 pub use block::{Block, BlockSum, Bytes, Censored, Counts, Lengths, Times};
 pub use error::RecordError;
 pub use imported::Imported;
-pub use loader::{ClockOffset, Loader, NetworkUse};
 pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};
+pub use loader::{ClockOffset, Loader, NetworkUse};
 pub use paceline_job::{Arrivals, Distribution, ExpectedValue, PaceChoice, PaceKind, Shape, Think, Trace};
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
 pub use run::{

@@ -5,8 +5,8 @@
 //! the blocks are described in files of their own.
 
 use crate::{
-    ArrivalCheck, BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, Loader, RequestPart, Segment,
-    Target, Verdict,
+    ArrivalCheck, BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, Loader, RequestPart,
+    Segment, Target, Verdict,
 };
 use paceline_job::{Arrivals, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;

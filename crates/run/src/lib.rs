@@ -32,4 +32,5 @@ pub use health::Health;
 pub use inputs::{BYTES_MAX, Inputs};
 pub use prepare::{Prepared, Watching, allowed_cores};
 pub use schedule::read_schedule;
+pub use segments::arrival_check;
 pub use target::remedy;

@@ -4,8 +4,8 @@ use crate::follow::{Follower, Plan, Sink};
 use crate::sources::{asked_sources, sources};
 use crate::target::Destination;
 use crate::{Events, Health, Inputs, RunError, moment, outcome, quiet, read_schedule, requests};
-use paceline_engine::{Settings, Stop};
-use paceline_job::{Job, LoadModel, PaceChoice, PaceKind, Shape};
+use paceline_engine::{Beginning, Settings, Stop};
+use paceline_job::{Job, LoadModel, Nanos, PaceChoice, PaceKind, Shape};
 use paceline_judge::gate::Gate;
 use paceline_record::Run;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -105,6 +105,25 @@ impl Prepared {
         let (health, unwritten) = follower.end();
         let outcome = outcome.map_err(RunError::Engine)?;
         Ok((outcome::record(&self, argv, outcome, health, started_at), unwritten))
+    }
+
+    /// Carries out the share of a loader. `begin` says when, as in [`paceline_engine::run_when`]. Also returns the sends that
+    /// were noted to test random arrivals, since the beginning of the warm-up.
+    ///
+    /// # Errors
+    /// [`RunError::Engine`] if there is no result.
+    pub fn carry_out_share(
+        self,
+        argv: Vec<String>,
+        stop: &'static Stop,
+        begin: &dyn Fn(u64) -> Beginning,
+    ) -> Result<(Run, Vec<Vec<Nanos>>), RunError> {
+        let health = Health::new(self.settings.threads, None);
+        let started_at = moment::now_rfc3339();
+        let outcome =
+            paceline_engine::run_when(&self.settings, stop, &health, begin).map_err(RunError::Engine)?;
+        let noted = outcome.noted_sends.clone();
+        Ok((outcome::record(&self, argv, outcome, health, started_at), noted))
     }
 
     fn keep_awake(&mut self) {

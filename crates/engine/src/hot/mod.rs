@@ -36,7 +36,7 @@ pub use protocol::Protocol;
 pub(crate) use protocol::{Cancelled, Fault, Flow};
 pub use record::Recorder;
 pub(crate) use record::Response;
+pub use schedule::scheduled_in_window;
 pub(crate) use source::{KindChoice, RequestSource};
 pub(crate) use worker::settling_nap;
-pub use schedule::scheduled_in_window;
 pub use worker::{Conductor, Worker};

@@ -178,21 +178,25 @@ impl Schedule {
     }
 }
 
-/// How many requests of an open loop fall due in the window, over all workers and loaders: what they must add up to.
-/// None of a closed loop. Random arrivals and changing rates are walked along.
-pub fn scheduled_in_window(settings: &Settings) -> Option<u64> {
+/// How many requests of an open loop fall due in the window, for each of so many loaders: what their results must add up
+/// to. None of a closed loop. The whole schedule is walked along.
+pub fn scheduled_in_window(settings: &Settings, loaders: u32) -> Option<Vec<u64>> {
     let all = Settings { threads: 1, ..settings.clone() }.with(|job| job.share = None);
     let timeline = crate::WindowLength::of(&all).timeline(&all, Nanos::ZERO);
     let mut schedule = Schedule::new(&all, &timeline, 0);
     if !schedule.is_open() {
         return None;
     }
-    let mut count = 0;
+    let mut counts = vec![0; loaders as usize];
+    let mut tick = 0;
     while let Some(due) = schedule.due(Nanos::NEVER) {
-        count += u64::from(timeline.in_window(due));
+        if let Some(count) = counts.get_mut(tick) {
+            *count += u64::from(timeline.in_window(due));
+        }
+        tick = (tick + 1) % counts.len().max(1);
         schedule.take(1);
     }
-    Some(count)
+    Some(counts)
 }
 
 #[cfg(test)]

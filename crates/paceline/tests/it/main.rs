@@ -10,6 +10,7 @@ mod faults;
 mod jobs;
 mod judgements;
 mod lab;
+mod loaders;
 mod noise;
 mod outputs;
 mod reference;

@@ -7,6 +7,7 @@ use super::connections::ConnectionFlags;
 use super::curl::CurlCommand;
 use super::gates::GateFlags;
 use super::requests::RequestFlags;
+use super::several::SeveralFlags;
 use super::target::TargetFlags;
 use super::telling::OutputFlags;
 use crate::exit::Complaint;
@@ -116,6 +117,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     pub gates: GateFlags,
+
+    #[command(flatten)]
+    pub several: SeveralFlags,
 
     #[command(flatten)]
     pub telling: OutputFlags,
@@ -277,7 +281,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads a whole number: `64`, `100_000`, `100k`, `2M`.
-fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
+pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1_000),
         None => text.strip_suffix('M').map_or((text, 1), |digits| (digits, 1_000_000)),

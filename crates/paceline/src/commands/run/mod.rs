@@ -15,12 +15,14 @@ mod memory;
 mod requests;
 mod screen;
 mod seconds;
+mod several;
 mod shape;
 mod stop;
 mod target;
 mod telling;
 
 pub use flags::{Arguments, duration};
+pub use several::loader;
 
 use super::view::{Beside, Seconds};
 use crate::exit::{Complaint, Status};
@@ -54,6 +56,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return Ok(Status::Done);
     }
     let gates = arguments.gates.all(job.load.is_open(), job.url.scheme == Scheme::Https)?;
+    if arguments.several.is_asked() {
+        let run = several::run(&arguments, job, gates, &mut inputs)?;
+        deliver::deliver(&run, outputs, Vec::new())?;
+        return Ok(status(&run, arguments.gates.allow_invalid));
+    }
     let prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
     prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
     if arguments.debug {
@@ -75,13 +82,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         view.show(&run);
         view.stay();
     }
-    let failed =
-        is_unusable(&run) && !arguments.gates.allow_invalid || run.gates.iter().any(|gate| !gate.passed);
-    Ok(match (run.stopped, failed) {
+    Ok(status(&run, arguments.gates.allow_invalid))
+}
+
+/// The exit status of a run that has a record.
+fn status(run: &Run, allow_invalid: bool) -> Status {
+    let failed = is_unusable(run) && !allow_invalid || run.gates.iter().any(|gate| !gate.passed);
+    match (run.stopped, failed) {
         (true, _) => Status::Interrupted,
         (false, true) => Status::Failed,
         (false, false) => Status::Done,
-    })
+    }
 }
 
 /// Whether the numbers of a run do not mean what they seem to: it is invalid, or its response times are a queue that

@@ -120,6 +120,28 @@ impl OutputFlags {
         ours.chain(self.hdr.iter().map(|path| Output { flag: "--hdr", path })).collect()
     }
 
+    /// Refuses what is shown or written while one generator runs: several are merged at the end.
+    pub fn check_for_several(&self) -> anyhow::Result<()> {
+        let during = [
+            ("--csv", self.csv.is_some()),
+            ("--ndjson", self.ndjson.is_some()),
+            ("--events", self.events.is_some()),
+            ("--view", self.view),
+            ("--hdr FILE.hlog", self.hlogs().next().is_some()),
+        ];
+        match during.into_iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((flag, _)) => {
+                let what = format!(
+                    "{flag} cannot be combined with --loaders or --on: results are merged when the run is over"
+                );
+                Err(Complaint::usage(what)
+                    .hint("write the record with -o FILE.json; its intervals are the seconds")
+                    .into())
+            }
+        }
+    }
+
     /// Refuses outputs that would be written over each other.
     pub fn check(&self) -> anyhow::Result<()> {
         if let Some(path) =

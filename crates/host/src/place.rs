@@ -1,0 +1,234 @@
+//! Where a process is started: on this machine, on another by ssh, or on a node of a Slurm allocation.
+//!
+//! The one interface to other machines. A started command is a local child process whose standard streams are those of
+//! the remote one, so that everything else (pipes, waiting, ending) is the same everywhere. When the local child is
+//! killed, the remote process reads the end of its standard input.
+
+use sha2::{Digest as _, Sha256};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Longest time until an ssh connection is made, in seconds.
+const SSH_CONNECT_S: u32 = 10;
+/// Seconds between two signs of life of an ssh connection, and how many may be missing: a link that is cut for 15 s is
+/// given up.
+const SSH_ALIVE_S: u32 = 5;
+const SSH_ALIVE_MISSING: u32 = 3;
+
+/// A machine that a process can be started on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// This machine.
+    Local,
+    /// Another one, by ssh: a host name, or `USER@HOST`.
+    Ssh {
+        /// As `ssh` takes it.
+        host: String,
+    },
+    /// A node of a Slurm allocation.
+    Slurm {
+        /// The allocation's job id.
+        job: u64,
+        /// The node's name.
+        node: String,
+    },
+}
+
+/// Why the program could not be sent to a place.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// The local side failed: the program cannot be read, or ssh or srun is missing.
+    #[error("cannot send {program} to {host}: {source}")]
+    Local {
+        /// What was sent.
+        program: String,
+        /// Where to.
+        host: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The other side failed.
+    #[error("cannot send {program} to {host}: {said}")]
+    Remote {
+        /// What was sent.
+        program: String,
+        /// Where to.
+        host: String,
+        /// What it printed on standard error, or how it ended.
+        said: String,
+    },
+}
+
+impl Place {
+    /// What records call it.
+    pub fn name(&self) -> &str {
+        match self {
+            Place::Local => "local",
+            Place::Ssh { host } => host,
+            Place::Slurm { node, .. } => node,
+        }
+    }
+
+    /// A command that runs a program there, in a process group of its own: a terminal's Ctrl-C does not reach it.
+    pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = match self {
+            Place::Local => Command::new(program),
+            Place::Ssh { host } => {
+                let mut ssh = Command::new("ssh");
+                ssh.args(["-T", "-o", "BatchMode=yes"]);
+                ssh.args(["-o", &format!("ConnectTimeout={SSH_CONNECT_S}")]);
+                ssh.args(["-o", &format!("ServerAliveInterval={SSH_ALIVE_S}")]);
+                ssh.args(["-o", &format!("ServerAliveCountMax={SSH_ALIVE_MISSING}")]);
+                ssh.args(["--", host]);
+                // What ssh is given is read by a shell on the other side.
+                ssh.arg(
+                    std::iter::once(program)
+                        .chain(arguments.iter().copied())
+                        .map(quoted)
+                        .collect::<Vec<_>>()
+                        .join(" "),
+                );
+                ssh
+            }
+            Place::Slurm { job, node } => {
+                let mut srun = Command::new("srun");
+                srun.args([format!("--jobid={job}"), format!("--nodelist={node}")]);
+                srun.args(["--overlap", "--nodes=1", "--ntasks=1", "--cpu-bind=none", "--quit-on-interrupt"]);
+                srun.arg(program);
+                srun
+            }
+        };
+        if !matches!(self, Place::Ssh { .. }) {
+            command.args(arguments);
+        }
+        command.process_group(0);
+        command
+    }
+
+    /// Makes a program of this machine available there and returns its path. It is sent only if it is not there yet: its
+    /// name contains the digest of its bytes.
+    ///
+    /// # Errors
+    /// [`PlaceError`] when it cannot be read or sent.
+    pub fn send_program(&self, program: &Path) -> Result<String, PlaceError> {
+        let shown = program.display().to_string();
+        if *self == Place::Local {
+            return Ok(shown);
+        }
+        let local =
+            |source| PlaceError::Local { program: shown.clone(), host: self.name().to_owned(), source };
+        let remote =
+            |said: String| PlaceError::Remote { program: shown.clone(), host: self.name().to_owned(), said };
+        let (bytes, id) = identity(program).map_err(local)?;
+        let mut child = self
+            .command("sh", &["-c", &receiving_script(&id, bytes)])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(local)?;
+        if let Some(mut input) = child.stdin.take() {
+            let mut file = File::open(program).map_err(local)?;
+            // A host that has the program reads nothing: the pipe breaks, and its answer says where the program is.
+            let _ = io::copy(&mut file, &mut input).and_then(|_| input.flush());
+        }
+        let output = child.wait_with_output().map_err(local)?;
+        let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        if output.status.success() && path.starts_with('/') {
+            return Ok(path);
+        }
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(remote(if said.is_empty() { format!("it ended with {}", output.status) } else { said }))
+    }
+}
+
+/// How many bytes a file has, and the beginning of their SHA-256 in hexadecimal.
+fn identity(path: &Path) -> io::Result<(u64, String)> {
+    let mut file = File::open(path)?;
+    let (mut digest, mut piece, mut bytes) = (Sha256::new(), vec![0; 1 << 16], 0);
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            break;
+        }
+        bytes += read as u64;
+        digest.update(piece.get(..read).unwrap_or_default());
+    }
+    Ok((bytes, digest.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect()))
+}
+
+/// Keeps the program that comes by standard input in the user's cache, where others cannot replace it, and prints its
+/// path. One that did not arrive whole is removed.
+fn receiving_script(id: &str, bytes: u64) -> String {
+    format!(
+        "set -e; d=\"${{XDG_CACHE_HOME:-${{HOME:?}}/.cache}}/paceline/bin\"; f=\"$d/paceline-{id}\"
+if [ ! -x \"$f\" ]; then
+  mkdir -p \"$d\"; chmod 700 \"$d\"; t=\"$f.$$\"; trap 'rm -f \"$t\"' EXIT
+  cat >\"$t\"; [ \"$(wc -c <\"$t\")\" -eq {bytes} ] || {{ echo 'it did not arrive whole' >&2; exit 1; }}
+  chmod 755 \"$t\"; mv \"$t\" \"$f\"
+fi
+echo \"$f\""
+    )
+}
+
+/// A word that a POSIX shell reads as it is.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(command: &Command) -> Vec<String> {
+        let arguments = command.get_args().map(|word| word.to_string_lossy().into_owned());
+        std::iter::once(command.get_program().to_string_lossy().into_owned()).chain(arguments).collect()
+    }
+
+    #[test]
+    fn a_shell_on_the_other_side_reads_the_same_words() {
+        let ssh = Place::Ssh { host: "bench@n2".to_owned() };
+        let words = words(&ssh.command("/opt/it's here/paceline", &["loader", "$HOME; rm"]));
+        assert_eq!(words.last().unwrap(), r"'/opt/it'\''s here/paceline' 'loader' '$HOME; rm'");
+        assert_eq!(words[words.len() - 2], "bench@n2");
+    }
+
+    #[test]
+    fn a_node_of_an_allocation_is_named() {
+        let node = Place::Slurm { job: 7, node: "n3".to_owned() };
+        let words = words(&node.command("/p", &["loader"]));
+        assert_eq!(
+            (words[0].as_str(), words[1].as_str(), words[2].as_str()),
+            ("srun", "--jobid=7", "--nodelist=n3")
+        );
+        assert_eq!(words[words.len() - 2..], ["/p", "loader"]);
+    }
+
+    #[test]
+    fn a_program_is_received_once_and_whole() {
+        let cache = tempfile::tempdir().unwrap();
+        let receive = |bytes: u64, sent: &[u8]| {
+            let mut child = Command::new("sh")
+                .args(["-c", &receiving_script("abc", bytes)])
+                .env("XDG_CACHE_HOME", cache.path())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let _ = child.stdin.take().unwrap().write_all(sent);
+            let output = child.wait_with_output().unwrap();
+            (output.status.success(), String::from_utf8(output.stdout).unwrap())
+        };
+        assert_eq!(receive(5, b"only"), (false, String::new()));
+        let folder = cache.path().join("paceline/bin");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "what did not arrive whole is removed");
+        let (done, path) = receive(5, b"whole");
+        assert!(done && path.trim().ends_with("/paceline-abc"), "{path}");
+        assert_eq!(std::fs::read(path.trim()).unwrap(), b"whole");
+        assert_eq!(receive(5, b""), (true, path), "it is there already");
+    }
+}

@@ -1,0 +1,72 @@
+//! How far a loader's clock is from the coordinator's: bounds from round trips.
+//!
+//! A loader read its clock at some moment between the coordinator's sending a ping and its reading the pong. So the offset
+//! lies between `theirs - received` and `theirs - sent`, however unequal the two ways are; the tightest bounds of several
+//! round trips hold together (Cristian, "Probabilistic clock synchronization", 1989).
+
+use paceline_record::ClockOffset;
+
+/// One round trip, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RoundTrip {
+    /// When the coordinator sent the ping, on its clock.
+    pub sent_ns: u64,
+    /// When the loader read it, on the loader's clock.
+    pub theirs_ns: u64,
+    /// When the coordinator read the pong, on its clock.
+    pub received_ns: u64,
+}
+
+/// The bounds of the loader's clock less the coordinator's; none without a round trip.
+pub(crate) fn offset(trips: &[RoundTrip]) -> Option<ClockOffset> {
+    let difference = |a: u64, b: u64| a as i64 - b as i64;
+    let low_ns = trips.iter().map(|trip| difference(trip.theirs_ns, trip.received_ns)).max()?;
+    let high_ns = trips.iter().map(|trip| difference(trip.theirs_ns, trip.sent_ns)).min()?;
+    // Clocks that drift between the trips may leave no common bounds: then they meet.
+    Some(ClockOffset {
+        low_ns: low_ns.min(high_ns),
+        high_ns: high_ns.max(low_ns),
+        round_trips: trips.len() as u32,
+    })
+}
+
+/// A moment of the coordinator's clock on the loader's.
+pub(crate) fn theirs(ours_ns: u64, offset: &ClockOffset) -> u64 {
+    ours_ns.saturating_add_signed(offset.middle_ns())
+}
+
+/// A moment of the loader's clock on the coordinator's.
+pub(crate) fn ours(theirs_ns: u64, offset: &ClockOffset) -> u64 {
+    theirs_ns.saturating_add_signed(-offset.middle_ns())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_true_offset_is_within_the_bounds(
+            offset_ns in -1_000_000_000_000i64..1_000_000_000_000,
+            ways in prop::collection::vec((0u64..5_000_000, 0u64..5_000_000), 1..9),
+        ) {
+            let mut now = 2_000_000_000_000u64;
+            let trips: Vec<RoundTrip> = ways.iter().map(|(there, back)| {
+                let sent_ns = now;
+                now += there + back;
+                RoundTrip { sent_ns, theirs_ns: (sent_ns + there).saturating_add_signed(offset_ns), received_ns: now }
+            }).collect();
+            let found = offset(&trips).unwrap();
+            prop_assert!(found.low_ns <= offset_ns && offset_ns <= found.high_ns, "{found:?}");
+            let shortest = ways.iter().map(|(there, back)| there + back).min().unwrap();
+            prop_assert!((found.high_ns - found.low_ns) as u64 <= shortest);
+            prop_assert_eq!(ours(theirs(now, &found), &found), now);
+        }
+    }
+
+    #[test]
+    fn no_round_trip_says_nothing() {
+        assert_eq!(offset(&[]), None);
+    }
+}

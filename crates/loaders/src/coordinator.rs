@@ -1,0 +1,425 @@
+//! The coordinator: starts the loaders, has them begin together, and collects what they measured.
+//!
+//! Each wait has a limit. Before the start, a loader that fails ends the attempt; after it, one that fails is lost, and the
+//! others go on: their parts of the schedule do not depend on it.
+
+use crate::clock::{RoundTrip, offset, ours, theirs};
+use crate::message::{Done, Failed, FromLoader, Order, ToLoader, read, write};
+use crate::{LoadersError, Merge, Part};
+use paceline_engine::{Nanos, scheduled_in_window};
+use paceline_host::system::monotonic_ns;
+use paceline_host::{Interrupt, Place};
+use paceline_job::{Bound, Job, LoadModel, LoaderShare, Shape};
+use paceline_record::{ClockOffset, Loader, Run, Span};
+use paceline_run::Prepared;
+use std::io::{self, BufReader, Read as _};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longest time until a loader that was started has read its order, on a busy machine behind a slow link.
+const START_LIMIT: Duration = Duration::from_secs(30);
+/// Longest time for a round trip, and for a result after its run should be over.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// Round trips that a clock is compared by.
+const ROUND_TRIPS: usize = 8;
+/// From the last loader's being told to start to the start: some round trips, and room for a busy machine.
+const START_LEAD: Nanos = Nanos::from_millis(250);
+/// How often an interrupt is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// Longest time that a loader takes to end when it is no longer needed.
+const END_LIMIT: Duration = Duration::from_secs(5);
+/// The end of what a lost loader printed that is kept, in bytes.
+const SAID_BYTES_MOST: u64 = 4096;
+
+/// What is going on, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// All loaders are connected and their clocks compared: the load begins.
+    Started,
+    /// A loader is lost; the others go on.
+    Lost,
+}
+
+/// Runs one job on several loaders.
+#[derive(Debug)]
+pub struct Coordinator {
+    /// As for one generator: its settings have the whole job, its gates are judged by the whole record.
+    prepared: Prepared,
+    /// The whole job, with the seed of all.
+    job: Job,
+    loaders: Vec<RunningLoader>,
+    heard: Receiver<(usize, Heard)>,
+    interrupt: Interrupt,
+    begun_ns: u64,
+}
+
+/// One loader, seen from here.
+#[derive(Debug)]
+struct RunningLoader {
+    host: String,
+    child: Child,
+    input: Option<ChildStdin>,
+    had: Option<u64>,
+    before: Option<ClockOffset>,
+    after: Option<ClockOffset>,
+    pong: Option<(u64, u64)>,
+    done: Option<Box<Done>>,
+    lost: Option<Failed>,
+}
+
+/// What comes from a loader's thread.
+#[derive(Debug)]
+enum Heard {
+    Message(u64, FromLoader),
+    /// Its output is over, with what it printed on standard error.
+    Ended(String),
+}
+
+impl Coordinator {
+    /// Starts a loader on each place, where this program has the path beside it, and gives it its share of the job.
+    /// `prepared` is made of [`Coordinator::share_of_first`], `connections` are those of all loaders.
+    ///
+    /// # Errors
+    /// [`LoadersError`] when a process does not start or the connections do not suffice.
+    pub fn start(
+        prepared: Prepared,
+        connections: u32,
+        places: &[(Place, String)],
+        interrupt: Interrupt,
+    ) -> Result<Self, LoadersError> {
+        let (speaking, heard) = mpsc::channel();
+        let seed = Some(prepared.settings.seed);
+        let job = Job { connections, seed, ..prepared.settings.job.clone() };
+        let orders = orders(&job, places.len() as u32);
+        let mut coordinator =
+            Self { prepared, job, loaders: Vec::new(), heard, interrupt, begun_ns: monotonic_ns() };
+        for (index, ((place, program), order)) in places.iter().zip(orders).enumerate() {
+            let loader = RunningLoader::start(place, program, index, speaking.clone())
+                .map_err(|source| LoadersError::Start { host: place.name().to_owned(), source })?;
+            coordinator.loaders.push(loader);
+            coordinator.tell(index, &ToLoader::Order(Box::new(order)));
+        }
+        Ok(coordinator)
+    }
+
+    /// The job of one loader, by which the job of all is prepared and checked on this machine.
+    ///
+    /// # Errors
+    /// [`LoadersError::TooFewConnections`].
+    pub fn share_of_first(job: &Job, loaders: u32) -> Result<Job, LoadersError> {
+        if job.connections < loaders.saturating_mul(job.threads) {
+            let (connections, threads) = (job.connections, job.threads);
+            return Err(LoadersError::TooFewConnections { connections, loaders, threads });
+        }
+        Ok(Job { connections: job.connections_of(0, loaders), ..job.clone() })
+    }
+
+    /// Carries the run out and returns its record, judged. `progress` is told what happens meanwhile, with the host.
+    ///
+    /// # Errors
+    /// [`LoadersError`] when there is no result.
+    pub fn carry_out(
+        mut self,
+        argv: Vec<String>,
+        mut progress: impl FnMut(Progress, &str),
+    ) -> Result<Run, LoadersError> {
+        let started_at = paceline_run::moment::now_rfc3339();
+        self.await_connections(Duration::from(self.job.connect_timeout) + START_LIMIT)?;
+        self.compare_clocks(|loader| &mut loader.before)?;
+        let epoch_ns = monotonic_ns() + START_LEAD.0 + self.worst_uncertainty_ns();
+        for index in 0..self.loaders.len() {
+            let before = self.loaders[index].before.unwrap_or_default();
+            self.tell(index, &ToLoader::Start { epoch_ns: theirs(epoch_ns, &before) });
+        }
+        progress(Progress::Started, "");
+        self.await_results(epoch_ns, &mut progress);
+        // Who is lost by now is known to be; who does not answer any more has a result all the same.
+        let _ = self.compare_clocks(|loader| &mut loader.after);
+        self.record(argv, started_at, epoch_ns)
+    }
+
+    /// Tells a loader. One that cannot be reached is heard of by the end of its output.
+    fn tell(&mut self, index: usize, message: &ToLoader) {
+        if let Some(input) = self.loaders.get_mut(index).and_then(|loader| loader.input.as_mut()) {
+            let _ = write(input, message);
+        }
+    }
+
+    /// Takes in the next thing that any loader says; false after a while without any.
+    fn hear(&mut self, wait: Duration) -> bool {
+        match self.heard.recv_timeout(wait) {
+            Ok((index, heard)) => {
+                if let Some(loader) = self.loaders.get_mut(index) {
+                    loader.hear(heard);
+                }
+                true
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => false,
+        }
+    }
+
+    fn await_connections(&mut self, limit: Duration) -> Result<(), LoadersError> {
+        let deadline = Instant::now() + limit;
+        while let Some(missing) = self.loaders.iter().position(|loader| loader.had.is_none()) {
+            if self.interrupt.asked() {
+                return Err(LoadersError::Interrupted);
+            }
+            if let Some(loader) = self.loaders.iter().find(|loader| loader.lost.is_some()) {
+                return Err(loader.not_ready());
+            }
+            if Instant::now() > deadline {
+                let what = format!("it did not connect within {} s", limit.as_secs());
+                let host = self.loaders[missing].host.clone();
+                return Err(LoadersError::NotReady { host, what, hint: None });
+            }
+            self.hear(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Measures round trips to each loader, one loader after the other, so that none waits for another's.
+    fn compare_clocks(
+        &mut self,
+        kept: fn(&mut RunningLoader) -> &mut Option<ClockOffset>,
+    ) -> Result<(), LoadersError> {
+        for index in 0..self.loaders.len() {
+            let mut trips = Vec::with_capacity(ROUND_TRIPS);
+            while trips.len() < ROUND_TRIPS && self.loaders[index].lost.is_none() {
+                let sent_ns = monotonic_ns();
+                let deadline = Instant::now() + ANSWER_LIMIT;
+                self.tell(index, &ToLoader::Ping);
+                while self.loaders[index].pong.is_none()
+                    && self.loaders[index].lost.is_none()
+                    && Instant::now() < deadline
+                {
+                    self.hear(LOOK);
+                }
+                let loader = &mut self.loaders[index];
+                match loader.pong.take() {
+                    Some((received_ns, theirs_ns)) => {
+                        trips.push(RoundTrip { sent_ns, theirs_ns, received_ns })
+                    }
+                    None if loader.lost.is_some() || loader.done.is_some() => break,
+                    None => return Err(loader.silent()),
+                }
+            }
+            let loader = &mut self.loaders[index];
+            *kept(loader) = offset(&trips);
+            if loader.lost.is_some() && loader.done.is_none() && loader.before.is_none() {
+                return Err(loader.not_ready());
+            }
+        }
+        Ok(())
+    }
+
+    /// The worst doubt about any loader's clock.
+    fn worst_uncertainty_ns(&self) -> u64 {
+        let offsets = self.loaders.iter().filter_map(|loader| loader.before);
+        offsets.map(|offset| offset.high_ns.abs_diff(offset.low_ns)).max().unwrap_or(0)
+    }
+
+    /// Waits for the result of every loader that is not lost.
+    fn await_results(&mut self, epoch_ns: u64, progress: &mut impl FnMut(Progress, &str)) {
+        let job = &self.job;
+        let length = match (job.window, job.load.is_open()) {
+            (Bound::Duration(window), _) => Some(window),
+            (Bound::Requests(_), true) => {
+                Some(paceline_engine::WindowLength::of(&self.prepared.settings).length())
+            }
+            // A loader gives up alone when its server does not answer any more; a lost connection ends its output.
+            (Bound::Requests(_), false) => None,
+        };
+        let (warmup, drain) = (job.warmup, job.drain);
+        let limit = |length: Nanos| {
+            let end = Nanos(epoch_ns) + warmup + length + drain;
+            Instant::now() + Duration::from(end.since(Nanos(monotonic_ns()))) + ANSWER_LIMIT
+        };
+        let mut deadline = length.map(limit);
+        let mut stopped = false;
+        let mut reported = vec![false; self.loaders.len()];
+        while self.loaders.iter().any(|loader| loader.done.is_none() && loader.lost.is_none()) {
+            if self.interrupt.asked() && !stopped {
+                stopped = true;
+                (0..self.loaders.len()).for_each(|index| self.tell(index, &ToLoader::Stop));
+                deadline = Some(Instant::now() + ANSWER_LIMIT);
+            }
+            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                self.loaders.iter_mut().for_each(RunningLoader::give_up);
+            }
+            self.hear(LOOK);
+            for (loader, reported) in self.loaders.iter().zip(&mut reported) {
+                if loader.lost.is_some() && !std::mem::replace(reported, true) {
+                    progress(Progress::Lost, &loader.host);
+                }
+            }
+        }
+    }
+
+    /// The record of all.
+    fn record(mut self, argv: Vec<String>, started_at: String, epoch_ns: u64) -> Result<Run, LoadersError> {
+        let shares = scheduled_in_window(&self.prepared.settings, self.loaders.len() as u32);
+        let mut merge = Merge::default();
+        for (index, running) in self.loaders.iter_mut().enumerate() {
+            running.input = None;
+            let share = shares.as_ref().and_then(|shares| shares.get(index)).copied();
+            merge.add(running.part(share, epoch_ns, self.begun_ns))?;
+        }
+        merge.finish(&self.prepared, &self.job, argv, started_at)
+    }
+}
+
+impl Drop for Coordinator {
+    /// No loader outlives the run: each ends when its input does, and is killed if it does not.
+    fn drop(&mut self) {
+        self.loaders.iter_mut().for_each(|loader| loader.input = None);
+        let deadline = Instant::now() + END_LIMIT;
+        for loader in &mut self.loaders {
+            let has_ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
+            while !has_ended(&mut loader.child) && Instant::now() < deadline {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let _ = loader.child.kill();
+            let _ = loader.child.wait();
+        }
+    }
+}
+
+impl RunningLoader {
+    fn start(
+        place: &Place,
+        program: &str,
+        index: usize,
+        speaking: Sender<(usize, Heard)>,
+    ) -> io::Result<Self> {
+        let mut command = place.command(program, &["loader"]);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let listen = move || {
+            if let Some(output) = output {
+                listen(output, index, &speaking);
+            }
+            let mut said = Vec::new();
+            if let Some(errors) = errors {
+                let _ = errors.take(SAID_BYTES_MOST).read_to_end(&mut said);
+            }
+            let said = String::from_utf8_lossy(&said).trim().replace('\n', "; ");
+            let _ = speaking.send((index, Heard::Ended(said)));
+        };
+        let host = place.name().to_owned();
+        if let Err(error) = thread::Builder::new().name(format!("loader {index}")).spawn(listen) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(error);
+        }
+        let (had, before, after, pong, done, lost) = (None, None, None, None, None, None);
+        Ok(Self { host, child, input, had, before, after, pong, done, lost })
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        match heard {
+            Heard::Message(_, FromLoader::Connected { had }) => self.had = Some(had),
+            Heard::Message(at, FromLoader::Pong { monotonic_ns }) => self.pong = Some((at, monotonic_ns)),
+            Heard::Message(_, FromLoader::Done(done)) => self.done = Some(done),
+            Heard::Message(_, FromLoader::Failed(failed)) => self.lost = Some(failed),
+            Heard::Ended(_) if self.done.is_some() || self.lost.is_some() => {}
+            Heard::Ended(said) => {
+                let what = if said.is_empty() { "it ended without a result".to_owned() } else { said };
+                self.lost = Some(Failed { what, hint: None, is_usage: false });
+            }
+        }
+    }
+
+    /// No result in time.
+    fn give_up(&mut self) {
+        if self.done.is_none() && self.lost.is_none() {
+            let what = "its result did not come in time".to_owned();
+            self.lost = Some(Failed { what, hint: None, is_usage: false });
+        }
+    }
+
+    fn not_ready(&self) -> LoadersError {
+        let host = self.host.clone();
+        match self.lost.clone() {
+            Some(Failed { what, hint, is_usage: true }) => LoadersError::Refused { host, what, hint },
+            Some(Failed { what, hint, is_usage: false }) => LoadersError::NotReady { host, what, hint },
+            None => self.silent(),
+        }
+    }
+
+    fn silent(&self) -> LoadersError {
+        let what = format!("it did not answer within {} s", ANSWER_LIMIT.as_secs());
+        LoadersError::NotReady { host: self.host.clone(), what, hint: None }
+    }
+
+    /// What it contributes to the record, on the coordinator's clock.
+    fn part(&mut self, share: Option<u64>, epoch_ns: u64, begun_ns: u64) -> Part {
+        let done = self.done.take();
+        let mut loader = Loader {
+            host: self.host.clone(),
+            share,
+            clock_before: self.before,
+            clock_after: self.after,
+            ..Loader::default()
+        };
+        let Some(done) = done else {
+            loader.lost = Some(self.lost.take().map_or_else(String::new, |lost| lost.what));
+            return Part { loader, run: None, noted: Vec::new() };
+        };
+        let run = done.run;
+        let begin = self.before.map(|before| theirs(epoch_ns, &before));
+        // The same moment by the bounds after the run: where the clocks drifted apart, the windows did.
+        let offset = self.after.or(self.before).unwrap_or_default();
+        let from_epoch = |at_ns: u64| at_ns.saturating_sub(run.phases.warmup.start_ns);
+        let at = |at_ns: u64| {
+            ours(begin.unwrap_or(epoch_ns) + from_epoch(at_ns), &offset).saturating_sub(begun_ns)
+        };
+        loader.window =
+            Some(Span { start_ns: at(run.phases.window.start_ns), end_ns: at(run.phases.window.end_ns) });
+        loader.connections = Some(run.connections.clone());
+        loader.generator = Some(run.generator.clone());
+        loader.network = done.network;
+        let noted = done.noted_ns.into_iter().map(|sends| sends.into_iter().map(Nanos).collect()).collect();
+        Part { loader, run: Some(run), noted }
+    }
+}
+
+/// Hands over what a loader says, with the time when it was read.
+fn listen(output: ChildStdout, index: usize, speaking: &Sender<(usize, Heard)>) {
+    let mut output = BufReader::new(output);
+    loop {
+        match read(&mut output, monotonic_ns) {
+            Ok(Some((at, message))) => {
+                if speaking.send((index, Heard::Message(at, message))).is_err() {
+                    return;
+                }
+            }
+            Ok(None) => return,
+            Err(error) => {
+                let what = format!("it cannot be understood: {error}");
+                let failed = FromLoader::Failed(Failed { what, hint: None, is_usage: false });
+                let _ = speaking.send((index, Heard::Message(0, failed)));
+                return;
+            }
+        }
+    }
+}
+
+/// The order of each loader.
+fn orders(job: &Job, of: u32) -> Vec<Order> {
+    let moments_ns = match &job.load {
+        LoadModel::Open { shape: Shape::Trace(trace), .. } => {
+            Some(trace.moments.iter().map(|moment| moment.0).collect::<Vec<u64>>())
+        }
+        LoadModel::Open { .. } | LoadModel::Closed => None,
+    };
+    let folder = std::env::current_dir().unwrap_or_default();
+    let order = |index| {
+        let connections = job.connections_of(index, of);
+        let job = Job { connections, share: Some(LoaderShare { index, of }), ..job.clone() };
+        Order { job, moments_ns: moments_ns.clone(), folder: folder.clone() }
+    };
+    (0..of).map(order).collect()
+}

@@ -1,0 +1,79 @@
+//! Why there is no result of several loaders.
+
+use paceline_record::RecordError;
+use paceline_run::RunError;
+
+/// Why there is no result of several loaders. A loader that is lost later is part of the record.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadersError {
+    /// The job, or what it names, is wrong for one loader: the same as of a run by one generator.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Fewer connections than threads of all loaders.
+    #[error("{connections} connections cannot be shared by {loaders} loaders with {threads} threads each")]
+    TooFewConnections {
+        /// Connections asked for.
+        connections: u32,
+        /// Loaders asked for.
+        loaders: u32,
+        /// Threads of each.
+        threads: u32,
+    },
+    /// The system does not start a process or thread.
+    #[error("cannot start a loader on {host}: {source}")]
+    Start {
+        /// Where.
+        host: String,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A loader says that its share cannot be carried out as asked.
+    #[error("the loader on {host}: {what}")]
+    Refused {
+        /// Where.
+        host: String,
+        /// What it says.
+        what: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// A loader cannot connect, ended, or did not answer before the run began.
+    #[error("the loader on {host}: {what}")]
+    NotReady {
+        /// Where.
+        host: String,
+        /// What happened.
+        what: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// Not one loader has a result.
+    #[error("no loader has a result: {}", reasons.join("; "))]
+    AllLost {
+        /// Host and reason of each.
+        reasons: Vec<String>,
+    },
+    /// A loader's record cannot be added to the others'.
+    #[error("the result of the loader on {host} cannot be used: {source}")]
+    Record {
+        /// Where.
+        host: String,
+        /// The cause.
+        source: RecordError,
+    },
+    /// The sum of the loaders' requests is not what the schedule gave to them.
+    #[error(
+        "the accounts do not add up: the loader on {host} counted {counted} requests, its schedule has {scheduled}"
+    )]
+    Accounts {
+        /// Where.
+        host: String,
+        /// Requests in its result.
+        counted: u64,
+        /// Requests of its share.
+        scheduled: u64,
+    },
+    /// The user stopped it before there was a result.
+    #[error("interrupted before there was a result")]
+    Interrupted,
+}

@@ -1,0 +1,151 @@
+//! The loader: carries out its share of a job when the coordinator says so.
+//!
+//! One thread reads what the coordinator says and answers pings at once; the other connects, waits for the start, puts the
+//! load on the target and writes the result. The end of the input before that means that nobody waits for it any more:
+//! the process ends, and with it the load.
+
+use crate::message::{Done, Failed, FromLoader, Order, ToLoader, read, write};
+use crate::network::Counters;
+use paceline_engine::{Beginning, Nanos, Stop};
+use paceline_host::system::monotonic_ns;
+use paceline_job::{LoadModel, Shape};
+use paceline_run::{Inputs, Prepared, RunError};
+use std::io::{self, BufRead, Write};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// The exit status of a loader without a coordinator, that of a failure of the environment.
+const ABANDONED: i32 = 3;
+/// Every worker must have heard of the start before it comes (`engine::run`: some naps of a millisecond each).
+const START_LEAD: Nanos = Nanos::from_millis(5);
+
+static STOP: Stop = Stop::new();
+
+/// What the coordinator decided about the start.
+enum Decision {
+    Start(Nanos),
+    Stop,
+}
+
+/// Carries out what comes by `input` and answers on `output`. Returns when the coordinator has the result and closes the
+/// input; ends the process if it closes it before.
+///
+/// # Errors
+/// When the first message is no order, or the coordinator cannot be written to.
+pub fn serve(
+    mut input: impl BufRead + Send + 'static,
+    output: impl Write + Send + 'static,
+) -> io::Result<()> {
+    let Some((_, ToLoader::Order(order))) = read(&mut input, monotonic_ns)? else {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the first message is not an order"));
+    };
+    let output: &'static Mutex<_> = Box::leak(Box::new(Mutex::new(output)));
+    let (decisions, decided) = mpsc::channel();
+    let (finished, ended) = mpsc::channel::<()>();
+    let is_done: &'static Mutex<bool> = Box::leak(Box::default());
+    thread::Builder::new().name("coordinator".to_owned()).spawn(move || {
+        listen(&mut input, output, &decisions);
+        if !*is_done.lock().unwrap_or_else(PoisonError::into_inner) {
+            std::process::exit(ABANDONED);
+        }
+        drop(finished);
+    })?;
+    let answer = match carry_out(*order, &decided, output) {
+        Ok(done) => FromLoader::Done(Box::new(done)),
+        Err(failed) => FromLoader::Failed(failed),
+    };
+    *is_done.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    say(output, &answer)?;
+    // Pings are answered until the coordinator has had enough.
+    let _ = ended.recv();
+    Ok(())
+}
+
+fn say(output: &Mutex<impl Write>, message: &FromLoader) -> io::Result<()> {
+    write(&mut *output.lock().unwrap_or_else(PoisonError::into_inner), message)
+}
+
+/// Until the end of the input, or what cannot be read.
+fn listen(input: &mut impl BufRead, output: &Mutex<impl Write>, decisions: &Sender<Decision>) {
+    while let Ok(Some((at, message))) = read(input, monotonic_ns) {
+        match message {
+            ToLoader::Ping => {
+                if say(output, &FromLoader::Pong { monotonic_ns: at }).is_err() {
+                    return;
+                }
+            }
+            ToLoader::Start { epoch_ns } => _ = decisions.send(Decision::Start(Nanos(epoch_ns))),
+            ToLoader::Stop => {
+                STOP.request();
+                let _ = decisions.send(Decision::Stop);
+            }
+            ToLoader::Order(_) => return,
+        }
+    }
+}
+
+fn carry_out(order: Order, decided: &Receiver<Decision>, output: &Mutex<impl Write>) -> Result<Done, Failed> {
+    // Where the folder does not exist, files are looked for where the loader was started; their errors name them.
+    let _ = std::env::set_current_dir(&order.folder);
+    let mut job = order.job;
+    if let (Some(moments), LoadModel::Open { shape: Shape::Trace(trace), .. }) =
+        (order.moments_ns, &mut job.load)
+    {
+        trace.moments = moments.into_iter().map(Nanos).collect();
+    }
+    let prepared = Prepared::new(job, Vec::new(), &mut Inputs::default()).map_err(failed)?;
+    let warmup = prepared.settings.job.warmup;
+    let (counting, counted) = mpsc::channel();
+    let late = Mutex::new(None);
+    let begin = |had| {
+        if say(output, &FromLoader::Connected { had }).is_err() {
+            return Beginning::Never;
+        }
+        match decided.recv() {
+            Ok(Decision::Start(epoch)) if epoch.0 > monotonic_ns() + START_LEAD.0 => {
+                let _ = counting.send(epoch + warmup);
+                Beginning::At(epoch)
+            }
+            Ok(Decision::Start(epoch)) => {
+                let by = Nanos((monotonic_ns() + START_LEAD.0).saturating_sub(epoch.0));
+                *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(by);
+                Beginning::Never
+            }
+            Ok(Decision::Stop) | Err(_) => Beginning::Never,
+        }
+    };
+    let counters = thread::spawn(move || counted.recv().ok().map(Counters::at));
+    let ran = prepared.carry_out_share(std::env::args().collect(), &STOP, &begin);
+    let end = Counters::now();
+    drop(counting);
+    if let Some(by) = late.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let what = format!("the order to start came {:.3} s too late", by.as_secs_f64());
+        return Err(Failed { what, hint: None, is_usage: false });
+    }
+    let (run, noted) = ran.map_err(failed)?;
+    let begin = counters.join().ok().flatten();
+    let network = begin.and_then(|begin| begin.until(&end, &run));
+    let noted_ns = noted.into_iter().map(|sends| sends.into_iter().map(|send| send.0).collect()).collect();
+    Ok(Done { run, noted_ns, network })
+}
+
+/// An error of the run, whose fault it is, and what to do.
+fn failed(error: RunError) -> Failed {
+    let mut what = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !what.ends_with(&said) {
+            what = format!("{what}: {said}");
+        }
+        cause = error.source();
+    }
+    let (hint, is_usage) = match error {
+        RunError::Job(_) => (None, true),
+        RunError::Usage(problem) => (problem.hint, true),
+        RunError::Environment(problem) => (problem.hint, false),
+        RunError::Engine(_) => (None, false),
+    };
+    Failed { what, hint, is_usage }
+}

@@ -1,0 +1,266 @@
+//! Adds up the records of the loaders of one run.
+//!
+//! Counts and histograms add up, as those of threads do. Times of phases and intervals count from the beginning of the
+//! warm-up, which all loaders share. Verdicts and gates are judged by the sum.
+
+use crate::LoadersError;
+use paceline_engine::{Nanos, gaps_of_all};
+use paceline_job::Job;
+use paceline_record::{
+    BadBody, Block, BlockSum, CarriedOver, Connections, Generator, Interval, Loader, Phase, Phases, Rates,
+    RecordError, RequestPart, Run, Segment, Served, Span,
+};
+use paceline_run::{Prepared, arrival_check, moment};
+use std::collections::BTreeMap;
+
+/// What one loader contributes.
+#[derive(Debug)]
+pub struct Part {
+    /// Where it ran, and what is known of it.
+    pub loader: Loader,
+    /// Its record; none if it is lost.
+    pub run: Option<Run>,
+    /// Sends noted to test random arrivals, since the beginning of the warm-up, by stretch.
+    pub noted: Vec<Vec<Nanos>>,
+}
+
+/// The sum so far. Results are added as they come, and only their sum is kept.
+#[derive(Debug, Default)]
+pub struct Merge {
+    first: Option<Box<Run>>,
+    total: BlockSum,
+    by_segment: Vec<(u64, BlockSum)>,
+    by_request: Vec<BlockSum>,
+    /// By cohort and beginning, since the beginning of the warm-up.
+    intervals: BTreeMap<(Phase, i64), BlockSum>,
+    by_generator: Vec<Block>,
+    loaders: Vec<Loader>,
+    noted: Vec<Vec<Vec<Nanos>>>,
+    connections: Vec<Connections>,
+    generators: Vec<Generator>,
+    carried_over: CarriedOver,
+    bad_bodies: Vec<BadBody>,
+    phases: Vec<Phases>,
+    sent: f64,
+    stopped: bool,
+}
+
+impl Merge {
+    /// Adds a loader.
+    ///
+    /// # Errors
+    /// [`LoadersError::Record`] when a histogram of it cannot be decoded, [`LoadersError::Accounts`] when it did not keep to
+    /// its part of the schedule.
+    pub fn add(&mut self, part: Part) -> Result<(), LoadersError> {
+        let Part { loader, run, noted } = part;
+        let Some(run) = run else {
+            self.by_generator.push(Block::default());
+            self.loaders.push(loader);
+            return Ok(());
+        };
+        let counted = run.total.counts.scheduled;
+        if let Some(scheduled) = loader.share.filter(|share| *share != counted && !run.stopped) {
+            return Err(LoadersError::Accounts { host: loader.host, counted, scheduled });
+        }
+        let host = loader.host.clone();
+        self.blocks(&run).map_err(|source| LoadersError::Record { host, source })?;
+        self.by_generator.push(run.total.clone());
+        self.connections.push(run.connections.clone());
+        self.generators.push(run.generator.clone());
+        self.phases.push(run.phases);
+        self.noted.push(noted);
+        if let Some(carried) = run.carried_over {
+            self.carried_over.outstanding += carried.outstanding;
+            self.carried_over.unanswered += carried.unanswered;
+        }
+        for bad in &run.bad_bodies {
+            if !self.bad_bodies.iter().any(|known| known.request == bad.request) {
+                self.bad_bodies.push(bad.clone());
+            }
+        }
+        self.sent += run.rate_per_s.sent * run.window_s;
+        self.stopped |= run.stopped;
+        self.loaders.push(loader);
+        self.first.get_or_insert_with(|| Box::new(Run { intervals: Vec::new(), ..run }));
+        Ok(())
+    }
+
+    /// Adds the blocks of a run.
+    fn blocks(&mut self, run: &Run) -> Result<(), RecordError> {
+        self.total.add(&run.total)?;
+        let segments = run.by_segment.as_deref().unwrap_or_default();
+        self.by_segment.resize_with(self.by_segment.len().max(segments.len()), Default::default);
+        for ((completed, sum), segment) in self.by_segment.iter_mut().zip(segments) {
+            *completed += segment.completed_in_segment;
+            sum.add(&segment.block)?;
+        }
+        let requests = run.by_request.as_deref().unwrap_or_default();
+        self.by_request.resize_with(self.by_request.len().max(requests.len()), Default::default);
+        for (sum, request) in self.by_request.iter_mut().zip(requests) {
+            sum.add(&request.block)?;
+        }
+        let epoch_ns = run.phases.warmup.start_ns as i64;
+        for Interval { phase, start_ns, block } in &run.intervals {
+            // Before the warm-up there is one stretch, of a length of its own.
+            let start_ns = (*start_ns as i64 - epoch_ns).max(-1);
+            self.intervals.entry((*phase, start_ns)).or_default().add(block)?;
+        }
+        Ok(())
+    }
+
+    /// The record of all loaders.
+    ///
+    /// # Errors
+    /// [`LoadersError::AllLost`] if there is no result.
+    pub fn finish(
+        self,
+        prepared: &Prepared,
+        job: &Job,
+        argv: Vec<String>,
+        started_at: String,
+    ) -> Result<Run, LoadersError> {
+        let Some(first) = self.first else {
+            let reason = |loader: &Loader| Some(format!("{}: {}", loader.host, loader.lost.as_ref()?));
+            return Err(LoadersError::AllLost { reasons: self.loaders.iter().filter_map(reason).collect() });
+        };
+        let phases = phases(&self.phases);
+        let window_s = (phases.window.end_ns - phases.window.start_ns) as f64 / 1e9;
+        let total = self.total.into_block();
+        let gaps = gaps_of_all(&prepared.settings, &self.noted);
+        let is_whole = self.loaders.iter().all(|loader| loader.lost.is_none());
+        let epoch_ns = phases.warmup.start_ns as i64;
+        let interval = |((phase, start_ns), sum): ((Phase, i64), BlockSum)| Interval {
+            phase,
+            start_ns: (epoch_ns + start_ns).max(0) as u64,
+            block: sum.into_block(),
+        };
+        let mut run = Run {
+            id: moment::new_id(),
+            argv,
+            started_at,
+            job: Some(Box::new(job.masked())),
+            loop_: paceline_record::Loop { connections: job.connections, ..first.loop_ },
+            phases,
+            window_s,
+            stopped: self.stopped,
+            connections: connections(job.connections.into(), &self.connections),
+            generator: generator(&self.generators),
+            by_segment: by_segment(first.by_segment, first.phases, phases, self.by_segment),
+            by_request: by_request(first.by_request, self.by_request),
+            by_generator: Some(self.by_generator),
+            loaders: self.loaders,
+            intervals: self.intervals.into_iter().map(interval).collect(),
+            bad_bodies: self.bad_bodies,
+            carried_over: Some(self.carried_over),
+            // Without a loader's part there are holes in the schedule, which are no property of the sends.
+            arrival_check: arrival_check(&gaps).filter(|_| is_whole),
+            rate_per_s: Rates {
+                offered: first.rate_per_s.offered,
+                sent: self.sent / window_s.max(f64::MIN_POSITIVE),
+                achieved: total.completed_in_window as f64 / window_s.max(f64::MIN_POSITIVE),
+            },
+            total,
+            ..*first
+        };
+        run.verdicts = paceline_judge::run_verdicts(&run);
+        run.gates = paceline_judge::judge_gates(&prepared.gates, &run);
+        Ok(run)
+    }
+}
+
+/// The phases of all: each as long as the longest, since the connect phase of the slowest.
+fn phases(each: &[Phases]) -> Phases {
+    let longest = |length: fn(&Phases) -> u64| each.iter().map(length).max().unwrap_or(0);
+    let connect_ns = longest(|phases| phases.warmup.start_ns);
+    let window_ns = connect_ns + longest(|phases| phases.window.start_ns - phases.warmup.start_ns);
+    let drain_ns = connect_ns + longest(|phases| phases.window.end_ns - phases.warmup.start_ns);
+    let end_ns = connect_ns + longest(|phases| phases.drain.end_ns - phases.warmup.start_ns);
+    let span = |start_ns, end_ns| Span { start_ns, end_ns };
+    Phases {
+        connect: span(0, connect_ns),
+        warmup: span(connect_ns, window_ns),
+        window: span(window_ns, drain_ns),
+        drain: span(drain_ns, end_ns),
+    }
+}
+
+/// Those of all. Of the connection in the middle only each loader's own is known: their median stands for it.
+fn connections(asked: u64, each: &[Connections]) -> Connections {
+    let sum = |count: fn(&Connections) -> u64| each.iter().map(count).sum();
+    let spread = |of: fn(&Connections) -> Option<Served>| {
+        let served: Vec<Served> = each.iter().filter_map(of).collect();
+        let mut medians: Vec<u64> = served.iter().map(|served| served.median).collect();
+        medians.sort_unstable();
+        Some(Served {
+            min: served.iter().map(|served| served.min).min()?,
+            median: medians.get(medians.len() / 2).copied()?,
+            max: served.iter().map(|served| served.max).max()?,
+        })
+    };
+    Connections {
+        asked,
+        had: sum(|one| one.had),
+        closed_by_server: sum(|one| one.closed_by_server),
+        closed_by_us: sum(|one| one.closed_by_us),
+        closed_as_asked: sum(|one| one.closed_as_asked),
+        failed_attempts: sum(|one| one.failed_attempts),
+        failed_here: sum(|one| one.failed_here),
+        broke_rules: sum(|one| one.broke_rules),
+        commonest_failure: each.iter().find_map(|one| one.commonest_failure.clone()),
+        served: spread(|one| one.served),
+        service_time_ns_p50: spread(|one| one.service_time_ns_p50),
+    }
+}
+
+/// What all cost together; its utilisation is that of the busiest. The cores of the machines are with each loader.
+fn generator(each: &[Generator]) -> Generator {
+    let sum = |cost: fn(&Generator) -> f64| each.iter().map(cost).sum::<f64>();
+    let requests = each.iter().filter(|one| one.cpu_ns_per_request > 0.0);
+    let requests: f64 = requests.map(|one| one.busy_s * 1e9 / one.cpu_ns_per_request).sum();
+    let busy_s = sum(|one| one.busy_s);
+    let mut cores: Vec<u32> = each.iter().flat_map(|one| one.cores.iter().copied()).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    Generator {
+        threads: each.iter().map(|one| one.threads).sum(),
+        cores,
+        cpu_s: sum(|one| one.cpu_s),
+        busy_s,
+        spin_s: sum(|one| one.spin_s),
+        cpu_ns_per_request: if requests > 0.0 { busy_s * 1e9 / requests } else { 0.0 },
+        utilization: each.iter().map(|one| one.utilization).fold(0.0, f64::max),
+        run_delay_s: sum(|one| one.run_delay_s),
+        steal_s: each.iter().map(|one| one.steal_s).fold(0.0, f64::max),
+        rss_bytes_peak: each.iter().map(|one| one.rss_bytes_peak).sum(),
+        longest_gap_ns: each.iter().filter_map(|one| one.longest_gap_ns).max(),
+        backlog_at_window_start: each.iter().map(|one| one.backlog_at_window_start).sum(),
+        by_thread: each.iter().flat_map(|one| one.by_thread.iter().cloned()).collect(),
+        by_core: each
+            .iter()
+            .max_by(|a, b| a.steal_s.total_cmp(&b.steal_s))
+            .map_or_else(Vec::new, |one| one.by_core.clone()),
+        left: None,
+    }
+}
+
+fn by_segment(
+    first: Option<Vec<Segment>>,
+    theirs: Phases,
+    all: Phases,
+    sums: Vec<(u64, BlockSum)>,
+) -> Option<Vec<Segment>> {
+    let moved = |at_ns: u64| at_ns.saturating_sub(theirs.warmup.start_ns) + all.warmup.start_ns;
+    let merged = |(segment, (completed, sum)): (Segment, (u64, BlockSum))| Segment {
+        start_ns: moved(segment.start_ns),
+        end_ns: moved(segment.end_ns),
+        completed_in_segment: completed,
+        block: sum.into_block(),
+        ..segment
+    };
+    Some(first?.into_iter().zip(sums).map(merged).collect())
+}
+
+fn by_request(first: Option<Vec<RequestPart>>, sums: Vec<BlockSum>) -> Option<Vec<RequestPart>> {
+    let merged = |(part, sum): (RequestPart, BlockSum)| RequestPart { block: sum.into_block(), ..part };
+    Some(first?.into_iter().zip(sums).map(merged).collect())
+}

@@ -1,0 +1,146 @@
+//! `paceline run --loaders`: one run by several generators, and what becomes of it when one of them is lost.
+//!
+//! On this machine, where each loader is a child process. Other machines are reached by the same code; what differs is
+//! held where processes are started there (crate `host`) and by `scripts/cluster`.
+
+use crate::faults::nobody;
+use crate::faults::servers::{OK, read_request};
+use serde_json::Value;
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long anything here may take on the busiest machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Answers every request, and says when it has seen the first of each connection.
+fn server() -> (SocketAddr, Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (seeing, seen) = mpsc::channel();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let seeing = seeing.clone();
+            thread::spawn(move || {
+                let _ = stream.set_nodelay(true);
+                let mut requests = 0;
+                while read_request(&mut stream) && stream.write_all(OK).is_ok() {
+                    requests += 1;
+                    if requests == 1 {
+                        let _ = seeing.send(());
+                    }
+                }
+            });
+        }
+    });
+    (address, seen)
+}
+
+fn start(address: SocketAddr, flags: &[&str]) -> Child {
+    let url = format!("http://{address}/");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
+    command.args(["run", &url, "--json", "-q"]).args(flags);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// The exit status, the record (null if there is none) and what was said.
+fn end(child: Child) -> (Option<i32>, Value, String) {
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or(Value::Null), said)
+}
+
+fn names(run: &Value) -> Vec<&str> {
+    run["verdicts"].as_array().unwrap().iter().map(|verdict| verdict["name"].as_str().unwrap()).collect()
+}
+
+/// The process ids of the loaders.
+fn loaders_of(coordinator: u32) -> Vec<i32> {
+    let mut children = Vec::new();
+    for task in std::fs::read_dir(format!("/proc/{coordinator}/task")).unwrap().flatten() {
+        let text = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        children.extend(text.split_whitespace().map(|id| id.parse::<i32>().unwrap()));
+    }
+    children
+}
+
+#[test]
+fn several_loaders_carry_out_one_schedule() {
+    let (address, _seen) = server();
+    let flags =
+        ["-c", "7", "-r", "400", "-d", "1s", "--warmup", "500ms", "--arrivals", "poisson", "--seed", "5"];
+    let (_, alone, _) = end(start(address, &flags));
+    let (_, run, said) = end(start(address, &[&flags[..], &["--loaders", "3"]].concat()));
+    let scheduled = |block: &Value| block["counts"]["scheduled"].as_u64().unwrap();
+    assert_eq!(scheduled(&run["total"]), scheduled(&alone["total"]), "the same arrivals: {said}");
+    let by_generator = run["by_generator"].as_array().unwrap();
+    let shares: Vec<u64> = by_generator.iter().map(scheduled).collect();
+    assert_eq!(shares.iter().sum::<u64>(), scheduled(&run["total"]));
+    let loaders = run["loaders"].as_array().unwrap();
+    assert_eq!(loaders.iter().map(|loader| loader["share"].as_u64().unwrap()).collect::<Vec<_>>(), shares);
+    for loader in loaders {
+        let clock = &loader["clock_before"];
+        // On one machine there is one clock: its offset is 0, and must be within the bounds.
+        assert!(clock["low_ns"].as_i64() <= Some(0) && clock["high_ns"].as_i64() >= Some(0), "{loader}");
+        assert!(loader["window"]["end_ns"].as_u64() > loader["window"]["start_ns"].as_u64());
+    }
+    assert_eq!(
+        (run["connections"]["asked"].as_u64(), run["connections"]["had"].as_u64()),
+        (Some(7), Some(7))
+    );
+    assert_eq!(run["total"]["counts"]["ok"], run["total"]["counts"]["scheduled"], "{run}");
+    assert!(run["job"]["share"].is_null(), "the record's job is the whole one");
+    assert!(!names(&run).contains(&"loader_lost") && !names(&run).contains(&"loaders_apart"), "{run}");
+}
+
+#[test]
+fn a_loader_that_is_killed_leaves_a_smaller_run_that_says_so() {
+    let (address, seen) = server();
+    let child = start(address, &["-c", "4", "-r", "200", "-d", "2s", "--loaders", "2"]);
+    // Every connection has carried a request: both loaders are at work.
+    (0..4).for_each(|_| seen.recv_timeout(LIMIT).unwrap());
+    let victim = loaders_of(child.id())[0];
+    assert_eq!(unsafe { libc::kill(victim, libc::SIGKILL) }, 0);
+    let (status, run, said) = end(child);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("is lost; the others go on"), "{said}");
+    let lost = run["verdicts"].as_array().unwrap().iter().find(|verdict| verdict["name"] == "loader_lost");
+    let evidence = &lost.unwrap()["evidence"];
+    assert_eq!((evidence["loaders_lost"].as_u64(), evidence["loaders"].as_u64()), (Some(1), Some(2)));
+    assert_eq!(evidence["missing_share"].as_f64(), Some(0.5));
+    assert_eq!(run["total"]["counts"]["scheduled"].as_u64(), Some(200), "the other kept to its part");
+}
+
+#[test]
+fn no_loader_outlives_its_coordinator() {
+    let (address, seen) = server();
+    let mut child = start(address, &["-c", "2", "-r", "100", "-d", "60s", "--loaders", "2"]);
+    (0..2).for_each(|_| seen.recv_timeout(LIMIT).unwrap());
+    let loaders = loaders_of(child.id());
+    assert_eq!(loaders.len(), 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let deadline = Instant::now() + LIMIT;
+    let runs = |id: &i32| {
+        let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        !state.is_empty() && !state.contains(") Z ")
+    };
+    while loaders.iter().any(runs) {
+        assert!(Instant::now() < deadline, "a loader goes on without its coordinator");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn loaders_that_cannot_connect_or_share_say_so() {
+    let refused = |flags: &[&str]| end(start(nobody(), flags));
+    let (status, _, said) = refused(&["-c", "4", "--loaders", "2", "--connect-timeout", "2s"]);
+    assert!(status == Some(3) && said.contains("nothing was measured"), "{status:?} {said}");
+    let (status, _, said) = refused(&["-c", "1", "--loaders", "2"]);
+    assert!(status == Some(2) && said.contains("raise -c"), "{status:?} {said}");
+    let (status, _, said) = refused(&["--loaders", "2", "--csv", "/dev/null"]);
+    assert!(status == Some(2) && said.contains("--csv cannot be combined"), "{status:?} {said}");
+}
