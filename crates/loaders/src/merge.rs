@@ -13,6 +13,9 @@ use paceline_record::{
 use paceline_run::{Prepared, arrival_check, moment};
 use std::collections::BTreeMap;
 
+/// Unsent requests that the engine counts one by one.
+const UNSENT_EXACT: u64 = 1 << 20;
+
 /// What one loader contributes.
 #[derive(Debug)]
 pub struct Part {
@@ -59,7 +62,9 @@ impl Merge {
             return Ok(());
         };
         let counted = run.total.counts.scheduled;
-        if let Some(scheduled) = loader.share.filter(|share| *share != counted && !run.stopped) {
+        // A backlog of random arrivals beyond that is counted as if they came at their mean rate.
+        let is_exact = !run.stopped && run.total.counts.unsent < UNSENT_EXACT;
+        if let Some(scheduled) = loader.share.filter(|share| *share != counted && is_exact) {
             return Err(LoadersError::Accounts { host: loader.host, counted, scheduled });
         }
         let host = loader.host.clone();

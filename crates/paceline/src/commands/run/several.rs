@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments, job: Job, gates: Vec<Gate>, inputs: &mut Input
     let program = std::env::current_exe().context("cannot find the program's own file")?;
     let places = vec![(Place::Local, program.to_string_lossy().into_owned()); count as usize];
     let coordinator = Coordinator::start(prepared, connections, &places, interrupt).map_err(complaint)?;
-    let run = coordinator.carry_out(argv(&arguments.request), |progress, host| match progress {
+    let run = coordinator.carry_out(argv(arguments), |progress, host| match progress {
         Progress::Started => {}
         Progress::Lost => say(&format!("paceline: the loader on {host} is lost; the others go on")),
     });
