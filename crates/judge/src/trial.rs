@@ -186,6 +186,7 @@ pub fn process_name(process: &ProcessUse) -> String {
     match process.role {
         ProcessRole::Balancer => "balancer".to_owned(),
         ProcessRole::Instance => format!("instance {}", process.index),
+        ProcessRole::Database => "database".to_owned(),
     }
 }
 

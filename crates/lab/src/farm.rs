@@ -1,8 +1,8 @@
-//! What a trial is measured on: one server, or several instances of it with a balancer before them.
+//! What a trial is measured on: a list of roles, each a process tree: instances of the server, and what they need.
 //!
 //! Requests go by a route, to the first instance or to the balancer. Each process tree is sampled apart; "the server"
-//! of a trial is what the route leads to, the balancer never counted in. Started by a round, followed by a generator's
-//! run, which looks at it as at one server.
+//! of a trial is what the route leads to, no other role counted in. Started by a round, followed by a generator's run,
+//! which looks at it as at one server.
 
 use crate::balancer::Ask as _;
 use crate::balancer::Counted;
@@ -11,7 +11,7 @@ use paceline_catalogue::Statistics;
 use paceline_host::shepherd::Ended;
 use paceline_host::system;
 use paceline_host::tree::TreeSample;
-use paceline_record::{BalancerReceipt, CpuSource, Route, Startup, WarmUp};
+use paceline_record::{BalancerReceipt, CpuSource, ProcessRole, Route, Startup, WarmUp};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -21,20 +21,38 @@ const SAMPLE_ONE_EVERY: Duration = Duration::from_millis(250);
 /// How often several are: each costs as much.
 const SAMPLE_SEVERAL_EVERY: Duration = Duration::from_millis(500);
 
-/// One server, or several instances behind a balancer.
+/// The processes of a launch.
 pub struct Farm {
-    instances: Vec<Launch>,
+    /// Instances first, at least one; then the balancer, then what instances need.
+    roles: Vec<Role>,
     front: Option<Front>,
     route: Route,
     killed: Option<usize>,
-    /// Open sockets of each instance before anybody was connected.
-    sockets_first: Vec<u64>,
 }
 
-/// A balancer that runs.
-pub(crate) struct Front {
-    /// Its process, which answers as the server does.
+/// A process tree of a launch.
+pub(crate) struct Role {
+    /// What it is.
+    pub place: RolePlace,
+    /// Its processes.
     pub launch: Launch,
+    /// Open sockets before anybody was connected.
+    sockets_first: u64,
+}
+
+/// What a process tree is in its launch, and where it may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RolePlace {
+    /// What it is.
+    pub role: ProcessRole,
+    /// Which of its role, from 0.
+    pub index: u32,
+    /// The cores it may run on.
+    pub cores: Vec<u32>,
+}
+
+/// What is known of a balancer that runs, beside its processes.
+pub(crate) struct Front {
     /// What it is, with its receipt.
     pub receipt: BalancerReceipt,
     /// How it is asked what it counted.
@@ -48,7 +66,7 @@ pub(crate) struct Front {
 pub(crate) struct FarmSample {
     /// What the route leads to, as one tree.
     pub server: TreeSample,
-    /// Each instance, then the balancer; empty for one server alone.
+    /// Each role, in their order.
     pub each: Vec<TreeSample>,
 }
 
@@ -63,22 +81,32 @@ pub(crate) struct Spent {
     pub waited_s: f64,
 }
 
-impl Farm {
-    /// One server.
-    pub fn alone(launch: Launch) -> Self {
-        Self {
-            instances: vec![launch],
-            front: None,
-            route: Route::Direct,
-            killed: None,
-            sockets_first: Vec::new(),
+impl Role {
+    /// A process tree as what it is in its launch. Nobody is connected to it yet.
+    pub fn new(role: ProcessRole, index: u32, cores: &[u32], launch: Launch) -> Self {
+        let sockets_first = launch.tree.sockets();
+        Self { place: RolePlace { role, index, cores: cores.to_vec() }, launch, sockets_first }
+    }
+
+    /// For people, in a launch that may have several instances.
+    fn name(&self, several: bool) -> String {
+        match self.place.role {
+            ProcessRole::Instance if several => format!("instance {}", self.place.index),
+            ProcessRole::Instance => "the server".to_owned(),
+            ProcessRole::Balancer => "the balancer".to_owned(),
+            ProcessRole::Database => "the database".to_owned(),
         }
     }
 
-    /// Instances, at least one, behind a balancer.
-    pub(crate) fn balanced(instances: Vec<Launch>, front: Front) -> Self {
-        let sockets_first = instances.iter().map(|launch| launch.tree.sockets()).collect();
-        Self { instances, front: Some(front), route: Route::Direct, killed: None, sockets_first }
+    fn is_instance(&self) -> bool {
+        self.place.role == ProcessRole::Instance
+    }
+}
+
+impl Farm {
+    /// The processes of a launch: instances first, at least one. `front` is there where one is a balancer.
+    pub(crate) fn new(roles: Vec<Role>, front: Option<Front>) -> Self {
+        Self { roles, front, route: Route::Direct, killed: None }
     }
 
     /// From now on requests go this way.
@@ -86,10 +114,23 @@ impl Farm {
         self.route = route;
     }
 
+    fn instances(&self) -> impl Iterator<Item = &Role> {
+        self.roles.iter().filter(|role| role.is_instance())
+    }
+
+    /// The process tree of a role of which there is one.
+    pub(crate) fn only(&self, role: ProcessRole) -> Option<&Launch> {
+        self.roles.iter().find(|one| one.place.role == role).map(|one| &one.launch)
+    }
+
+    /// What each process tree is, in the order of [`FarmSample::each`].
+    pub(crate) fn places(&self) -> Vec<RolePlace> {
+        self.roles.iter().map(|role| role.place.clone()).collect()
+    }
+
     /// Looks for processes of each that have left its control group: before a load, since it takes its time.
     pub(crate) fn search(&mut self) {
-        let front = self.front.iter_mut().map(|front| &mut front.launch);
-        self.instances.iter_mut().chain(front).for_each(|launch| launch.tree.search());
+        self.roles.iter_mut().for_each(|role| role.launch.tree.search());
     }
 
     /// Where requests go.
@@ -99,53 +140,44 @@ impl Farm {
 
     /// Where requests go by a route.
     pub fn address_by(&self, route: Route) -> Option<SocketAddr> {
-        match (route, &self.front) {
-            (Route::Balanced, Some(front)) => Some(front.launch.address),
-            _ => self.instances.first().map(|launch| launch.address),
-        }
+        let balancer = self.only(ProcessRole::Balancer).filter(|_| route == Route::Balanced);
+        balancer.or_else(|| self.only(ProcessRole::Instance)).map(|launch| launch.address)
     }
 
     /// Keeps how the launch was warmed up.
     pub(crate) fn warmed(&mut self, warm_up: WarmUp) {
-        if let Some(first) = self.instances.first_mut() {
-            first.startup.warm_up = Some(warm_up);
+        if let Some(first) = self.roles.first_mut() {
+            first.launch.startup.warm_up = Some(warm_up);
         }
     }
 
     /// How the first instance started.
     pub fn startup(&self) -> Option<Startup> {
-        self.instances.first().map(|launch| launch.startup.clone())
+        self.only(ProcessRole::Instance).map(|launch| launch.startup.clone())
     }
 
     /// Where CPU time is read; a lower bound in one place makes the sum one.
     pub fn source(&self) -> CpuSource {
-        let is_complete = |launch: &Launch| launch.tree.source() == CpuSource::Cgroup;
-        if self.instances.iter().all(is_complete) { CpuSource::Cgroup } else { CpuSource::Proc }
+        let is_complete = |role: &Role| role.launch.tree.source() == CpuSource::Cgroup;
+        if self.instances().all(is_complete) { CpuSource::Cgroup } else { CpuSource::Proc }
     }
 
-    /// What everything that runs has cost so far: all instances, and the balancer.
+    /// What everything that runs has cost so far.
     pub(crate) fn spent(&mut self) -> Spent {
-        let sample = self.sample();
-        let all = match sample.each.as_slice() {
-            [] => sample.server,
-            each => TreeSample::sum(each),
-        };
+        let all = TreeSample::sum(&self.sample().each);
         Spent { monotonic_ns: all.monotonic_ns, cpu_s: all.cpu_s, waited_s: all.run_delay_s }
     }
 
     /// Whether any of it runs now, or would if it had a core.
     pub(crate) fn is_runnable(&self) -> bool {
-        let front = self.front.iter().map(|front| &front.launch);
-        self.instances.iter().chain(front).any(|launch| launch.tree.is_runnable())
+        self.roles.iter().any(|role| role.launch.tree.is_runnable())
     }
 
     /// How fine the account of CPU time is, in seconds, over all processes that are sampled apart.
     pub(crate) fn cpu_resolution_s(&self) -> f64 {
         match self.source() {
             CpuSource::Cgroup => 0.0,
-            CpuSource::Proc => {
-                (self.instances.len() + usize::from(self.front.is_some())) as f64 / system::ticks_per_s()
-            }
+            CpuSource::Proc => self.roles.len() as f64 / system::ticks_per_s(),
         }
     }
 
@@ -155,36 +187,32 @@ impl Farm {
     }
 
     pub(crate) fn sample_every(&self) -> Duration {
-        if self.front.is_some() { SAMPLE_SEVERAL_EVERY } else { SAMPLE_ONE_EVERY }
+        if self.roles.len() > 1 { SAMPLE_SEVERAL_EVERY } else { SAMPLE_ONE_EVERY }
     }
 
     pub(crate) fn sample(&mut self) -> FarmSample {
-        let mut each: Vec<TreeSample> =
-            self.instances.iter_mut().map(|launch| launch.tree.sample()).collect();
-        let Some(front) = &mut self.front else {
-            return FarmSample { server: TreeSample::sum(&each), each: Vec::new() };
-        };
-        let server = match self.route {
-            Route::Direct => each.first().copied().unwrap_or_default(),
-            Route::Balanced => TreeSample::sum(&each),
-        };
-        each.push(front.launch.tree.sample());
-        FarmSample { server, each }
+        let each: Vec<TreeSample> = self.roles.iter_mut().map(|role| role.launch.tree.sample()).collect();
+        let led_to = &each[..self.led_to().min(each.len())];
+        FarmSample { server: TreeSample::sum(led_to), each }
     }
 
-    /// Connections of each instance now; empty where the balancer tells what each instance got, which says more.
+    /// How many instances the route leads to.
+    fn led_to(&self) -> usize {
+        if self.route == Route::Direct { 1 } else { self.instances().count() }
+    }
+
+    /// Connections of each role now; empty where the balancer reports what each instance got, which says more.
     pub(crate) fn connections(&self) -> Vec<u64> {
-        if self.statistics().names_instances() {
+        if self.front.is_none() || self.statistics().names_instances() {
             return Vec::new();
         }
-        let pairs = self.instances.iter().zip(&self.sockets_first);
-        pairs.map(|(launch, first)| launch.tree.sockets().saturating_sub(*first)).collect()
+        self.instances().map(|role| role.launch.tree.sockets().saturating_sub(role.sockets_first)).collect()
     }
 
     /// What the balancer counted so far, where it can be asked and requests go through it.
     pub(crate) fn counted(&self) -> Option<Counted> {
         let front = self.front.as_ref().filter(|_| self.route == Route::Balanced)?;
-        front.statistics.ask(front.statistics_at, self.instances.len())
+        front.statistics.ask(front.statistics_at, self.instances().count())
     }
 
     /// How the balancer is asked.
@@ -194,61 +222,44 @@ impl Farm {
 
     /// Proportional share of memory of what the route leads to.
     pub(crate) fn pss_bytes(&self) -> Option<u64> {
-        let led_to = if self.route == Route::Direct { 1 } else { self.instances.len() };
-        let shares: Vec<u64> =
-            self.instances.iter().take(led_to).filter_map(|launch| launch.tree.pss_bytes()).collect();
+        let led_to = self.instances().take(self.led_to());
+        let shares: Vec<u64> = led_to.filter_map(|role| role.launch.tree.pss_bytes()).collect();
         (!shares.is_empty()).then(|| shares.iter().sum())
     }
 
     /// Kills the last instance and leaves it dead. Which that is.
     pub(crate) fn kill_one(&mut self) -> Option<usize> {
-        let last = self.instances.len().checked_sub(1)?;
-        self.instances.get(last)?.kill();
+        let last = self.instances().count().checked_sub(1)?;
+        self.roles.get(last)?.launch.kill();
         self.killed = Some(last);
         self.killed
     }
 
     /// Whether a process ended that nobody killed, and how, as far as is known now.
     pub fn ended(&mut self) -> Option<(String, Ended)> {
-        let several = self.front.is_some();
-        for (number, launch) in self.instances.iter_mut().enumerate() {
-            if Some(number) == self.killed {
-                continue;
-            }
-            if let Some(ended) = launch.ended() {
-                let who = if several { format!("instance {number}") } else { "the server".to_owned() };
-                return Some((who, ended));
-            }
-        }
-        let ended = self.front.as_mut()?.launch.ended()?;
-        Some(("the balancer".to_owned(), ended))
+        let (several, killed) = (self.front.is_some(), self.killed);
+        let mut alive = self.roles.iter_mut().enumerate().filter(|(number, _)| Some(*number) != killed);
+        alive.find_map(|(_, role)| Some((role.name(several), role.launch.ended()?)))
     }
 
     /// The end of what was printed so far: of the first process that ended by itself, else of the first instance.
     pub fn log_tail(&mut self) -> String {
         let killed = self.killed;
-        let ended = self.instances.iter_mut().enumerate().find_map(|(number, launch)| {
-            (Some(number) != killed && launch.ended().is_some()).then_some(launch)
+        let ended = self.roles.iter_mut().enumerate().position(|(number, role)| {
+            Some(number) != killed && role.launch.ended().is_some()
         });
-        if let Some(launch) = ended {
-            return launch.log_tail();
-        }
-        if let Some(front) = self.front.as_mut()
-            && front.launch.ended().is_some()
-        {
-            return front.launch.log_tail();
-        }
-        self.instances.first_mut().map(Launch::log_tail).unwrap_or_default()
+        self.roles.get_mut(ended.unwrap_or(0)).map(|role| role.launch.log_tail()).unwrap_or_default()
     }
 
-    /// Stops all of it, the balancer first, and waits until nothing is left.
+    /// Stops all of it and waits until nothing is left: the balancer first, then instances, then what they need.
     ///
     /// # Errors
     /// When a process does not end even by SIGKILL; the others were stopped all the same.
     pub fn stop(self) -> io::Result<()> {
-        let front = self.front.map(|front| front.launch);
+        let (front, rest): (Vec<Role>, Vec<Role>) =
+            self.roles.into_iter().partition(|role| role.place.role == ProcessRole::Balancer);
         let stopped: Vec<io::Result<()>> =
-            front.into_iter().chain(self.instances).map(|launch| launch.stop().map(drop)).collect();
+            front.into_iter().chain(rest).map(|role| role.launch.stop().map(drop)).collect();
         stopped.into_iter().collect()
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::Validated;
 use crate::balancer::Ask as _;
-use crate::farm::Farm;
+use crate::farm::{Farm, RolePlace};
 use crate::generator::{Followed, Following, Generator, Job, follow};
 use crate::launch::Spoiled;
 use paceline_catalogue::Cell;
@@ -96,7 +96,7 @@ pub fn measure(
     match loaded {
         Ok(followed) => {
             trial.log_tail = launch.log_tail();
-            trial.balancing = balancing(&trial, &followed, launch);
+            trial.balancing = balancing(&followed, launch);
             Some(judged(complete(trial, followed, launch.source())))
         }
         Err(Spoiled::Interrupted) => None,
@@ -212,27 +212,21 @@ fn unsampled(followed: &Followed) -> Option<Verdict> {
     })
 }
 
-/// What instances and balancer cost and counted, where there is a balancer.
-fn balancing(trial: &Trial, followed: &Followed, launch: &Farm) -> Option<Balancing> {
-    let balancer = launch.receipt()?.clone();
-    let instances = followed.each.len().saturating_sub(1);
-    let run = &followed.measured.run;
-    let of_window = of_window(followed);
-    // CPU time of another stretch than the window's says nothing of the window.
-    let stretches = followed.each.iter().enumerate().filter(|_| of_window.is_some());
-    let processes = stretches.map(|(place, stretch)| {
-        let (role, cores) = match trial.pinning.instances.get(place).filter(|_| place < instances) {
-            Some(cores) => (ProcessRole::Instance, cores.clone()),
-            None => (ProcessRole::Balancer, trial.pinning.balancer.clone()),
-        };
+/// What the process trees of some roles cost over the window; none where what was sampled is not the window: CPU time of
+/// another stretch says nothing of it.
+fn processes(followed: &Followed, roles: &[ProcessRole]) -> Vec<ProcessUse> {
+    let Some(of_window) = of_window(followed) else { return Vec::new() };
+    let of_roles = followed.each.iter().filter(|stretch| roles.contains(&stretch.place.role));
+    let used = of_roles.map(|stretch| {
         let over_s = stretch.to.monotonic_ns.saturating_sub(stretch.from.monotonic_ns) as f64 * 1e-9;
         let cpu_s = (stretch.to.cpu_s - stretch.from.cpu_s).max(0.0);
+        let RolePlace { role, index, cores } = stretch.place.clone();
         ProcessUse {
             role,
-            index: if role == ProcessRole::Instance { place as u32 } else { 0 },
+            index,
             cpu_s,
             utilization: if over_s > 0.0 { cpu_s / (over_s * cores.len().max(1) as f64) } else { 0.0 },
-            cpu_ns_per_request: cpu_s * of_window.unwrap_or(1.0) * 1e9 / completed(run).max(1) as f64,
+            cpu_ns_per_request: cpu_s * of_window * 1e9 / completed(&followed.measured.run).max(1) as f64,
             cores,
             rss_bytes_peak: stretch.rss_bytes_peak,
             threads_peak: stretch.threads_peak,
@@ -240,11 +234,19 @@ fn balancing(trial: &Trial, followed: &Followed, launch: &Farm) -> Option<Balanc
             connections_mean: stretch.connections_mean,
         }
     });
+    used.collect()
+}
+
+/// What instances and balancer cost and counted, where there is a balancer.
+fn balancing(followed: &Followed, launch: &Farm) -> Option<Balancing> {
+    let balancer = launch.receipt()?.clone();
+    let run = &followed.measured.run;
+    let processes = processes(followed, &[ProcessRole::Instance, ProcessRole::Balancer]);
     let window_ns = run.phases.window.start_ns;
     let statistics = launch.statistics();
     Some(Balancing {
         balancer,
-        processes: processes.collect(),
+        processes,
         told: followed.counted.as_ref().map(|(from, to)| statistics.told(from, to)),
         fault: followed.fault.map(|made| InjectedFault {
             kind: FaultKind::KillOne,

@@ -63,7 +63,7 @@ pub struct ProcessUse {
     pub connections_mean: Option<f64>,
 }
 
-/// What a process is in a balanced launch.
+/// What a process tree is in its launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessRole {
@@ -71,6 +71,8 @@ pub enum ProcessRole {
     Instance,
     /// The balancer.
     Balancer,
+    /// The database that the server asks.
+    Database,
 }
 
 /// What a balancer counted over the window.

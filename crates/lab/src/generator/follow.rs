@@ -7,7 +7,7 @@ use super::events::{Event, Events};
 use super::seen::{Fault, Made, Moment, Seen, Stretch, WindowTold, fault_after};
 use super::{Generator, Job, Measured, outlived, paceline};
 use crate::balancer::Counted;
-use crate::farm::Farm;
+use crate::farm::{Farm, RolePlace};
 use crate::launch::Spoiled;
 use paceline_host::CoreTicks;
 use paceline_host::shepherd::{Ended, Guard, Order, Output, Shepherd};
@@ -77,7 +77,7 @@ pub struct Followed {
     pub rss_bytes_after: u64,
     /// Proportional share of the server's memory afterwards.
     pub pss_bytes: Option<u64>,
-    /// Each instance, then the balancer, over the same stretch; empty for one server alone.
+    /// Each role over the same stretch.
     pub(crate) each: Vec<Stretch>,
     /// What the balancer had counted at the stretch's two ends.
     pub(crate) counted: Option<(Counted, Counted)>,
@@ -139,7 +139,7 @@ pub fn follow(
         cores: (from.cores.clone(), to.cores.clone()),
         rss_bytes_after: watch.last.farm.server.rss_bytes,
         pss_bytes: launch.pss_bytes(),
-        each: watch.each(from, to),
+        each: watch.each(&launch.places(), from, to),
         counted: from.counted.clone().zip(to.counted.clone()),
         fault: watch.fault.made,
         samples: watch.samples,
@@ -358,10 +358,11 @@ impl Watch {
     }
 
     /// Each process tree between two moments.
-    fn each(&self, from: &Moment, to: &Moment) -> Vec<Stretch> {
-        let pairs = from.farm.each.iter().zip(&to.farm.each).zip(&self.seen);
+    fn each(&self, places: &[RolePlace], from: &Moment, to: &Moment) -> Vec<Stretch> {
+        let pairs = from.farm.each.iter().zip(&to.farm.each).zip(&self.seen).zip(places);
         pairs
-            .map(|((from, to), seen)| Stretch {
+            .map(|(((from, to), seen), place)| Stretch {
+                place: place.clone(),
                 from: *from,
                 to: *to,
                 rss_bytes_peak: seen.rss_bytes,

@@ -3,7 +3,7 @@
 //! Plain data for `follow`, which decides when to look and when to break something.
 
 use crate::balancer::Counted;
-use crate::farm::{Farm, FarmSample};
+use crate::farm::{Farm, FarmSample, RolePlace};
 use paceline_host::CoreTicks;
 use paceline_host::tree::TreeSample;
 use std::time::{Duration, Instant};
@@ -16,8 +16,10 @@ const OUTSIDE_MOST: f64 = 0.1;
 const WINDOW_LEAST: f64 = 0.5;
 
 /// One process tree over the stretch that was measured.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stretch {
+    /// What the process tree is in its launch.
+    pub place: RolePlace,
     pub from: TreeSample,
     pub to: TreeSample,
     /// The highest of all samples.

@@ -5,14 +5,14 @@
 
 use super::Carried;
 use super::turn::Turn;
-use crate::farm::{Farm, Front};
+use crate::farm::{Farm, Front, Role};
 use crate::launch::{Launch, LaunchOf, Spoiled};
 use crate::placement::stay_beside_generator;
 use crate::{LabError, workshop};
 use paceline_catalogue::{BALANCER_FORM, Balancer, Filling};
 use paceline_catalogue::{Cell, Variables};
 use paceline_host::{port, system};
-use paceline_record::{BalancedLoad, BalancerReceipt, Fault, Stage};
+use paceline_record::{BalancedLoad, BalancerReceipt, Fault, ProcessRole, Stage};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -34,23 +34,37 @@ impl Carried<'_> {
             cells.first().ok_or_else(|| Spoiled::fault(Stage::Start, "a launch without cells", false))?;
         stay_beside_generator(turn.pinning)
             .map_err(|error| Spoiled::fault(Stage::Start, format!("cannot pin the lab: {error}"), false))?;
-        let Some(balanced) = cells.iter().find_map(|cell| cell.load.balanced.as_ref()) else {
-            return self.instance(turn, first, &turn.id, &turn.pinning.server).map(Farm::alone);
+        let mut roles = Vec::new();
+        match self.start_roles(turn, first, folder, &mut roles) {
+            Ok(front) => Ok(Farm::new(roles, front)),
+            Err(spoiled) => Err(stopped(roles, spoiled)),
+        }
+    }
+
+    /// Starts each role in turn; those that were started are in `roles`, whatever happens.
+    fn start_roles(
+        &self,
+        turn: &Turn<'_>,
+        first: &Cell,
+        folder: &Path,
+        roles: &mut Vec<Role>,
+    ) -> Result<Option<Front>, Spoiled> {
+        let Some(balanced) = turn.planned.cells.iter().find_map(|cell| cell.load.balanced.as_ref()) else {
+            let cores = &turn.pinning.server;
+            let server = self.instance(turn, first, &turn.id, cores)?;
+            roles.push(Role::new(ProcessRole::Instance, 0, cores, server));
+            return Ok(None);
         };
         let balancer = self.balancer(balanced)?;
         let receipt = self.balancer_receipt(balancer)?;
-        let mut instances = Vec::new();
         for (number, cores) in turn.pinning.instances.iter().enumerate() {
-            let id = format!("{}-instance{number}", turn.id);
-            match self.instance(turn, first, &id, cores) {
-                Ok(launch) => instances.push(launch),
-                Err(spoiled) => return Err(stopped(instances, spoiled)),
-            }
+            let instance = self.instance(turn, first, &format!("{}-instance{number}", turn.id), cores)?;
+            roles.push(Role::new(ProcessRole::Instance, number as u32, cores, instance));
         }
-        match self.front(turn, balanced, balancer, receipt, &instances, folder) {
-            Ok(front) => Ok(Farm::balanced(instances, front)),
-            Err(spoiled) => Err(stopped(instances, spoiled)),
-        }
+        let addresses: Vec<SocketAddr> = roles.iter().map(|role| role.launch.address).collect();
+        let (launch, front) = self.front(turn, balanced, balancer, receipt, &addresses, folder)?;
+        roles.push(Role::new(ProcessRole::Balancer, 0, &turn.pinning.balancer, launch));
+        Ok(Some(front))
     }
 
     fn instance(&self, turn: &Turn<'_>, first: &Cell, id: &str, cores: &[u32]) -> Result<Launch, Spoiled> {
@@ -102,13 +116,12 @@ impl Carried<'_> {
         balanced: &BalancedLoad,
         balancer: &Balancer,
         receipt: BalancerReceipt,
-        instances: &[Launch],
+        instances: &[SocketAddr],
         folder: &Path,
-    ) -> Result<Front, Spoiled> {
-        let addresses: Vec<SocketAddr> = instances.iter().map(|launch| launch.address).collect();
+    ) -> Result<(Launch, Front), Spoiled> {
         let mut tries = 1;
         loop {
-            let raised = self.front_once(turn, balanced, balancer, &receipt, &addresses, folder);
+            let raised = self.front_once(turn, balanced, balancer, &receipt, instances, folder);
             // One that ended before it answered may have found its port taken; its log says what it was.
             if raised.is_ok() || tries >= PORT_TRIES || matches!(raised, Err(Spoiled::Interrupted)) {
                 return raised;
@@ -125,7 +138,7 @@ impl Carried<'_> {
         receipt: &BalancerReceipt,
         instances: &[SocketAddr],
         folder: &Path,
-    ) -> Result<Front, Spoiled> {
+    ) -> Result<(Launch, Front), Spoiled> {
         let fault = |message: String| Spoiled::fault(Stage::Start, format!("the balancer: {message}"), false);
         let cell = turn.planned.cells.first().ok_or_else(|| fault("a launch without cells".to_owned()))?;
         let host = instances.first().ok_or_else(|| fault("no instance".to_owned()))?.ip();
@@ -163,7 +176,7 @@ impl Carried<'_> {
             })
             .map_err(of_balancer)?;
         let receipt = BalancerReceipt { configuration, ..receipt.clone() };
-        Ok(Front { launch, receipt, statistics: balancer.statistics, statistics_at })
+        Ok((launch, Front { receipt, statistics: balancer.statistics, statistics_at }))
     }
 }
 
@@ -186,11 +199,9 @@ fn of_balancer(spoiled: Spoiled) -> Spoiled {
 }
 
 /// Stops what was started, because of what happened after it.
-fn stopped(instances: Vec<Launch>, spoiled: Spoiled) -> Spoiled {
-    for launch in instances {
-        // What happened is the thing to tell.
-        let _ = launch.stop();
-    }
+fn stopped(roles: Vec<Role>, spoiled: Spoiled) -> Spoiled {
+    // What happened is the thing to tell.
+    let _ = Farm::new(roles, None).stop();
     spoiled
 }
 
