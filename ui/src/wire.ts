@@ -202,6 +202,14 @@ export interface Counts {
 /** Where the CPU time of a process tree was read. */
 export type CpuSource = "cgroup" | "proc";
 
+/** The database of a load's launch, and the connections that the server may open to it. */
+export interface DatabaseLoad {
+  /** The database's folder. */
+  database: string;
+  /** Connections of the whole server to the database. */
+  pool: number;
+}
+
 /** How a time varies around its mean. */
 export type Distribution = "constant" | "exponential";
 
@@ -429,6 +437,8 @@ export interface Load {
   balanced?: BalancedLoad;
   /** Connections. */
   connections: number;
+  /** The database of the launch, where it has one. */
+  database?: DatabaseLoad;
   /** Requests outstanding on a connection at most. */
   depth: number;
   /** Length of the window, in seconds; none where the number of requests bounds it. */
@@ -642,6 +652,8 @@ export interface Phases {
 export interface Pinning {
   /** The balancer's, where there is one. */
   balancer?: (number)[];
+  /** The database's, where there is one. */
+  database?: (number)[];
   /** Whether the two share none; where they share, the result says so. */
   disjoint: boolean;
   /** The generator's. */

@@ -5,7 +5,9 @@
 
 use crate::balancer::BALANCER_FILE;
 use crate::manifest::MANIFEST_FILE;
-use crate::{Balancer, CatalogueError, Manifest, Places, Plan, Select, Workload, nearest};
+use crate::{
+    Balancer, CatalogueError, DATABASE_FILE, Database, Manifest, Places, Plan, Select, Workload, nearest,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +28,10 @@ pub struct Catalogue {
     pub balancers: Vec<Arc<Balancer>>,
     /// Every balancer whose manifest or template is wrong.
     pub broken_balancers: Vec<Broken>,
+    /// Every sound database, by id.
+    pub databases: Vec<Arc<Database>>,
+    /// Every database whose manifest is wrong.
+    pub broken_databases: Vec<Broken>,
     /// What was passed over, for people.
     pub notes: Vec<String>,
 }
@@ -53,10 +59,13 @@ impl Catalogue {
             broken_workloads: Vec::new(),
             balancers: Vec::new(),
             broken_balancers: Vec::new(),
+            databases: Vec::new(),
+            broken_databases: Vec::new(),
             notes: Vec::new(),
             places,
         };
         catalogue.read_workloads()?;
+        catalogue.read_databases()?;
         catalogue.read_servers()?;
         catalogue.read_balancers()?;
         Ok(catalogue)
@@ -88,6 +97,42 @@ impl Catalogue {
             }
         }
         Ok(())
+    }
+
+    /// As [`Catalogue::read_balancers`].
+    fn read_databases(&mut self) -> Result<(), CatalogueError> {
+        if !self.places.databases_dir.is_dir() {
+            return Ok(());
+        }
+        for folder in entries(&self.places.databases_dir)? {
+            if !folder.join(DATABASE_FILE).exists() {
+                continue;
+            }
+            match Database::read(&folder) {
+                Ok(database) => self.databases.push(Arc::new(database)),
+                Err(error) => self.broken_databases.push(Broken { id: stem(&folder), error }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The database of that id.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Unknown`] with the nearest id; for a broken one, what is wrong with it.
+    pub fn database(&self, id: &str) -> Result<Arc<Database>, CatalogueError> {
+        if let Some(database) = self.databases.iter().find(|database| database.id == id) {
+            return Ok(Arc::clone(database));
+        }
+        if let Some(broken) = self.broken_databases.iter().find(|broken| broken.id == id) {
+            return Database::read(&self.places.databases_dir.join(&broken.id)).map(Arc::new);
+        }
+        let ids = self.databases.iter().map(|database| database.id.as_str());
+        Err(CatalogueError::Unknown {
+            kind: "database",
+            name: id.into(),
+            nearest: nearest(id, ids).map(Into::into),
+        })
     }
 
     /// A folder with a manifest is a balancer; a tree without such folders has none.

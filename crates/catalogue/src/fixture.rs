@@ -116,6 +116,7 @@ impl Tree {
             workloads_dir: self.path("workloads"),
             plans_dir: self.path("plans"),
             balancers_dir: self.path("balancers"),
+            databases_dir: self.path("databases"),
             state_dir: self.path(".paceline"),
         };
         Catalogue::read(places).unwrap()

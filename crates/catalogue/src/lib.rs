@@ -5,6 +5,7 @@
 
 mod balancer;
 mod catalogue;
+mod database;
 mod digest;
 mod document;
 mod duration;
@@ -21,6 +22,7 @@ mod workload;
 
 pub use balancer::{BALANCER_FILE, BALANCER_FORM, Balancer, Filling, Statistics};
 pub use catalogue::{Broken, Catalogue};
+pub use database::{DATABASE_FILE, Database, DatabaseCommands, DatabaseSetting, StopSignal};
 pub use digest::{hex, parse_sha256};
 pub use document::nearest;
 pub use error::CatalogueError;
@@ -29,12 +31,14 @@ pub use order::{PlannedLaunch, fresh_seed, order};
 pub use paceline_job::{DurationError, format_duration, parse_duration};
 pub use places::{PlaceFlags, Places};
 pub use plan::{
-    AdHoc, Balance, COUNTED_GUESS, Cell, DEFAULT_POLICY, Pin, PinBalancer, PinInstances, Plan, PlanLoad,
-    Resolution, Room, SEED_MAX, STEADY_WITHIN, Scale, Select, Sized, TRIAL_EXTRA_GUESS, estimate, key_of,
-    launch_guess,
+    AdHoc, Balance, COUNTED_GUESS, Cell, DEFAULT_POLICY, POOL, Pin, PinBalancer, PinInstances, Plan,
+    PlanLoad, Resolution, Room, SEED_MAX, STEADY_WITHIN, Scale, Select, Sized, TRIAL_EXTRA_GUESS, estimate,
+    key_of, launch_guess,
 };
 pub use request_file::{FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
-pub use variables::{VARIABLE_NAMES, Variables};
+pub use variables::{
+    DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, DatabaseAccess, VARIABLE_NAMES, Variables,
+};
 pub use workload::{
-    Computed, DATE, Expect, ExpectedBody, Formula, Refusal, RefusedStatus, Workload, WorkloadCase,
+    Computed, DATE, Expect, ExpectedBody, Formula, HtmlPage, Refusal, RefusedStatus, Workload, WorkloadCase,
 };

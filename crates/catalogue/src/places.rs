@@ -16,11 +16,13 @@ pub struct PlaceFlags {
     pub plans_dir: Option<PathBuf>,
     /// `--balancers-dir`.
     pub balancers_dir: Option<PathBuf>,
+    /// `--databases-dir`.
+    pub databases_dir: Option<PathBuf>,
     /// `--state-dir`, or `PACELINE_HOME`.
     pub state_dir: Option<PathBuf>,
 }
 
-/// The places, absolute. `plans_dir`, `balancers_dir` and `state_dir` need not exist.
+/// The places, absolute. `plans_dir`, `balancers_dir`, `databases_dir` and `state_dir` need not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
     /// One folder per server.
@@ -31,6 +33,8 @@ pub struct Places {
     pub plans_dir: PathBuf,
     /// One folder per load balancer.
     pub balancers_dir: PathBuf,
+    /// One folder per database.
+    pub databases_dir: PathBuf,
     /// What the lab builds and keeps.
     pub state_dir: PathBuf,
 }
@@ -78,18 +82,25 @@ impl Places {
         };
         let plans_dir = optional(&flags.plans_dir, "plans")?;
         let balancers_dir = optional(&flags.balancers_dir, "balancers")?;
+        let databases_dir = optional(&flags.databases_dir, "databases")?;
         let state_dir = match (&flags.state_dir, &tree) {
             (Some(flag), _) => absolute(&here.join(flag))?,
             (None, Some(tree)) if tree.installed => home_state(here),
             _ => servers_dir.parent().unwrap_or(here).join(".paceline"),
         };
-        Self { servers_dir, workloads_dir, plans_dir, balancers_dir, state_dir }.speakable()
+        Self { servers_dir, workloads_dir, plans_dir, balancers_dir, databases_dir, state_dir }.speakable()
     }
 
     /// Servers' commands are told these paths, and a manifest's `env` holds text only.
     fn speakable(self) -> Result<Self, CatalogueError> {
-        let all =
-            [&self.servers_dir, &self.workloads_dir, &self.plans_dir, &self.balancers_dir, &self.state_dir];
+        let all = [
+            &self.servers_dir,
+            &self.workloads_dir,
+            &self.plans_dir,
+            &self.balancers_dir,
+            &self.databases_dir,
+            &self.state_dir,
+        ];
         for path in all {
             if path.to_str().is_none() {
                 let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path is not UTF-8");

@@ -12,6 +12,39 @@ use std::path::PathBuf;
 pub const VARIABLE_NAMES: [&str; 5] =
     ["PACELINE_PORT", "PACELINE_HOST", "PACELINE_BUILD", "PACELINE_CORES", "PACELINE_WORKLOADS"];
 
+/// The database that holds the tables, as TechEmpower names it and its user.
+pub const DATABASE_NAME: &str = "hello_world";
+/// Its user.
+pub const DATABASE_USER: &str = "benchmarkdbuser";
+/// The user's password.
+pub const DATABASE_PASSWORD: &str = "benchmarkdbpass";
+
+/// Where a server finds the database of its launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseAccess {
+    /// The folder's name of what runs there: `DATABASE`.
+    pub database: String,
+    /// `DATABASE_PORT`, on 127.0.0.1.
+    pub port: u16,
+    /// Connections of the whole server: `DATABASE_POOL`.
+    pub pool: u32,
+}
+
+impl DatabaseAccess {
+    /// Each variable with its value.
+    fn pairs(&self) -> [(&'static str, OsString); 7] {
+        [
+            ("DATABASE", self.database.clone().into()),
+            ("DATABASE_HOST", "127.0.0.1".into()),
+            ("DATABASE_PORT", self.port.to_string().into()),
+            ("DATABASE_NAME", DATABASE_NAME.into()),
+            ("DATABASE_USER", DATABASE_USER.into()),
+            ("DATABASE_PASSWORD", DATABASE_PASSWORD.into()),
+            ("DATABASE_POOL", self.pool.to_string().into()),
+        ]
+    }
+}
+
 /// What one command of a server is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variables {
@@ -25,6 +58,8 @@ pub struct Variables {
     pub cores: u32,
     /// `PACELINE_WORKLOADS`, absolute.
     pub workloads: PathBuf,
+    /// The `DATABASE` variables, where its launch has one.
+    pub database: Option<DatabaseAccess>,
 }
 
 impl Variables {
@@ -39,6 +74,7 @@ impl Variables {
         if let Some(port) = self.port {
             pairs.push(("PACELINE_PORT", port.to_string().into()));
         }
+        pairs.extend(self.database.iter().flat_map(DatabaseAccess::pairs));
         pairs
     }
 
@@ -116,6 +152,7 @@ mod tests {
             build: "/b".into(),
             cores: 2,
             workloads: "/w".into(),
+            database: None,
         }
     }
 
@@ -147,5 +184,9 @@ mod tests {
         let pairs = Variables { port: None, ..given() }.pairs();
         assert!(pairs.iter().all(|(name, _)| *name != "PACELINE_PORT"));
         assert_eq!(pairs.len(), 4);
+        let database = Some(DatabaseAccess { database: "postgresql".into(), port: 5433, pool: 32 });
+        let texts = Variables { database, ..given() }.texts();
+        assert_eq!((texts["DATABASE"].as_str(), texts["DATABASE_POOL"].as_str()), ("postgresql", "32"));
+        assert_eq!(texts["DATABASE_NAME"], "hello_world");
     }
 }

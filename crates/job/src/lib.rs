@@ -6,6 +6,7 @@
 mod check;
 mod duration;
 mod file;
+mod form;
 mod job;
 mod load;
 mod request;
@@ -16,6 +17,7 @@ mod time;
 pub use check::{JobError, JobProblem};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use file::JobFileError;
+pub use form::{FormError, FormFault, JsonForm};
 pub use job::{Bound, Job, PaceChoice, PaceKind, Protocol, Timestamps};
 pub use load::{Arrivals, Distribution, LoadModel, LoaderShare, Think};
 pub use request::{

@@ -1,5 +1,6 @@
 //! The requests of a job and what must come back for each.
 
+use crate::JsonForm;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -119,6 +120,8 @@ pub enum BodyExpectation {
     ),
     /// JSON with these values.
     Json(Vec<ExpectedValue>),
+    /// JSON of this form.
+    JsonForm(JsonForm),
 }
 
 /// A value that must be in a body of JSON.

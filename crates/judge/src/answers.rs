@@ -109,6 +109,7 @@ fn advice(run: &Run) -> String {
 fn expectation(expected: &Expectations) -> &'static str {
     match expected {
         Expectations { json, .. } if !json.is_empty() => "--expect-json",
+        Expectations { json_form: Some(_), .. } => "--expect-json-form",
         Expectations { body_bytes: None, body_sha256: Some(_), .. } => "--expect-sha256",
         _ => "--expect-body",
     }

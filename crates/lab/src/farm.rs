@@ -245,9 +245,11 @@ impl Farm {
     /// The end of what was printed so far: of the first process that ended by itself, else of the first instance.
     pub fn log_tail(&mut self) -> String {
         let killed = self.killed;
-        let ended = self.roles.iter_mut().enumerate().position(|(number, role)| {
-            Some(number) != killed && role.launch.ended().is_some()
-        });
+        let ended = self
+            .roles
+            .iter_mut()
+            .enumerate()
+            .position(|(number, role)| Some(number) != killed && role.launch.ended().is_some());
         self.roles.get_mut(ended.unwrap_or(0)).map(|role| role.launch.log_tail()).unwrap_or_default()
     }
 

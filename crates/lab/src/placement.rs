@@ -101,6 +101,7 @@ fn split_balanced(physical: &[Vec<u32>], wanted: CoresWanted, instances: usize, 
             disjoint: false,
             instances: each,
             balancer: all,
+            ..Pinning::default()
         };
     };
     let has_own = pin.balancer == PinBalancer::Own && units.len() >= 3;
@@ -132,7 +133,14 @@ fn split_balanced(physical: &[Vec<u32>], wanted: CoresWanted, instances: usize, 
         PinBalancer::Own | PinBalancer::Instances => servers.concat(),
         PinBalancer::Generator => generator.clone(),
     };
-    Pinning { server: servers.concat(), generator, disjoint: true, instances: each, balancer }
+    Pinning {
+        server: servers.concat(),
+        generator,
+        disjoint: true,
+        instances: each,
+        balancer,
+        ..Pinning::default()
+    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use crate::balancer::Ask as _;
 use crate::farm::{Farm, RolePlace};
 use crate::generator::{Followed, Following, Generator, Job, follow};
 use crate::launch::Spoiled;
-use paceline_catalogue::Cell;
 use paceline_catalogue::hex;
+use paceline_catalogue::{Cell, ExpectedBody, WorkloadCase};
 use paceline_host::system;
 use paceline_judge::{Finding, trial_verdicts};
 use paceline_record::{
@@ -60,6 +60,7 @@ pub fn begin(place: &Place<'_>, cell: &Cell, id: String, order: u32, started_at:
         samples: Vec::new(),
         cores: Vec::new(),
         balancing: None,
+        database: None,
         validation: None,
         log_tail: String::new(),
         error: None,
@@ -135,10 +136,18 @@ fn job(
         threads: (following.cores.len() as u32).clamp(1, trial.load.connections.max(1)),
         status: cell.case.expect.status,
         body,
+        json_form: form_of(&cell.case)?,
         seed: seed_of(seed, &cell.key(), trial.repeat),
         record: following.folder.join("run.json"),
         events: -1,
     })
+}
+
+/// The form of a case's answers, where each has other values.
+fn form_of(case: &WorkloadCase) -> Result<Option<String>, Spoiled> {
+    let ExpectedBody::JsonForm(form) = &case.expect.body else { return Ok(None) };
+    let text = serde_json::to_string(form);
+    text.map(Some).map_err(|error| Spoiled::fault(Stage::Generate, error.to_string(), false))
 }
 
 /// Has a body in a file named by its digest, so that equal ones are one file. Written whole under another name first:

@@ -27,6 +27,9 @@ pub struct PlaceArguments {
     /// The folder with one folder per load balancer [default: `balancers` beside the servers]
     #[arg(long, global = true, value_name = "DIR")]
     balancers_dir: Option<PathBuf>,
+    /// The folder with one folder per database [default: `databases` beside the servers]
+    #[arg(long, global = true, value_name = "DIR")]
+    databases_dir: Option<PathBuf>,
     /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
@@ -40,6 +43,7 @@ impl PlaceArguments {
             workloads_dir: self.workloads_dir,
             plans_dir: self.plans_dir,
             balancers_dir: self.balancers_dir,
+            databases_dir: self.databases_dir,
             state_dir: self.state_dir.filter(|folder| !folder.as_os_str().is_empty()),
         };
         Places::find(&flags).and_then(Catalogue::read).map_err(complain)

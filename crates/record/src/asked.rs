@@ -3,7 +3,7 @@
 //! Parts of a run, filled in by the crate `run`. Of a wrong body only a piece is kept.
 
 use crate::Block;
-use paceline_job::ExpectedValue;
+use paceline_job::{ExpectedValue, JsonForm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,9 @@ pub struct Expectations {
     /// The values asked for in a body of JSON.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub json: Vec<ExpectedValue>,
+    /// The form asked for of a body of JSON.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub json_form: Option<JsonForm>,
 }
 
 /// One request of a mix: what was asked, how often, and what came of it.

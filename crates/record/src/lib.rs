@@ -7,6 +7,7 @@
 mod asked;
 mod balancing;
 mod block;
+mod database;
 mod error;
 #[doc(hidden)]
 pub mod fixture;
@@ -29,11 +30,14 @@ pub use balancing::{
     ProcessUse,
 };
 pub use block::{Block, BlockSum, Bytes, Censored, Counts, Lengths, Times};
+pub use database::{DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork, StoredRows};
 pub use error::RecordError;
 pub use imported::Imported;
 pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};
 pub use loader::{ClockOffset, Loader, NetworkUse};
-pub use paceline_job::{Arrivals, Distribution, ExpectedValue, PaceChoice, PaceKind, Shape, Think, Trace};
+pub use paceline_job::{
+    Arrivals, Distribution, ExpectedValue, JsonForm, PaceChoice, PaceKind, Shape, Think, Trace,
+};
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
 pub use run::{
     CarriedOver, Connections, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace, Phase,

@@ -3,7 +3,7 @@
 //! Written by the lab when a trial begins, so that a failed trial says what it was to be, too. What a run really did
 //! is in the run.
 
-use crate::{Arrivals, FaultKind, LoopKind};
+use crate::{Arrivals, DatabaseLoad, FaultKind, LoopKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,9 @@ pub struct Load {
     /// The instances and the balancer of the launch, where it has a balancer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub balanced: Option<BalancedLoad>,
+    /// The database of the launch, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub database: Option<DatabaseLoad>,
 }
 
 /// A load that differs from another of the same plan in one thing.

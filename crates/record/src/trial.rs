@@ -4,7 +4,7 @@
 //! keeps it, reports take from it what is usable. What instances and a balancer add is in `balancing.rs`; what to make
 //! of the figures is for `verdict` to say.
 
-use crate::{Balancing, Blame, Imported, Load, Phase, Route, Run, Severity, Verdict};
+use crate::{Balancing, Blame, DatabaseUse, Imported, Load, Phase, Route, Run, Severity, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -58,6 +58,9 @@ pub struct Trial {
     /// What became of the instances and the balancer, where the launch had one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub balancing: Option<Balancing>,
+    /// What became of the database, where the launch had one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub database: Option<DatabaseUse>,
     /// The answers checked before the load.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub validation: Option<Validation>,
@@ -146,6 +149,9 @@ pub struct Pinning {
     /// The balancer's, where there is one.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub balancer: Vec<u32>,
+    /// The database's, where there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub database: Vec<u32>,
 }
 
 /// How the server started.

@@ -56,16 +56,21 @@ pub(crate) fn bad_bodies(prepared: &Prepared, outcome: &RunOutcome) -> Vec<BadBo
 }
 
 fn expectations(check: &Check) -> Expectations {
+    let mut expected = Expectations { status: check.status, ..Expectations::default() };
     let body = match &check.body {
         BodyCheck::Decoded(body) => body,
         body => body,
     };
-    let (body_bytes, body_sha256, json) = match body {
+    match body {
         // Decoding is not nested.
-        BodyCheck::Any | BodyCheck::Decoded(_) => (None, None, [].as_slice()),
-        BodyCheck::Exact(body) => (Some(body.len() as u64), Some(hex(&Sha256::digest(body))), [].as_slice()),
-        BodyCheck::Sha256(digest) => (None, Some(hex(digest)), [].as_slice()),
-        BodyCheck::Json(checks) => (None, None, checks.as_ref()),
-    };
-    Expectations { status: check.status, body_bytes, body_sha256, json: json.to_vec() }
+        BodyCheck::Any | BodyCheck::Decoded(_) => {}
+        BodyCheck::Exact(body) => {
+            expected.body_bytes = Some(body.len() as u64);
+            expected.body_sha256 = Some(hex(&Sha256::digest(body)));
+        }
+        BodyCheck::Sha256(digest) => expected.body_sha256 = Some(hex(digest)),
+        BodyCheck::Json(checks) => expected.json = checks.to_vec(),
+        BodyCheck::JsonForm(form) => expected.json_form = Some((**form).clone()),
+    }
+    expected
 }

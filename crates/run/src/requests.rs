@@ -105,6 +105,7 @@ fn check(
         }
         Some(BodyExpectation::Sha256(digest)) => BodyCheck::Sha256(*digest),
         Some(BodyExpectation::Json(values)) => BodyCheck::Json(Arc::from(values.as_slice())),
+        Some(BodyExpectation::JsonForm(form)) => BodyCheck::JsonForm(Arc::new(form.clone())),
     };
     match spec.headers.get("Accept-Encoding") {
         None => Ok(check),

@@ -156,6 +156,7 @@ impl Balancer {
             tags: Vec::new(),
             sources: Vec::new(),
             workloads: Vec::new(),
+            databases: Vec::new(),
             packages: self.packages.clone(),
             needs: self.needs.clone(),
             version: self.version.clone(),

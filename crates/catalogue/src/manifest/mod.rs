@@ -42,6 +42,8 @@ pub struct Manifest {
     pub sources: Vec<String>,
     /// The workloads it serves, by name.
     pub workloads: Vec<String>,
+    /// The databases it can ask, by name.
+    pub databases: Vec<String>,
     /// Debian packages to install when [`Manifest::needs`] is not met.
     pub packages: Vec<String>,
     /// Programs that must be on the PATH; with a `/`, patterns of files.

@@ -42,6 +42,7 @@ fn a_form_adds_to_the_run_and_expands_what_it_is_given() {
         build: "/b".into(),
         cores: 4,
         workloads: "/w".into(),
+        database: None,
     };
     let cores = manifest.form("cores").unwrap();
     assert_eq!(cores.command, "exec server");

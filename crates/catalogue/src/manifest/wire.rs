@@ -26,6 +26,8 @@ struct Wire {
     #[serde(default)]
     sources: Vec<String>,
     workloads: Spanned<Vec<String>>,
+    #[serde(default)]
+    databases: Vec<String>,
     #[serde(default, deserialize_with = "super::packages::read")]
     packages: Vec<String>,
     #[serde(default)]
@@ -106,6 +108,7 @@ fn of(folder: &Path, document: Document) -> Result<Manifest, CatalogueError> {
         tags: wire.tags.into_inner(),
         sources: wire.sources,
         workloads: wire.workloads.into_inner(),
+        databases: wire.databases,
         packages: wire.packages,
         needs: wire.needs,
         version: wire.version.into_inner(),

@@ -14,6 +14,8 @@ pub struct AdHoc {
     pub select: Select,
     /// The workloads, as in a plan.
     pub workloads: Vec<String>,
+    /// The databases, for workloads that need one.
+    pub databases: Vec<String>,
     /// The forms.
     pub forms: Vec<String>,
     /// Launches of each server.
@@ -38,6 +40,7 @@ impl Default for AdHoc {
         Self {
             select: Select { tags: vec!["idiomatic".into()], ..Select::default() },
             workloads: vec!["hello".into()],
+            databases: Vec::new(),
             forms: vec!["single".into()],
             repeats: 3,
             connections: 64,
@@ -64,6 +67,7 @@ impl AdHoc {
             repeats: self.repeats,
             forms: self.forms,
             workloads: self.workloads,
+            databases: self.databases,
             select: self.select,
             load,
             ..Plan::default()

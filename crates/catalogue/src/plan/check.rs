@@ -63,6 +63,12 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     {
         return Err(format!("`scale` is {factor}: it is above 0 and at most 1, or \"auto\""));
     }
+    if plan.pool.contains(&0) {
+        return Err("`pool` is at least 1".into());
+    }
+    if !plan.pool.is_empty() && plan.databases.is_empty() {
+        return Err("`pool` needs `databases`".into());
+    }
     forms(plan)?;
     select(plan)?;
     if let Some(refused) = refused(plan) {

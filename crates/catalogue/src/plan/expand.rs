@@ -5,7 +5,7 @@
 
 use super::load::Group;
 use super::{Balance, Plan, PlanLoad, Scale};
-use paceline_record::{BalancedLoad, Route, Scaled, Variant, VariantKind};
+use paceline_record::{BalancedLoad, DatabaseLoad, Route, Scaled, Variant, VariantKind};
 
 impl Plan {
     /// Every load that is measured, in the plan's order, twins after the load they belong to.
@@ -14,7 +14,32 @@ impl Plan {
             Some(Scale::Factor(factor)) => factor,
             Some(Scale::Auto) | None => 1.0,
         };
-        self.load.iter().map(|load| scaled(load, factor)).flat_map(|load| self.twins(&load)).collect()
+        let twins = self.load.iter().map(|load| scaled(load, factor)).flat_map(|load| self.twins(&load));
+        twins.flat_map(|load| self.with_databases(load)).collect()
+    }
+
+    /// A load, then the same with each database and pool: for workloads that need one.
+    fn with_databases(&self, load: PlanLoad) -> Vec<PlanLoad> {
+        let pools = if self.pool.is_empty() { &[super::POOL][..] } else { &self.pool };
+        // No balanced launch has a database.
+        let databases = self.databases.iter().filter(|_| load.balanced.is_none());
+        let pairs = databases.flat_map(|database| pools.iter().map(move |pool| (database, *pool)));
+        let own = pairs.map(|(database, pool)| {
+            let ending = if pools.len() > 1 { format!("-pool{pool}") } else { String::new() };
+            let ended = |name: &str| format!("{name}-{database}{ending}");
+            PlanLoad {
+                name: ended(&load.name),
+                variant: load.variant.clone().map(|variant| Variant { of: ended(&variant.of), ..variant }),
+                database: Some(DatabaseLoad { database: database.clone(), pool }),
+                group: Group {
+                    name: format!("{} {database} pool {pool}", load.group.name).trim_start().to_owned(),
+                    ..load.group.clone()
+                },
+                ..load.clone()
+            }
+        });
+        let own: Vec<PlanLoad> = own.collect();
+        [load].into_iter().chain(own).collect()
     }
 
     fn twins(&self, load: &PlanLoad) -> Vec<PlanLoad> {
@@ -131,6 +156,18 @@ mod tests {
         assert!(all.iter().all(|load| {
             load.balanced.as_ref().is_some_and(|b| b.instances == 4 && b.policy == "roundrobin")
         }));
+    }
+
+    #[test]
+    fn each_database_and_pool_is_a_load_with_a_launch_of_its_own() {
+        let text = "databases = [\"a\", \"b\"]\npool = [8, 32]\n[[load]]\nname = \"c\"\nconnections = 8\n\
+                    duration = \"3s\"\n";
+        assert_eq!(names(text), ["c", "c-a-pool8", "c-a-pool32", "c-b-pool8", "c-b-pool32"]);
+        let all = loads(text);
+        assert!(all.iter().all(|one| all.iter().filter(|other| other.group == one.group).count() == 1));
+        let one = loads(&text.replace(", \"b\"", "").replace("pool = [8, 32]\n", ""));
+        assert_eq!(one[1].name, "c-a");
+        assert_eq!(one[1].database, Some(DatabaseLoad { database: "a".into(), pool: 32 }));
     }
 
     #[test]

@@ -4,7 +4,9 @@
 
 use super::{Balance, Pin};
 use crate::duration;
-use paceline_record::{Arrivals, BalancedLoad, FaultKind, LoopKind, Scaled, Variant, VariantKind};
+use paceline_record::{
+    Arrivals, BalancedLoad, DatabaseLoad, FaultKind, LoopKind, Scaled, Variant, VariantKind,
+};
 use std::time::Duration;
 
 /// The warm-up where a load does not say; with `requests` there is none, as with the binary's `-n`.
@@ -89,6 +91,9 @@ pub struct PlanLoad {
     /// Instances and balancer, where it has them: `expand`'s to say.
     #[serde(skip)]
     pub balanced: Option<BalancedLoad>,
+    /// The database of its launch and the connections to it, where it has one: `expand`'s to say.
+    #[serde(skip)]
+    pub database: Option<DatabaseLoad>,
     /// Loads with the same text are measured on the same launch: `expand`'s to say.
     #[serde(skip)]
     pub group: Group,
@@ -160,6 +165,7 @@ impl PlanLoad {
             variant: self.variant.clone(),
             scaled: self.scaled,
             balanced: self.balanced.clone(),
+            database: self.database.clone(),
         }
     }
 

@@ -34,6 +34,9 @@ use std::time::Duration;
 /// The largest seed: 2^53 - 1, so that it survives TOML's and JavaScript's integers.
 pub const SEED_MAX: u64 = (1 << 53) - 1;
 
+/// Connections of a server to its database where the plan does not say.
+pub const POOL: u32 = 32;
+
 /// How long a launch may be warmed up where the plan does not say.
 pub const STEADY_WITHIN: Duration = Duration::from_secs(60);
 
@@ -95,6 +98,12 @@ pub struct Plan {
     /// Where instances and balancer run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pin: Option<Pin>,
+    /// The databases that workloads which need one are measured with, folders of `databases/`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub databases: Vec<String>,
+    /// Connections of the whole server to its database, each a load of its own; [`POOL`] where none is given.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub pool: Vec<u32>,
     /// The keys of the cells it came to when a round began with it: what is left of them is carried on. Only a round's own
     /// plan has them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

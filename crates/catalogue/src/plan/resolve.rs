@@ -5,7 +5,9 @@
 //! for is `size`'s.
 
 use super::{Plan, PlanLoad};
-use crate::{Balancer, Catalogue, CatalogueError, Manifest, Trait, Workload, WorkloadCase, nearest};
+use crate::{
+    Balancer, Catalogue, CatalogueError, Database, Manifest, Trait, Workload, WorkloadCase, nearest,
+};
 use paceline_record::{Trial, VariantKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,6 +47,11 @@ impl Cell {
         }
     }
 
+    /// The database of its launch.
+    pub fn database(&self) -> Option<&str> {
+        self.load.database.as_ref().map(|database| database.database.as_str())
+    }
+
     /// The balancer of its launch.
     pub fn balancer(&self) -> Option<&str> {
         self.load.balanced.as_ref().map(|balanced| balanced.balancer.as_str())
@@ -65,6 +72,8 @@ pub struct Resolution {
     pub workloads: Vec<Arc<Workload>>,
     /// Every balancer that a cell needs.
     pub balancers: Vec<Arc<Balancer>>,
+    /// Every database that a cell needs.
+    pub databases: Vec<Arc<Database>>,
     /// What was left out and why, for people.
     pub notes: Vec<String>,
 }
@@ -80,6 +89,7 @@ impl Plan {
             return Err(self.wrong("nothing to measure: only a round with --full has its loads".into()));
         }
         let cases = self.cases(&self.workloads, catalogue)?;
+        self.check_databases(&cases, catalogue)?;
         let loads = self.meant_loads(&cases, catalogue)?;
         let mut notes = Vec::new();
         let servers = self.servers(catalogue, &mut notes)?;
@@ -108,7 +118,36 @@ impl Plan {
         let needed = |workload: &&Arc<Workload>| cells.iter().any(|cell| cell.case.workload == workload.name);
         let workloads = catalogue.workloads.iter().filter(needed).cloned().collect();
         let balancers = self.balancers(&cells, catalogue)?;
-        Ok(Resolution { cells, workloads, balancers, notes })
+        let databases = self.databases(&cells, catalogue)?;
+        Ok(Resolution { cells, workloads, balancers, databases, notes })
+    }
+
+    /// Whether the databases it names are there, and it names some where a workload needs one.
+    fn check_databases(
+        &self,
+        cases: &[Arc<WorkloadCase>],
+        catalogue: &Catalogue,
+    ) -> Result<(), CatalogueError> {
+        self.databases.iter().try_for_each(|database| catalogue.database(database).map(drop))?;
+        let needing = cases.iter().find(|case| case.database.is_some());
+        match needing.filter(|_| self.databases.is_empty()) {
+            None => Ok(()),
+            Some(case) => {
+                let known: Vec<&str> = catalogue.databases.iter().map(|known| known.id.as_str()).collect();
+                Err(self.wrong(format!(
+                    "workload `{}` needs a database: name it with `databases` (--database); there are: {}",
+                    case.workload,
+                    known.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// The databases that the cells need.
+    fn databases(&self, cells: &[Cell], catalogue: &Catalogue) -> Result<Vec<Arc<Database>>, CatalogueError> {
+        let is_needed =
+            |database: &&String| cells.iter().any(|cell| cell.database() == Some(database.as_str()));
+        self.databases.iter().filter(is_needed).map(|database| catalogue.database(database)).collect()
     }
 
     /// The balancers that the cells need, with the policies they ask for.
@@ -243,6 +282,16 @@ struct MeantLoad {
     addresses: Vec<String>,
 }
 
+impl MeantLoad {
+    /// Whether it has the database that a case needs, one that the server can ask, or none where none is needed.
+    fn has_what(&self, case: &WorkloadCase, server: &Manifest) -> bool {
+        match &self.load.database {
+            Some(database) => case.database.is_some() && server.databases.contains(&database.database),
+            None => case.database.is_none(),
+        }
+    }
+}
+
 /// Why a server cannot be put under a load, in words.
 fn unsuitable(server: &Manifest, load: &PlanLoad) -> Option<&'static str> {
     if load.is_http2() {
@@ -262,7 +311,9 @@ fn cells_of(
 ) -> BTreeMap<&'static str, Vec<String>> {
     let mut left_out: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
     for case in cases.iter().filter(|case| server.serves(&case.workload)) {
-        for meant in loads.iter().filter(|meant| meant.addresses.contains(&case.address)) {
+        let is_for =
+            |meant: &&MeantLoad| meant.addresses.contains(&case.address) && meant.has_what(case, server);
+        for meant in loads.iter().filter(is_for) {
             if let Some(why) = unsuitable(server, &meant.load) {
                 let names = left_out.entry(why).or_default();
                 names.extend((!names.contains(&meant.load.name)).then(|| meant.load.name.clone()));

@@ -3,9 +3,14 @@
 //! Bodies are loaded with the file, so that a workload is whole once it is read. Asking and comparing is the
 //! validation's work and the generator's.
 
+mod html;
 mod wire;
 
+pub use html::HtmlPage;
+
 use crate::CatalogueError;
+use paceline_job::JsonForm;
+use paceline_record::DatabaseWork;
 use sha2::{Digest as _, Sha256};
 use std::path::Path;
 
@@ -18,6 +23,8 @@ pub struct Workload {
     pub about: String,
     /// What can be put under load, at least one.
     pub cases: Vec<WorkloadCase>,
+    /// More requests with right answers; validated, never put under load.
+    pub checks: Vec<WorkloadCase>,
     /// What must be refused; validated, never put under load.
     pub refusals: Vec<Refusal>,
     /// What the lab can compute for any x; asked by `lab check`, never put under load.
@@ -81,6 +88,8 @@ pub struct WorkloadCase {
     pub path: String,
     /// The right answer.
     pub expect: Expect,
+    /// What a database has to do for it, where it needs one.
+    pub database: Option<DatabaseWork>,
 }
 
 /// The one right answer to a request.
@@ -88,7 +97,7 @@ pub struct WorkloadCase {
 pub struct Expect {
     /// The status.
     pub status: u16,
-    /// The media type, parameters such as `charset` left out; any where none is given.
+    /// The media type, any where none is given; its parameters count only where it has some, as `; charset=utf-8`.
     pub content_type: Option<String>,
     /// The only charset the content type may name, where it names one; any where none is given.
     pub charset: Option<String>,
@@ -116,6 +125,10 @@ pub enum ExpectedBody {
     /// JSON that stands for this value: where a serializer puts spaces is its own. The bytes that passed validation
     /// are the reference under load.
     Json(serde_json::Value),
+    /// JSON of this form, each time with other values.
+    JsonForm(JsonForm),
+    /// HTML that says the same as this page. The bytes that passed validation are the reference under load.
+    Html(HtmlPage),
 }
 
 impl ExpectedBody {
@@ -124,7 +137,7 @@ impl ExpectedBody {
         match self {
             ExpectedBody::Exact(bytes) => Some(bytes.len() as u64),
             ExpectedBody::Digest { length, .. } => Some(*length),
-            ExpectedBody::Json(_) => None,
+            ExpectedBody::Json(_) | ExpectedBody::JsonForm(_) | ExpectedBody::Html(_) => None,
         }
     }
 
@@ -138,6 +151,8 @@ impl ExpectedBody {
             ExpectedBody::Json(value) => {
                 serde_json::from_slice(body).is_ok_and(|is: serde_json::Value| is == *value)
             }
+            ExpectedBody::JsonForm(form) => form.check(body).is_ok(),
+            ExpectedBody::Html(page) => page.difference(body).is_none(),
         }
     }
 }
@@ -180,6 +195,11 @@ impl std::fmt::Display for RefusedStatus {
 }
 
 impl Workload {
+    /// Whether its requests need a database.
+    pub fn needs_database(&self) -> bool {
+        self.cases.iter().any(|case| case.database.is_some())
+    }
+
     /// Reads the workload in the file at `path`, and the bodies it refers to, which lie beside it.
     ///
     /// # Errors

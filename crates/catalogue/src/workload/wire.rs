@@ -3,10 +3,14 @@
 //! Behind `Workload::read`. The workload's name is the file's, and a case's address follows from it. A body that is
 //! given by its digest stays unknown here: validation hands on the first that matches.
 
-use super::{Computed, Expect, ExpectedBody, Formula, Refusal, RefusedStatus, Workload, WorkloadCase};
+use super::{
+    Computed, Expect, ExpectedBody, Formula, HtmlPage, Refusal, RefusedStatus, Workload, WorkloadCase,
+};
 use crate::CatalogueError;
 use crate::digest::parse_sha256;
 use crate::document::Document;
+use paceline_job::JsonForm;
+use paceline_record::DatabaseWork;
 use std::collections::BTreeSet;
 use std::path::Path;
 use toml::Spanned;
@@ -16,6 +20,8 @@ use toml::Spanned;
 struct Wire {
     about: String,
     case: Vec<Spanned<WireCase>>,
+    #[serde(default)]
+    check: Vec<Spanned<WireCase>>,
     #[serde(default)]
     refuse: Vec<WireRefusal>,
     #[serde(default)]
@@ -39,6 +45,7 @@ struct WireCase {
     method: Option<String>,
     path: Spanned<String>,
     expect: Spanned<WireExpect>,
+    database: Option<DatabaseWork>,
 }
 
 #[derive(serde::Deserialize)]
@@ -52,6 +59,8 @@ struct WireExpect {
     body: Option<String>,
     body_file: Option<Spanned<String>>,
     json: Option<Spanned<String>>,
+    json_form: Option<Spanned<String>>,
+    html_file: Option<Spanned<String>>,
     length: Option<u64>,
     sha256: Option<Spanned<String>>,
 }
@@ -81,6 +90,8 @@ pub(super) fn read(path: &Path) -> Result<Workload, CatalogueError> {
         }
         cases.push(case);
     }
+    let unnamed = |case: Spanned<WireCase>| case_of(&name, false, case, &document);
+    let checks = wire.check.into_iter().map(unnamed).collect::<Result<_, _>>()?;
     let refusals =
         wire.refuse.into_iter().map(|refusal| refusal_of(refusal, &document)).collect::<Result<_, _>>()?;
     let computed = wire
@@ -88,7 +99,7 @@ pub(super) fn read(path: &Path) -> Result<Workload, CatalogueError> {
         .into_iter()
         .map(|computed| computed_of(computed, &document))
         .collect::<Result<_, _>>()?;
-    Ok(Workload { name, about: wire.about, cases, refusals, computed })
+    Ok(Workload { name, about: wire.about, cases, checks, refusals, computed })
 }
 
 /// The greatest x whose power of itself is computed in a moment, and held without a thought: half a million digits.
@@ -128,6 +139,7 @@ fn case_of(
         method: case.method.unwrap_or_else(|| "GET".into()),
         path: path_of(case.path, document)?,
         expect: expect_of(case.expect, document)?,
+        database: case.database,
     })
 }
 
@@ -143,21 +155,30 @@ fn path_of(path: Spanned<String>, document: &Document) -> Result<String, Catalog
     Err(document.complain(Some(path.span().start), problem))
 }
 
+const ONE_BODY: &str = "an answer needs exactly one of `body`, `body_file`, `json`, `json_form`, `html_file`, or \
+                        `length` with `sha256`";
+
 fn expect_of(expect: Spanned<WireExpect>, document: &Document) -> Result<Expect, CatalogueError> {
     let at = expect.span().start;
     let wire = expect.into_inner();
-    let body = match (wire.body, wire.body_file, wire.json, wire.length, wire.sha256) {
-        (Some(text), None, None, None, None) => ExpectedBody::Exact(text.into_bytes()),
-        (None, Some(file), None, None, None) => ExpectedBody::Exact(load(&file, document)?),
-        (None, None, Some(text), None, None) => ExpectedBody::Json(json_of(&text, document)?),
-        (None, None, None, Some(length), Some(digest)) => {
-            ExpectedBody::Digest { length, sha256: digest_of(&digest, document)? }
+    let digest = match (wire.length, wire.sha256) {
+        (Some(length), Some(digest)) => {
+            Some(ExpectedBody::Digest { length, sha256: digest_of(&digest, document)? })
         }
-        _ => {
-            let problem =
-                "an answer needs exactly one of `body`, `body_file`, `json`, or `length` with `sha256`";
-            return Err(document.complain(Some(at), problem));
-        }
+        (None, None) => None,
+        _ => return Err(document.complain(Some(at), ONE_BODY)),
+    };
+    let given = [
+        wire.body.map(|text| ExpectedBody::Exact(text.into_bytes())),
+        wire.body_file.map(|file| load(&file, document).map(ExpectedBody::Exact)).transpose()?,
+        wire.json.map(|text| json_of(&text, document).map(ExpectedBody::Json)).transpose()?,
+        wire.json_form.map(|text| form_of(&text, document).map(ExpectedBody::JsonForm)).transpose()?,
+        wire.html_file.map(|file| page_of(&file, document).map(ExpectedBody::Html)).transpose()?,
+        digest,
+    ];
+    let mut given = given.into_iter().flatten();
+    let (Some(body), None) = (given.next(), given.next()) else {
+        return Err(document.complain(Some(at), ONE_BODY));
     };
     let headers =
         wire.headers.into_iter().map(|header| header_of(header, document)).collect::<Result<_, _>>()?;
@@ -178,6 +199,15 @@ fn header_of(header: Spanned<String>, document: &Document) -> Result<String, Cat
 fn json_of(text: &Spanned<String>, document: &Document) -> Result<serde_json::Value, CatalogueError> {
     serde_json::from_str(text.get_ref())
         .map_err(|error| document.complain(Some(text.span().start), format!("`json` is no JSON: {error}")))
+}
+
+fn form_of(text: &Spanned<String>, document: &Document) -> Result<JsonForm, CatalogueError> {
+    JsonForm::parse(text.get_ref())
+        .map_err(|error| document.complain(Some(text.span().start), format!("`json_form`: {error}")))
+}
+
+fn page_of(file: &Spanned<String>, document: &Document) -> Result<HtmlPage, CatalogueError> {
+    Ok(HtmlPage::of(&String::from_utf8_lossy(&load(file, document)?)))
 }
 
 fn load(file: &Spanned<String>, document: &Document) -> Result<Vec<u8>, CatalogueError> {

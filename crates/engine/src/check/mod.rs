@@ -9,7 +9,7 @@ mod json;
 pub use decode::{DecodeError, decoded};
 
 use crate::Nanos;
-use paceline_job::ExpectedValue;
+use paceline_job::{ExpectedValue, FormFault, JsonForm};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub enum BodyCheck {
     Json(Arc<[ExpectedValue]>),
     /// What it is after decompression passes another check: the request accepts compressed answers.
     Decoded(Arc<BodyCheck>),
+    /// It is JSON of this form.
+    JsonForm(Arc<JsonForm>),
 }
 
 /// How a body is not as expected.
@@ -57,6 +59,8 @@ pub enum BodyFault {
         /// What was found there, if anything.
         found: Option<String>,
     },
+    /// It is not of the form expected.
+    Form(FormFault),
     /// It is longer than is kept for judging it whole: so many bytes.
     TooLong(usize),
     /// It is compressed, and the request did not ask for that.
@@ -114,6 +118,7 @@ impl BodyCheck {
                 let decoded = decoded(body).map_err(BodyFault::Undecodable)?;
                 check.judge(decoded.as_deref().unwrap_or(body))
             }
+            BodyCheck::JsonForm(form) => form.check(body).map_err(BodyFault::Form),
         }
     }
 }
@@ -152,6 +157,7 @@ impl fmt::Display for BodyFault {
             BodyFault::Value { pointer, expected, found: None } => {
                 write!(f, "it has nothing at {pointer:?}, where {expected} is expected")
             }
+            BodyFault::Form(fault) => write!(f, "it is not of the form expected: {fault}"),
             BodyFault::TooLong(most) => {
                 write!(f, "it has more than {most} bytes, too many to be judged whole")
             }

@@ -142,6 +142,7 @@ fn balanced() -> Trial {
         disjoint: true,
         instances: vec![vec![0], vec![1]],
         balancer: vec![2],
+        ..Pinning::default()
     };
     trial.balancing = Some(Balancing {
         balancer: BalancerReceipt::default(),

@@ -46,6 +46,8 @@ pub struct Job {
     pub status: u16,
     /// The file with the body to expect.
     pub body: PathBuf,
+    /// The form to expect instead, where each body has other values: JSON text.
+    pub json_form: Option<String>,
     /// Where the generator draws from.
     pub seed: u64,
     /// Where it writes its record, if it writes one.
@@ -177,6 +179,7 @@ pub(crate) mod tests {
             threads: 1,
             status: 200,
             body: "/tmp/body".into(),
+            json_form: None,
             seed: 7,
             record: "/tmp/run.json".into(),
             events: 9,

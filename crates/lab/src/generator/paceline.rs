@@ -61,7 +61,10 @@ impl Generator for Paceline {
         }
         say("-t", job.threads.to_string());
         say("--expect-status", job.status.to_string());
-        say("--expect-body", format!("@{}", job.body.display()));
+        match &job.json_form {
+            Some(form) => say("--expect-json-form", form.clone()),
+            None => say("--expect-body", format!("@{}", job.body.display())),
+        }
         say("--seed", job.seed.to_string());
         say("--format", "json".to_owned());
         say("-o", job.record.display().to_string());
@@ -140,6 +143,9 @@ mod tests {
         let streams = Load { http: Some("2".into()), depth: 10, ..closed() };
         assert!(line(streams).contains(" -c 64 --streams 10 --http 2 -d 3000ms"));
         assert!(line(Load { no_keep_alive: true, ..closed() }).ends_with(" --events 9 --no-keepalive"));
+        let form = Job { json_form: Some("{}".to_owned()), ..job() };
+        let with_form = Paceline::new(vec!["paceline".into()]).command(&form).join(" ");
+        assert!(with_form.contains(" --expect-json-form {} "), "{with_form}");
         let counted = Load { requests: Some(1000), duration_s: None, depth: 16, ..closed() };
         let counted = line(counted);
         assert!(counted.contains(" -c 64 --pipeline 16 -n 1000 -t 1"), "{counted}");

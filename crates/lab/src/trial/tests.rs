@@ -93,6 +93,7 @@ fn a_load_past_the_balancer_is_shared_among_the_cores_of_one_instance() {
         disjoint: true,
         instances: vec![vec![0], vec![1], vec![2], vec![3]],
         balancer: vec![4],
+        ..Pinning::default()
     };
     let server = Server::default();
     let place = Place { round: "r", sitting: "s", launch: "l", block: 0, server: &server, pinning: &pinning };

@@ -32,8 +32,12 @@ pub(crate) fn difference(expect: &Expect, answer: &Answer) -> Option<String> {
 
 fn type_difference(wanted: &str, answer: &Answer) -> Option<String> {
     let said = answer.header("content-type");
-    let media = said.map(|value| value.split(';').next().unwrap_or_default().trim());
-    let same = media.is_some_and(|media| media.eq_ignore_ascii_case(wanted));
+    let plain = |value: &str| value.to_ascii_lowercase().replace([' ', '"'], "");
+    let media = |value: &str| plain(value.split(';').next().unwrap_or_default());
+    let same = said.is_some_and(|said| match wanted.contains(';') {
+        true => plain(said) == plain(wanted),
+        false => media(said) == media(wanted),
+    });
     (!same).then(|| format!("content type {} instead of {wanted}", said.unwrap_or("missing")))
 }
 
@@ -87,6 +91,11 @@ fn body_difference(expected: &ExpectedBody, body: &[u8]) -> Option<String> {
         ExpectedBody::Digest { sha256, .. } => {
             format!("a body with SHA-256 {} instead of {}", hex(&Sha256::digest(body)), hex(sha256))
         }
+        ExpectedBody::JsonForm(form) => match form.check(body) {
+            Ok(()) => return None,
+            Err(fault) => format!("a body with {}: {fault}", excerpt(body, fault.at)),
+        },
+        ExpectedBody::Html(page) => return page.difference(body),
         ExpectedBody::Json(wanted) => {
             format!("a body with {} instead of the JSON value {wanted}", excerpt(body, 0))
         }

@@ -90,6 +90,9 @@ fn answers(asker: &Asker, workloads: &[Arc<Workload>]) -> Result<Validated, Trou
                 found.bodies.insert(case.address.clone(), body);
             }
         }
+        for check in &workload.checks {
+            found.keep(&workload.name, answer(asker, check)?.0);
+        }
         for refused in &workload.refusals {
             found.keep(&workload.name, refusal(asker, &refused.path, refused.status)?);
         }

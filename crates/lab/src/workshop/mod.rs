@@ -132,6 +132,7 @@ impl Workshop {
             build: self.build_dir(server),
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
             workloads: self.workloads_dir.clone(),
+            database: None,
         }
     }
 

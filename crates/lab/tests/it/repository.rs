@@ -19,7 +19,7 @@ fn catalogue() -> Catalogue {
 fn every_server_and_workload_is_sound() {
     let catalogue = catalogue();
     let broken = catalogue.broken_servers.iter().chain(&catalogue.broken_workloads);
-    let broken = broken.chain(&catalogue.broken_balancers);
+    let broken = broken.chain(&catalogue.broken_balancers).chain(&catalogue.broken_databases);
     let errors: Vec<String> = broken.map(|broken| broken.error.to_string()).collect();
     assert_eq!(errors, [""; 0]);
     assert_eq!(catalogue.notes, [""; 0]);

@@ -163,6 +163,7 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
         samples: Vec::new(),
         cores: Vec::new(),
         balancing: None,
+        database: None,
         validation: None,
         log_tail: String::new(),
         error: None,

@@ -6,13 +6,14 @@
 use paceline_job::{Nanos, Rate};
 use paceline_record::{
     ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, Block,
-    Bytes, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource, Distribution,
-    Environment, Expectations, ExpectedValue, Fault, FaultKind, GateOutcome, GateReason, Generator,
-    GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts, Interval, Left, Lengths, Load, Loop,
-    LoopKind, Observation, ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole,
-    ProcessUse, Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server,
-    Severity, Shape, Sitting, Span, Stage, Startup, Target, Think, Times, Tls, Tool, Trace, Trial, Tried,
-    Usage, Validation, Variant, VariantKind, Verdict,
+    Bytes, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource, DatabaseCounts,
+    DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork, Distribution, Environment, Expectations,
+    ExpectedValue, Fault, FaultKind, GateOutcome, GateReason, Generator, GeneratorThread, IdleState,
+    Imported, InjectedFault, InstanceCounts, Interval, JsonForm, Left, Lengths, Load, Loop, LoopKind,
+    Observation, ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse,
+    Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server, Severity, Shape,
+    Sitting, Span, Stage, Startup, StoredRows, Target, Think, Times, Tls, Tool, Trace, Trial, Tried, Usage,
+    Validation, Variant, VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -178,7 +179,7 @@ prop_compose! {
 prop_compose! {
     fn expectations()(status in option::of(any::<u16>()), body_bytes in option::of(whole()), body_sha256 in option::of(text()), pointer in text(), number in number()) -> Expectations {
         let value = serde_json::json!({ "histogram": number });
-        Expectations { status, body_bytes, body_sha256, json: vec![ExpectedValue { pointer, value }] }
+        Expectations { status, body_bytes, body_sha256, json: vec![ExpectedValue { pointer, value }], json_form: Some(JsonForm::Integer(-1, 7)) }
     }
 }
 
@@ -251,7 +252,20 @@ prop_compose! {
             http: other.clone(), no_keep_alive: open, requests_per_connection: requests,
             variant: other.map(|of| Variant { of, kind: VariantKind::FirstRun }),
             scaled: duration_s.map(|factor| Scaled { factor, connections: n, rate_per_s, requests }),
-            balanced,
+            balanced, database: duration_s.map(|_| DatabaseLoad { database: "postgresql".to_owned(), pool: n }),
+        }
+    }
+}
+
+prop_compose! {
+    fn database()(text in text(), w in whole(), n in any::<u32>(), counted in any::<bool>()) -> DatabaseUse {
+        DatabaseUse {
+            database: DatabaseReceipt { id: text.clone(), name: text.clone(), versions: text.clone(), settings: text },
+            work: DatabaseWork { selects: n, rows_read: n, rows_updated: n },
+            responses: w,
+            counted: counted.then_some(DatabaseCounts { selects: w, rows_read: w, updates: w, rows_updated: w, connections: Some(w) }),
+            stored: counted.then_some(StoredRows { returned: w, stored: w }),
+            process: None,
         }
     }
 }
@@ -301,7 +315,7 @@ prop_compose! {
         error in option::of(fault()),
         verdicts in vec(verdict(), 0..2),
         (text, list, block, repeat, core) in (text(), vec(text(), 0..3), any::<u32>(), any::<u32>(), vec(any::<u32>(), 0..2)),
-        (disjoint, balancing) in (any::<bool>(), option::of(balancing())),
+        (disjoint, balancing, database) in (any::<bool>(), option::of(balancing()), option::of(database())),
         imported in option::of((text(), number(), whole()).prop_map(|(text, number, ns)| Imported {
             format: text.clone(), place: text.clone(), times_ns: [(text.clone(), ns)].into(),
             figures: [(text.clone(), number)].into(), note: text,
@@ -322,14 +336,14 @@ prop_compose! {
             launch: text.clone(), block, order: block, repeat, started_at: text.clone(), server, form: text.clone(),
             workload: text.clone(), load,
             pinning: Pinning {
-                server: core.clone(), generator: core.clone(), disjoint, instances: vec![core.clone()], balancer: core,
+                server: core.clone(), generator: core.clone(), disjoint, instances: vec![core.clone()], balancer: core.clone(), database: core,
             },
             generator_argv: list, run,
             startup: startup.map(|(ns, guarantee)| Startup {
                 listening_ns: ns, first_answer_ns: ns, rss_bytes: ns, processes: 1, guarantee, first_since_build: Some(disjoint), disk_read_bytes: Some(ns), warm_up: None,
             }),
             usage, cores: samples.iter().map(|(_, n)| CoreTime { core: 0, over_s: *n, busy_s: *n, interrupt_s: *n, steal_s: *n }).collect(),
-            samples: samples.into_iter().map(sample).collect(), balancing,
+            samples: samples.into_iter().map(sample).collect(), balancing, database,
             validation: validation.map(|checks| Validation { checks: checks.into_iter().map(check).collect() }),
             log_tail: text, error, verdicts, imported,
         }

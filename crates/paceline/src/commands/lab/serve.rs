@@ -76,7 +76,8 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
 /// What the server must answer before its URL is shown.
 fn ready(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<WorkloadCase> {
     check_workloads(server, catalogue)?;
-    let workloads = server.workloads.iter().filter_map(|name| catalogue.workload(name));
+    let known = server.workloads.iter().filter_map(|name| catalogue.workload(name));
+    let workloads = known.filter(|workload| !workload.needs_database());
     let case = workloads.flat_map(|workload| &workload.cases).next().cloned();
     case.ok_or_else(|| Complaint::usage(format!("{} serves no sound workload", server.id)).into())
 }

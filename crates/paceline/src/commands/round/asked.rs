@@ -55,6 +55,7 @@ fn ad_hoc(asked: &Asked) -> anyhow::Result<Plan> {
     let flags = AdHoc {
         select,
         workloads: or_usual(&asked.workloads, usual.workloads),
+        databases: asked.database.clone(),
         forms: or_usual(&asked.forms, usual.forms),
         repeats: asked.repeats.unwrap_or(usual.repeats),
         connections: asked.connections.unwrap_or(usual.connections),

@@ -40,7 +40,7 @@ Exit status: 0 done, 1 a planned cell has no usable trial, 2 usage or plan, 3 en
 #[derive(clap::Args)]
 pub struct Asked {
     /// A plan: a file, or the name of one in the plans folder
-    #[arg(value_name = "PLAN", conflicts_with_all = ["forms", "connections", "pipeline", "rate", "duration", "warmup"])]
+    #[arg(value_name = "PLAN", conflicts_with_all = ["forms", "database", "connections", "pipeline", "rate", "duration", "warmup"])]
     pub plan: Option<String>,
     /// Servers by id or pattern, 'go-*': of a plan only these
     #[arg(long, value_name = "GLOB", num_args = 1.., help_heading = "Of a plan, or without one")]
@@ -48,6 +48,9 @@ pub struct Asked {
     /// Workloads, or one case of a workload: hello, tetra/140; of a plan only these [default: the plan's, or hello]
     #[arg(long, value_name = "WORKLOAD", num_args = 1.., help_heading = "Of a plan, or without one")]
     pub workloads: Vec<String>,
+    /// Databases for workloads that need one: postgresql
+    #[arg(long, value_name = "DATABASE", num_args = 1.., help_heading = "Without a plan")]
+    pub database: Vec<String>,
     /// Forms of the servers: single, cores [default: single]
     #[arg(long, value_name = "FORM", num_args = 1.., help_heading = "Without a plan")]
     pub forms: Vec<String>,
@@ -89,7 +92,7 @@ pub struct Asked {
 #[command(next_help_heading = "Carrying out")]
 pub struct Carrying {
     /// Carry a round on: the one named by the beginning of its id, or the newest unfinished one
-    #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed", "full"])]
+    #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "database", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed", "full"])]
     pub resume: Option<String>,
     /// The load generator: wrk or oha, a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or
     /// any command that takes the flags of `paceline run` after it [default: this program, or the resumed round's]

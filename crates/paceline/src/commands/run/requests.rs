@@ -6,7 +6,9 @@ use crate::places::complain;
 use anyhow::Context as _;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_catalogue::RequestFile;
-use paceline_job::{BodyExpectation, Content, ExpectedValue, Headers, Job, RequestSpec, hexadecimal};
+use paceline_job::{
+    BodyExpectation, Content, ExpectedValue, Headers, Job, JsonForm, RequestSpec, hexadecimal,
+};
 use paceline_run::Inputs;
 use std::path::{Path, PathBuf};
 
@@ -65,7 +67,7 @@ pub struct RequestFlags {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["method", "body", "form", "multipart", "literal", "expect_status", "expect_body", "expect_sha256", "expect_json"],
+        conflicts_with_all = ["method", "body", "form", "multipart", "literal", "expect_status", "expect_body", "expect_sha256", "expect_json", "expect_json_form"],
         help_heading = "Requests"
     )]
     pub mix: Option<PathBuf>,
@@ -93,6 +95,20 @@ pub struct RequestFlags {
         help_heading = "Checks"
     )]
     pub expect_json: Vec<ExpectedValue>,
+
+    /// Require JSON of this form in every response, such as {"id":"1..100"}
+    ///
+    /// An object has exactly the fields given, a range is an integer from LEAST to MOST, and [20, FORM] is an array of
+    /// 20 elements of a form. For values that differ in each response.
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "FORM",
+        value_parser = JsonForm::parse,
+        conflicts_with_all = ["expect_body", "expect_sha256", "expect_json"],
+        help_heading = "Checks"
+    )]
+    pub expect_json_form: Option<JsonForm>,
 }
 
 impl RequestFlags {
@@ -134,7 +150,17 @@ impl RequestFlags {
     }
 
     fn fill_request(&self, request: &mut RequestSpec) {
-        let Self { method, body, literal, expect_status, expect_body, expect_sha256, expect_json, .. } = self;
+        let Self {
+            method,
+            body,
+            literal,
+            expect_status,
+            expect_body,
+            expect_sha256,
+            expect_json,
+            expect_json_form,
+            ..
+        } = self;
         if let Some(method) = method {
             request.method.clone_from(method);
         }
@@ -146,7 +172,10 @@ impl RequestFlags {
         request.expect_body = match (expect_body, expect_sha256, expect_json.as_slice()) {
             (Some(body), ..) => Some(BodyExpectation::Exact(content(body))),
             (None, Some(digest), _) => Some(BodyExpectation::Sha256(*digest)),
-            (None, None, []) => request.expect_body.take(),
+            (None, None, []) => match expect_json_form {
+                Some(form) => Some(BodyExpectation::JsonForm(form.clone())),
+                None => request.expect_body.take(),
+            },
             (None, None, values) => Some(BodyExpectation::Json(values.to_vec())),
         };
     }

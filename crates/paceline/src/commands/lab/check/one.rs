@@ -84,7 +84,8 @@ impl Checker<'_> {
 
     fn examined(&self, server: &Manifest) -> Result<Found, Spoiled> {
         let named = |name: &String| self.catalogue.workload(name).map(Arc::clone);
-        let workloads: Vec<Arc<Workload>> = server.workloads.iter().filter_map(named).collect();
+        let known = server.workloads.iter().filter_map(named);
+        let workloads: Vec<Arc<Workload>> = known.filter(|workload| !workload.needs_database()).collect();
         let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
             return Err(Spoiled::fault(Stage::Start, "it serves no sound workload", false));
         };

@@ -1,0 +1,156 @@
+//! Whether an HTML page says the same as another, however it is written: tags, and text with its references resolved.
+//!
+//! After the comparison of TechEmpower's fortunes test: attributes, `meta`, `link`, `thead`, `tbody` and white space
+//! between tags do not count. Text that should have been escaped becomes a tag here, and is a difference.
+
+/// What a page says: tags and texts, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HtmlPage(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    /// `table`, `/table` or `!doctype html`, in small letters, without attributes.
+    Tag(String),
+    Text(String),
+}
+
+/// Tags that a page may have or not.
+const OPTIONAL: [&str; 8] = ["meta", "/meta", "link", "/link", "thead", "/thead", "tbody", "/tbody"];
+
+/// Named references that an escaping function may write (HTML Standard, section 13.5).
+const NAMED: [(&str, char); 6] =
+    [("lt", '<'), ("gt", '>'), ("amp", '&'), ("quot", '"'), ("apos", '\''), ("mdash", '—')];
+
+/// Characters of a piece that a message shows.
+const SHOWN_MOST: usize = 80;
+
+impl HtmlPage {
+    /// What `html` says.
+    pub fn of(html: &str) -> Self {
+        let mut pieces = Vec::new();
+        let mut rest = html;
+        while !rest.is_empty() {
+            let (piece, after) = next(rest);
+            rest = after;
+            match (piece, pieces.last_mut()) {
+                (None, _) => {}
+                // Two texts with something between them that does not count.
+                (Some(Piece::Text(more)), Some(Piece::Text(text))) => text.push_str(&more),
+                (Some(piece), _) => pieces.push(piece),
+            }
+        }
+        Self(pieces)
+    }
+
+    /// The first thing that `body` says otherwise, for people; none where it says the same.
+    pub fn difference(&self, body: &[u8]) -> Option<String> {
+        let Ok(text) = std::str::from_utf8(body) else { return Some("a body that is not UTF-8".to_owned()) };
+        let is = Self::of(text);
+        let longest = self.0.len().max(is.0.len());
+        let at = (0..longest).find(|at| self.0.get(*at) != is.0.get(*at))?;
+        Some(format!("a page with {} instead of {}", shown(is.0.get(at)), shown(self.0.get(at))))
+    }
+}
+
+/// The next tag or text, and what comes after it.
+fn next(html: &str) -> (Option<Piece>, &str) {
+    if let Some(tag) = html.strip_prefix('<') {
+        let (inside, after) = tag.split_once('>').unwrap_or((tag, ""));
+        let mut words = inside.trim_end_matches('/').split_ascii_whitespace();
+        let mut name = words.next().unwrap_or_default().to_ascii_lowercase();
+        if name == "!doctype" {
+            name = format!("{name} {}", words.next().unwrap_or_default().to_ascii_lowercase());
+        }
+        let counts = !OPTIONAL.contains(&name.as_str());
+        return (counts.then_some(Piece::Tag(name)), after);
+    }
+    let (text, after) = html.split_at(html.find('<').unwrap_or(html.len()));
+    let said = !text.trim().is_empty();
+    (said.then(|| Piece::Text(resolved(text.trim()))), after)
+}
+
+/// A text with its character references resolved.
+fn resolved(text: &str) -> String {
+    let mut pieces = text.split('&');
+    let mut whole = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let reference = piece.split_once(';').and_then(|(name, after)| Some((character(name)?, after)));
+        match reference {
+            Some((character, after)) => {
+                whole.push(character);
+                whole.push_str(after);
+            }
+            None => {
+                whole.push('&');
+                whole.push_str(piece);
+            }
+        }
+    }
+    whole
+}
+
+fn character(name: &str) -> Option<char> {
+    if let Some((_, character)) = NAMED.iter().find(|(known, _)| *known == name) {
+        return Some(*character);
+    }
+    let number = name.strip_prefix('#')?;
+    let code = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => number.parse(),
+    };
+    char::from_u32(code.ok()?)
+}
+
+fn shown(piece: Option<&Piece>) -> String {
+    let text = match piece {
+        None => return "its end".to_owned(),
+        Some(Piece::Tag(name)) => format!("<{name}>"),
+        Some(Piece::Text(text)) => format!("{text:?}"),
+    };
+    match text.char_indices().nth(SHOWN_MOST) {
+        Some((cut, _)) => format!("{}...", &text[..cut]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "<!DOCTYPE html><html><head><title>Fortunes</title></head><body><table>\
+                        <tr><td>1</td><td>&lt;script&gt;a('b') — c&lt;/script&gt;</td></tr></table></body></html>";
+
+    #[test]
+    fn the_same_page_may_be_written_otherwise() {
+        let page = HtmlPage::of(PAGE);
+        for same in [
+            PAGE.to_owned(),
+            PAGE.replace('\'', "&#39;").replace("&lt;", "&#x3c;").replace('—', "&mdash;"),
+            PAGE.replace("<table>", "\n<table class=\"x\">\n  <tbody>")
+                .replace("</table>", "</tbody>\n</table>"),
+            PAGE.replace("<!DOCTYPE html>", "<!doctype HTML>")
+                .replace("<head>", "<head><meta charset=utf-8 />"),
+        ] {
+            assert_eq!(page.difference(same.as_bytes()), None, "{same}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_otherwise_is_named() {
+        let page = HtmlPage::of(PAGE);
+        for (other, told) in [
+            (
+                PAGE.replace("&lt;", "<").replace("&gt;", ">"),
+                "a page with <script> instead of \"<script>a('b')",
+            ),
+            (PAGE.replace(" — ", " "), "a page with \"<script>a('b') c</script>\" instead of"),
+            (PAGE.replace("<td>1</td>", ""), "instead of \"1\""),
+            (PAGE.replace("</html>", ""), "a page with its end instead of </html>"),
+            (PAGE.replace("&lt;", "&amp;lt;"), "a page with \"&lt;script"),
+        ] {
+            let difference = page.difference(other.as_bytes()).unwrap();
+            assert!(difference.contains(told), "{difference}");
+        }
+        assert_eq!(page.difference(b"\xff").unwrap(), "a body that is not UTF-8");
+    }
+}
