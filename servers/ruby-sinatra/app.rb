@@ -43,4 +43,9 @@ class App < Sinatra::Base
   end
 
   get('/tetra-million') { (1_000_000**1_000_000).to_s }
+
+  if ENV.key?('DATABASE')
+    require_relative 'database_routes'
+    register DatabaseRoutes
+  end
 end

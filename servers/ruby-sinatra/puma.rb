@@ -6,8 +6,15 @@ cluster = cores > 1
 bind "tcp://#{ENV.fetch('PACELINE_HOST')}:#{ENV.fetch('PACELINE_PORT')}"
 environment 'production'
 workers(cluster ? cores : 0)
-threads 0, 5
 preload_app! if cluster
+
+most_threads = 5
+if ENV.key?('DATABASE')
+  # A thread holds one connection at most: with fewer threads some connections would never be used.
+  most_threads = [most_threads, Integer(ENV.fetch('DATABASE_POOL')) / cores].max
+  before_fork { App.settings.database.disconnect } if cluster
+end
+threads 0, most_threads
 
 # A client may never finish its request, and the process must end.
 force_shutdown_after 2
