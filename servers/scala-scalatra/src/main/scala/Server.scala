@@ -11,7 +11,9 @@ object Server {
 
   def main(arguments: Array[String]): Unit = {
     val cores = sys.env("CORES").toInt
-    val jetty = new Jetty(new QueuedThreadPool(ThreadsLeast * cores))
+    // A thread holds one connection at most: with fewer threads some connections would never be used.
+    val threads = ThreadsLeast * cores + (if (Database.isNamed) Database.connections else 0)
+    val jetty = new Jetty(new QueuedThreadPool(threads))
     val connector = new ServerConnector(jetty, 1, cores)
     connector.setHost(sys.env("PACELINE_HOST"))
     connector.setPort(sys.env("PACELINE_PORT").toInt)
@@ -21,7 +23,8 @@ object Server {
     jetty.addConnector(connector)
 
     val context = new ServletContextHandler(jetty, "/", ServletContextHandler.NO_SESSIONS)
-    context.addServlet(new ServletHolder(new Answers), "/*")
+    val answers = if (Database.isNamed) new Answers with DatabaseRoutes else new Answers
+    context.addServlet(new ServletHolder(answers), "/*")
     jetty.setStopAtShutdown(true)
     jetty.setStopTimeout(2000)
     jetty.start()
