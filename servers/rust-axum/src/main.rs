@@ -1,5 +1,8 @@
 //! Answers Paceline's workloads with axum, served by `axum::serve`.
 
+mod database;
+mod database_routes;
+
 use std::error::Error;
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -19,6 +22,9 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::oneshot;
 
+use crate::database::Database;
+use crate::database_routes::database_routes;
+
 const LARGEST_X: u32 = 10_000;
 const MILLION: u32 = 1_000_000;
 
@@ -28,7 +34,7 @@ struct Message {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let workloads = env::var("PACELINE_WORKLOADS")?;
     let page = Bytes::from(fs::read(format!("{workloads}/page.txt"))?);
     let port: u16 = env::var("PACELINE_PORT")?.parse()?;
@@ -38,8 +44,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let _ = stream.set_nodelay(true);
     });
 
+    let mut app = routes(page);
+    if let Some(database) = Database::open()? {
+        app = app.merge(database_routes(database));
+    }
     let (stop, stopping) = oneshot::channel();
-    let serving = axum::serve(listener, routes(page)).with_graceful_shutdown(async {
+    let serving = axum::serve(listener, app).with_graceful_shutdown(async {
         // The sender is never dropped before it has sent.
         let _ = stopping.await;
     });
