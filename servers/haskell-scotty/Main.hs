@@ -3,13 +3,15 @@
 -- | Answers Paceline's workloads with Scotty.
 module Main (main) where
 
-import Control.Monad (void)
+import Control.Monad (forM_, void)
 import Data.Aeson (object, (.=))
 import qualified Data.ByteString.Lazy as Lazy
 import Data.ByteString.Builder (integerDec, toLazyByteString)
 import Data.String (fromString)
 import qualified Data.Text as Text
 import qualified Data.Text.Read as Read
+import Database (openDatabase)
+import DatabaseRoutes (databaseRoutes)
 import Network.HTTP.Types (badRequest400, notFound404)
 import Network.Wai.Handler.Warp
 import System.Environment (getEnv)
@@ -29,6 +31,7 @@ main = do
   page <- Lazy.readFile . (<> "/page.txt") =<< getEnv "PACELINE_WORKLOADS"
   host <- fromString <$> getEnv "PACELINE_HOST"
   port <- read <$> getEnv "PACELINE_PORT"
+  database <- openDatabase
   let stopOnSignal close = void $ installHandler sigTERM (CatchOnce close) Nothing
       warp =
         setHost host
@@ -36,7 +39,10 @@ main = do
           . setInstallShutdownHandler stopOnSignal
           . setGracefulShutdownTimeout (Just stopLimitSeconds)
           $ defaultSettings
-  Lazy.length page `seq` scottyOpts (Options {verbose = 0, settings = warp}) (routes page)
+  Lazy.length page `seq` scottyOpts (Options {verbose = 0, settings = warp}) $ do
+    routes page
+    forM_ database databaseRoutes
+    notFound $ status notFound404 >> text "Not Found\n"
 
 routes :: Lazy.ByteString -> ScottyM ()
 routes page = do
@@ -49,7 +55,6 @@ routes page = do
   get "/tetra/:x" $ param "x" >>= maybe refuse power . wholeNumber
   get "/tetra/" refuse
   get "/tetra-million" $ power million
-  notFound $ status notFound404 >> text "Not Found\n"
   where
     refuse = status badRequest400 >> text "x must be a whole number from 0 to 10000\n"
 
