@@ -1,5 +1,8 @@
 //! Answers Paceline's workloads with actix-web.
 
+mod database;
+mod database_routes;
+
 use std::error::Error;
 use std::{env, fs};
 
@@ -9,6 +12,9 @@ use actix_web::web::{Bytes, Data, Path};
 use actix_web::{get, App, HttpResponse, HttpServer, Responder};
 use num_bigint::BigUint;
 use serde::Serialize;
+
+use crate::database::Database;
+use crate::database_routes::add_database_routes;
 
 const LARGEST_X: u32 = 10_000;
 const MILLION: u32 = 1_000_000;
@@ -20,14 +26,16 @@ struct Message {
 }
 
 #[actix_web::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let workloads = env::var("PACELINE_WORKLOADS")?;
     let page = Data::new(Bytes::from(fs::read(format!("{workloads}/page.txt"))?));
     let port: u16 = env::var("PACELINE_PORT")?.parse()?;
     let workers = env::var("WORKERS")?.parse()?;
 
+    let database = Database::open()?.map(Data::new);
+
     let server = HttpServer::new(move || {
-        App::new()
+        let app = App::new()
             .app_data(page.clone())
             .service(hello)
             .service(one_byte)
@@ -36,7 +44,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .service(plaintext)
             .service(home)
             .service(tetra)
-            .service(tetra_million)
+            .service(tetra_million);
+        match &database {
+            Some(database) => app.app_data(database.clone()).configure(add_database_routes),
+            None => app,
+        }
     })
     .workers(workers)
     .shutdown_timeout(STOP_LIMIT_S)
