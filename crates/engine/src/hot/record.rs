@@ -10,11 +10,15 @@ use super::schedule::Returned;
 use super::ticks::TickRange;
 use crate::arrivals::{Notes, Stretches};
 use crate::tally::Endings;
-use crate::{Ending, KeptInterval, Measure, Nanos, Phase, Settings, Sums, Tally, Timeline};
+use crate::{Bound, Ending, KeptInterval, Measure, Nanos, Phase, Settings, Sums, Tally, Timeline};
 use paceline_stats::Histogram;
 
-/// Length of an interval while it is counted, and as it is kept to begin with.
-const INTERVAL: Nanos = Nanos::from_secs(1);
+/// The longest interval while it is counted, and how often an observer hears of what was counted.
+const SECOND: Nanos = Nanos::from_secs(1);
+/// Intervals that a window has at least: the estimators of its percentiles and of its steadiness need ten.
+const INTERVALS_LEAST: u64 = 10;
+/// The lengths of intervals, in milliseconds. Each divides a second, so that an observer's seconds are whole intervals.
+const LENGTHS_MS: [u64; 8] = [500, 250, 200, 100, 50, 20, 10, 5];
 /// Intervals kept; beyond, neighbours are joined and intervals last twice as long, so that memory stays bounded.
 const KEPT_MOST: usize = 1024;
 
@@ -41,8 +45,13 @@ pub struct Recorder {
     total: Vec<Tally>,
     /// The intervals before it.
     kept: Vec<KeptInterval>,
+    /// Length of an interval while it is counted.
+    tick: Nanos,
     /// Length of those kept.
     interval: Nanos,
+    /// What an observer is told of at the end of the second, by cohort.
+    second: Vec<KeptInterval>,
+    second_start: Nanos,
     interval_start: Nanos,
     /// When the current interval is over.
     interval_end: Nanos,
@@ -57,6 +66,17 @@ pub struct Recorder {
     open: bool,
     /// Seconds that are over and have not been told of; none where nobody listens.
     news: Option<Vec<Told>>,
+}
+
+/// Length of an interval: a second, or less where the window is so short that it would have fewer than ten.
+fn tick(settings: &Settings) -> Nanos {
+    let Bound::Duration(window) = settings.job.window else { return SECOND };
+    let most = window.0 / INTERVALS_LEAST;
+    let mut lengths = LENGTHS_MS.iter().map(|length| Nanos::from_millis(*length));
+    if most >= SECOND.0 {
+        return SECOND;
+    }
+    lengths.find(|length| length.0 <= most).unwrap_or(Nanos::from_millis(LENGTHS_MS[LENGTHS_MS.len() - 1]))
 }
 
 /// A second that is over: when it began and ended, and what ended in it.
@@ -75,7 +95,10 @@ impl Recorder {
             current: Vec::new(),
             total: Vec::new(),
             kept: Vec::new(),
-            interval: INTERVAL,
+            tick: SECOND,
+            interval: SECOND,
+            second: Vec::new(),
+            second_start: Nanos::ZERO,
             interval_start: Nanos::ZERO,
             interval_end: Nanos::NEVER,
             epoch: Nanos::ZERO,
@@ -96,7 +119,9 @@ impl Recorder {
         self.current.resize_with(count, Tally::default);
         self.total.resize_with(count, Tally::default);
         self.kept.clear();
-        (self.interval, self.interval_start, self.interval_end) = (INTERVAL, Nanos::ZERO, Nanos::NEVER);
+        self.tick = tick(settings);
+        (self.interval, self.interval_start, self.interval_end) = (self.tick, Nanos::ZERO, Nanos::NEVER);
+        (self.second, self.second_start) = (Vec::new(), Nanos::ZERO);
         (self.epoch, self.open) = (Nanos::ZERO, open);
         self.news = None;
         self.notes = Notes::default();
@@ -106,11 +131,11 @@ impl Recorder {
     /// The connect phase is over: what was counted so far is put away, cohorts begin.
     pub(super) fn begin(&mut self, timeline: Timeline) {
         self.interval_end = timeline.epoch;
-        self.over(Phase::Connect);
+        self.over(Phase::Connect, Some(timeline.epoch));
         self.epoch = timeline.epoch;
         self.blocks.begin(&timeline);
         self.interval_start = timeline.epoch;
-        self.interval_end = timeline.epoch + INTERVAL;
+        self.interval_end = timeline.epoch + self.tick;
     }
 
     /// The window opens: what of the warm-up's requests ends from now on was carried into it.
@@ -163,22 +188,31 @@ impl Recorder {
     /// The run is over at `now`: its last second is put away.
     pub(super) fn end(&mut self, now: Nanos) {
         self.interval_end = self.interval_end.min(now);
-        self.over(Phase::Warmup);
+        self.over(Phase::Warmup, Some(self.interval_end));
     }
 
-    /// Puts the second that is over away, and tells of it.
-    fn over(&mut self, early: Phase) {
+    /// Puts the interval that is over away. Where a second ends with it, tells of what was put away since the last.
+    fn over(&mut self, early: Phase, second_end: Option<Nanos>) {
         let before = self.kept.len();
         self.put_away(early);
         if let Some(news) = &mut self.news {
-            news.push((self.interval_start, self.interval_end, self.kept[before..].to_vec()));
+            for newest in &self.kept[before..] {
+                match self.second.iter_mut().find(|kept| kept.cohort == newest.cohort) {
+                    Some(kept) => kept.tally.merge(&newest.tally),
+                    None => self.second.push(newest.clone()),
+                }
+            }
+            if let Some(end) = second_end {
+                news.push((self.second_start, end, std::mem::take(&mut self.second)));
+                self.second_start = end;
+            }
         }
         self.join_newest(before);
     }
 
-    /// Where intervals are kept coarser than seconds, adds those from `first` on to the one they fall into.
+    /// Where intervals are kept coarser than they are counted, adds those from `first` on to the one they fall into.
     fn join_newest(&mut self, first: usize) {
-        if self.interval == INTERVAL {
+        if self.interval == self.tick {
             return;
         }
         let place = |interval: &KeptInterval| interval.start.since(self.epoch).0 / self.interval.0;
@@ -377,13 +411,18 @@ impl Recorder {
 
     #[cold]
     fn next_interval(&mut self, now: Nanos) {
-        self.over(Phase::Warmup);
+        let place = |at: Nanos, length: Nanos| at.since(self.epoch).0 / length.0;
+        let (ended, begun) = (place(self.interval_start, SECOND), place(now, SECOND));
+        let start = self.epoch + Nanos(place(now, self.tick) * self.tick.0);
+        let second_end = (begun > ended).then(|| self.epoch + Nanos((ended + 1) * SECOND.0));
+        self.over(Phase::Warmup, second_end);
+        if second_end.is_some() {
+            self.second_start = self.epoch + Nanos(begun * SECOND.0);
+        }
         if self.kept.len() > KEPT_MOST {
             self.coarsen();
         }
-        let passed = now.since(self.epoch).0 / INTERVAL.0;
-        self.interval_start = self.epoch + Nanos(passed * INTERVAL.0);
-        self.interval_end = self.interval_start + INTERVAL;
+        (self.interval_start, self.interval_end) = (start, start + self.tick);
     }
 
     /// Moves the current tallies into the totals and keeps what they held; the warm-up's tally is labelled `early`.

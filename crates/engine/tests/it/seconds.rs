@@ -88,3 +88,25 @@ fn what_is_due_as_a_second_begins_is_counted_in_it() {
     let sent: Vec<_> = seconds.iter().skip(1).take(4).map(sent).collect();
     assert_eq!(sent, [5; 4]);
 }
+
+#[test]
+fn a_short_window_has_ten_intervals_and_its_seconds_stay_seconds() {
+    // Window and length of its intervals, in milliseconds.
+    for (window, interval) in [(3_000, 250), (2_000, 200), (1_000, 100), (20, 5), (10_000, 1_000)] {
+        let settings = open_loop(2_000.0, 40, 1).with(|job| {
+            job.warmup = Nanos::from_secs(1);
+            job.window = Bound::Duration(Nanos::from_millis(window));
+        });
+        let (outcome, seconds) = freezing(&settings);
+        assert_eq!(outcome.interval, Nanos::from_millis(interval), "window of {window} ms");
+        let of_window = outcome.intervals.iter().filter(|kept| kept.cohort == Phase::Window);
+        let counts: Vec<u64> = of_window.map(|kept| kept.tally.times(Measure::Response).count()).collect();
+        assert_eq!(counts.iter().sum::<u64>(), 2 * window);
+        let told = seconds.iter().flat_map(|second| &second.cohorts);
+        let told = told.filter(|kept| kept.cohort == Phase::Window);
+        assert_eq!(told.map(|kept| kept.tally.times(Measure::Response).count()).sum::<u64>(), 2 * window);
+        let whole = seconds[1..].iter().rev().skip(1);
+        assert!(whole.clone().count() > 0 || window < 1_000);
+        assert!(whole.clone().all(|second| second.end.since(second.start) == Nanos::from_secs(1)));
+    }
+}
