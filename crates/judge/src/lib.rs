@@ -21,7 +21,7 @@ pub use generator::{DISTURBANCE_MOST, GENERATOR_BUSY_MOST};
 pub use load::fell_short;
 pub use metric::{Better, Column, Metric, NO_SPREAD, Unit, Value, judged_times, metric_reference};
 pub use table::{Finding, VerdictName};
-pub use trial::{FullCore, full_cores, process_name, row_verdicts, trial_verdicts};
+pub use trial::{FullCore, full_cores, process_name, row_verdicts, trial_verdicts, unequal_work};
 pub use verdict::{Scope, VerdictDoc, verdict_reference};
 
 use paceline_record::{Run, Verdict};
@@ -34,7 +34,7 @@ pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
 
 /// Every verdict on a run, the most severe first.
 pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
-    let judges: [fn(&Run) -> Option<Finding>; 28] = [
+    let judges: [fn(&Run) -> Option<Finding>; 29] = [
         load::nothing_scheduled,
         load::nothing_sent,
         answers::no_valid_response,
@@ -53,6 +53,7 @@ pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
         generator::own_queue,
         generator::arrivals_off,
         load::too_few_connections,
+        load::idle_connections,
         answers::failed_requests,
         answers::censored,
         load::connections_short,

@@ -4,9 +4,9 @@
 //! contains the server's queue. Gates go by the same figures.
 
 use crate::facts::{self, Stretch, is_open, longest_stall_ns};
-use crate::{ACHIEVED_LEAST, Finding};
+use crate::{ACHIEVED_LEAST, Finding, generator};
 use paceline_record::{Blame, LoopKind, Run, Segment, Times};
-use paceline_stats::Growth;
+use paceline_stats::{Growth, little_outstanding};
 
 /// Growth over the window that counts, as a share of what was scheduled: random arrivals at 95 % load stay below.
 const GROWTH_SHARE_LEAST: f64 = 0.005;
@@ -23,6 +23,14 @@ const OUTAGE_NS_LEAST: u64 = 100_000_000;
 const OUTAGE_SHARE_LEAST: f64 = 0.02;
 /// and this multiple of the median time.
 const OUTAGE_MEDIANS_LEAST: f64 = 10.0;
+
+/// Below this share of the requests that a closed loop keeps outstanding, its connections were idle. With one connection,
+/// up to a fifth of the time lies between a response and the next request.
+const LITTLE_LEAST: f64 = 0.75;
+/// Responses that Little's law needs.
+const LITTLE_NEEDS: u64 = 1_000;
+/// Connections closed by the server, for each response, from which on connecting takes a part of the time.
+const RECONNECTS_MOST: f64 = 0.01;
 
 pub(crate) fn nothing_scheduled(run: &Run) -> Option<Finding> {
     let (blame, advice) = match run.loop_.kind {
@@ -282,6 +290,41 @@ pub(crate) fn too_few_connections(run: &Run) -> Option<Finding> {
 fn offered_per_s_peak(run: &Run) -> Option<f64> {
     let segments = run.by_segment.as_deref().unwrap_or_default();
     Some(segments.iter().map(|segment| segment.offered_per_s).fold(run.loop_.offered_per_s?, f64::max))
+}
+
+/// Little's law in a closed loop without pauses: the mean number of outstanding requests is the rate times the mean
+/// service time. What was carried into the window and never answered was outstanding too.
+pub(crate) fn idle_connections(run: &Run) -> Option<Finding> {
+    let times = [run.total.service_time_ns.as_ref()?].into_iter().chain(run.total.failed_time_ns.as_ref());
+    let outstanding = |times: &Times| little_outstanding(times.count as f64 / run.window_s, times.mean / 1e9);
+    let never = run.carried_over.as_ref().map_or(0.0, |carried| carried.unanswered as f64);
+    let outstanding_mean = times.map(outstanding).sum::<f64>() + never;
+    let outstanding_asked = run.connections.had as f64 * f64::from(run.loop_.depth);
+    let idle = outstanding_mean < LITTLE_LEAST * outstanding_asked;
+    (idle && holds_little(run)).then(|| Finding::IdleConnections {
+        outstanding_mean,
+        outstanding_asked,
+        pin: facts::pin(run),
+    })
+}
+
+/// Whether Little's law says something about a run: each connection of its closed loop always has a request, connecting
+/// takes no part of the time, and neither side paused.
+fn holds_little(run: &Run) -> bool {
+    let loop_ = &run.loop_;
+    let rests = loop_.think.is_some() || loop_.requests.is_some();
+    let ok = run.total.counts.ok;
+    let reconnects = loop_.without_keep_alive
+        || loop_.requests_per_connection.is_some()
+        || run.connections.closed_by_server as f64 > RECONNECTS_MOST * ok as f64;
+    // Requests that last as long as the window lie partly outside of it, and a few have no mean to speak of.
+    let is_known = run
+        .total
+        .service_time_ns
+        .as_ref()
+        .is_some_and(|times| times.count >= LITTLE_NEEDS && times.mean / 1e9 < run.window_s / 10.0);
+    let paused = generator::stall(run).is_some() || outage(run).is_some();
+    loop_.kind == LoopKind::Closed && !rests && !reconnects && is_known && !paused
 }
 
 pub(crate) fn connections_short(run: &Run) -> Option<Finding> {

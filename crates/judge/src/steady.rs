@@ -32,7 +32,13 @@ pub(crate) fn not_steady(run: &Run) -> Option<Finding> {
         Steadiness::Changes { change } if (change > 0.0) == open => {
             Some(Finding::SlowingDown { change, percent: 100.0 * change.abs() })
         }
-        Steadiness::Changes { change } => Some(Finding::StillWarming { change, warmup: warmup(run) }),
+        Steadiness::Changes { change } => Some(Finding::StillWarming {
+            change: Some(change),
+            warmed_s: None,
+            rate_before_per_s: None,
+            rate_last_per_s: None,
+            advice: format!("Use a longer warm-up: --warmup {}", warmup(run)),
+        }),
     }
 }
 

@@ -158,6 +158,16 @@ verdict_table! {
     }
     => "Use more connections: -c {connections_needed}";
 
+    /// A closed loop had fewer requests outstanding than its connections carry: by Little's law their mean number is the
+    /// rate times the mean service time, and it was below three quarters of what was asked for. For a part of the window
+    /// connections had no request: the generator did not send the next one at once, or connections were being opened.
+    IdleConnections "idle_connections" Run [Generator] [Note] "Connections were idle for a part of the window."
+    {
+        outstanding_mean: f64 = "responses per second times mean service time",
+        outstanding_asked: f64 = "connections times requests outstanding on each",
+    } with { pin: String = "`taskset -c 1 paceline run ...`" }
+    => "The load was lower than -c says. Use fewer connections, give Paceline more threads (-t), or pin it: {pin}";
+
     /// Requests ended as `bad_status`, `bad_body`, `connect_failed` or `io_failed`. They are in no percentile of service or
     /// response time. Invalid where more than half failed.
     FailedRequests "failed_requests" Run [Server] [Caution, Invalid: *severity] "Requests failed."
@@ -230,9 +240,12 @@ verdict_table! {
     /// the 4 s before).
     StillWarming "still_warming" Run [User] [Caution] "The server was still warming up."
     {
-        change: f64 = "change from the first to the last third as a share: of responses per second (closed loop) or of service time (open loop)",
-    } with { warmup: String = "20s" }
-    => "The server was still getting faster, so its steady rate is higher. Use a longer warm-up: --warmup {warmup}";
+        change: Option<f64> = "change from the first to the last third of the window as a share: of responses per second (closed loop) or of service time (open loop)",
+        warmed_s: Option<f64> = "length of the launch's warm-up, in seconds",
+        rate_before_per_s: Option<f64> = "responses per second in the 4 s before the last 4 s of the launch's warm-up",
+        rate_last_per_s: Option<f64> = "responses per second in its last 4 s",
+    } with { advice: String = "Use a longer warm-up: --warmup 20s" }
+    => "The server was still getting faster, so its steady rate is higher. {advice}";
 
     /// No part of the window was steady: neither as it began nor as it ended. The figures are averages over changes.
     Unsteady "unsteady" Run [Server] [Caution] "The server was never steady during the window."
@@ -335,16 +348,6 @@ verdict_table! {
     { checks: Vec<String> = "the checks that differ" }
     => "Fix the server, or the traits in its manifest.";
 
-    /// The server did not become steady before its launch's first load: the warm-up reached its limit while the server was
-    /// still getting faster.
-    LaunchNotSteady "launch_not_steady" Trial [User] [Caution] "The launch's warm-up ended before the server was steady."
-    {
-        warmed_s: f64 = "length of the warm-up, in seconds",
-        rate_before_per_s: f64 = "responses per second in the 4 s before the last 4 s",
-        rate_last_per_s: f64 = "responses per second in the last 4 s",
-    }
-    => "Raise the plan's limit for the warm-up of a launch.";
-
     /// Nothing was busy, and yet the rate was low: server, generator and balancer were below half of their cores while every
     /// connection waited. Waiting was the limit, for locks, a database or the network, not CPU.
     Waiting "waiting" Trial [Server] [Note] "Nothing was busy: the limit was waiting."
@@ -430,6 +433,19 @@ verdict_table! {
     ForeignGenerator "foreign_generator" Trial [User] [Note] "Another load generator was used."
     { percentiles_ns: BTreeMap<String, u64> = "the percentiles as that generator printed them" } with { generator: String = "wrk" }
     => "{generator} checks no body, has no warm-up and omits requests that a stalled server kept it from sending; compare its rate, not its percentiles.";
+
+    /// The row's responses differ in size from those of the table's other rows: their bodies by more than 1 % from the
+    /// middle row's, or head and body together by more than a factor of two. The servers did not do the same work, and a
+    /// network carries the larger response less often.
+    UnequalWork "unequal_work" Row [Server] [Note, Caution: if *body_bytes_per_response != *body_bytes_typical { Severity::Caution } else { Severity::Note }]
+    "The row's responses differ in size from the others'."
+    {
+        body_bytes_per_response: f64 = "bytes of body for each response of the row",
+        body_bytes_typical: f64 = "that of the middle row",
+        bytes_per_response: f64 = "bytes received for each response of the row, head included",
+        bytes_typical: f64 = "that of the middle row",
+    }
+    => "This row transfers {bytes_per_response:.0} bytes per response, the middle row {bytes_typical:.0}. Check what the server sends: curl -i";
 
     /// The launches of the row were not all measured by the same build of the generator: its name, version or commit
     /// differs. They differ by more than the server then.

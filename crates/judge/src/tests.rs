@@ -3,7 +3,7 @@
 //! Two sound runs, of an open and of a closed loop, have none; a test moves one figure to either side of its bound.
 //! Names and severities are compared, words of a remedy hardly ever.
 
-use crate::run_verdicts;
+use crate::{run_verdicts, unequal_work};
 use paceline_record::{
     ArrivalCheck, Block, CarriedOver, Censored, Connections, CoreTime, Counts, Expectations, Lengths,
     LoopKind, PaceKind, RequestPart, Run, Segment, Served, Severity, Shape, Think, Times, fixture,
@@ -25,6 +25,8 @@ fn closed() -> Run {
     run.loop_.kind = LoopKind::Closed;
     (run.loop_.offered_per_s, run.rate_per_s.offered) = (None, None);
     (run.total.response_time_ns, run.total.generator_lag_ns) = (None, None);
+    // As many as are busy with 1,000/s of 5 ms each.
+    (run.connections.asked, run.connections.had) = (5, 5);
     run
 }
 
@@ -394,7 +396,7 @@ fn failures_spoil_a_run_when_they_are_the_rule() {
 
 #[test]
 fn connections_are_as_asked_and_kept() {
-    assert_eq!(verdicts(closed(), |run| run.connections.had = 19), caution("connections_short"));
+    assert_eq!(verdicts(closed(), |run| run.connections.had = 4), caution("connections_short"));
     assert_eq!(verdicts(closed(), |run| run.connections.broke_rules = 1), caution("broke_rules"));
     let closed_by_server = |closes: u64| {
         move |run: &mut Run| {
@@ -402,9 +404,9 @@ fn connections_are_as_asked_and_kept() {
             run.connections.closed_by_server = closes;
         }
     };
-    // The last close of each of the twenty may come too late.
-    assert_eq!(verdicts(closed(), closed_by_server(882)), caution("keep_alive_refused"));
-    assert_eq!(verdicts(closed(), closed_by_server(881)), []);
+    // The last close of each of the five may come too late.
+    assert_eq!(verdicts(closed(), closed_by_server(896)), caution("keep_alive_refused"));
+    assert_eq!(verdicts(closed(), closed_by_server(895)), []);
 }
 
 #[test]
@@ -476,11 +478,53 @@ fn random_arrivals_are_held_to_it() {
 fn the_worst_comes_first() {
     let all = |run: &mut Run| {
         run.total.body_bytes = Some(Lengths { min: 5, max: 6 });
-        run.connections.had = 19;
+        run.connections.had = 4;
         run.generator.run_delay_s = 1.1;
         run.pace.used = PaceKind::Spin;
     };
     let severities: Vec<Severity> =
         verdicts(closed(), all).into_iter().map(|(_, severity)| severity).collect();
     assert_eq!(severities, [Severity::Invalid, Severity::Caution, Severity::Note]);
+}
+
+#[test]
+fn littles_law_finds_connections_that_were_idle() {
+    // 1,000/s of 5 ms each keep 5 requests outstanding.
+    let carried = |connections: u64| move |run: &mut Run| run.connections.had = connections;
+    assert_eq!(verdicts(closed(), carried(6)), []);
+    assert_eq!(verdicts(closed(), carried(7)), note("idle_connections"));
+    let change = |change: fn(&mut Run)| {
+        move |run: &mut Run| {
+            carried(20)(run);
+            change(run);
+        }
+    };
+    assert_eq!(
+        verdicts(
+            closed(),
+            change(|run| run.loop_.think = Some(Think::constant(paceline_job::Nanos::from_secs(5))))
+        ),
+        []
+    );
+    assert_eq!(verdicts(closed(), change(|run| run.loop_.without_keep_alive = true)), []);
+    assert_eq!(verdicts(sound(), change(|_| {})), [], "an open loop has idle connections");
+    let starved = |run: &mut Run| run.carried_over = Some(CarriedOver { outstanding: 15, unanswered: 15 });
+    let found = verdicts(closed(), change(starved));
+    assert!(found.iter().all(|(name, _)| name != "idle_connections"), "{found:?}");
+}
+
+#[test]
+fn rows_that_do_other_work_are_named() {
+    let run = |body: u64, head: u64| {
+        let mut run = closed();
+        (run.total.bytes.body, run.total.bytes.received) = (body * 10_000, (body + head) * 10_000);
+        run
+    };
+    let runs = [run(12, 140), run(12, 200), run(12, 40), run(13, 150), run(12, 330), run(12, 150)];
+    let rows: Vec<Vec<&Run>> = runs.iter().map(|run| vec![run]).collect();
+    let severities: Vec<Option<Severity>> =
+        unequal_work(&rows).into_iter().map(|verdict| Some(verdict?.severity)).collect();
+    let (note, caution) = (Some(Severity::Note), Some(Severity::Caution));
+    assert_eq!(severities, [None, None, note, caution, note, None]);
+    assert_eq!(unequal_work(&[vec![&closed()], vec![]]), [None, None]);
 }

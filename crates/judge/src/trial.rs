@@ -25,13 +25,18 @@ const IDLE_MOST: f64 = 0.5;
 /// Times below this, in nanoseconds, are too short to be a wait.
 const WAIT_NS_LEAST: u64 = 1_000_000;
 
+/// From this difference of bodies on, servers did not do the same work: JSON of one content differs in blanks.
+const BODY_DIFFERS: f64 = 0.01;
+/// Heads differ between servers; by more than this factor head and body together are another transfer.
+const WHOLE_DIFFERS: f64 = 2.0;
+
 /// Every verdict on a trial, beside its run's own.
 pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
     let judges = [
         shared_cores,
         cpu_lower_bound,
         server_died,
-        launch_not_steady,
+        still_warming,
         stolen_time,
         claim_does_not_hold,
         waiting,
@@ -48,6 +53,45 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
 /// Every verdict on a row that is made of these runs, beside the verdicts on each.
 pub fn row_verdicts<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<Verdict> {
     verdict::verdicts(generator_changed(runs))
+}
+
+/// Of each row of a table, given as its runs, whether its responses differ in size from those of the others.
+pub fn unequal_work(rows: &[Vec<&Run>]) -> Vec<Option<Verdict>> {
+    let sizes: Vec<Option<[f64; 2]>> = rows.iter().map(|runs| bytes_per_response(runs)).collect();
+    let typical = [0, 1].map(|of| {
+        let mut known: Vec<f64> = sizes.iter().flatten().map(|size| size[of]).collect();
+        known.sort_by(f64::total_cmp);
+        known.get(known.len() / 2).copied().unwrap_or_default()
+    });
+    let judge = |size: &Option<[f64; 2]>| {
+        let [body, whole] = (*size)?;
+        let [typical_body, typical_whole] = typical;
+        let other_body = (body - typical_body).abs() > BODY_DIFFERS * typical_body;
+        let other_size = whole > WHOLE_DIFFERS * typical_whole || typical_whole > WHOLE_DIFFERS * whole;
+        (other_body || other_size).then(|| {
+            let finding = Finding::UnequalWork {
+                body_bytes_per_response: if other_body { body } else { typical_body },
+                body_bytes_typical: typical_body,
+                bytes_per_response: whole,
+                bytes_typical: typical_whole,
+            };
+            finding.verdict()
+        })
+    };
+    sizes.iter().map(judge).collect()
+}
+
+/// Bytes of body, and of head and body, for each response of some runs.
+fn bytes_per_response(runs: &[&Run]) -> Option<[f64; 2]> {
+    let (mut read, mut body, mut received) = (0.0, 0.0, 0.0);
+    for total in runs.iter().map(|run| &run.total) {
+        let counts = total.counts;
+        read +=
+            [counts.ok, counts.bad_status, counts.bad_body].iter().map(|count| *count as f64).sum::<f64>();
+        body += total.bytes.body as f64;
+        received += total.bytes.received as f64;
+    }
+    (read > 0.0 && received > 0.0).then(|| [body / read, received / read])
 }
 
 fn generator_changed<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<Finding> {
@@ -74,7 +118,7 @@ fn cpu_lower_bound(trial: &Trial) -> Option<Finding> {
 /// Seconds that the warm-up rule compares with as many before them.
 const WARM_UP_SECONDS: usize = 4;
 
-fn launch_not_steady(trial: &Trial) -> Option<Finding> {
+fn still_warming(trial: &Trial) -> Option<Finding> {
     let warm_up = trial.startup.as_ref()?.warm_up.as_ref()?;
     if warm_up.steady_after_s.is_some() {
         return None;
@@ -83,10 +127,12 @@ fn launch_not_steady(trial: &Trial) -> Option<Finding> {
     let (earlier, last) =
         warm_up.rate_per_s.split_at(warm_up.rate_per_s.len().saturating_sub(WARM_UP_SECONDS));
     let before = &earlier[earlier.len().saturating_sub(WARM_UP_SECONDS)..];
-    Some(Finding::LaunchNotSteady {
-        warmed_s: warm_up.warmed_s,
-        rate_before_per_s: mean(before),
-        rate_last_per_s: mean(last),
+    Some(Finding::StillWarming {
+        change: None,
+        warmed_s: Some(warm_up.warmed_s),
+        rate_before_per_s: Some(mean(before)),
+        rate_last_per_s: Some(mean(last)),
+        advice: "Raise the plan's limit for the warm-up of a launch (steady_within).".to_owned(),
     })
 }
 

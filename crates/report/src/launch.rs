@@ -3,7 +3,8 @@
 //! Called for tables, pairings and balanced tables; start-ups are counted by launch in `start.rs`. Whether a trial was
 //! tried again was the lab's decision, and that the machine spoiled it is read off its verdicts.
 
-use paceline_record::{Fault, LoopKind, Run, Stage, Trial};
+use paceline_judge::row_verdicts;
+use paceline_record::{Fault, LoopKind, Run, Stage, Trial, Verdict};
 use std::collections::BTreeMap;
 
 /// A trial whose run can be used.
@@ -27,6 +28,8 @@ impl<'a> Launch<'a> {
 pub struct Launches<'a> {
     /// One for each repeat that has a usable trial, in the order of repeats.
     pub usable: Vec<Launch<'a>>,
+    /// Verdicts on all of them together.
+    pub together: Vec<Verdict>,
     /// For each repeat that has none, its last trial and why.
     pub failed: Vec<(&'a Trial, Fault)>,
 }
@@ -49,6 +52,7 @@ impl<'a> Launches<'a> {
                 None => sorted.failed.extend(tries.last().map(|trial| (*trial, fault_of(trial)))),
             }
         }
+        sorted.together = row_verdicts(sorted.usable.iter().map(|launch| launch.run));
         sorted
     }
 }

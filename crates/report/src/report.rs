@@ -8,6 +8,7 @@ use crate::format::{Format, Options};
 use crate::machine::{Machine, Machines};
 use crate::observed::{Beside, beside};
 use crate::pairing::{Pairing, pairings};
+use crate::scaling::{ScalingTable, scaling};
 use crate::start::{StartTable, starts};
 use crate::table::{Table, tables};
 use paceline_record::{Round, Trial, Tuned};
@@ -34,6 +35,9 @@ pub struct Report {
     /// What balancers and instances cost and counted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub balanced: Vec<BalancedTable>,
+    /// How rates grow with connections, instances or cores.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scaling: Vec<ScalingTable>,
     /// How the servers started, the first start since a build apart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<StartTable>,
@@ -87,6 +91,7 @@ impl Report {
             round: about(round, &ordered, launches_planned),
             pairings: pairings(&machines, &ordered),
             balanced: balanced(&machines, &ordered),
+            scaling: scaling(&machines, &ordered),
             starts: starts(&machines, &ordered),
             observed: beside(&round.observed, &tables),
             tables,
@@ -103,6 +108,7 @@ impl Report {
         self.pairings
             .retain(|pairing| has(&pairing.workload, &pairing.load) || has(&pairing.workload, &pairing.twin));
         self.balanced.retain(|balanced| has(&balanced.workload, &balanced.load));
+        self.scaling.retain(|scaling| self.tables.iter().any(|table| table.workload == scaling.workload));
         self.observed.retain(|beside| {
             let observed = &beside.observed;
             let load = observed.load.as_deref();

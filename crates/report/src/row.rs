@@ -6,7 +6,7 @@
 
 use crate::figure::Figures;
 use crate::launch::{Launch, Launches};
-use paceline_judge::{self as judge, ACHIEVED_LEAST, GENERATOR_BUSY_MOST, VerdictName, row_verdicts};
+use paceline_judge::{self as judge, ACHIEVED_LEAST, GENERATOR_BUSY_MOST, VerdictName};
 use paceline_record::{Blame, Load, LoopKind, Server, Severity, Stage, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -84,7 +84,7 @@ impl Row {
             launches_usable: usable.len() as u32,
             launches_planned: planned.max((usable.len() + launches.failed.len()) as u32),
             figures: Figures::of(&usable),
-            verdicts: names(&usable),
+            verdicts: names(launches),
             failures: failures(launches),
         }
     }
@@ -96,12 +96,7 @@ impl Row {
 
     /// Whether no launch says that the server was still changing: only then it says something about the noise of others.
     pub fn is_steady(&self) -> bool {
-        let changing = [
-            VerdictName::SlowingDown,
-            VerdictName::StillWarming,
-            VerdictName::Unsteady,
-            VerdictName::LaunchNotSteady,
-        ];
+        let changing = [VerdictName::SlowingDown, VerdictName::StillWarming, VerdictName::Unsteady];
         !changing.iter().any(|name| self.verdicts.iter().any(|verdict| verdict == name.as_str()))
     }
 
@@ -185,10 +180,9 @@ pub fn verdicts<'a>(launch: &Launch<'a>) -> impl Iterator<Item = &'a Verdict> {
 
 /// The names of the verdicts that some launches carry or that are on all of them together, the most severe first, each
 /// once.
-pub fn names(launches: &[&Launch<'_>]) -> Vec<String> {
-    let together = row_verdicts(launches.iter().map(|launch| launch.run));
+pub fn names(launches: &Launches<'_>) -> Vec<String> {
     let mut found: Vec<(Severity, &str)> = Vec::new();
-    for verdict in launches.iter().flat_map(|launch| verdicts(launch)).chain(&together) {
+    for verdict in launches.usable.iter().flat_map(verdicts).chain(&launches.together) {
         match found.iter_mut().find(|(_, name)| *name == verdict.name) {
             Some((severity, _)) => *severity = verdict.severity.max(*severity),
             None => found.push((verdict.severity, &verdict.name)),
@@ -201,10 +195,9 @@ pub fn names(launches: &[&Launch<'_>]) -> Vec<String> {
 /// Adds a row's verdicts to the notes of its table. A launch counts once for a name, however often it carries it; what
 /// is on all of them together counts for each.
 pub fn collect(notes: &mut BTreeMap<String, Note>, server: &str, launches: &Launches<'_>) {
-    let together = row_verdicts(launches.usable.iter().map(|launch| launch.run));
     for launch in &launches.usable {
         let mut counted: Vec<&str> = Vec::new();
-        for verdict in verdicts(launch).chain(&together) {
+        for verdict in verdicts(launch).chain(&launches.together) {
             let note = notes.entry(verdict.name.clone()).or_insert_with(|| Note {
                 name: verdict.name.clone(),
                 blame: verdict.blame,

@@ -10,7 +10,7 @@ use crate::launch::Launches;
 use crate::machine::Machines;
 use crate::rank::rank;
 use crate::row::{self, Note, Row, Standing};
-use paceline_judge::Metric;
+use paceline_judge::{Metric, unequal_work};
 use paceline_record::{Load, LoopKind, Pinning, Server, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -123,11 +123,14 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
     }
     let mut notes = BTreeMap::new();
     let mut rows = Vec::new();
-    for (server, trials) in servers {
-        let launches = Launches::of(&trials);
-        row::collect(&mut notes, server, &launches);
+    let mut launches: Vec<Launches<'_>> = servers.values().map(|trials| Launches::of(trials)).collect();
+    let runs = launches.iter().map(|launches| launches.usable.iter().map(|launch| launch.run).collect());
+    let unequal = unequal_work(&runs.collect::<Vec<Vec<_>>>());
+    launches.iter_mut().zip(unequal).for_each(|(launches, verdict)| launches.together.extend(verdict));
+    for ((server, trials), launches) in servers.iter().zip(&launches) {
+        row::collect(&mut notes, server, launches);
         let subjects: Vec<&Server> = trials.iter().map(|trial| &trial.server).collect();
-        rows.push(Row::of(&subjects, &first.load, &launches, planned));
+        rows.push(Row::of(&subjects, &first.load, launches, planned));
     }
     Table {
         machine,

@@ -6,8 +6,8 @@
 use super::{number, words};
 use crate::observed::Standing;
 use crate::{
-    BalancedRow, BalancedTable, Beside, FaultEffect, Figure, PairRow, Pairing, Report, StartRow, StartTable,
-    Starts,
+    BalancedRow, BalancedTable, Beside, FaultEffect, Figure, PairRow, Pairing, Report, ScaledBy, ScalingRow,
+    ScalingTable, StartRow, StartTable, Starts,
 };
 use paceline_record::{LoopKind, ObservedFigure, VariantKind};
 
@@ -34,9 +34,56 @@ pub fn sheets(report: &Report, full: bool) -> Vec<Sheet> {
     let on = |machine: &str| if several { format!(", machine {machine}") } else { String::new() };
     let pairings = report.pairings.iter().map(|p| pairing(p, &on(&p.machine)));
     let balanced = report.balanced.iter().map(|b| balanced(b, &on(&b.machine)));
+    let scaling = report.scaling.iter().map(|s| scaling(s, &on(&s.machine)));
     let observed = (!report.observed.is_empty()).then(|| observed(&report.observed));
     let starts = report.starts.iter().filter(|_| full).map(|s| start(s, &on(&s.machine)));
-    pairings.chain(balanced).chain(starts).chain(observed).collect()
+    pairings.chain(balanced).chain(scaling).chain(starts).chain(observed).collect()
+}
+
+/// The fits of the Universal Scalability Law.
+fn scaling(table: &ScalingTable, on: &str) -> Sheet {
+    let by = match table.by {
+        ScaledBy::Connections => "connections",
+        ScaledBy::Instances => "instances",
+        ScaledBy::Cores => "cores",
+    };
+    let share = |value: f64| number::value(100.0 * value);
+    let row = |row: &ScalingRow| {
+        let [low, high] = row.contention_interval;
+        let contention = format!("{} ({} to {})", share(row.contention), share(low), share(high));
+        let [low, high] = row.coherency_interval.map(|end| number::value(1e6 * end));
+        let coherency = format!("{} ({low} to {high})", number::value(1e6 * row.coherency));
+        let end = |end: Option<f64>| end.map_or_else(|| "∞".to_owned(), number::value);
+        let peak = row.peak_at.map_or_else(
+            || "none".to_owned(),
+            |at| {
+                let [low, high] = row.peak_interval.map(end);
+                format!("{} ({low} to {high})", number::value(at))
+            },
+        );
+        let sizes: Vec<String> = row.sizes.iter().map(u32::to_string).collect();
+        let rate = number::whole(row.peak_rate_per_s);
+        vec![row.server.clone(), sizes.join(", "), contention, coherency, peak, rate]
+    };
+    Sheet {
+        title: format!("{}: requests/s by {by}{on}", table.workload),
+        lead: format!(
+            "The Universal Scalability Law (Gunther 2007) fitted over the {by} measured, each launch one point, with 95 % \
+             intervals. The peak is the number of {by} beyond which the rate falls; ∞ where the data show none."
+        ),
+        heads: ["server", by, "contention %", "coherency ppm", "peak at", "requests/s there"]
+            .map(str::to_owned)
+            .into(),
+        words: 2,
+        rows: table.rows.iter().map(row).collect(),
+        lines: (!table.undetermined.is_empty())
+            .then(|| {
+                let servers = table.undetermined.join(", ");
+                format!("no curve (flat from the smallest number of {by} on, or too noisy): {servers}")
+            })
+            .into_iter()
+            .collect(),
+    }
 }
 
 fn shown(figure: Option<&Figure>, scale: f64) -> String {

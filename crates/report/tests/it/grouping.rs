@@ -429,3 +429,33 @@ fn a_set_of_copies_says_how_many_claims_were_false() {
     assert!(text.contains("3 of 3 claimed to differ; at most 1 expected"), "{text}");
     assert_eq!(text.matches("FALSE CLAIM").count(), 3);
 }
+
+#[test]
+fn a_rate_that_was_measured_at_many_sizes_is_fitted() {
+    // The law with contention 5 % and its peak at about 44 connections.
+    let rate = |n: f64| 1_000.0 * n / (1.0 + 0.05 * (n - 1.0) + 0.000_5 * n * (n - 1.0));
+    let mut trials = Vec::new();
+    for connections in [1, 4, 16, 64, 256] {
+        for (repeat, noise) in [0.99, 1.01].into_iter().enumerate() {
+            let load = Load { name: format!("c-{connections}"), connections, ..built::closed() };
+            let seen = Seen { per_s: rate(f64::from(connections)) * noise, ..SEEN };
+            trials.push(built::trial("go-nethttp", &load, repeat as u32, seen));
+        }
+    }
+    let report = Report::new(&built::round(), &trials);
+    let [table] = report.scaling.as_slice() else { panic!("{:?}", report.scaling) };
+    let row = &table.rows[0];
+    assert_eq!((row.server.as_str(), row.sizes.as_slice()), ("go-nethttp", [1, 4, 16, 64, 256].as_slice()));
+    assert!(row.contention_interval[0] < 0.05 && row.contention_interval[1] > 0.05, "{row:?}");
+    let [low, high] = row.peak_interval.map(Option::unwrap_or_default);
+    assert!(low < 43.6 && high > 43.6 && low > 30.0, "{row:?}");
+    let shown = words(&text(&report));
+    assert!(shown.contains("hello: requests/s by connections"), "{shown}");
+    for trial in &mut trials {
+        trial.run.as_mut().unwrap().rate_per_s.achieved = 1_000.0;
+    }
+    let flat = Report::new(&built::round(), &trials);
+    assert_eq!(flat.scaling[0].undetermined, ["go-nethttp"], "{:?}", flat.scaling);
+    trials.retain(|trial| trial.load.connections < 256 && trial.load.connections > 1);
+    assert!(Report::new(&built::round(), &trials).scaling.is_empty(), "three sizes determine nothing");
+}

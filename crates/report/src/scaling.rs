@@ -1,0 +1,164 @@
+//! How a server's rate grows with connections, with instances behind a balancer, or with its cores: the Universal
+//! Scalability Law fitted to what the round measured.
+//!
+//! Each launch is one point. The fit and its intervals are `paceline_stats::Scalability`'s; which loads differ in one of
+//! these numbers alone is found here.
+
+use crate::launch::Launches;
+use crate::machine::Machines;
+use paceline_record::{LoopKind, Route, Trial};
+use paceline_stats::Scalability;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Different sizes that a curve of three parameters needs.
+const SIZES_LEAST: usize = 4;
+/// Where the draws of a peak's interval come from: the same round always gives the same interval.
+const SEED: u64 = 1;
+
+/// What grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ScaledBy {
+    /// Connections of a closed loop.
+    Connections,
+    /// Instances behind a balancer.
+    Instances,
+    /// Cores of the server.
+    Cores,
+}
+
+/// The servers of one workload on one machine, by what grows.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ScalingTable {
+    /// The label of the machine.
+    pub machine: String,
+    /// The workload.
+    pub workload: String,
+    /// What grows.
+    pub by: ScaledBy,
+    /// By server.
+    pub rows: Vec<ScalingRow>,
+    /// Servers whose rates determine no curve: flat from the smallest size on, or too noisy.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub undetermined: Vec<String>,
+}
+
+/// The fit of one server.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ScalingRow {
+    /// The server's id.
+    pub server: String,
+    /// The sizes that were measured.
+    pub sizes: Vec<u32>,
+    /// The share that is serialized (contention), 0 or more, and its 95 % interval.
+    pub contention: f64,
+    /// Its 95 % interval.
+    pub contention_interval: [f64; 2],
+    /// The cost of keeping each pair consistent (coherency), 0 or more.
+    pub coherency: f64,
+    /// Its 95 % interval.
+    pub coherency_interval: [f64; 2],
+    /// The size at which the law has its peak; none where the rate only rises.
+    pub peak_at: Option<f64>,
+    /// The peak's 95 % interval; the upper end is missing where the data do not show a peak.
+    pub peak_interval: [Option<f64>; 2],
+    /// The rate that the law predicts there, or for the largest size where it has no peak.
+    pub peak_rate_per_s: f64,
+}
+
+/// What is alike in the loads of one curve: all but the size.
+type Curve<'a> = (usize, &'a str, ScaledBy, &'a str, String);
+
+/// The fits of some trials, given in the order they ran; of servers that were measured at four sizes or more.
+pub fn scaling(machines: &Machines, trials: &[&Trial]) -> Vec<ScalingTable> {
+    let mut curves: BTreeMap<Curve<'_>, BTreeMap<u32, Vec<&Trial>>> = BTreeMap::new();
+    let plain = trials.iter().filter(|trial| trial.load.kind == LoopKind::Closed);
+    for trial in plain {
+        for (by, size, rest) in sizes(trial) {
+            let curve = (machines.place(trial), trial.workload.as_str(), by, trial.server.id.as_str(), rest);
+            curves.entry(curve).or_default().entry(size).or_default().push(trial);
+        }
+    }
+    let mut tables: Vec<ScalingTable> = Vec::new();
+    for ((place, workload, by, server, _), sizes) in curves {
+        let points = points(&sizes);
+        let measured: BTreeSet<u32> = points.iter().map(|(size, _)| *size as u32).collect();
+        if measured.len() < SIZES_LEAST {
+            continue;
+        }
+        let row = row(server, measured.into_iter().collect(), &points);
+        let machine = machines.list.get(place).map(|machine| machine.label.clone()).unwrap_or_default();
+        let alike = |table: &ScalingTable| {
+            (&table.machine, table.workload.as_str(), table.by) == (&machine, workload, by)
+        };
+        if !tables.iter().any(|table| alike(table)) {
+            let (rows, undetermined) = (Vec::new(), Vec::new());
+            tables.push(ScalingTable {
+                machine: machine.clone(),
+                workload: workload.to_owned(),
+                by,
+                rows,
+                undetermined,
+            });
+        }
+        if let Some(table) = tables.iter_mut().find(|table| alike(table)) {
+            match row {
+                Some(row) => table.rows.push(row),
+                None => table.undetermined.push(server.to_owned()),
+            }
+        }
+    }
+    tables
+}
+
+/// What of a trial may grow, with its size and with what must be alike in the others.
+fn sizes(trial: &Trial) -> Vec<(ScaledBy, u32, String)> {
+    let load = &trial.load;
+    let variant = load.variant.as_ref().map(|variant| variant.kind);
+    let balanced = load.balanced.as_ref().filter(|balanced| balanced.route == Route::Balanced);
+    let balancer = balanced.map(|balanced| (&balanced.balancer, &balanced.policy, balanced.fault));
+    let instances = balanced.map(|balanced| balanced.instances);
+    let (form, cores) = (&trial.form, trial.server_cores().len() as u32);
+    let rest = (load.depth, variant, balancer);
+    let mut sizes = vec![
+        (ScaledBy::Connections, load.connections, format!("{rest:?} {instances:?} {form} {cores}")),
+        (ScaledBy::Cores, cores, format!("{rest:?} {instances:?} {}", load.connections)),
+    ];
+    sizes.extend(
+        instances.map(|count| {
+            (ScaledBy::Instances, count, format!("{rest:?} {form} {cores} {}", load.connections))
+        }),
+    );
+    sizes
+}
+
+/// Size and rate of each launch.
+fn points(sizes: &BTreeMap<u32, Vec<&Trial>>) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    for (size, trials) in sizes {
+        let usable = Launches::of(trials).usable;
+        points.extend(usable.iter().map(|launch| (f64::from(*size), launch.run.rate_per_s.achieved)));
+    }
+    points.retain(|(_, rate)| *rate > 0.0);
+    points
+}
+
+/// None where the rates determine no curve: a contention above 1 is none.
+fn row(server: &str, sizes: Vec<u32>, points: &[(f64, f64)]) -> Option<ScalingRow> {
+    let fit = Scalability::fit(points, SEED).filter(|fit| fit.contention_interval.high <= 1.0)?;
+    let largest = f64::from(*sizes.last()?);
+    let end = |end: f64| end.is_finite().then_some(end);
+    Some(ScalingRow {
+        server: server.to_owned(),
+        sizes,
+        contention: fit.contention,
+        contention_interval: [fit.contention_interval.low, fit.contention_interval.high],
+        coherency: fit.coherency,
+        coherency_interval: [fit.coherency_interval.low, fit.coherency_interval.high],
+        peak_at: fit.peak_at,
+        peak_interval: [end(fit.peak_interval.low), end(fit.peak_interval.high)],
+        peak_rate_per_s: fit.rate(fit.peak_at.unwrap_or(largest)),
+    })
+}
