@@ -178,22 +178,27 @@ metric_table! {
     /// Busy share of the load generator's busiest thread.
     GENERATOR_UTILIZATION "generator_utilization" "the generator's core" ["load gen", "busy"], Share Neither
     closed Some((110, 6, NO_SPREAD)), open Some((110, 6, NO_SPREAD)),
-    = |_, run| plain(run.generator.utilization);
+    = |trial, run| if trial.imported.is_some() { None } else { plain(run.generator.utilization) };
 
     /// Median of the service time (closed loop) or the response time (open loop).
     TIME_P50 "time_ns_p50" "p50" ["p50", ""], Nanoseconds Lower
     closed Some((50, 12, 4)), open Some((50, 12, 4)),
-    percentile true = |_, run| percentile(run, 0.5, |times| times.p50);
+    percentile true = |trial, run| percentile((trial, run), 0.5, "p50", |times| times.p50);
+
+    /// 90 % of those times were at or below it.
+    TIME_P90 "time_ns_p90" "p90" ["p90", ""], Nanoseconds Lower
+    closed None, open None,
+    percentile true = |trial, run| percentile((trial, run), 0.9, "p90", |times| times.p90);
 
     /// 99 % of those times were at or below it.
     TIME_P99 "time_ns_p99" "p99" ["p99", ""], Nanoseconds Lower
     closed Some((60, 0, 4)), open Some((60, 0, 4)),
-    percentile true = |_, run| percentile(run, 0.99, |times| times.p99);
+    percentile true = |trial, run| percentile((trial, run), 0.99, "p99", |times| times.p99);
 
     /// 99.9 % of those times were at or below it.
     TIME_P99_9 "time_ns_p99_9" "p99.9" ["p99.9", ""], Nanoseconds Lower
     closed Some((70, 9, 4)), open Some((70, 9, 4)),
-    percentile true = |_, run| percentile(run, 0.999, |times| times.p99_9);
+    percentile true = |trial, run| percentile((trial, run), 0.999, "p99_9", |times| times.p99_9);
 
     /// Valid responses per second for each core the server was given; shown where it has several.
     ACHIEVED_PER_CORE "achieved_per_s_per_core" "requests/s per core" ["per s", "per core"], PerSecond Higher
@@ -214,7 +219,10 @@ metric_table! {
     /// Requests of a launch's window that did not end well.
     REQUESTS_NOT_OK "requests_not_ok_per_launch" "failed requests" ["failed", "requests"], Count Lower
     closed None, open None,
-    = |_, run| plain(run.total.counts.not_ok() as f64);
+    = |_, run| {
+        let counts = run.total.counts;
+        if counts.scheduled > 0 { plain(counts.not_ok() as f64) } else { None }
+    };
 
     /// Bytes received for each response that was read, head included.
     BYTES_PER_RESPONSE "bytes_received_per_response" "bytes per response" ["bytes", "per resp"], Count Neither
@@ -252,8 +260,11 @@ pub fn judged_times(block: &Block, kind: LoopKind) -> Option<&Times> {
     .filter(|times| times.count > 0)
 }
 
-fn percentile(run: &Run, p: f64, get: fn(&Times) -> u64) -> Option<Value> {
-    let times = judged_times(&run.total, run.loop_.kind)?;
+/// A percentile of the run, or as the source of an imported trial gives it.
+fn percentile((trial, run): (&Trial, &Run), p: f64, name: &str, get: fn(&Times) -> u64) -> Option<Value> {
+    let Some(times) = judged_times(&run.total, run.loop_.kind) else {
+        return trial.imported.as_ref()?.times_ns.get(name).and_then(|ns| plain(*ns as f64));
+    };
     let value = get(times);
     let censored = run.total.censored.filter(|censored| censored.count > 0);
     Some(Value {
