@@ -6,7 +6,7 @@
 //! sets of launches.
 
 use crate::load::{LoadError, LoadResult, Range};
-use paceline_stats::{Comparison, Decision, Variance, compare_difference, compare_pairs, holm, next_look};
+use paceline_stats::{Comparison, Decision, compare_launches, compare_pairs, holm, next_look};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -325,25 +325,7 @@ pub fn compare_samples(
     margin: f64,
 ) -> PairedComparison {
     let launches = |set: &SampleSet| set.values.values().map(Vec::len).max().unwrap_or(0);
-    let compare = |metric| {
-        let logs =
-            samples.each_ref().map(|set| set.of(metric).iter().map(|value| value.ln()).collect::<Vec<f64>>());
-        let [a, b] = logs.each_ref().map(|logs| {
-            Variance::of(logs)
-                .map(|variance| Variance { value: variance.value / logs.len() as f64, ..variance })
-        });
-        let (a, b) = (a?, b?);
-        let sum = a.value + b.value;
-        // Welch 1947.
-        let df = if sum > 0.0 {
-            sum.powi(2) / (a.value.powi(2) / a.df + b.value.powi(2) / b.df)
-        } else {
-            a.df + b.df
-        };
-        let difference = mean_ratio(samples, metric)?.ln();
-        let smaller = logs[0].len().min(logs[1].len());
-        Some(compare_difference(difference, Variance { value: sum, df }, smaller, margin))
-    };
+    let compare = |metric| compare_launches(samples[1].of(metric), samples[0].of(metric), margin);
     let pairs = launches(&samples[0]).min(launches(&samples[1]));
     assemble(samples, primary, margin, pairs, false, compare)
 }

@@ -27,7 +27,9 @@ pub use percentile::{RunPercentile, SLICES, run_percentile};
 pub use random::Random;
 pub use scaling::{Scalability, little_outstanding};
 pub use search::{CapacitySearch, SearchEnd, SearchEstimate, SearchWindow, StallSpan};
-pub use sequential::{Comparison, Decision, PAIRS_MOST, compare_difference, compare_pairs, holm, next_look};
+pub use sequential::{
+    Comparison, Decision, PAIRS_MOST, compare_difference, compare_launches, compare_pairs, holm, next_look,
+};
 pub use special::{binomial_most, normal_cdf, normal_quantile, t_quantile, t_two_sided};
 pub use spread::{Spread, quantile_of_sorted};
 pub use steady::{Steadiness, is_warm, mser, steadiness};

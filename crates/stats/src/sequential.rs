@@ -86,6 +86,28 @@ pub fn compare_difference(difference: f64, error: Variance, launches: usize, mar
     decide(difference, error, launches, margin, 0.05, 0.05)
 }
 
+/// Compares a figure with another, each measured over launches of its own, not in pairs: Welch's t on logarithms (*The
+/// generalization of "Student's" problem*, Biometrika 34, 1947). The ratio is `figure` to `reference`. None without two
+/// launches of each, or where a value is not above zero.
+pub fn compare_launches(figure: &[f64], reference: &[f64], margin: f64) -> Option<Comparison> {
+    let logs = [figure, reference].map(|values| values.iter().map(|value| value.ln()).collect::<Vec<f64>>());
+    if !logs.iter().flatten().all(|log| log.is_finite()) {
+        return None;
+    }
+    let [a, b] = logs.each_ref().map(|logs| {
+        let variance = Variance::of(logs)?;
+        Some(Variance { value: variance.value / logs.len() as f64, ..variance })
+    });
+    let (a, b) = (a?, b?);
+    let value = a.value + b.value;
+    let df = match value > 0.0 {
+        true => value.powi(2) / (a.value.powi(2) / a.df + b.value.powi(2) / b.df),
+        false => a.df + b.df,
+    };
+    let launches = figure.len().min(reference.len());
+    Some(compare_difference(mean(&logs[0]) - mean(&logs[1]), Variance { value, df }, launches, margin))
+}
+
 fn decide(
     difference: f64,
     error: Variance,
@@ -217,5 +239,18 @@ mod tests {
         // A difference of the margin itself is hardly ever called equivalent.
         let (_, equivalent, _) = simulate(0.05, 0.06, 1_500);
         assert!(equivalent <= 0.06, "{equivalent}");
+    }
+
+    #[test]
+    fn launches_are_compared_as_welch_does() {
+        // R 4.2: t.test(log(c(110, 112, 111)), log(c(100, 103, 98, 101)))
+        let compared = compare_launches(&[110.0, 112.0, 111.0], &[100.0, 103.0, 98.0, 101.0], 0.05).unwrap();
+        assert!((compared.ratio - 1.104_456).abs() < 1e-3, "{compared:?}");
+        assert_eq!(compared.decision, Decision::Higher);
+        assert!(compared.interval.contains(compared.ratio) && compared.interval.low > 1.05);
+        let same = compare_launches(&[100.0, 101.0, 100.5], &[100.2, 100.8, 100.4], 0.05).unwrap();
+        assert_eq!(same.decision, Decision::Equivalent);
+        assert!(compare_launches(&[100.0], &[90.0, 91.0], 0.05).is_none());
+        assert!(compare_launches(&[0.0, 1.0], &[90.0, 91.0], 0.05).is_none());
     }
 }

@@ -1,6 +1,7 @@
 //! Two rounds, or two servers, side by side: matched rows with ratios.
 //!
-//! Called by the server and by reports of one file. Ratios come from the ranges over launches; nothing is pooled.
+//! Called by the server and by reports of one file. Each launch is one observation; ratios, intervals and decisions are
+//! those of `paceline_stats::compare_launches`.
 
 use super::metric::{FigurePage, MetricPage};
 use super::round::{RoundPage, RowPage, ServerEntry, TablePage};
@@ -8,12 +9,15 @@ use super::ties::counts;
 use crate::library::Records;
 use paceline_record::{Load, Variant};
 use paceline_report::{About, Standing};
+use paceline_stats::{Decision, compare_launches, holm};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A difference of at most this share is treated as none.
 const EQUIVALENCE: f64 = 0.05;
+/// A difference is claimed below this p value, corrected for the number of rows.
+const SIGNIFICANCE: f64 = 0.05;
 
 /// Two sides.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -100,7 +104,7 @@ pub enum Finding {
     Less,
     /// Whatever difference there is, is within the equivalence band.
     Equivalent,
-    /// The ranges allow either.
+    /// The launches allow either.
     Unclear,
     /// One launch on a side: nothing is known of its spread.
     Single,
@@ -114,17 +118,20 @@ impl ComparePage {
         let (page_a, page_b) = (RoundPage::of(a.0), RoundPage::of(b.0));
         let cells_a = cells(&page_a, a.1, a.1.is_some() && b.1.is_some());
         let cells_b = cells(&page_b, b.1, a.1.is_some() && b.1.is_some());
-        let rows: Vec<CompareRow> = cells_a
-            .iter()
-            .filter_map(|(key, (table, row))| {
-                let (_, other) = cells_b.get(key)?;
-                Some(CompareRow::of(table, row, other, &page_a, &page_b))
-            })
-            .collect();
+        let (mut rows, mut p_values) = (Vec::new(), BTreeMap::new());
+        for (key, (table, row)) in &cells_a {
+            if let Some((_, other)) = cells_b.get(key) {
+                let (row, of_row) = CompareRow::of(table, row, other, &page_a, &page_b);
+                p_values.extend(of_row.into_iter().map(|(metric, p_value)| ((rows.len(), metric), p_value)));
+                rows.push(row);
+            }
+        }
         let matched = rows.len();
         let measured = |metric: &&MetricPage| rows.iter().any(|row| row.pairs.contains_key(metric.id));
+        let metrics: Vec<MetricPage> = page_a.metrics.iter().filter(measured).cloned().collect();
+        settle(&mut rows, &p_values, &metrics);
         Self {
-            metrics: page_a.metrics.iter().filter(measured).cloned().collect(),
+            metrics,
             machine_differs: machine_differs(&page_a, &page_b),
             equivalence: EQUIVALENCE,
             unmatched: cells_a.len() + cells_b.len() - 2 * matched,
@@ -169,15 +176,26 @@ fn cells<'a>(
 }
 
 impl CompareRow {
-    fn of(table: &TablePage, a: &RowPage, b: &RowPage, page_a: &RoundPage, page_b: &RoundPage) -> Self {
+    /// The row, and the p value of each of its differences.
+    fn of(
+        table: &TablePage,
+        a: &RowPage,
+        b: &RowPage,
+        page_a: &RoundPage,
+        page_b: &RoundPage,
+    ) -> (Self, BTreeMap<&'static str, f64>) {
         let entry =
             |page: &RoundPage, row: &RowPage| page.servers.get(&row.server).cloned().unwrap_or_default();
         let counts = counts(a.standing) && counts(b.standing);
-        let pairs = a.values.iter().filter_map(|(metric, a)| {
-            let b = b.values.get(metric)?;
-            Some((*metric, PairValue { a: *a, b: *b, ratio: ratio(a, b, counts) }))
-        });
-        Self {
+        let (mut pairs, mut p_values) = (BTreeMap::new(), BTreeMap::new());
+        for (metric, a) in &a.values {
+            let Some(b) = b.values.get(metric) else { continue };
+            let compared = ratio(a, b, counts);
+            p_values.extend(compared.map(|(_, p_value)| (*metric, p_value)));
+            let ratio = compared.map(|(ratio, _)| ratio);
+            pairs.insert(*metric, PairValue { a: a.clone(), b: b.clone(), ratio });
+        }
+        let row = Self {
             server_a: entry(page_a, a),
             server_b: entry(page_b, b),
             workload: table.workload.clone(),
@@ -185,40 +203,58 @@ impl CompareRow {
             load: table.load.clone(),
             standing_a: a.standing,
             standing_b: b.standing,
-            pairs: pairs.collect(),
-        }
+            pairs,
+        };
+        (row, p_values)
     }
 }
 
-/// B relative to A. Where both have a 95 % interval, so has the ratio: half widths of logarithms of independent estimates
-/// add up as squares. Else its ends are those that the ranges allow.
-fn ratio(a: &FigurePage, b: &FigurePage, counts: bool) -> Option<Ratio> {
+/// B relative to A, from the launches of each; without two launches of both, with the ends that their ranges allow. What
+/// can be said is settled by [`settle`], when all rows are known.
+fn ratio(a: &FigurePage, b: &FigurePage, counts: bool) -> Option<(Ratio, f64)> {
     if a.low <= 0.0 || a.estimate <= 0.0 {
         return None;
     }
-    let estimate = b.estimate / a.estimate;
-    let (low, high) = match a.is_range || b.is_range || b.low <= 0.0 {
-        true => (b.low / a.high, b.high / a.low),
-        false => {
-            let half = |figure: &FigurePage| (figure.high / figure.low).ln() / 2.0;
-            let half = half(a).hypot(half(b)).exp();
-            (estimate / half, estimate * half)
+    let Some(compared) = compare_launches(&b.observed, &a.observed, EQUIVALENCE) else {
+        let finding = if counts { Finding::Single } else { Finding::NotComparable };
+        let ratio =
+            Ratio { estimate: b.estimate / a.estimate, low: b.low / a.high, high: b.high / a.low, finding };
+        return Some((ratio, 1.0));
+    };
+    let finding = match compared.decision {
+        _ if !counts || a.at_least || b.at_least => Finding::NotComparable,
+        Decision::Equivalent => Finding::Equivalent,
+        Decision::Higher => Finding::More,
+        Decision::Lower => Finding::Less,
+        Decision::Undecided { .. } => Finding::Unclear,
+    };
+    let (low, high) = (compared.interval.low, compared.interval.high);
+    Some((Ratio { estimate: compared.ratio, low, high, finding }, compared.p_value))
+}
+
+/// Of many rows some differ by chance: a difference is claimed where it survives Holm's correction over all rows of its
+/// metric, as `paceline compare` does.
+fn settle(rows: &mut [CompareRow], p_values: &BTreeMap<(usize, &'static str), f64>, metrics: &[MetricPage]) {
+    for metric in metrics {
+        let claimed: Vec<(usize, f64)> = rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| {
+                let finding = row.pairs.get(metric.id).and_then(|pair| pair.ratio).map(|ratio| ratio.finding);
+                matches!(finding, Some(Finding::More | Finding::Less | Finding::Unclear))
+            })
+            .filter_map(|(place, _)| Some((place, *p_values.get(&(place, metric.id))?)))
+            .collect();
+        let corrected = holm(&claimed.iter().map(|(_, p_value)| *p_value).collect::<Vec<_>>());
+        for ((place, _), p_value) in claimed.into_iter().zip(corrected) {
+            let pair = rows.get_mut(place).and_then(|row| row.pairs.get_mut(metric.id));
+            if let Some(ratio) = pair.and_then(|pair| pair.ratio.as_mut())
+                && p_value >= SIGNIFICANCE
+            {
+                ratio.finding = Finding::Unclear;
+            }
         }
-    };
-    let finding = if !counts || a.at_least || b.at_least {
-        Finding::NotComparable
-    } else if a.launches < 2 || b.launches < 2 {
-        Finding::Single
-    } else if low >= 1.0 - EQUIVALENCE && high <= 1.0 + EQUIVALENCE {
-        Finding::Equivalent
-    } else if low > 1.0 {
-        Finding::More
-    } else if high < 1.0 {
-        Finding::Less
-    } else {
-        Finding::Unclear
-    };
-    Some(Ratio { estimate, low, high, finding })
+    }
 }
 
 fn side(page: &RoundPage, server: Option<&str>) -> Side {
@@ -252,28 +288,63 @@ fn machine_differs(a: &RoundPage, b: &RoundPage) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn value(low: f64, high: f64) -> FigurePage {
+    fn value(observed: &[f64]) -> FigurePage {
+        let low = observed.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = observed.iter().copied().fold(0.0, f64::max);
+        let launches = observed.len() as u32;
+        let observed = observed.to_vec();
         let estimate = (low + high) / 2.0;
-        FigurePage { estimate, low, high, launches: 3, is_range: true, at_least: false, too_few: false }
+        FigurePage {
+            estimate,
+            low,
+            high,
+            launches,
+            is_range: true,
+            at_least: false,
+            too_few: false,
+            observed,
+        }
     }
 
     #[test]
-    fn a_finding_goes_by_the_whole_interval() {
-        let finding = |a: FigurePage, b: FigurePage| ratio(&a, &b, true).unwrap().finding;
-        let hundred = value(99.0, 101.0);
-        assert_eq!(finding(hundred, value(110.0, 112.0)), Finding::More);
-        assert_eq!(finding(hundred, value(80.0, 90.0)), Finding::Less);
-        assert_eq!(finding(hundred, value(100.0, 102.0)), Finding::Equivalent);
-        assert_eq!(finding(hundred, value(90.0, 120.0)), Finding::Unclear);
-        assert_eq!(finding(hundred, FigurePage { launches: 1, ..value(110.0, 112.0) }), Finding::Single);
-        assert_eq!(
-            finding(hundred, FigurePage { at_least: true, ..value(110.0, 112.0) }),
-            Finding::NotComparable
-        );
-        assert_eq!(ratio(&value(0.0, 0.0), &hundred, true), None);
-        let with_interval = |low, high| FigurePage { is_range: false, ..value(low, high) };
-        let ratio = ratio(&with_interval(90.0, 110.0), &with_interval(90.0, 110.0), true).unwrap();
-        let half = (110.0f64 / 90.0).ln() / 2.0 * 2f64.sqrt();
-        assert!((ratio.high.ln() - half).abs() < 1e-12 && (ratio.low.ln() + half).abs() < 1e-12);
+    fn a_finding_goes_by_the_test_over_launches() {
+        let finding = |a: &FigurePage, b: &FigurePage| ratio(a, b, true).unwrap().0.finding;
+        let hundred = value(&[99.0, 100.0, 101.0]);
+        let more = value(&[110.0, 111.0, 112.0]);
+        assert_eq!(finding(&hundred, &more), Finding::More);
+        assert_eq!(finding(&hundred, &value(&[80.0, 85.0, 83.0])), Finding::Less);
+        assert_eq!(finding(&hundred, &value(&[100.0, 100.5, 101.0])), Finding::Equivalent);
+        // The ranges do not overlap, and two launches each prove nothing.
+        assert_eq!(finding(&value(&[95.0, 100.0]), &value(&[101.0, 130.0])), Finding::Unclear);
+        assert_eq!(finding(&hundred, &value(&[110.0])), Finding::Single);
+        assert_eq!(finding(&hundred, &FigurePage { at_least: true, ..more.clone() }), Finding::NotComparable);
+        assert_eq!(ratio(&hundred, &more, false).unwrap().0.finding, Finding::NotComparable);
+        assert!(ratio(&value(&[0.0, 0.0]), &hundred, true).is_none());
+    }
+
+    #[test]
+    fn of_many_rows_one_difference_by_chance_is_not_claimed() {
+        let metric = super::super::metric::metrics().swap_remove(0);
+        let row = || {
+            let ratio = Ratio { estimate: 1.1, low: 1.01, high: 1.2, finding: Finding::More };
+            let (a, b) = (value(&[1.0, 1.0]), value(&[1.1, 1.1]));
+            CompareRow {
+                server_a: ServerEntry::default(),
+                server_b: ServerEntry::default(),
+                workload: String::new(),
+                form: String::new(),
+                load: Load::default(),
+                standing_a: Standing::Ranked,
+                standing_b: Standing::Ranked,
+                pairs: BTreeMap::from([(metric.id, PairValue { a, b, ratio: Some(ratio) })]),
+            }
+        };
+        let finding = |row: &CompareRow| row.pairs[metric.id].ratio.unwrap().finding;
+        let mut rows: Vec<CompareRow> = (0..20).map(|_| row()).collect();
+        let p_values =
+            (0..20).map(|place| ((place, metric.id), if place == 0 { 0.001 } else { 0.04 })).collect();
+        settle(&mut rows, &p_values, std::slice::from_ref(&metric));
+        assert_eq!(finding(&rows[0]), Finding::More);
+        assert!(rows[1..].iter().all(|row| finding(row) == Finding::Unclear));
     }
 }

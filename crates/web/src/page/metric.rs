@@ -51,7 +51,7 @@ pub struct MetricPage {
 }
 
 /// One figure of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FigurePage {
     /// The geometric mean over the launches, or the median where one of them is zero.
     pub estimate: f64,
@@ -70,6 +70,9 @@ pub struct FigurePage {
     /// Whether too few requests were sampled for this percentile.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub too_few: bool,
+    /// Each launch's, which a comparison goes by.
+    #[serde(skip)]
+    pub observed: Vec<f64>,
 }
 
 /// Every metric that pages offer, in order: the judge's for tables first, the cost after the CPU time it is made of.
@@ -139,13 +142,14 @@ pub fn judged(id: &str) -> Option<&'static Judged> {
 /// The figure of a row; none where it was not measured.
 pub fn figure(id: &str, row: &Row, kind: LoopKind) -> Option<FigurePage> {
     let metric = judged(id)?;
-    let Figure { min, max, launches, interval, at_least, enough, .. } = row.figures.get(metric)?.clone();
-    let estimate = row.figures.get(metric)?.shown();
+    let figure = row.figures.get(metric)?;
+    let Figure { min, max, launches, interval, at_least, enough, .. } = *figure;
     let is_rate = [Judged::ACHIEVED_PER_S, Judged::ACHIEVED_PER_CORE].contains(metric);
     let bound = is_rate && kind == LoopKind::Closed && row.standing == Standing::GeneratorBound;
     let [low, high] = interval.unwrap_or([min, max]);
     Some(FigurePage {
-        estimate,
+        estimate: figure.shown(),
+        observed: figure.observed.iter().map(|(_, value)| *value).collect(),
         low,
         high,
         launches: launches as u32,
