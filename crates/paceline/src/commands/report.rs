@@ -11,6 +11,7 @@ use crate::places::path_or_nothing;
 use crate::{file, terminal};
 use paceline_judge::Metric;
 use paceline_record::{Round, Trial};
+use paceline_report::escape::terminal as escaped;
 use paceline_report::{Chart, CopyTally, Format, Options, Report, Table, copies_text, svg};
 use paceline_store::Store;
 use paceline_web::{Contents, Records, single_file};
@@ -303,10 +304,16 @@ fn listed(store: &Store) -> anyhow::Result<(String, Status)> {
     for round in &rounds.records {
         let (kept, usable) = store.tally(&round.id).map_err(complain)?;
         let state = if round.finished_at.is_some() { "finished" } else { "not finished" };
-        let day = round.started_at.get(..16).unwrap_or(&round.started_at).replace('T', " ");
+        let day = match round.started_at.get(..16) {
+            Some(minute) => format!("{} UTC", minute.replace('T', " ")),
+            None => round.started_at.clone(),
+        };
         text.push_str(&format!(
-            "{}  {day} UTC  {:plan_width$}  {kept} trials of {} planned, {usable} usable, {state}\n",
-            round.id, round.plan, round.planned
+            "{}  {:20}  {:plan_width$}  {kept} trials of {} planned, {usable} usable, {state}\n",
+            escaped(&round.id),
+            escaped(&day),
+            escaped(&round.plan),
+            round.planned
         ));
     }
     Ok((text, rounds.status()))

@@ -10,6 +10,7 @@ use crate::places::path_or_nothing;
 use anyhow::Context as _;
 use paceline_host::Id;
 use paceline_record::{Round, Trial};
+use paceline_report::escape::terminal;
 use paceline_store::{Store, StoreError};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -105,7 +106,8 @@ fn existing_for_writing(place: &Path) -> Result<Store, StoreError> {
 
 fn check(store: &Store) -> anyhow::Result<Status> {
     let checked = store.check().map_err(complain)?;
-    let mut text: String = checked.problems.iter().map(|problem| format!("{problem}\n")).collect();
+    let mut text: String =
+        checked.problems.iter().map(|problem| format!("{}\n", terminal(&problem.to_string()))).collect();
     let found = match checked.problems.len() {
         0 => "no problems".to_owned(),
         1 => "1 problem".to_owned(),
@@ -147,7 +149,12 @@ fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Sta
         }
         store.put_round(&round).map_err(complain)?;
         trials.iter().try_for_each(|trial| store.put_trial(trial)).map_err(complain)?;
-        print(&format!("round {} of {} with {} trials\n", round.id, round.plan, trials.len()))?;
+        print(&format!(
+            "round {} of {} with {} trials\n",
+            terminal(&round.id),
+            terminal(&round.plan),
+            trials.len()
+        ))?;
     }
     Ok(Status::Done)
 }
@@ -168,7 +175,12 @@ fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyho
             remove(store, &round.id)?;
         }
         let done = if dry_run { "would delete" } else { "deleted" };
-        print(&format!("{done} {} of {}, begun {}\n", round.id, round.plan, round.started_at))?;
+        print(&format!(
+            "{done} {} of {}, begun {}\n",
+            terminal(&round.id),
+            terminal(&round.plan),
+            terminal(&round.started_at)
+        ))?;
     }
     if !dry_run && !old.is_empty() {
         store.compact().map_err(complain)?;
@@ -199,7 +211,7 @@ fn delete(store: &Store, prefixes: &[String]) -> anyhow::Result<Status> {
             found => found.map_err(complain)?.id,
         };
         let trials = remove(store, &id)?;
-        print(&format!("deleted round {id} with {trials} trials\n"))?;
+        print(&format!("deleted round {} with {trials} trials\n", terminal(&id)))?;
     }
     store.compact().map_err(complain)?;
     Ok(Status::Done)
