@@ -691,6 +691,8 @@ export interface Ratio {
 
 /** A round in the list. */
 export interface RoundEntry {
+  /** What the plan says of itself in one sentence; empty where it says nothing. */
+  about: string;
   /** Processors online. */
   cores: number;
   /** The processor's name. */
@@ -699,6 +701,8 @@ export interface RoundEntry {
   finished_at: string | null;
   /** Its id. */
   id: string;
+  /** Whether its figures were published by others: it has no plan that was carried out. */
+  imported: boolean;
   /** How many are kept, where that is known. */
   kept: number | null;
   /** Figures of the plan's source that stand beside its own. */
@@ -719,12 +723,16 @@ export interface RoundPage {
   about: About;
   /** The command of a load generator other than Paceline. */
   generator: string | null;
+  /** Whether its figures were published by others. */
+  imported: boolean;
   /** The machines its trials ran on. */
   machines: (Machine)[];
   /** The metrics that some row has. */
   metrics: (MetricPage)[];
   /** What the plan's source observed beside what was observed now. */
   observed: (Beside)[];
+  /** What its plan says of itself in one sentence; empty where it says nothing. */
+  plan_about: string;
   /** What was measured, by id. */
   servers: Record<string, ServerEntry>;
   /** How servers started. */

@@ -3,8 +3,9 @@
 // `node --test tests/` in ui/, after `npm ci`. PACELINE is the binary, CHROMIUM the browser; scripts/test sets both.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -23,13 +24,25 @@ const FLAGS = [
 
 let server, browser, url, rounds;
 
+/** Starts a command that shows pages, and finds the address that it prints. */
+async function shown(arguments_) {
+  const child = spawn(paceline, arguments_, { stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  const address = new Promise((found, failed) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface({ input: stream }).on("line", (line) => {
+        said += `${line}\n`;
+        const match = /http:\/\/[0-9.:]+\/(\?token=\w+)?/.exec(line);
+        if (match && /^(Live view: |\s*)?http|Ctrl-C|[Vv]iew|browser/.test(line)) found(match[0]);
+      });
+    }
+    child.once("exit", (status) => failed(new Error(`${arguments_.join(" ")} ended with ${status}: ${said}`)));
+  });
+  return { child, url: await address };
+}
+
 before(async () => {
-  server = spawn(paceline, ["view", join(root, "history"), "--no-open"], { stdio: ["ignore", "pipe", "inherit"] });
-  const lines = createInterface({ input: server.stdout });
-  url = (await new Promise((found, failed) => {
-    lines.once("line", found);
-    server.once("exit", (status) => failed(new Error(`paceline view ended with ${status}`)));
-  })).trim();
+  ({ child: server, url } = await shown(["view", join(root, "history"), "--no-open"]));
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
   rounds = (await (await fetch(`${url}api/index`)).json()).rounds;
 });
@@ -47,7 +60,7 @@ async function open(address, options = {}) {
   page.on("console", (message) => message.type() === "error" && page.problems.push(message.text()));
   page.on("pageerror", (error) => page.problems.push(error.message));
   page.on("request", (request) => {
-    const own = request.url().startsWith(url) || /^(file|blob|data):/.test(request.url());
+    const own = request.url().startsWith(options.host ?? url) || /^(file|blob|data):/.test(request.url());
     if (!own) page.problems.push(`asked another host: ${request.url()}`);
   });
   await page.goto(address);
@@ -138,7 +151,7 @@ test("an address that leads nowhere says so", async () => {
 
 test("nothing scrolls sideways on a phone, and axe finds nothing serious", async () => {
   const id = roundOf("frameworks");
-  const places = ["/", `/round/${id}`, `/round/${id}/times`, `/round/${id}/time`, `/round/${roundOf("sold-on-go")}/then`, `/compare?a=${id}&b=${id}&server_a=java-netty&server_b=java-vertx`, "/live"];
+  const places = ["/", `/round/${id}`, `/round/${id}/all`, `/round/${roundOf("rabbit-hole")}/load`, `/round/${roundOf("source-004")}`, `/round/${id}/times`, `/round/${id}/time`, `/round/${roundOf("sold-on-go")}/then`, `/compare?a=${id}&b=${id}&server_a=java-netty&server_b=java-vertx`, "/live"];
   const trial = (await (await fetch(`${url}api/rounds/${id}`)).json()).tables[0].rows[0].trials[0].id;
   places.push(`/round/${id}/run/${trial}`);
   for (const colorScheme of ["light", "dark"]) {
@@ -168,5 +181,132 @@ test("a report of one file opens from disk with its charts and asks no host", as
   await page.getByText("Command that repeats it").waitFor();
   await page.goto(`${pathToFileURL(file).href}#/round/${roundOf("frameworks")}/times`);
   await page.locator("svg.plot").first().waitFor();
+  await done(page);
+});
+
+test("all workloads stand beside each other, and a heading leads to its ranking", async () => {
+  const page = await open(`${url}#/round/${roundOf("frameworks")}/all`);
+  await page.getByRole("heading", { name: /all workloads/ }).waitFor();
+  assert.equal(await page.locator("thead th").count(), 15);
+  await page.getByRole("link", { name: "plaintext" }).first().click();
+  await rowsOf(page).first().waitFor();
+  assert.match(page.url(), /workload=plaintext/);
+  await done(page);
+});
+
+test("an objective in the address decides what the capacity is", async () => {
+  const place = `${url}#/round/${roundOf("rabbit-hole")}/load`;
+  const page = await open(`${place}?objective=p99%3A10`);
+  await page.getByText("Capacity between 1,500 and 15,000/s for p99 ≤ 10 ms.").first().waitFor();
+  await page.getByRole("spinbutton", { name: "milliseconds" }).fill("1000");
+  await page.getByRole("spinbutton", { name: "milliseconds" }).press("Enter");
+  await page.getByText("every rate met it").nth(3).waitFor();
+  assert.match(page.url(), /objective=p99%3A1000/);
+  await done(page);
+});
+
+test("every server's percentiles stand on one axis, with a table of the same numbers", async () => {
+  const page = await open(`${url}#/round/${roundOf("all")}/times`);
+  await page.getByRole("heading", { name: /p50, p90, p99 and p99.9/ }).waitFor();
+  await page.getByRole("img", { name: /p50, p90/ }).waitFor();
+  await done(page);
+});
+
+test("published figures say that they are, and offer nothing that they do not have", async () => {
+  const page = await open(`${url}#/round/${roundOf("source-001")}`);
+  await page.getByText("as published").waitFor();
+  await page.getByText("not measured by Paceline").waitFor();
+  assert.equal(await page.getByRole("link", { name: "Response times" }).count(), 0);
+  assert.ok(!(await page.locator("main").innerText()).includes("generator core"));
+  await done(page);
+});
+
+test("which Python server needs the least CPU per request at 2,000/s: three choices", async () => {
+  const page = await open(url);
+  await page.getByRole("link", { name: "all", exact: true }).click();
+  await page.getByRole("combobox", { name: "load" }).selectOption({ label: "2,000/s offered, 64 connections" });
+  await page.getByRole("button", { name: /^Python \d/ }).click();
+  await page.getByText(/^Lowest server CPU time per request: Granian/).waitFor();
+  await done(page);
+});
+
+test("did a server get slower between two rounds: four choices", async () => {
+  const page = await open(url);
+  await page.getByRole("link", { name: "Compare" }).click();
+  await page.getByRole("combobox", { name: "A", exact: true }).selectOption(roundOf("all"));
+  await page.getByRole("combobox", { name: "B", exact: true }).selectOption(roundOf("frameworks"));
+  await page.getByText(/Of \d+ matched rows?:/).waitFor();
+  await page.getByRole("row", { name: /Netty/ }).first().waitFor();
+  await done(page);
+});
+
+const HOSTILE = `<script>globalThis.hacked=1</script><img src=x onerror=globalThis.hacked=1>\u202eevil\u0007`;
+
+test("hostile names and notes stay text, in pages and in a report of one file", async () => {
+  const name = JSON.stringify(HOSTILE);
+  const long = JSON.stringify("long".repeat(1_000));
+  const figure = (server, words) => `[[figure]]\nplace = "1"\nserver = ${server}\nname = ${words}\nlanguage = ${words}\nform = "single"\nworkload = ${name}\nload = ${name}\nconnections = 8\nrequests_per_s = 9.0\nnote = ${words}\n`;
+  const source = join(folder, "hostile.toml");
+  writeFileSync(source, `name = ${name}\nstarted_at = "2014"\nmachine = ${name}\ntool = ${name}\n${figure(name, name)}${figure('"other"', long)}`);
+  const store = join(folder, "hostile.sqlite");
+  const imported = spawnSync(paceline, ["store", "--store", store, "import", source]);
+  assert.equal(imported.status, 0, String(imported.stderr));
+  assert.ok(!/[\u202e\u0007]/.test(String(imported.stdout) + String(imported.stderr)), "raw control characters in the terminal");
+  const { child, url: own } = await shown(["view", "--store", store, "--no-open"]);
+  const file = join(folder, "hostile.html");
+  assert.equal(spawnSync(paceline, ["report", "--store", store, "-o", file]).status, 0);
+  const id = (await (await fetch(`${own}api/index`)).json()).rounds[0].id;
+  const trial = (await (await fetch(`${own}api/rounds/${id}`)).json()).tables[0].rows[0].trials[0].id;
+  const places = ["/", `/round/${id}`, `/round/${id}/all`, `/compare?a=${id}&b=${id}`, `/round/${id}/run/${trial}`].map((place) => `${own}#${place}`);
+  for (const place of [...places, pathToFileURL(file).href]) {
+    const page = await open(place, { host: own, viewport: { width: 390, height: 844 } });
+    await page.locator("main").getByText("<script>").first().waitFor({ state: "attached" });
+    assert.equal(await page.evaluate(() => globalThis.hacked), undefined, place);
+    assert.equal(await page.locator("main script, main img").count(), 0, place);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `${place} is ${width} wide`);
+    await done(page);
+  }
+  child.kill();
+});
+
+test("a run is shown while it goes on, after a reload too, and its result when it is over", async () => {
+  const target = createServer((_, response) => response.end("hello"));
+  await new Promise((listening) => target.listen(0, "127.0.0.1", listening));
+  const { child, url: own } = await shown(["run", `http://127.0.0.1:${target.address().port}/`, "-c", "2", "-r", "200", "-d", "6s", "--warmup", "0s", "--view"]);
+  const page = await open(`${own}#/live`, { host: own });
+  await page.getByText("requests/s", { exact: true }).first().waitFor();
+  await page.reload();
+  await page.getByText("requests/s", { exact: true }).first().waitFor();
+  await page.getByRole("link", { name: "See everything about this run." }).click({ timeout: 60_000 });
+  await page.getByRole("heading", { name: "How requests ended" }).waitFor();
+  child.kill("SIGINT");
+  await done(page);
+  target.close();
+});
+
+/** A folder with one server and one workload, as the lab wants them. */
+function tree() {
+  const place = (name) => join(folder, "tree", name);
+  for (const name of ["servers/python-good", "workloads"]) mkdirSync(place(name), { recursive: true });
+  writeFileSync(place("servers/python-good/server.py"), readFileSync(join(root, "crates/paceline/tests/it/lab/good.py")));
+  writeFileSync(place("servers/python-good/server.toml"), `name = "good"\nlanguage = "Python"\nframework = "none"\nengine = "none"\nkind = "platform"\ntags = ["idiomatic"]\nworkloads = ["hello"]\nneeds = ["python3"]\nversion = "echo 1"\n[run]\ncommand = "exec python3 server.py"\nstart_timeout_s = 60\n[forms.single]\n[traits]\npipelining = true\nhttp10_keep_alive = true\nhead = false\n`);
+  writeFileSync(place("workloads/hello.toml"), `about = "Twelve bytes."\n[[case]]\npath = "/hello"\n[case.expect]\nstatus = 200\nbody = "Hello World\\n"\n`);
+  return ["--servers-dir", place("servers"), "--workloads-dir", place("workloads"), "--state-dir", place("state")];
+}
+
+test("a round is shown while it goes on, and its ranking when it is over", async () => {
+  Object.assign(process.env, { PACELINE_SHARE_MACHINE: "1", PACELINE_STEADY_WITHIN: "0s" });
+  const { child, url: own } = await shown(["round", "--servers", "python-good", "--repeats", "2", "-c", "2", "-d", "500ms", "--warmup", "100ms", "--view", ...tree()]);
+  const page = await open(`${own}#/live`, { host: own });
+  await page.getByRole("link", { name: "good" }).first().waitFor({ timeout: 60_000 });
+  await page.reload();
+  await page.getByRole("link", { name: "good" }).first().waitFor();
+  await page.getByText(": done.").waitFor({ timeout: 90_000 });
+  await page.getByRole("link", { name: /See the round/ }).click();
+  // On a busy machine no row may be valid: it is shown all the same.
+  await page.getByRole("heading", { name: /hello/ }).waitFor();
+  await page.getByText("good", { exact: true }).first().waitFor();
+  child.kill("SIGINT");
   await done(page);
 });

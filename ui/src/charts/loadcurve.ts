@@ -1,52 +1,110 @@
-// Percentiles of one server against the offered rate.
+// Percentiles of one server against the offered rate, with the objective, the capacity that it leaves and the rate that a
+// closed loop reached.
 import * as Plot from "@observablehq/plot";
-import type { TablePage } from "../wire";
+import type { RowPage, TablePage } from "../wire";
 import { rate, time } from "../format";
 import { counts } from "../ranking";
-import { draw, rateTick, timeAxis } from "./plot";
+import { draw, rateTick, timeAxis, timeTick } from "./plot";
+import { PERCENTILES } from "./percentiles";
 import type { ChartSource } from "./source";
+import { spread } from "./spectrum";
 
-const LINES = [
-  { metric: "time_ns_p50", name: "p50", colour: "var(--c0)" },
-  { metric: "time_ns_p99", name: "p99", colour: "var(--c4)" },
-  { metric: "time_ns_p99_9", name: "p99.9", colour: "var(--c1)" },
-] as const;
+/** What a server has to keep to: a percentile at or below a time. */
+export interface Objective {
+  metric: string;
+  name: string;
+  ns: number;
+}
 
-export function loadCurve(steps: TablePage[], closed: TablePage[], server: string): ChartSource {
-  const rowOf = (table: TablePage) => table.rows.find((row) => row.server === server);
-  const points = LINES.flatMap((line) =>
+/** The highest rate that met the objective and the lowest that did not; the capacity lies between. */
+export interface Capacity {
+  met: number | null;
+  missed: number | null;
+}
+
+const rowOf = (table: TablePage, server: string) => table.rows.find((row) => row.server === server);
+const offered = (table: TablePage) => table.load.rate_per_s ?? 0;
+
+/** Whether a row met an objective: every launch counts, so the upper end has to be at or below the limit. */
+function met(row: RowPage, objective: Objective): boolean | null {
+  if (!counts(row)) return row.standing === "overloaded" ? false : null;
+  const value = row.values[objective.metric];
+  if (!value || value.too_few) return null;
+  return !value.at_least && value.estimate <= objective.ns;
+}
+
+export function capacity(steps: TablePage[], server: string, objective: Objective): Capacity {
+  const known = steps.flatMap((step) => {
+    const row = rowOf(step, server);
+    const is = row ? met(row, objective) : null;
+    return is === null ? [] : [{ rate: offered(step), is }];
+  });
+  const missed = known.find((step) => !step.is)?.rate ?? null;
+  const before = known.filter((step) => step.is && (missed === null || step.rate < missed));
+  return { met: before[before.length - 1]?.rate ?? null, missed };
+}
+
+export function capacityText({ met, missed }: Capacity, objective: Objective): string {
+  const goal = `${objective.name} ≤ ${timeTick(objective.ns)}`;
+  if (met === null && missed === null) return `Not known for ${goal}.`;
+  if (met === null) return `Capacity below ${rate(missed!)}/s for ${goal}.`;
+  if (missed === null) return `Capacity at least ${rate(met)}/s for ${goal}: every rate met it.`;
+  return `Capacity between ${rate(met)} and ${rate(missed)}/s for ${goal}.`;
+}
+
+export function loadCurve(steps: TablePage[], closed: TablePage[], server: string, objective: Objective): ChartSource {
+  const points = PERCENTILES.flatMap((line) =>
     steps.flatMap((step) => {
-      const row = rowOf(step);
+      const row = rowOf(step, server);
       const value = row?.values[line.metric];
-      return row && value ? [{ ...line, x: step.load.rate_per_s ?? 0, y: value.estimate, low: value.low, high: value.high, sound: counts(row) && !value.too_few }] : [];
+      return row && value ? [{ ...line, x: offered(step), y: value.estimate, low: value.low, high: value.high, sound: counts(row) && !value.too_few }] : [];
     }),
   );
-  const reached = closed.flatMap((table) => rowOf(table)?.values["achieved_per_s"]?.estimate ?? []);
+  const reached = closed.flatMap((table) => rowOf(table, server)?.values["achieved_per_s"]?.estimate ?? []);
   // An interval from few launches may be far wider than all that was seen.
   const lowest = Math.max(Math.min(...points.map((p) => p.low)), Math.min(...points.map((p) => p.y)) / 3);
-  const highest = Math.min(Math.max(...points.map((p) => p.high)), Math.max(...points.map((p) => p.y)) * 3);
-  const within = (time: number) => Math.min(Math.max(time, lowest * 0.8), highest * 1.2);
-  const far = Math.max(...steps.map((step) => step.load.rate_per_s ?? 0), ...reached) * 1.05;
+  const highest = Math.max(Math.min(Math.max(...points.map((p) => p.high)), Math.max(...points.map((p) => p.y)) * 3), objective.ns);
+  const within = (ns: number) => Math.min(Math.max(ns, lowest * 0.8), highest * 1.2);
+  const far = Math.max(...steps.map(offered), ...reached) * 1.05;
+  const limits = capacity(steps, server, objective);
   return {
+    note: capacityText(limits, objective),
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64, marginRight: 48,
         x: { domain: [0, far], label: "offered requests/s", tickFormat: rateTick, ticks: Math.max(Math.floor(width / 90), 3) },
         y: points.length > 0 ? timeAxis("↑ time", lowest * 0.8, highest * 1.2) : {},
         marks: [
-          Plot.ruleX(reached, { y1: 0, stroke: "var(--muted)", strokeDasharray: "2 3" }),
-          ...LINES.flatMap((line): Plot.Markish[] => {
+          ...(points.length > 0 && limits.missed !== null
+            ? [Plot.rect([{ x1: limits.met ?? 0, x2: limits.missed, y1: lowest * 0.8, y2: highest * 1.2 }], { x1: "x1", x2: "x2", y1: "y1", y2: "y2", fill: "var(--accent-pale)" })]
+            : []),
+          ...(points.length > 0
+            ? [
+                Plot.ruleY([objective.ns], { stroke: "var(--bad)", strokeDasharray: "6 3" }),
+                Plot.text([objective.ns], { x: 0, y: (ns: number) => ns, text: () => `objective ${objective.name} ≤ ${timeTick(objective.ns)}`, dy: -7, dx: 4, textAnchor: "start", fill: "var(--bad)" }),
+              ]
+            : []),
+          // The tick of the closed loop stands on the axis.
+          Plot.ruleX(reached, { stroke: "var(--muted)", strokeDasharray: "2 3" }),
+          Plot.text(reached.slice(0, 1), { x: (x: number) => x, frameAnchor: "top", text: () => "closed loop", dy: -8, fill: "var(--muted)" }),
+          ...PERCENTILES.flatMap((line): Plot.Markish[] => {
             const own = points.filter((p) => p.metric === line.metric);
             return [
               Plot.line(own, { x: "x", y: "y", stroke: line.colour, strokeWidth: 2 }),
               Plot.link(own, { x1: "x", x2: "x", y1: (p: { low: number }) => within(p.low), y2: (p: { high: number }) => within(p.high), stroke: line.colour, strokeWidth: 1.5 }),
               Plot.dot(own, { x: "x", y: "y", r: 4, fill: (p: { sound: boolean }) => (p.sound ? line.colour : "var(--ground)"), stroke: line.colour, strokeWidth: 2 }),
-              Plot.text(own.slice(-1), { x: "x", y: "y", text: () => line.name, dx: 8, textAnchor: "start", fill: "var(--text)" }),
             ];
           }),
+          ...labels(points, lowest, highest, height).map((l) => Plot.text([l], { x: "x", y: "at", text: () => l.name, dx: 8, textAnchor: "start", fill: "var(--text)" })),
         ],
         color: { type: "identity" },
       }),
-    table: () => ({ columns: ["offered requests/s", "percentile", "time", "lowest launch", "highest launch"], rows: points.map((p) => [rate(p.x), p.name, time(p.y), time(p.low), time(p.high)]) }),
+    table: () => ({ columns: ["offered requests/s", "percentile", "time", "lower end", "upper end"], rows: points.map((p) => [rate(p.x), p.name, time(p.y), time(p.low), time(p.high)]) }),
   };
+}
+
+/** The name of each line at its right end, moved apart. */
+function labels<T extends { metric: string; y: number }>(points: T[], low: number, high: number, height: number): (T & { at: number })[] {
+  const ends = PERCENTILES.flatMap((line) => points.filter((p) => p.metric === line.metric).slice(-1));
+  return spread(ends, low * 0.8, high * 1.2, height - 48);
 }

@@ -6,7 +6,18 @@ export type Marks = Plot.Markish[];
 
 /** Draws, without the style element that the Content-Security-Policy would refuse: theme.css has its rules. */
 export function draw(options: Plot.PlotOptions): SVGElement {
-  const drawn = Plot.plot({ className: "plot", marginTop: 16, marginRight: 16, marginLeft: 56, marginBottom: 32, ...options });
+  const marks = [...(options.marks ?? [])];
+  const scales: Pick<Plot.PlotOptions, "x" | "y"> = {};
+  // Plot leaves out labels of a logarithmic scale where it finds them too many; these are chosen to have room.
+  for (const key of ["x", "y"] as const) {
+    const scale = options[key];
+    if (scale?.type !== "log" || !Array.isArray(scale.ticks) || typeof scale.tickFormat !== "function") continue;
+    const format = scale.tickFormat as (value: number) => string;
+    const labelled = { text: (value: number) => format(value), label: scale.label ?? null };
+    marks.unshift(key === "x" ? Plot.axisX(scale.ticks as number[], labelled) : Plot.axisY(scale.ticks as number[], labelled));
+    scales[key] = { ...scale, axis: null };
+  }
+  const drawn = Plot.plot({ className: "plot", marginTop: 16, marginRight: 16, marginLeft: 56, marginBottom: 32, ...options, ...scales, marks });
   const svg = drawn instanceof SVGSVGElement ? drawn : drawn.querySelector("svg");
   if (!(svg instanceof SVGSVGElement)) throw new Error("Plot drew no SVG");
   svg.querySelectorAll("style").forEach((style) => style.remove());

@@ -31,6 +31,10 @@ pub struct RoundEntry {
     pub id: String,
     /// The plan's name.
     pub plan: String,
+    /// What the plan says of itself in one sentence; empty where it says nothing.
+    pub about: String,
+    /// Whether its figures were published by others: it has no plan that was carried out.
+    pub imported: bool,
     /// Wall-clock start, RFC 3339, UTC.
     pub started_at: String,
     /// When it ended; none while it is unfinished.
@@ -85,6 +89,8 @@ impl RoundEntry {
         Self {
             id: round.id,
             plan: round.plan,
+            about: plan_about(&round.plan_toml),
+            imported: round.plan_toml.is_empty(),
             started_at: round.started_at,
             finished_at: round.finished_at,
             planned: round.planned,
@@ -94,5 +100,22 @@ impl RoundEntry {
             virtual_machine: round.environment.virtual_machine,
             observed: round.observed.len(),
         }
+    }
+}
+
+/// The `about` of a plan.
+pub fn plan_about(plan_toml: &str) -> String {
+    let plan: toml::Table = plan_toml.parse().unwrap_or_default();
+    plan.get("about").and_then(toml::Value::as_str).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_that_says_nothing_of_itself_has_no_sentence() {
+        assert_eq!(plan_about("name = \"quick\"\nabout = \"Hello world.\""), "Hello world.");
+        assert_eq!((plan_about("name = 3"), plan_about("about = 3"), plan_about("=")), Default::default());
     }
 }

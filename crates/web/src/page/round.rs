@@ -4,6 +4,7 @@
 //! browser computes nothing.
 
 use super::explanation::{self, Explanation};
+use super::index::plan_about;
 use super::metric::{FigurePage, MetricPage, figure, metrics};
 use super::ties;
 use crate::library::Records;
@@ -20,6 +21,10 @@ use std::collections::BTreeMap;
 pub struct RoundPage {
     /// Its facts.
     pub about: About,
+    /// What its plan says of itself in one sentence; empty where it says nothing.
+    pub plan_about: String,
+    /// Whether its figures were published by others.
+    pub imported: bool,
     /// The command of a load generator other than Paceline.
     pub generator: Option<String>,
     /// The machines its trials ran on.
@@ -160,6 +165,8 @@ impl RoundPage {
         Self {
             verdicts: explanation::of(carried),
             about: report.round,
+            plan_about: plan_about(&records.round.plan_toml),
+            imported: records.round.plan_toml.is_empty(),
             generator: records.round.generator.clone(),
             machines: report.machines,
             servers,
