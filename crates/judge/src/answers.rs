@@ -189,8 +189,10 @@ pub(crate) fn body_length_varies(run: &Run) -> Option<Finding> {
 
 /// The lengths of the bodies of one request, where they differ and no body was expected.
 fn varying(block: &Block, expected: &Expectations) -> Option<Lengths> {
-    let is_checked =
-        expected.body_bytes.is_some() || expected.body_sha256.is_some() || !expected.json.is_empty();
+    let is_checked = expected.body_bytes.is_some()
+        || expected.body_sha256.is_some()
+        || expected.json_form.is_some()
+        || !expected.json.is_empty();
     block.body_bytes.filter(|lengths| !is_checked && lengths.min != lengths.max)
 }
 

@@ -386,6 +386,47 @@ verdict_table! {
     }
     => "Use a machine with at least three cores, or pin the balancer to a separate one.";
 
+    /// The database counted fewer statements or rows than the valid responses need: by more than 1 %. The server caches,
+    /// or reads several rows with one statement where each needs its own. Counted from before the run to after it, warm-up
+    /// included.
+    QueriesNotRun "queries_not_run" Trial [Server] [Invalid] "The server did not run the queries it was asked for."
+    {
+        selects_expected: u64 = "statements that the valid responses need",
+        selects: u64 = "statements that the database counted",
+        rows_expected: u64 = "rows that the valid responses need",
+        rows_read: u64 = "rows that the database returned",
+    }
+    => "The database ran {selects} of {selects_expected} statements. Run one statement for each row, and cache none.";
+
+    /// The database counted fewer updated rows than the valid responses need, by more than 5 % (one response may draw a row
+    /// twice), or does not have the values that a response after the run returned.
+    UpdatesNotStored "updates_not_stored" Trial [Server] [Invalid] "The server did not store its updates."
+    {
+        rows_expected: u64 = "rows that the valid responses say were updated",
+        rows_updated: u64 = "rows that the database counted as updated",
+        returned: u64 = "rows that a response after the run returned as updated",
+        stored: u64 = "those of them that the database has so",
+    }
+    => "The database updated {rows_updated} of {rows_expected} rows, and has {stored} of {returned} returned values. Store each row before answering.";
+
+    /// The database used at least 90 % of its cores, and the server less of its own: the number is the database's more than
+    /// the server's.
+    DatabaseBound "database_bound" Trial [Environment] [Caution] "The database was the limit."
+    {
+        database_utilization: f64 = "the database's CPU time as a share of its cores, 0 to 1",
+        server_utilization: f64 = "the server's CPU time as a share of its cores, 0 to 1",
+        database_cpu_ns_per_request: f64 = "the database's CPU time per response",
+    }
+    => "Give the database more cores, or compare servers by their CPU time per request.";
+
+    /// The database ran on the server's cores, so its CPU time was missing there: a request costs the sum of both.
+    DatabaseSharesCores "database_shares_cores" Trial [Environment] [Note] "The database shares the server's cores."
+    {
+        database_cores: Vec<u32> = "the database's cores",
+        database_share: f64 = "the database's part of the CPU time of both, 0 to 1",
+    }
+    => "Use a machine with at least three cores, and read the server's CPU time per request beside the rate.";
+
     /// There were more instances than cores for them: together they cannot do more than one on each core.
     InstancesShareCores "instances_share_cores" Trial [Environment] [Note] "More instances than cores."
     { instances: usize = "instances", cores: usize = "cores they may use" }

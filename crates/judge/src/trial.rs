@@ -3,6 +3,8 @@
 //! Pure functions of the record, so that a stored trial can be judged again by a later version. What only the lab knows
 //! (a neighbour on the machine, a server that did not come to rest) the lab adds itself, from the same table.
 
+mod database;
+
 use crate::generator::disturbance;
 use crate::{Finding, GENERATOR_BUSY_MOST, verdict};
 use paceline_record::{
@@ -46,6 +48,10 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
         instances_share_cores,
         uneven_instances,
         instance_not_taken_out,
+        database::queries_not_run,
+        database::updates_not_stored,
+        database::database_bound,
+        database::database_shares_cores,
     ];
     judges.iter().filter_map(|judge| judge(trial)).map(|finding| finding.verdict()).collect()
 }

@@ -6,6 +6,7 @@
 
 use crate::balancer::Ask as _;
 use crate::balancer::Counted;
+use crate::database::RunningDatabase;
 use crate::launch::Launch;
 use paceline_catalogue::Statistics;
 use paceline_host::shepherd::Ended;
@@ -26,6 +27,7 @@ pub struct Farm {
     /// Instances first, at least one; then the balancer, then what instances need.
     roles: Vec<Role>,
     front: Option<Front>,
+    database: Option<RunningDatabase>,
     route: Route,
     killed: Option<usize>,
 }
@@ -104,9 +106,15 @@ impl Role {
 }
 
 impl Farm {
-    /// The processes of a launch: instances first, at least one. `front` is there where one is a balancer.
-    pub(crate) fn new(roles: Vec<Role>, front: Option<Front>) -> Self {
-        Self { roles, front, route: Route::Direct, killed: None }
+    /// The processes of a launch: instances first, at least one. `front` is there where one is a balancer, `database`
+    /// where one is a database.
+    pub(crate) fn new(roles: Vec<Role>, front: Option<Front>, database: Option<RunningDatabase>) -> Self {
+        Self { roles, front, database, route: Route::Direct, killed: None }
+    }
+
+    /// The database of the launch.
+    pub(crate) fn database(&self) -> Option<&RunningDatabase> {
+        self.database.as_ref()
     }
 
     /// From now on requests go this way.

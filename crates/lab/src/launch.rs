@@ -65,7 +65,7 @@ pub struct Starter {
 }
 
 /// What to start.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct LaunchOf<'a> {
     /// Unique: names the log and the control group.
     pub id: &'a str,
@@ -77,8 +77,17 @@ pub struct LaunchOf<'a> {
     pub variables: Variables,
     /// The cores it may run on.
     pub cores: &'a [u32],
-    /// Ready is who answers this correctly.
-    pub ready: &'a WorkloadCase,
+    /// When it is ready.
+    pub ready: Ready<'a>,
+}
+
+/// When what was started is ready.
+#[derive(Clone, Copy)]
+pub enum Ready<'a> {
+    /// Once it answers this correctly.
+    Answers(&'a WorkloadCase),
+    /// Once this says so.
+    Succeeds(&'a dyn Fn() -> bool),
 }
 
 /// A server that answers.
@@ -240,12 +249,16 @@ impl Launch {
                 Err(_) => {
                     let limit = of.server.start_timeout.as_secs();
                     let NotReady { stage, why } = last;
-                    let message =
-                        format!("no correct answer to GET {} within {limit} s: {why}", of.ready.path);
+                    let message = match of.ready {
+                        Ready::Answers(case) => {
+                            format!("no correct answer to GET {} within {limit} s: {why}", case.path)
+                        }
+                        Ready::Succeeds(_) => format!("not ready within {limit} s: {why}"),
+                    };
                     return Err(Spoiled::fault(stage, message, false));
                 }
             }
-            match self.try_first_answer(of.ready, patience) {
+            match self.try_ready(of.ready, patience) {
                 Ok(()) => return Ok(()),
                 // What the end of patience cut off says less than the attempt before it.
                 Err(_) if heard && patience.check().is_err() => {}
@@ -253,6 +266,17 @@ impl Launch {
             }
             // Nothing announces that a server has begun to listen.
             std::thread::sleep(ASK_EVERY);
+        }
+    }
+
+    fn try_ready(&mut self, ready: Ready<'_>, patience: Patience) -> Result<(), NotReady> {
+        match ready {
+            Ready::Answers(case) => self.try_first_answer(case, patience),
+            Ready::Succeeds(is_ready) if is_ready() => Ok(()),
+            Ready::Succeeds(_) => {
+                let why = "its ready command fails".to_owned();
+                Err(NotReady { stage: Stage::Start, why })
+            }
         }
     }
 

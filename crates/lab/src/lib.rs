@@ -3,7 +3,9 @@
 //! What is measured is read by `paceline-catalogue`; all that touches the machine is `paceline-host`'s. Load generators
 //! are processes like any other. Nothing here prints: the binary does.
 
+mod audit;
 mod balancer;
+mod database;
 mod error;
 mod farm;
 mod generator;
@@ -18,6 +20,7 @@ mod validate;
 mod warm;
 mod workshop;
 
+pub use database::{Databases, RunningDatabase};
 pub use error::{CommandFailure, LabError};
 #[cfg(fuzzing)]
 pub use generator::fuzz_generator_output;
@@ -25,7 +28,7 @@ pub use generator::{
     Finished, Followed, Following, Generator, Job, Measured, follow, generator, generator_command,
     is_built_in, missing_program,
 };
-pub use launch::{Launch, LaunchOf, Spoiled, Starter};
+pub use launch::{Launch, LaunchOf, Ready, Spoiled, Starter};
 pub use placement::{Cores, CoresWanted, stay_beside_generator};
 pub use round::{Bench, Event, KeepError, Keeper, Outlook, Sitting, Summary, carry_out};
 pub use scratch::Scratch;

@@ -44,6 +44,11 @@ impl Cores {
         split(&self.physical, wanted)
     }
 
+    /// As [`Cores::split`] with a database beside the server.
+    pub fn split_with_database(&self, wanted: CoresWanted) -> Pinning {
+        split_with_database(&self.physical, wanted)
+    }
+
     /// As [`Cores::split`] for so many instances behind a balancer.
     pub fn split_balanced(&self, wanted: CoresWanted, instances: u32, pin: Pin) -> Pinning {
         split_balanced(&self.physical, wanted, instances.max(1) as usize, pin)
@@ -84,6 +89,32 @@ fn split(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
         generator = all.iter().copied().filter(beside).collect();
     }
     Pinning { server, generator, disjoint: true, ..Pinning::default() }
+}
+
+/// Splits cores among server, database and generator: apart where there are three, else the database runs beside the
+/// server, so that the generator is disturbed by neither.
+fn split_with_database(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
+    let threads: Vec<Vec<u32>> = physical.iter().flatten().map(|thread| vec![*thread]).collect();
+    let units = if physical.len() >= 3 { physical } else { &threads };
+    if units.len() < 3 {
+        let beside = split(physical, wanted);
+        return Pinning { database: beside.server.clone(), ..beside };
+    }
+    let taken = match wanted {
+        CoresWanted::One => 1,
+        CoresWanted::Half => (units.len() / 3).max(1),
+    };
+    let (server, rest) = units.split_at(taken);
+    let (database, generator) = rest.split_at((rest.len() / 2).max(1));
+    // One process of one core has one thread of it.
+    let server = if wanted == CoresWanted::One { vec![server[0][0]] } else { server.concat() };
+    Pinning {
+        server,
+        generator: generator.concat(),
+        disjoint: true,
+        database: database.concat(),
+        ..Pinning::default()
+    }
 }
 
 /// Splits cores among instances, balancer and generator. The generator has at least one to itself wherever there are
@@ -191,6 +222,19 @@ mod tests {
         let cores: Vec<Vec<u32>> = (0..8).map(|core| vec![core]).collect();
         let split = split_balanced(&cores, CoresWanted::Half, 2, Pin::default());
         assert_eq!((split.instances, split.balancer), (vec![vec![0, 2], vec![1, 3]], vec![4]));
+    }
+
+    #[test]
+    fn a_database_has_cores_of_its_own_where_there_are_three() {
+        let split = |cores: u32, wanted| {
+            let physical: Vec<Vec<u32>> = (0..cores).map(|core| vec![core]).collect();
+            let split = split_with_database(&physical, wanted);
+            (split.server, split.database, split.generator)
+        };
+        assert_eq!(split(1, CoresWanted::One), (vec![0], vec![0], vec![0]));
+        assert_eq!(split(2, CoresWanted::One), (vec![0], vec![0], vec![1]));
+        assert_eq!(split(3, CoresWanted::One), (vec![0], vec![1], vec![2]));
+        assert_eq!(split(6, CoresWanted::Half), (vec![0, 1], vec![2, 3], vec![4, 5]));
     }
 
     #[test]

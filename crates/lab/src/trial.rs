@@ -3,7 +3,9 @@
 //! Whatever goes wrong is in the record: a trial that was begun is never a missing row. Only Ctrl-C leaves none.
 
 use crate::Validated;
+use crate::audit;
 use crate::balancer::Ask as _;
+use crate::database::RunningDatabase;
 use crate::farm::{Farm, RolePlace};
 use crate::generator::{Followed, Following, Generator, Job, follow};
 use crate::launch::Spoiled;
@@ -92,12 +94,21 @@ pub fn measure(
         let fault = Fault { stage: Stage::Validate, message, transient: false };
         return Some(failed(trial, fault, launch.log_tail()));
     }
-    let loaded = job(&trial, cell, seed, launch, validated, generator, following)
-        .and_then(|job| follow(generator, &job, launch, following));
+    let before = launch.database().map(RunningDatabase::counts).transpose();
+    let loaded = before.and_then(|before| {
+        let job = job(&trial, cell, seed, launch, validated, generator, following)?;
+        Ok((before, follow(generator, &job, launch, following)?))
+    });
     match loaded {
-        Ok(followed) => {
+        Ok((before, followed)) => {
             trial.log_tail = launch.log_tail();
             trial.balancing = balancing(&followed, launch);
+            trial.database = launch.database().map(|database| {
+                audit::database_use(cell, &followed, database, before, launch.address(), following.interrupt)
+            });
+            if let Some(used) = &mut trial.database {
+                used.process = processes(&followed, &[ProcessRole::Database]).pop();
+            }
             Some(judged(complete(trial, followed, launch.source())))
         }
         Err(Spoiled::Interrupted) => None,

@@ -6,8 +6,9 @@
 use super::*;
 use paceline_record::fixture::{run, trial};
 use paceline_record::{
-    BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Check, Fault, FaultKind, InjectedFault,
-    InstanceCounts, Load, Severity, Usage, Validation,
+    BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Check, DatabaseCounts, DatabaseReceipt,
+    DatabaseUse, DatabaseWork, Fault, FaultKind, InjectedFault, InstanceCounts, Load, Severity, StoredRows,
+    Usage, Validation,
 };
 
 fn usage(source: CpuSource) -> Usage {
@@ -107,6 +108,64 @@ fn each_reason_is_named() {
     let check = Check { name: "pipelining".into(), outcome: CheckOutcome::Warn, detail: "no".into() };
     let validation = Some(Validation { checks: vec![check] });
     assert_eq!(names(&Trial { validation, ..trial() }), ["claim_does_not_hold"]);
+}
+
+fn with_database(work: DatabaseWork, counted: DatabaseCounts, stored: Option<StoredRows>) -> Trial {
+    let database = DatabaseUse {
+        database: DatabaseReceipt::default(),
+        work,
+        responses: 100,
+        counted: Some(counted),
+        stored,
+        process: None,
+    };
+    Trial { database: Some(database), ..trial() }
+}
+
+#[test]
+fn a_server_that_does_not_ask_its_database_is_named() {
+    let work = DatabaseWork { selects: 20, rows_read: 20, rows_updated: 0 };
+    let counts = |selects, rows_read| DatabaseCounts { selects, rows_read, ..DatabaseCounts::default() };
+    let judged = |selects, rows_read| names(&with_database(work, counts(selects, rows_read), None));
+    assert_eq!(judged(2_000, 2_000), [""; 0]);
+    assert_eq!(judged(1_985, 1_985), [""; 0], "a counter that lags");
+    assert_eq!(judged(100, 2_000), ["queries_not_run"], "one statement for twenty rows");
+    assert_eq!(judged(2_000, 1_000), ["queries_not_run"]);
+    assert_eq!(judged(0, 0), ["queries_not_run"], "a cache");
+}
+
+#[test]
+fn updates_that_are_not_stored_are_named() {
+    let work = DatabaseWork { selects: 20, rows_read: 20, rows_updated: 20 };
+    let counts = |rows_updated| DatabaseCounts {
+        selects: 2_000,
+        rows_read: 2_000,
+        rows_updated,
+        ..DatabaseCounts::default()
+    };
+    let judged =
+        |rows, stored| names(&with_database(work, counts(rows), Some(StoredRows { returned: 20, stored })));
+    assert_eq!(judged(1_962, 20), [""; 0], "some rows twice in one response");
+    assert_eq!(judged(0, 20), ["updates_not_stored"]);
+    assert_eq!(judged(2_000, 19), ["updates_not_stored"]);
+}
+
+#[test]
+fn a_full_database_is_the_limit_unless_it_shares_the_servers_cores() {
+    let work = DatabaseWork { selects: 1, rows_read: 1, rows_updated: 0 };
+    let counts = DatabaseCounts { selects: 100, rows_read: 100, ..DatabaseCounts::default() };
+    let judged = |core, utilization| {
+        let mut trial = with_database(work, counts, None);
+        trial.usage = Some(usage(CpuSource::Cgroup));
+        trial.pinning = Pinning { server: vec![0], generator: vec![2], disjoint: true, ..Pinning::default() };
+        if let Some(database) = &mut trial.database {
+            database.process = Some(process(ProcessRole::Database, 0, core, utilization));
+        }
+        names(&trial)
+    };
+    assert_eq!(judged(1, 0.95), ["database_bound"]);
+    assert_eq!(judged(1, 0.5), [""; 0]);
+    assert_eq!(judged(0, 0.95), ["database_shares_cores"]);
 }
 
 // balanced trials

@@ -15,7 +15,7 @@ pub use outlook::Outlook;
 use crate::generator::Generator;
 use crate::{Cores, LabError, Made, Starter, Workshop};
 use keeper::{Pass, Tally};
-use paceline_catalogue::{Balancer, Manifest, PlannedLaunch, Workload};
+use paceline_catalogue::{Balancer, Database, Manifest, PlannedLaunch, Workload};
 use paceline_host::Neighbours;
 use paceline_record::{Environment, Fault, Server, Stage, Trial};
 use std::collections::BTreeMap;
@@ -43,6 +43,8 @@ pub struct Bench<'a> {
     pub workloads: &'a [Arc<Workload>],
     /// Every balancer of the plan.
     pub balancers: &'a [Arc<Balancer>],
+    /// Every database of the plan.
+    pub databases: &'a [Arc<Database>],
     /// The machine as it is now, for runs of generators that do not look at it.
     pub environment: &'a Environment,
     /// A folder for what passes between generator and lab; what is in it afterwards is nothing.

@@ -5,8 +5,9 @@
 
 use super::Carried;
 use super::turn::Turn;
+use crate::database::{Databases, RunningDatabase};
 use crate::farm::{Farm, Front, Role};
-use crate::launch::{Launch, LaunchOf, Spoiled};
+use crate::launch::{Launch, LaunchOf, Ready, Spoiled};
 use crate::placement::stay_beside_generator;
 use crate::{LabError, workshop};
 use paceline_catalogue::{BALANCER_FORM, Balancer, Filling};
@@ -36,7 +37,7 @@ impl Carried<'_> {
             .map_err(|error| Spoiled::fault(Stage::Start, format!("cannot pin the lab: {error}"), false))?;
         let mut roles = Vec::new();
         match self.start_roles(turn, first, folder, &mut roles) {
-            Ok(front) => Ok(Farm::new(roles, front)),
+            Ok((front, database)) => Ok(Farm::new(roles, front, database)),
             Err(spoiled) => Err(stopped(roles, spoiled)),
         }
     }
@@ -48,35 +49,65 @@ impl Carried<'_> {
         first: &Cell,
         folder: &Path,
         roles: &mut Vec<Role>,
-    ) -> Result<Option<Front>, Spoiled> {
+    ) -> Result<(Option<Front>, Option<RunningDatabase>), Spoiled> {
         let Some(balanced) = turn.planned.cells.iter().find_map(|cell| cell.load.balanced.as_ref()) else {
             let cores = &turn.pinning.server;
-            let server = self.instance(turn, first, &turn.id, cores)?;
-            roles.push(Role::new(ProcessRole::Instance, 0, cores, server));
-            return Ok(None);
+            let database = self.database(turn, first, roles)?;
+            let server = self.instance(turn, first, &turn.id, cores, database.as_ref())?;
+            // Instances come first in the list.
+            roles.insert(0, Role::new(ProcessRole::Instance, 0, cores, server));
+            return Ok((None, database));
         };
         let balancer = self.balancer(balanced)?;
         let receipt = self.balancer_receipt(balancer)?;
         for (number, cores) in turn.pinning.instances.iter().enumerate() {
-            let instance = self.instance(turn, first, &format!("{}-instance{number}", turn.id), cores)?;
+            let instance =
+                self.instance(turn, first, &format!("{}-instance{number}", turn.id), cores, None)?;
             roles.push(Role::new(ProcessRole::Instance, number as u32, cores, instance));
         }
         let addresses: Vec<SocketAddr> = roles.iter().map(|role| role.launch.address).collect();
         let (launch, front) = self.front(turn, balanced, balancer, receipt, &addresses, folder)?;
         roles.push(Role::new(ProcessRole::Balancer, 0, &turn.pinning.balancer, launch));
-        Ok(Some(front))
+        Ok((Some(front), None))
     }
 
-    fn instance(&self, turn: &Turn<'_>, first: &Cell, id: &str, cores: &[u32]) -> Result<Launch, Spoiled> {
+    /// Starts the database of a launch that has one.
+    fn database(
+        &self,
+        turn: &Turn<'_>,
+        first: &Cell,
+        roles: &mut Vec<Role>,
+    ) -> Result<Option<RunningDatabase>, Spoiled> {
+        let Some(asked) = &first.load.database else { return Ok(None) };
+        let known = self.bench.databases.iter().find(|database| database.id == asked.database);
+        let message = || format!("there is no database `{}`", asked.database);
+        let database = known.ok_or_else(|| Spoiled::fault(Stage::Setup, message(), false))?;
+        let databases = Databases { workshop: self.bench.workshop, starter: self.bench.starter };
+        let cores = &turn.pinning.database;
+        let (launch, running) = databases.start(database, &turn.id, cores, self.sitting.seed)?;
+        roles.push(Role::new(ProcessRole::Database, 0, cores, launch));
+        Ok(Some(running))
+    }
+
+    fn instance(
+        &self,
+        turn: &Turn<'_>,
+        first: &Cell,
+        id: &str,
+        cores: &[u32],
+        database: Option<&RunningDatabase>,
+    ) -> Result<Launch, Spoiled> {
         let server = &turn.planned.server;
-        let variables = self.bench.workshop.variables(server, 0, cores.len() as u32);
+        let mut variables = self.bench.workshop.variables(server, 0, cores.len() as u32);
+        let pool = first.load.database.as_ref().map_or(1, |asked| asked.pool);
+        variables.database = database.map(|database| database.access(pool));
         let mut launch = self.bench.starter.launch(&LaunchOf {
             id,
             server,
             form: &turn.planned.form,
             variables: Variables { port: None, ..variables },
             cores,
-            ready: &first.case,
+            ready: Ready::Answers(&first.case),
         })?;
         launch.startup.first_since_build = self.bench.workshop.note_launch(server);
         Ok(launch)
@@ -172,7 +203,7 @@ impl Carried<'_> {
                 form: BALANCER_FORM,
                 variables,
                 cores: &turn.pinning.balancer,
-                ready: &cell.case,
+                ready: Ready::Answers(&cell.case),
             })
             .map_err(of_balancer)?;
         let receipt = BalancerReceipt { configuration, ..receipt.clone() };
@@ -201,7 +232,7 @@ fn of_balancer(spoiled: Spoiled) -> Spoiled {
 /// Stops what was started, because of what happened after it.
 fn stopped(roles: Vec<Role>, spoiled: Spoiled) -> Spoiled {
     // What happened is the thing to tell.
-    let _ = Farm::new(roles, None).stop();
+    let _ = Farm::new(roles, None, None).stop();
     spoiled
 }
 

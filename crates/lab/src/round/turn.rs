@@ -4,6 +4,7 @@
 //! are not to pay for it. How one server, or several behind a balancer, are started is `raise`'s.
 
 use super::{Carried, Event};
+use crate::database::RunningDatabase;
 use crate::farm::Farm;
 use crate::generator::Following;
 use crate::launch::Spoiled;
@@ -70,6 +71,9 @@ impl Carried<'_> {
         match planned.cells.iter().find_map(|cell| Some((&cell.load, cell.load.balanced.as_ref()?))) {
             Some((load, balanced)) => {
                 self.bench.cores.split_balanced(wanted, balanced.instances, load.pin.unwrap_or_default())
+            }
+            None if planned.cells.iter().any(|cell| cell.load.database.is_some()) => {
+                self.bench.cores.split_with_database(wanted)
             }
             None => self.bench.cores.split(wanted),
         }
@@ -148,6 +152,11 @@ impl Carried<'_> {
                 .map(|trial| trial::with_environment(trial, self.bench.environment))
                 .map(|trial| self.beside_others(trial, since))
                 .ok_or(LabError::Interrupted)?;
+            if cell.case.database.is_some_and(|work| work.rows_updated > 0)
+                && let Some(Err(Spoiled::Fault { fault, .. })) = farm.database().map(RunningDatabase::reset)
+            {
+                trial.log_tail.push_str(&format!("\n{}", fault.message));
+            }
             let is_last = index + 1 == turn.planned.cells.len();
             // Ctrl-C meanwhile takes nothing from the trial before it.
             let rest = match is_last {

@@ -25,7 +25,7 @@ const PRINTED_BYTES: u64 = 16 * 1024;
 const TAIL_LINES: usize = 20;
 
 /// One command to run.
-pub(super) struct Step<'a> {
+pub(crate) struct Step<'a> {
     /// Whose it is.
     pub server: &'a str,
     /// Which of its commands: "build".
@@ -46,7 +46,7 @@ pub(super) struct Step<'a> {
 
 /// A command, for a shell or without one.
 #[derive(Clone, Copy)]
-pub(super) enum Words<'a> {
+pub(crate) enum Words<'a> {
     /// A line of a manifest, for `sh -c`.
     Shell(&'a str),
     /// A program and its arguments, which no shell sees.
@@ -72,7 +72,7 @@ impl Words<'_> {
 
 /// Runs `step` under `shepherd` (the command that starts one) to its success, and tells how long it took. Whatever
 /// the end, no process of it is left.
-pub(super) fn run(step: &Step<'_>, shepherd: &[String], interrupt: Interrupt) -> Result<Duration, LabError> {
+pub(crate) fn run(step: &Step<'_>, shepherd: &[String], interrupt: Interrupt) -> Result<Duration, LabError> {
     let error = |source| LabError::Spawn { command: step.command.shown(), source };
     let begun = Instant::now();
     let mut running = Shepherd::start(shepherd, &order(step)).map_err(error)?;

@@ -17,12 +17,13 @@ mod stamp;
 mod tools;
 
 pub use clean::LeftOver;
+pub(crate) use command::{Step as CommandStep, Words, run as run_command};
 pub use fingerprint::SourceFiles;
 pub use setup::{ServerSetup, SetupPlan};
 pub(crate) use tools::program;
 
 use crate::LabError;
-use command::{Step, Words};
+use command::Step;
 use paceline_catalogue::{Manifest, Places, Variables};
 use paceline_host::Interrupt;
 use std::path::PathBuf;

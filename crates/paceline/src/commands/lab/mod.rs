@@ -16,7 +16,7 @@ use crate::exit::{Complaint, Status, print, told};
 use crate::places::{PlaceArguments, complain, shepherd_command};
 use anyhow::Context as _;
 use clap::Subcommand;
-use paceline_catalogue::{Balancer, Catalogue, Manifest, nearest};
+use paceline_catalogue::{Catalogue, Manifest, nearest};
 use paceline_host::Interrupt;
 use paceline_lab::{LabError, Workshop};
 use std::io::Write as _;
@@ -90,25 +90,35 @@ impl Chosen {
         catalogue.servers_named(&self.servers).map_err(complain)
     }
 
-    /// The servers, and the balancers that are meant beside them: all, those of the plan, or those named by their ids.
-    fn with_balancers(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
-        let named = |balancer: &&Arc<Balancer>| self.names(&balancer.id);
-        if let Some(broken) = catalogue.broken_balancers.iter().find(|broken| self.names(&broken.id)) {
-            let what = format!("balancer `{}` cannot be used: {}", broken.id, broken.error);
-            return Err(Complaint::usage(what).into());
-        }
-        let balancers: Vec<_> = match &self.plan {
-            _ if self.all => catalogue.balancers.clone(),
-            None => catalogue.balancers.iter().filter(named).cloned().collect(),
-            Some(plan) => {
-                let resolved = catalogue.plan(plan).and_then(|plan| plan.resolve(catalogue));
-                resolved.map_err(complain)?.balancers
+    /// The servers, and the balancers and databases that are meant beside them: all, those of the plan, or those named
+    /// by their ids.
+    fn with_others(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
+        for (kind, broken) in
+            [("balancer", &catalogue.broken_balancers), ("database", &catalogue.broken_databases)]
+        {
+            if let Some(broken) = broken.iter().find(|broken| self.names(&broken.id)) {
+                let what = format!("{kind} `{}` cannot be used: {}", broken.id, broken.error);
+                return Err(Complaint::usage(what).into());
             }
+        }
+        let of_plan = match &self.plan {
+            Some(plan) if !self.all => {
+                Some(catalogue.plan(plan).and_then(|plan| plan.resolve(catalogue)).map_err(complain)?)
+            }
+            _ => None,
         };
-        let is_balancer = |name: &&String| balancers.iter().any(|balancer| balancer.id == **name);
-        let servers = self.servers.iter().filter(|name| !is_balancer(name)).cloned().collect();
+        let is_meant = |id: &str| self.all || self.names(id);
+        let balancers = of_plan.as_ref().map_or(&catalogue.balancers, |resolved| &resolved.balancers);
+        let databases = of_plan.as_ref().map_or(&catalogue.databases, |resolved| &resolved.databases);
+        let balancers = balancers.iter().filter(|one| of_plan.is_some() || is_meant(&one.id));
+        let databases = databases.iter().filter(|one| of_plan.is_some() || is_meant(&one.id));
+        let others = balancers.map(|one| (one.id.clone(), one.as_server(None)));
+        let others: Vec<(String, Manifest)> =
+            others.chain(databases.map(|one| (one.id.clone(), one.as_server()))).collect();
+        let is_other = |name: &&String| others.iter().any(|(id, _)| id == *name);
+        let servers = self.servers.iter().filter(|name| !is_other(name)).cloned().collect();
         let mut meant = Self { servers, all: self.all, plan: self.plan.clone() }.of(catalogue)?;
-        meant.extend(balancers.iter().map(|balancer| Arc::new(balancer.as_server(None))));
+        meant.extend(others.into_iter().map(|(_, manifest)| Arc::new(manifest)));
         Ok(meant)
     }
 
@@ -121,10 +131,11 @@ impl Chosen {
     fn tell_broken(&self, catalogue: &Catalogue) -> usize {
         let broken = if self.all { catalogue.broken_servers.as_slice() } else { &[] };
         let balancers = if self.all { catalogue.broken_balancers.as_slice() } else { &[] };
-        for server in broken.iter().chain(balancers) {
+        let databases = if self.all { catalogue.broken_databases.as_slice() } else { &[] };
+        for server in broken.iter().chain(balancers).chain(databases) {
             warn(&format!("{} is left out: {}", server.id, server.error));
         }
-        broken.len() + balancers.len()
+        broken.len() + balancers.len() + databases.len()
     }
 }
 

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, Variables, WorkloadCase};
 use paceline_host::Interrupt;
 use paceline_host::shepherd::Guard;
-use paceline_lab::{Cores, CoresWanted, Launch, LaunchOf, Spoiled, Starter};
+use paceline_lab::{Cores, CoresWanted, Launch, LaunchOf, Ready, Spoiled, Starter};
 use paceline_run::moment;
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         form: &arguments.form,
         variables: Variables { port: arguments.port, ..variables },
         cores: &cores,
-        ready: &ready,
+        ready: Ready::Answers(&ready),
     });
     let launch = match launched {
         Ok(launch) => launch,

@@ -17,7 +17,7 @@ use std::time::Instant;
   paceline lab setup --all --dry-run    what would be installed and fetched
   paceline lab setup go-nethttp         what one server needs
   paceline lab setup 'python-*'         what every Python server needs
-  paceline lab setup haproxy            a load balancer; --all and --plan bring theirs
+  paceline lab setup haproxy            a load balancer or database; --all and --plan bring theirs
 
 Exit status: 0 done, 2 usage, 3 something could not be set up: it is listed at the end, 130 interrupted.")]
 pub struct Arguments {
@@ -36,7 +36,7 @@ type Failures = BTreeMap<String, String>;
 
 /// Says, then does, then sums up.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
-    let servers = arguments.chosen.with_balancers(catalogue)?;
+    let servers = arguments.chosen.with_others(catalogue)?;
     let broken = arguments.chosen.tell_broken(catalogue);
     let workshop = workshop(catalogue)?;
     let (begun, packages_before) = (Instant::now(), workshop.packages_bytes());

@@ -140,6 +140,7 @@ fn sit(
         cores: &cores,
         workloads: &opened.workloads,
         balancers: &opened.balancers,
+        databases: &opened.databases,
         environment: &opened.environment,
         scratch: scratch.folder().to_owned(),
         bodies: state.join("bodies"),

@@ -10,8 +10,8 @@ use crate::kept;
 use crate::places::complain;
 use paceline_catalogue::estimate as estimate_of;
 use paceline_catalogue::{
-    Balancer, Catalogue, Cell, Plan, PlannedLaunch, Resolution, Room, STEADY_WITHIN, Workload, fresh_seed,
-    order,
+    Balancer, Catalogue, Cell, Database, Plan, PlannedLaunch, Resolution, Room, STEADY_WITHIN, Workload,
+    fresh_seed, order,
 };
 use paceline_host::{FileLock, Id, Neighbours, Tuning};
 use paceline_lab::{Cores, Generator};
@@ -36,6 +36,8 @@ pub struct Opened {
     pub workloads: Vec<Arc<Workload>>,
     /// Every balancer it needs.
     pub balancers: Vec<Arc<Balancer>>,
+    /// Its databases.
+    pub databases: Vec<Arc<Database>>,
     /// What the plan left out, for people.
     pub notes: Vec<String>,
     /// Whether it was begun before.
@@ -126,7 +128,7 @@ pub fn open(
     round.sittings.push(Sitting { id: sitting.clone(), started_at: moment::now_rfc3339(), tuned });
     round.finished_at = None;
     store.put_round(&round).map_err(kept::complain)?;
-    let Resolution { workloads, balancers, notes, .. } = resolution;
+    let Resolution { workloads, balancers, databases, notes, .. } = resolution;
     Ok(Opened {
         round,
         sitting,
@@ -134,6 +136,7 @@ pub fn open(
         steady_within,
         workloads,
         balancers,
+        databases,
         notes,
         is_resumed,
         gone,

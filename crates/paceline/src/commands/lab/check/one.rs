@@ -7,7 +7,7 @@ use super::super::warn;
 use crate::exit::told;
 use paceline_catalogue::{Catalogue, Manifest, Variables, Workload, WorkloadCase};
 use paceline_lab::{
-    Cores, CoresWanted, Examination, LabError, Launch, LaunchOf, SourceFiles, Spoiled, Starter, State,
+    Cores, CoresWanted, Examination, LabError, Launch, LaunchOf, Ready, SourceFiles, Spoiled, Starter, State,
     Workshop, examine,
 };
 use paceline_record::{Check, CheckOutcome, Stage, Startup};
@@ -132,7 +132,7 @@ impl Checker<'_> {
             form: self.form,
             variables: Variables { port: None, ..variables },
             cores: &cores,
-            ready,
+            ready: Ready::Answers(ready),
         })
     }
 }

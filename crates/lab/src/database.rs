@@ -1,0 +1,396 @@
+//! Databases of launches: each started new from a template, on a port and in a folder of its own, with fresh rows.
+//!
+//! It runs as an unprivileged user and touches no other database of the machine. The template is an initialised, empty
+//! data folder, kept with the builds and copied for each launch. What the database counted and stored is read by the
+//! commands of its manifest, before and after a run and never during one.
+
+mod rows;
+
+pub(crate) use rows::returned;
+
+use crate::launch::{Launch, LaunchOf, Ready, Spoiled, Starter};
+use crate::workshop::{CommandStep, Words, run_command};
+use crate::{LabError, Scratch, State, Workshop};
+use paceline_catalogue::{
+    DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, Database, DatabaseAccess, Form, Manifest, StopSignal,
+    hex,
+};
+use paceline_host::{Id, port};
+use paceline_record::{DatabaseCounts, DatabaseReceipt, Stage};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a command of a database may take; the slowest known makes a data folder in 5 s.
+const COMMAND_LIMIT: Duration = Duration::from_secs(120);
+/// The user and group of a database that root starts: `nobody` of Debian's base-passwd, the kernel's overflow id.
+const NOBODY: u32 = 65_534;
+/// The one form of a database.
+const FORM: &str = "single";
+/// The rows of `fortune`, as TechEmpower has them.
+const FORTUNES: &str = include_str!("../../../databases/fortune.tsv");
+
+/// Starts databases.
+pub struct Databases<'a> {
+    /// Sets them up and keeps their templates.
+    pub workshop: &'a Workshop,
+    /// Starts their processes.
+    pub starter: &'a Starter,
+}
+
+/// A database that runs.
+pub struct RunningDatabase {
+    /// What it is, with its receipt.
+    pub receipt: DatabaseReceipt,
+    commands: Commands,
+    seed: u64,
+    /// Held until it has ended; then its folder goes.
+    scratch: Scratch,
+}
+
+/// What is needed to run a database's commands.
+#[derive(Clone)]
+struct Commands {
+    database: Arc<Database>,
+    environment: BTreeMap<String, String>,
+    /// Its own folder, where commands run.
+    home: PathBuf,
+    /// Where the lab keeps what commands print.
+    logs: PathBuf,
+    starter: Starter,
+}
+
+impl Databases<'_> {
+    /// Starts a database with the rows that `seed` draws.
+    ///
+    /// # Errors
+    /// [`Spoiled`], with nothing left running.
+    pub fn start(
+        &self,
+        database: &Arc<Database>,
+        id: &str,
+        cores: &[u32],
+        seed: u64,
+    ) -> Result<(Launch, RunningDatabase), Spoiled> {
+        let receipt = self.receipt(database)?;
+        let template = self.template(database, &receipt, id)?;
+        let (scratch, commands) = self.place(database, id)?;
+        commands
+            .copy(&template, &commands.home)
+            .map_err(|error| of_file("copy the template to", &commands.home, error))?;
+        let (launch, commands) = self.launch(commands, id, cores)?;
+        let running = RunningDatabase { receipt, commands, seed, scratch };
+        match running.reset() {
+            Ok(()) => Ok((launch, running)),
+            Err(spoiled) => {
+                // What happened before is the thing to report.
+                let _ = launch.stop();
+                Err(spoiled)
+            }
+        }
+    }
+
+    /// Its version and settings; an error where it is not set up.
+    fn receipt(&self, database: &Arc<Database>) -> Result<DatabaseReceipt, Spoiled> {
+        let manifest = database.as_server();
+        if let State::Lacking(_) | State::NotSetUp = self.workshop.state(&manifest).map_err(of_lab)? {
+            let message = format!("{} is not set up: paceline lab setup {}", database.name, database.id);
+            return Err(Spoiled::fault(Stage::Setup, message, false));
+        }
+        self.workshop.build(&manifest, false).map_err(of_lab)?;
+        Ok(DatabaseReceipt {
+            id: database.id.clone(),
+            name: database.name.clone(),
+            versions: self.workshop.versions(&manifest).map_err(of_lab)?,
+            settings: database.setting_words(),
+        })
+    }
+
+    /// An initialised data folder without rows; made where there is none of this version.
+    fn template(
+        &self,
+        database: &Arc<Database>,
+        receipt: &DatabaseReceipt,
+        id: &str,
+    ) -> Result<PathBuf, Spoiled> {
+        let made_from = format!("{:?} {} {:?}", database.commands, receipt.versions, run_as());
+        let name = format!("template-{}", hex(&Sha256::digest(made_from)[..8]));
+        let folder = self.workshop.build_dir(&database.as_server()).join(name);
+        if folder.is_dir() {
+            return Ok(folder);
+        }
+        let (scratch, commands) = self.place(database, &format!("{id}-template"))?;
+        if let Some(init) = &database.commands.init {
+            commands.run("init", init)?;
+        }
+        if let Some(schema) = &database.commands.schema {
+            let (launch, running) = self.launch(commands.clone(), &format!("{id}-template"), &[])?;
+            let made = running.run("schema", schema);
+            let _ = launch.stop();
+            made?;
+        }
+        // Whole under another name first: two rounds may make it at once.
+        let unfinished = folder.with_extension(id);
+        let kept = commands.copy(&commands.home, &unfinished).and_then(|()| {
+            match fs::rename(&unfinished, &folder) {
+                Err(_) if folder.is_dir() => fs::remove_dir_all(&unfinished),
+                renamed => renamed,
+            }
+        });
+        drop(scratch);
+        kept.map_err(|error| of_file("keep the template in", &folder, error))?;
+        Ok(folder)
+    }
+
+    /// A new folder for a database, which nobody else can write or read.
+    fn place(&self, database: &Arc<Database>, id: &str) -> Result<(Scratch, Commands), Spoiled> {
+        let root = root().map_err(|error| of_file("use", &std::env::temp_dir(), error))?;
+        let id = Id::parse(id).map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), false))?;
+        let scratch =
+            Scratch::begin(&root, &id).map_err(|error| of_file("make a folder in", &root, error))?;
+        let logs = scratch.folder().to_owned();
+        let home = logs.join("home");
+        let made = DirBuilder::new().mode(0o700).create(&home).and_then(|()| match run_as() {
+            Some(user) => std::os::unix::fs::chown(&home, Some(user), Some(user)),
+            None => Ok(()),
+        });
+        made.map_err(|error| of_file("make", &home, error))?;
+        let build = self.workshop.build_dir(&database.as_server());
+        let environment = [
+            ("DATABASE_FOLDER", home.to_string_lossy().into_owned()),
+            ("DATABASE_NAME", DATABASE_NAME.to_owned()),
+            ("DATABASE_USER", DATABASE_USER.to_owned()),
+            ("DATABASE_PASSWORD", DATABASE_PASSWORD.to_owned()),
+            ("DATABASE_SETTINGS", database.setting_words()),
+            ("PACELINE_BUILD", build.to_string_lossy().into_owned()),
+            ("HOME", home.to_string_lossy().into_owned()),
+            ("PATH", search_path(database)),
+        ];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value)).into();
+        let commands = Commands {
+            database: Arc::clone(database),
+            environment,
+            home,
+            logs,
+            starter: self.starter.clone(),
+        };
+        Ok((scratch, commands))
+    }
+
+    fn launch(&self, mut commands: Commands, id: &str, cores: &[u32]) -> Result<(Launch, Commands), Spoiled> {
+        let port =
+            port::free_port().map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), true))?;
+        commands.environment.insert("DATABASE_PORT".to_owned(), port.to_string());
+        let server = commands.as_server();
+        let variables = self.workshop.variables(&server, port, cores.len().max(1) as u32);
+        let ready = commands.database.commands.ready.clone();
+        let asked = commands.clone();
+        let launch = self
+            .starter
+            .launch(&LaunchOf {
+                id: &format!("{id}-database"),
+                server: &server,
+                form: FORM,
+                variables,
+                cores,
+                ready: Ready::Succeeds(&move || asked.run("ready", &ready).is_ok()),
+            })
+            .map_err(|spoiled| about(&commands.database, spoiled))?;
+        Ok((launch, commands))
+    }
+}
+
+impl RunningDatabase {
+    /// Where a server finds it.
+    pub fn access(&self, pool: u32) -> DatabaseAccess {
+        let port = self.commands.environment.get("DATABASE_PORT").and_then(|port| port.parse().ok());
+        DatabaseAccess { database: self.receipt.id.clone(), port: port.unwrap_or_default(), pool }
+    }
+
+    /// Replaces all rows by those that a launch begins with.
+    ///
+    /// # Errors
+    /// [`Spoiled`] when the database does not do it.
+    pub fn reset(&self) -> Result<(), Spoiled> {
+        for (name, rows) in [("world.tsv", rows::world(self.seed)), ("fortune.tsv", FORTUNES.to_owned())] {
+            let path = self.commands.home.join(name);
+            fs::write(&path, rows).map_err(|error| of_file("write", &path, error))?;
+        }
+        self.commands.run("load", &self.commands.database.commands.load).map(drop)
+    }
+
+    /// What it has counted so far.
+    ///
+    /// # Errors
+    /// [`Spoiled`] when it cannot be asked, or its command prints something else.
+    pub fn counts(&self) -> Result<DatabaseCounts, Spoiled> {
+        let printed = self.commands.run("statistics", &self.commands.database.commands.statistics)?;
+        rows::counts(&printed).map_err(|problem| self.commands.fault(&format!("its statistics: {problem}")))
+    }
+
+    /// The rows of `world`, by id.
+    ///
+    /// # Errors
+    /// [`Spoiled`] as [`RunningDatabase::counts`].
+    pub fn world(&self) -> Result<BTreeMap<u32, u32>, Spoiled> {
+        let printed = self.commands.run("world", &self.commands.database.commands.world)?;
+        rows::numbers(&printed).map_err(|problem| self.commands.fault(&format!("its rows: {problem}")))
+    }
+
+    /// Where it keeps its data.
+    pub fn folder(&self) -> &Path {
+        self.scratch.folder()
+    }
+}
+
+impl Commands {
+    /// Runs one of its commands and returns what it printed.
+    fn run(&self, name: &'static str, line: &str) -> Result<String, Spoiled> {
+        let words = unprivileged(&["sh", "-c", line]);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let printed = self.logs.join(format!("{name}.out"));
+        let step = CommandStep {
+            server: &self.database.id,
+            name,
+            command: Words::Program(&words),
+            folder: &self.home,
+            environment: self.environment.clone(),
+            log: self.logs.join(format!("{name}.log")),
+            printed: Some(printed.clone()),
+            limit: COMMAND_LIMIT,
+        };
+        match run_command(&step, &self.starter.shepherd, self.starter.interrupt) {
+            Ok(_) => {}
+            Err(LabError::Command(failure)) => {
+                let tail = failure.tail.trim().to_owned();
+                let told = tail.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
+                return Err(match self.fault(&format!("{name} {}{told}", failure.how)) {
+                    Spoiled::Fault { fault, .. } => Spoiled::Fault { fault, log_tail: tail },
+                    Spoiled::Interrupted => Spoiled::Interrupted,
+                });
+            }
+            Err(error) => return Err(of_lab(error)),
+        }
+        paceline_files::read_text(&printed, paceline_files::OUTPUT_BYTES_MOST)
+            .map_err(|error| of_file("read", &printed, error))
+    }
+
+    fn fault(&self, what: &str) -> Spoiled {
+        Spoiled::fault(Stage::Start, format!("the database {}: {what}", self.database.id), false)
+    }
+
+    /// Itself as something that is launched, in its own folder.
+    fn as_server(&self) -> Manifest {
+        let start = match self.database.stop_signal {
+            StopSignal::Term => self.database.commands.start.clone(),
+            StopSignal::Int => format!(
+                "({}) & pid=$!\ntrap 'kill -INT $pid' TERM\nwait $pid\nwait $pid",
+                self.database.commands.start.trim()
+            ),
+        };
+        // A dollar sign in a value would be taken for a variable.
+        let env = self.environment.iter().map(|(name, value)| (name.clone(), value.replace('$', "$$")));
+        let mut env: BTreeMap<String, String> = env.collect();
+        env.insert("DATABASE_START".to_owned(), start.replace('$', "$$"));
+        let words = unprivileged(&["sh", "-c"]).join(" ");
+        let form = Form { command: format!("exec {words} \"$DATABASE_START\""), env };
+        let mut server = self.database.as_server();
+        server.folder.clone_from(&self.home);
+        server.forms = BTreeMap::from([(FORM.to_owned(), form)]);
+        server
+    }
+
+    /// Copies what is in one folder to another, owners and modes included; blocks are shared where the disk can.
+    fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let words = ["cp", "-a", "--reflink=auto", "-T"].map(str::to_owned);
+        let paths = [from, to].map(|path| path.to_string_lossy().into_owned());
+        let words: Vec<&str> = words.iter().chain(&paths).map(String::as_str).collect();
+        let step = CommandStep {
+            server: &self.database.id,
+            name: "copy",
+            command: Words::Program(&words),
+            folder: Path::new("/"),
+            environment: BTreeMap::new(),
+            log: self.logs.join("copy.log"),
+            printed: None,
+            limit: COMMAND_LIMIT,
+        };
+        match run_command(&step, &self.starter.shepherd, self.starter.interrupt) {
+            Ok(_) => Ok(()),
+            Err(LabError::Command(failure)) => Err(io::Error::other(failure.tail.trim().to_owned())),
+            Err(error) => Err(io::Error::other(error.to_string())),
+        }
+    }
+}
+
+/// Whom a database runs as, where that is not the lab's own user.
+fn run_as() -> Option<u32> {
+    rustix::process::geteuid().is_root().then_some(NOBODY)
+}
+
+/// A command that runs without privileges. `setpriv` is util-linux's, which every Debian has.
+fn unprivileged(words: &[&str]) -> Vec<String> {
+    let drop: Vec<String> = match run_as() {
+        Some(user) => vec![
+            "setpriv".into(),
+            format!("--reuid={user}"),
+            format!("--regid={user}"),
+            "--clear-groups".into(),
+        ],
+        None => Vec::new(),
+    };
+    drop.into_iter().chain(words.iter().map(|word| (*word).to_owned())).collect()
+}
+
+/// The folder that holds the folders of all databases of this user: others may pass through it and no more.
+fn root() -> io::Result<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    let root = std::env::temp_dir().join(format!("paceline-databases-{user}"));
+    match DirBuilder::new().mode(0o711).create(&root) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let about = fs::symlink_metadata(&root)?;
+    if !about.is_dir() || about.uid() != user || about.mode() & 0o022 != 0 {
+        return Err(io::Error::other(format!("{} is not a folder of this user alone", root.display())));
+    }
+    Ok(root)
+}
+
+/// The PATH of a database's commands.
+fn search_path(database: &Database) -> String {
+    let own = std::env::var("PATH").unwrap_or_default();
+    let folders = database.path.as_deref().and_then(|pattern| glob::glob(pattern).ok());
+    let folder = folders.and_then(|folders| folders.flatten().max());
+    folder.map(|folder| format!("{}:{own}", folder.display())).unwrap_or(own)
+}
+
+/// Says of what happened that it happened to a database.
+fn about(database: &Database, spoiled: Spoiled) -> Spoiled {
+    match spoiled {
+        Spoiled::Fault { mut fault, log_tail } => {
+            fault.message = format!("the database {}: {}", database.id, fault.message);
+            Spoiled::Fault { fault, log_tail }
+        }
+        Spoiled::Interrupted => Spoiled::Interrupted,
+    }
+}
+
+fn of_lab(error: LabError) -> Spoiled {
+    match error {
+        LabError::Interrupted => Spoiled::Interrupted,
+        error => {
+            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            Spoiled::fault(Stage::Setup, format!("{error}{hint}"), false)
+        }
+    }
+}
+
+fn of_file(action: &str, path: &Path, error: io::Error) -> Spoiled {
+    Spoiled::fault(Stage::Start, format!("cannot {action} {}: {error}", path.display()), false)
+}

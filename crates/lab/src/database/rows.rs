@@ -1,0 +1,91 @@
+//! Rows and counters as a database's commands read and print them.
+
+use paceline_record::DatabaseCounts;
+use std::collections::BTreeMap;
+
+/// Rows of `world`.
+const ROWS: u32 = 10_000;
+
+/// The rows of `world`, `ID<TAB>NUMBER` each, every number from 1 to 10,000 as likely.
+pub(super) fn world(seed: u64) -> String {
+    // splitmix64, as the orders of rounds are drawn: a recorded seed gives the same rows in every later version.
+    let mut state = seed;
+    let mut draw = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (((z ^ (z >> 31)) as u128 * u128::from(ROWS)) >> 64) as u32 + 1
+    };
+    (1..=ROWS).map(|id| format!("{id}\t{}\n", draw())).collect()
+}
+
+/// Rows that were printed, by id.
+pub(super) fn numbers(printed: &str) -> Result<BTreeMap<u32, u32>, String> {
+    let row = |line: &str| {
+        let (id, number) = line.split_once('\t').ok_or_else(|| format!("{line:?} has no tab"))?;
+        let parse = |text: &str| text.trim().parse().map_err(|_| format!("{line:?} is not two numbers"));
+        Ok((parse(id)?, parse(number)?))
+    };
+    printed.lines().filter(|line| !line.trim().is_empty()).map(row).collect()
+}
+
+/// Counters that were printed, `NAME NUMBER` each.
+pub(super) fn counts(printed: &str) -> Result<DatabaseCounts, String> {
+    let mut counts = DatabaseCounts::default();
+    let mut seen = 0;
+    for line in printed.lines().filter(|line| !line.trim().is_empty()) {
+        let (name, number) = line.trim().split_once([' ', '\t']).ok_or_else(|| format!("{line:?}"))?;
+        let number: u64 = number.trim().parse().map_err(|_| format!("{line:?} has no number"))?;
+        seen += 1;
+        match name {
+            "selects" => counts.selects = number,
+            "rows_read" => counts.rows_read = number,
+            "updates" => counts.updates = number,
+            "rows_updated" => counts.rows_updated = number,
+            "connections" => counts.connections = Some(number),
+            unknown => return Err(format!("unknown counter {unknown:?}")),
+        }
+    }
+    if seen < 4 { Err(format!("{seen} counters instead of 4 or more")) } else { Ok(counts) }
+}
+
+/// The rows in a JSON body of the updates test, the last of each id.
+pub(crate) fn returned(body: &[u8]) -> BTreeMap<u32, u32> {
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(body).unwrap_or_default();
+    let number = |row: &serde_json::Value, name: &str| row.get(name)?.as_u64()?.try_into().ok();
+    rows.iter().filter_map(|row| Some((number(row, "id")?, number(row, "randomNumber")?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_rows_again() {
+        let rows = numbers(&world(7)).unwrap();
+        assert_eq!(rows.len(), 10_000);
+        assert!(rows.values().all(|number| (1..=10_000).contains(number)));
+        assert_eq!(world(7), world(7));
+        assert_ne!(world(7), world(8));
+        assert!(numbers("1 2").is_err() && numbers("1\tx").is_err());
+    }
+
+    #[test]
+    fn counters_are_named_and_complete() {
+        let printed = "selects 20\nrows_read\t240\nupdates 1\nrows_updated 19\nconnections 8\n";
+        let counts = counts(printed).unwrap();
+        assert_eq!((counts.selects, counts.rows_read, counts.rows_updated), (20, 240, 19));
+        assert_eq!(counts.connections, Some(8));
+        for wrong in ["", "selects 1", "selects x", "selects", "hits 1"] {
+            assert!(super::counts(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_last_row_of_an_id_counts() {
+        let body = br#"[{"id":1,"randomNumber":2},{"id":1,"randomNumber":3},{"id":4,"randomNumber":5}]"#;
+        assert_eq!(returned(body), BTreeMap::from([(1, 3), (4, 5)]));
+        assert!(returned(b"no").is_empty());
+    }
+}
