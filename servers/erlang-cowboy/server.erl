@@ -13,7 +13,8 @@ start() ->
     {ok, Host} = inet:parse_address(os:getenv("PACELINE_HOST")),
     Port = list_to_integer(os:getenv("PACELINE_PORT")),
     Transport = #{socket_opts => [{ip, Host}, {port, Port}], max_connections => infinity, shutdown => ?STOP_LIMIT_MS},
-    Protocol = #{env => #{dispatch => cowboy_router:compile([{'_', routes(Page)}])}, max_keepalive => infinity},
+    Routes = routes(Page) ++ database_routes(os:getenv("DATABASE")),
+    Protocol = #{env => #{dispatch => cowboy_router:compile([{'_', Routes}])}, max_keepalive => infinity},
     {ok, _} = cowboy:start_clear(http, Transport, Protocol),
     ok.
 
@@ -25,6 +26,11 @@ routes(Page) ->
      {"/plaintext", ?MODULE, {text, <<"Hello, World!">>}},
      {"/home", ?MODULE, {text, <<"OK, no problema!">>}},
      {"/tetra/:x", ?MODULE, tetra}].
+
+database_routes(false) -> [];
+database_routes(_) ->
+    database:start(),
+    database_handler:routes().
 
 %% Called for each request with what its route has.
 init(Request = #{method := Method}, Route) when Method =:= <<"GET">>; Method =:= <<"HEAD">> ->
