@@ -3,7 +3,12 @@ version := "1"
 scalaVersion := "2.13.16"
 
 enablePlugins(PlayScala)
-libraryDependencies += guice
+libraryDependencies ++= Seq(
+  guice,
+  jdbc,
+  "org.postgresql" % "postgresql" % "42.7.4",
+  "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.1"
+)
 
 // Nothing but the application goes into the staged folder.
 Compile / doc / sources := Seq.empty
