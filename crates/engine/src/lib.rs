@@ -22,6 +22,7 @@ mod profile;
 mod random;
 mod requests;
 mod run;
+pub mod session;
 mod settings;
 pub mod sim;
 mod sums;

@@ -6,6 +6,7 @@
 use crate::tally::Endings;
 use crate::tls::{TlsError, TlsFault, TlsOutcome};
 use crate::{Ending, KeptInterval, Nanos, Spans, Tally, WrongBody};
+use paceline_stats::Histogram;
 use std::io;
 
 /// Why an attempt to connect failed or a connection broke.
@@ -217,6 +218,8 @@ pub struct ThreadOutcome {
     pub tls: Option<TlsOutcome>,
     /// The first wrong body of each kind of request.
     pub wrong_bodies: Vec<Option<WrongBody>>,
+    /// How long the sessions of the window took that were completed, by session.
+    pub session_times: Vec<Histogram>,
 }
 
 /// What a run comes to.
@@ -248,6 +251,8 @@ pub struct RunOutcome {
     pub spans: Spans,
     /// The first wrong body of each kind of request, warm-up included.
     pub wrong_bodies: Vec<Option<WrongBody>>,
+    /// How long the sessions of the window took that were completed, by session; empty without sessions.
+    pub session_times: Vec<Histogram>,
     /// Whether it was stopped before its planned end.
     pub stopped: bool,
     /// What came of TLS, where it was spoken.

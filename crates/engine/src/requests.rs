@@ -4,6 +4,7 @@
 //! comes back; the records tell the kinds apart by their place here.
 
 use crate::Check;
+use crate::session::SessionPlan;
 use paceline_http::h2::Http2Request;
 use paceline_http::{Method, RequestTemplate};
 
@@ -28,12 +29,14 @@ pub struct Requests {
     http2: Vec<Http2Request>,
     /// Files that templates take lines from.
     files: usize,
+    /// The sessions whose steps the kinds are; none where requests do not depend on each other.
+    sessions: Option<SessionPlan>,
 }
 
 impl Requests {
     /// These kinds, whose templates take lines from so many files.
     pub fn of(kinds: Vec<RequestKind>, files: usize) -> Self {
-        Self { kinds, http2: Vec::new(), files }
+        Self { kinds, http2: Vec::new(), files, sessions: None }
     }
 
     /// One request, the same every time.
@@ -46,6 +49,17 @@ impl Requests {
     #[must_use]
     pub fn with_http2(self, http2: Vec<Http2Request>) -> Self {
         Self { http2, ..self }
+    }
+
+    /// The same, as the steps of sessions.
+    #[must_use]
+    pub fn with_sessions(self, sessions: SessionPlan) -> Self {
+        Self { sessions: Some(sessions), ..self }
+    }
+
+    /// The sessions, where there are some.
+    pub fn sessions(&self) -> Option<&SessionPlan> {
+        self.sessions.as_ref()
     }
 
     /// The kinds as HTTP/2 sends them, in order.

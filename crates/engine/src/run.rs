@@ -10,12 +10,14 @@ use crate::h2::Http2;
 use crate::hot::{Conductor, Protocol, Recorder, Worker, settling_nap};
 use crate::kernel::{Epoll, KernelClock, own_descriptor_table, sharpen_timers};
 use crate::outcome::ThreadOutcome;
+use crate::session::Sessions;
 use crate::tls::Tls;
 use crate::{
     Clock, EngineError, Nanos, Observer, Phase, RunOutcome, Settings, Spans, Tally, Transport, WindowLength,
     WrongBody,
 };
 use paceline_job::Protocol as HttpVersion;
+use paceline_stats::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -220,6 +222,9 @@ fn speak<T: Transport>(
     gate: &Gate<'_>,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
+    if settings.requests.sessions().is_some() {
+        return drive::<_, Sessions>(settings, worker, transport, recorder, gate, observer);
+    }
     match settings.job.protocol {
         HttpVersion::Http10 | HttpVersion::Http11 => {
             drive::<_, Http1>(settings, worker, transport, recorder, gate, observer)
@@ -326,6 +331,7 @@ fn gather(
         backlog: 0,
         spans: Spans { start, warmup: Nanos::NEVER, window: Nanos::NEVER, ..Spans::default() },
         wrong_bodies: Vec::new(),
+        session_times: Vec::new(),
         stopped,
         tls: None,
     };
@@ -351,6 +357,12 @@ fn gather(
         outcome.spans.drain = outcome.spans.drain.max(worker.spans.drain);
         outcome.spans.end = outcome.spans.end.max(worker.spans.end);
         keep_first(&mut outcome.wrong_bodies, worker.wrong_bodies);
+        outcome.session_times.resize_with(worker.session_times.len(), Histogram::new);
+        outcome
+            .session_times
+            .iter_mut()
+            .zip(&worker.session_times)
+            .for_each(|(ours, theirs)| ours.merge(theirs));
     }
     outcome.intervals = crate::hot::join_intervals(outcome.intervals, outcome.spans.warmup, coarsest);
     let timeline = WindowLength::of(settings).timeline(settings, outcome.spans.warmup);

@@ -17,6 +17,8 @@ pub enum Alarm {
     Reconnect,
     /// A rest between two requests is over.
     Think,
+    /// The next step of a session is due.
+    Step,
 }
 
 /// A heap of alarms. An alarm may be stale: whoever it wakes looks at the slot first.

@@ -7,8 +7,8 @@
 use crate::h2::Http2Request;
 use crate::placeholder::{Piece, parse_placeholders};
 use crate::request::Request;
-use crate::request_error::RequestError;
-use crate::syntax::{is_target, is_text};
+use crate::request_error::{PlaceholderError, PlaceholderProblem, RequestError};
+use crate::syntax::{character_number, is_target, is_text};
 use crate::template::{LineFiles, Lines, Part, RequestTemplate};
 use crate::url::{Scheme, check_target, check_target_bytes};
 use std::fmt;
@@ -199,6 +199,10 @@ fn parts(place: Place<'_>, value: &str, files: &LineFiles) -> Result<Vec<Part>, 
             Piece::Text(piece) => text(piece),
             Piece::Random { least, most } => Part::Random { least, span: most - least },
             Piece::Sequence => Part::Sequence,
+            Piece::Variable(name) => {
+                let index = files.variable(name).ok_or_else(|| unknown_variable(place, value, name))?;
+                Part::Variable { index, in_path: matches!(place, Place::Path) }
+            }
             Piece::Line(name) => {
                 let (file, lines) = found(place, name, files)?;
                 if let Some(index) = (0..lines.count()).find(|index| !place.admits(lines.get(*index))) {
@@ -209,6 +213,14 @@ fn parts(place: Place<'_>, value: &str, files: &LineFiles) -> Result<Vec<Part>, 
         })
     };
     read(place, value)?.into_iter().map(part).collect()
+}
+
+/// No earlier request of the session gives a variable of that name.
+fn unknown_variable(place: Place<'_>, value: &str, name: &str) -> RequestError {
+    let text = format!("{{var:{name}}}");
+    let at = value.find(&text).map_or(1, |at| character_number(value, at));
+    let error = PlaceholderError { text, at, problem: PlaceholderProblem::UnknownVariable };
+    RequestError::Placeholder { place: place.to_string(), error }
 }
 
 /// A file that was read and has lines.

@@ -29,5 +29,5 @@ pub use message::{HEAD_BYTES_MAX, INTERIM_RESPONSES_MAX, Method};
 pub use peer::Peer;
 pub use request::{Request, USER_AGENT, Version};
 pub use request_error::{PlaceholderError, PlaceholderProblem, RequestError};
-pub use template::{Expander, LineFiles, Lines, RandomBits, RequestTemplate};
+pub use template::{Expander, LineFiles, Lines, RandomBits, RequestTemplate, VARIABLE_BYTES_MAX};
 pub use url::{Scheme, Url};

@@ -1,4 +1,4 @@
-//! Placeholders in a text: `{rand:LEAST:MOST}`, `{seq}`, `{line:FILE}`; `{{` stands for a brace.
+//! Placeholders in a text: `{rand:LEAST:MOST}`, `{seq}`, `{line:FILE}`, `{var:NAME}`; `{{` stands for a brace.
 //!
 //! [`crate::Request::compile`] reads paths, header values and bodies through here, once, before a run. A placeholder is a
 //! brace, a word, and then `:` or `}`. Other braces are text, so that JSON needs no escapes; what looks like a
@@ -8,7 +8,7 @@ use crate::request_error::{PlaceholderError, PlaceholderProblem};
 use crate::syntax::character_number;
 
 /// The words a placeholder may begin with.
-const WORDS: [&str; 3] = ["rand", "seq", "line"];
+const WORDS: [&str; 4] = ["rand", "seq", "line", "var"];
 
 /// One stretch of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub(crate) enum Piece<'t> {
     Sequence,
     /// The next line of the file of this name.
     Line(&'t str),
+    /// What an earlier response of the session gave under this name.
+    Variable(&'t str),
 }
 
 /// The stretches of a text, in order.
@@ -71,6 +73,9 @@ fn placeholder(inside: &str) -> Result<Piece<'_>, PlaceholderProblem> {
         None if inside == "rand" => Err(PlaceholderProblem::Bounds),
         None if inside == "line" => Err(PlaceholderProblem::NoFile),
         Some(("rand", bounds)) => random(bounds),
+        None if inside == "var" => Err(PlaceholderProblem::NoVariable),
+        Some(("var", "")) => Err(PlaceholderProblem::NoVariable),
+        Some(("var", name)) => Ok(Piece::Variable(name)),
         Some(("line", "")) => Err(PlaceholderProblem::NoFile),
         Some(("line", file)) => Ok(Piece::Line(file)),
         _ => Err(PlaceholderProblem::Unknown),

@@ -239,7 +239,7 @@ pub struct PlaceholderError {
 pub enum PlaceholderProblem {
     /// No placeholder is called so, or none is written so.
     #[error(
-        "is no placeholder; there are {{rand:LEAST:MOST}}, {{seq}} and {{line:FILE}}, and {{{{ stands for a brace"
+        "is no placeholder; there are {{rand:LEAST:MOST}}, {{seq}}, {{line:FILE}} and {{var:NAME}}, and {{{{ stands for a brace"
     )]
     Unknown,
     /// No `}` follows.
@@ -256,6 +256,12 @@ pub enum PlaceholderProblem {
         /// The second, which is lower.
         most: u64,
     },
+    /// `var` names nothing.
+    #[error("names no variable; write {{var:NAME}}")]
+    NoVariable,
+    /// No earlier step of the session extracts a variable of that name.
+    #[error("names a variable that no earlier request of the session extracts; add it to `extract`")]
+    UnknownVariable,
     /// `line` names no file.
     #[error("names no file; write {{line:FILE}}")]
     NoFile,

@@ -4,6 +4,7 @@
 //! one request after another into a buffer that was sized before. Nothing is allocated there and nothing is formatted.
 //! A request without placeholders is a template of one piece of text, which the engine sends as it stands.
 
+use crate::syntax::is_target;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -52,12 +53,26 @@ impl Lines {
 
 /// The files of a run's templates, by the names that stand in them.
 #[derive(Clone, Debug, Default)]
-pub struct LineFiles(Vec<(String, Arc<Lines>)>);
+pub struct LineFiles {
+    files: Vec<(String, Arc<Lines>)>,
+    /// The variables that a request may name, each with its number.
+    variables: Vec<(String, usize)>,
+}
 
 impl LineFiles {
     /// Adds a file. A second of the same name is never found.
     pub fn add(&mut self, name: impl Into<String>, bytes: Vec<u8>) {
-        self.0.push((name.into(), Arc::new(Lines::of(bytes))));
+        self.files.push((name.into(), Arc::new(Lines::of(bytes))));
+    }
+
+    /// Sets the variables that the requests compiled from now on may name, each with its number.
+    pub fn set_variables(&mut self, variables: Vec<(String, usize)>) {
+        self.variables = variables;
+    }
+
+    /// The number of a variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<usize> {
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, index)| *index)
     }
 
     /// Whether there is a file of that name.
@@ -67,12 +82,12 @@ impl LineFiles {
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.files.len()
     }
 
     /// A file's place among them and its lines.
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &Arc<Lines>)> {
-        self.0.iter().position(|(known, _)| known == name).map(|file| (file, &self.0[file].1))
+        self.files.iter().position(|(known, _)| known == name).map(|file| (file, &self.files[file].1))
     }
 }
 
@@ -95,7 +110,12 @@ pub(crate) enum Part {
     Line { file: usize, lines: Arc<Lines> },
     /// The length of the body.
     BodyLength,
+    /// A value that was extracted from an earlier response; in a path, what cannot stand there is percent-encoded.
+    Variable { index: usize, in_path: bool },
 }
+
+/// Bytes of a value that may be extracted: templates are bounded.
+pub const VARIABLE_BYTES_MAX: usize = 8 << 10;
 
 impl Part {
     /// Its length with the longest value.
@@ -105,6 +125,8 @@ impl Part {
             Part::Random { least, span } => digits(least + span),
             Part::Sequence | Part::BodyLength => DIGITS_MOST,
             Part::Line { lines, .. } => lines.longest(),
+            Part::Variable { in_path: false, .. } => VARIABLE_BYTES_MAX,
+            Part::Variable { in_path: true, .. } => 3 * VARIABLE_BYTES_MAX,
         }
     }
 
@@ -115,6 +137,7 @@ impl Part {
             Part::Text(text) => text.len(),
             Part::Line { lines, .. } => lines.get(value as usize).len(),
             Part::Random { .. } | Part::Sequence | Part::BodyLength => digits(value),
+            Part::Variable { .. } => ExtractedTexts::range(value).len(),
         }
     }
 }
@@ -199,6 +222,43 @@ pub struct Expander<R> {
     cursors: Vec<Cursor>,
     /// A value for each part of the request being made.
     drawn: Vec<u64>,
+    /// The values of variables.
+    texts: ExtractedTexts,
+}
+
+/// The values of variables, as they are and as a path has them.
+#[derive(Clone, Debug, Default)]
+struct ExtractedTexts {
+    bytes: Vec<u8>,
+    /// Where each is among the bytes, packed, plain and for a path.
+    places: Vec<[u64; 2]>,
+}
+
+impl ExtractedTexts {
+    /// Where a value of a part lies.
+    #[inline]
+    fn range(packed: u64) -> Range<usize> {
+        let start = (packed >> 32) as usize;
+        start..start + (packed & 0xffff_ffff) as usize
+    }
+
+    fn set(&mut self, values: &[Vec<u8>]) {
+        self.bytes.clear();
+        self.places.clear();
+        for value in values {
+            let plain = self.bytes.len();
+            self.bytes.extend_from_slice(value);
+            let encoded = self.bytes.len();
+            for byte in value {
+                match is_target(*byte) {
+                    true => self.bytes.push(*byte),
+                    false => self.bytes.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+                }
+            }
+            let packed = |start: usize, end: usize| (start as u64) << 32 | (end - start) as u64;
+            self.places.push([packed(plain, encoded), packed(encoded, self.bytes.len())]);
+        }
+    }
 }
 
 /// How far a worker is in a file.
@@ -231,7 +291,13 @@ impl<R: RandomBits> Expander<R> {
             step: workers.max(1).into(),
             cursors: vec![Cursor { next: worker.into(), taken: None }; files],
             drawn: Vec::with_capacity(parts),
+            texts: ExtractedTexts::default(),
         }
+    }
+
+    /// Sets the values of the variables, by their numbers.
+    pub fn set_variables(&mut self, values: &[Vec<u8>]) {
+        self.texts.set(values);
     }
 
     /// Appends the next request, at most [`RequestTemplate::longest`] bytes.
@@ -253,12 +319,13 @@ impl<R: RandomBits> Expander<R> {
                 *value = body_length as u64;
             }
         }
-        DrawnValues(values)
+        DrawnValues { values, texts: std::mem::take(&mut self.texts) }
     }
 
     /// The request of these values is written: the next one has the next number.
     pub(crate) fn next_request(&mut self, drawn: DrawnValues) {
-        self.drawn = drawn.0;
+        self.drawn = drawn.values;
+        self.texts = drawn.texts;
         self.skip_number();
     }
 
@@ -273,6 +340,9 @@ impl<R: RandomBits> Expander<R> {
     fn draw(&mut self, part: &Part) -> u64 {
         match part {
             Part::Text(_) | Part::BodyLength => 0,
+            Part::Variable { index, in_path } => {
+                self.texts.places.get(*index).map_or(0, |places| places[usize::from(*in_path)])
+            }
             Part::Sequence => self.number,
             Part::Random { least, span } => {
                 // Some values come up more often than others, by a share of at most span / 2^64.
@@ -297,22 +367,28 @@ impl<R: RandomBits> Expander<R> {
 
 /// A value for each part of one request.
 #[derive(Debug)]
-pub(crate) struct DrawnValues(Vec<u64>);
+pub(crate) struct DrawnValues {
+    values: Vec<u64>,
+    texts: ExtractedTexts,
+}
 
 impl DrawnValues {
     /// Bytes of these parts.
     pub(crate) fn length(&self, parts: &[Part], range: Range<usize>) -> usize {
-        parts[range.clone()].iter().zip(&self.0[range]).map(|(part, value)| part.length(*value)).sum()
+        parts[range.clone()].iter().zip(&self.values[range]).map(|(part, value)| part.length(*value)).sum()
     }
 
     /// Appends these parts.
     #[inline]
     pub(crate) fn write(&self, parts: &[Part], range: Range<usize>, into: &mut Vec<u8>) {
-        for (part, value) in parts[range.clone()].iter().zip(&self.0[range]) {
+        for (part, value) in parts[range.clone()].iter().zip(&self.values[range]) {
             match part {
                 Part::Text(text) => into.extend_from_slice(text),
                 Part::Line { lines, .. } => into.extend_from_slice(lines.get(*value as usize)),
                 Part::Random { .. } | Part::Sequence | Part::BodyLength => push_number(into, *value),
+                Part::Variable { .. } => {
+                    into.extend_from_slice(&self.texts.bytes[ExtractedTexts::range(*value)])
+                }
             }
         }
     }

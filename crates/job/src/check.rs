@@ -1,6 +1,6 @@
 //! Whether the parts of a job make sense together.
 
-use crate::{Arrivals, Bound, Job, LoadModel, Nanos, Shape};
+use crate::{Arrivals, Bound, Job, LoadModel, Nanos, Protocol, Shape};
 use std::fmt;
 
 /// Each step has a block with histograms of its own.
@@ -93,6 +93,11 @@ pub enum JobProblem {
     /// Think time in an open loop.
     #[error("think time cannot be combined with an offered rate")]
     ThinkInOpenLoop,
+    /// Sessions over HTTP/2, pipelined, or on connections that do not last.
+    #[error(
+        "sessions and cookies need HTTP/1.1, keep-alive and one request at a time: they cannot be combined with HTTP/2, pipelining, a number of requests per connection or a think time of connections"
+    )]
+    SessionsOnConnections,
     /// Think time between pipelined requests.
     #[error("think time cannot be combined with pipelining")]
     ThinkWithDepth,
@@ -124,6 +129,7 @@ impl Job {
             (!self.keep_alive && self.depth > 1, DepthWithoutKeepAlive),
             (thinks && is_open, ThinkInOpenLoop),
             (thinks && self.depth > 1, ThinkWithDepth),
+            (self.has_sessions() && !self.has_connections_for_sessions(), SessionsOnConnections),
         ]
         .into_iter()
         .filter_map(|(is_wrong, problem)| is_wrong.then_some(problem))
@@ -132,6 +138,10 @@ impl Job {
             problems.extend(self.shape_problem(shape, *arrivals));
         }
         if problems.is_empty() { Ok(()) } else { Err(JobError(problems)) }
+    }
+
+    fn has_connections_for_sessions(&self) -> bool {
+        self.protocol != Protocol::Http2 && self.depth == 1 && self.has_plain_connections()
     }
 
     /// The first problem with the shape of an open loop.

@@ -86,6 +86,9 @@ pub struct Job {
     /// loaders together, connections and threads those of this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<LoaderShare>,
+    /// Whether each connection keeps the cookies that the server sets. A session always does, from its first step on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cookies: bool,
     /// Keep processors out of deep idle states during the run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub quiet_cpu: bool,
@@ -127,6 +130,7 @@ impl Default for Job {
             threads: 1,
             seed: None,
             share: None,
+            cookies: false,
             quiet_cpu: false,
             requests: vec![RequestSpec::default()],
         }
@@ -137,6 +141,11 @@ impl Job {
     /// Whether the results of each request are reported apart.
     pub fn is_mix(&self) -> bool {
         self.requests.len() != 1 || self.requests.iter().any(|request| request.name.is_some())
+    }
+
+    /// Whether connections are users whose next request may depend on what was answered.
+    pub fn has_sessions(&self) -> bool {
+        self.cookies || self.requests.iter().any(|request| request.session.is_some())
     }
 
     /// The same with secrets replaced, so that it can be shown to others.

@@ -21,8 +21,8 @@ pub use form::{FormError, FormFault, JsonForm};
 pub use job::{Bound, Job, PaceChoice, PaceKind, Protocol, Timestamps};
 pub use load::{Arrivals, Distribution, LoadModel, LoaderShare, Think};
 pub use request::{
-    BodyExpectation, Content, ExpectedValue, FormPart, Headers, MASKED, PointerError, RequestSpec,
-    hexadecimal, is_secret,
+    BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, FormPart, Headers, MASKED,
+    PointerError, RequestSpec, hexadecimal, is_secret,
 };
 pub use shape::{Segment, Shape, Trace};
 pub use target::{IpVersion, TlsSpec, TlsVersion};

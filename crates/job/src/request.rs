@@ -1,6 +1,6 @@
 //! The requests of a job and what must come back for each.
 
-use crate::JsonForm;
+use crate::{JsonForm, Think};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -43,6 +43,37 @@ pub struct RequestSpec {
     /// What every body must be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_body: Option<BodyExpectation>,
+    /// The session it is a step of: requests of one session follow each other and are sent in order by one user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// In a session: pause between the response to the step before and this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think: Option<Think>,
+    /// In a session: values of the response that later steps use as `{var:NAME}`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extract: Vec<Extraction>,
+}
+
+/// A value that is taken from a response.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Extraction {
+    /// What it is called.
+    pub name: String,
+    /// Where it is.
+    pub from: ExtractFrom,
+}
+
+/// Where in a response a value is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExtractFrom {
+    /// At this pointer (RFC 6901) of a JSON body.
+    Json(String),
+    /// In this header field.
+    Header(String),
+    /// What the first group of this regular expression matches in the body; all that it matches if it has no group.
+    Regex(String),
 }
 
 impl Default for RequestSpec {
@@ -59,6 +90,9 @@ impl Default for RequestSpec {
             literal: false,
             expect_status: None,
             expect_body: None,
+            session: None,
+            think: None,
+            extract: Vec::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Parts of a run, filled in by the crate `run`. Of a wrong body only a piece is kept.
 
-use crate::Block;
+use crate::{Block, Times};
 use paceline_job::{ExpectedValue, JsonForm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,37 @@ pub struct RequestPart {
     /// The window's requests of this kind.
     #[serde(flatten)]
     pub block: Block,
+}
+
+/// One session of a request file: steps in order by one user. Each step is one of `by_request`, too.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionPart {
+    /// Its name in the request file.
+    pub name: String,
+    /// How often it was begun, relative to the others.
+    pub weight: u32,
+    /// Sessions of the window's cohort; each was completed, failed or unfinished.
+    pub started: u64,
+    /// Sessions whose last step was answered as expected.
+    pub completed: u64,
+    /// Sessions of which a step failed; the steps behind it were not sent.
+    pub failed: u64,
+    /// Sessions that the end of the run cut off between two steps.
+    pub unfinished: u64,
+    /// The steps in order.
+    pub steps: Vec<SessionStep>,
+    /// From when a session was due to the last response of it, pauses included; completed sessions only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub session_time_ns: Option<Times>,
+}
+
+/// One step of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionStep {
+    /// Its name, as in `by_request`.
+    pub name: String,
+    /// Sessions that did not come to it: an earlier step failed, or the run ended.
+    pub not_reached: u64,
 }
 
 /// How a body that was not as expected looked: the first of its kind, warm-up included.

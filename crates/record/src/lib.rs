@@ -24,7 +24,7 @@ mod target;
 mod trial;
 mod verdict;
 
-pub use asked::{BadBody, Expectations, RequestPart};
+pub use asked::{BadBody, Expectations, RequestPart, SessionPart, SessionStep};
 pub use balancing::{
     BalancerCounts, BalancerReceipt, Balancing, FaultKind, InjectedFault, InstanceCounts, ProcessRole,
     ProcessUse,

@@ -6,7 +6,7 @@
 
 use crate::{
     ArrivalCheck, BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, Loader, RequestPart,
-    Segment, Target, Verdict,
+    Segment, SessionPart, Target, Verdict,
 };
 use paceline_job::{Arrivals, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -62,6 +62,9 @@ pub struct Run {
     /// The cohort by request of a mix, in the order of the request file.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by_request: Option<Vec<RequestPart>>,
+    /// The sessions of a request file, in its order.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sessions: Option<Vec<SessionPart>>,
     /// The cohort by generator, where several drove one run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by_generator: Option<Vec<Block>>,
@@ -137,6 +140,10 @@ pub struct Loop {
     /// What the schedule asks, open loop: the mean over the window where it changes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub offered_per_s: Option<f64>,
+    /// Sessions that the schedule asks for, where it asks for sessions; `offered_per_s` is then the requests of them that
+    /// fell due.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sessions_offered_per_s: Option<f64>,
     /// How that rate changes, where it does.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shape: Option<Shape>,

@@ -5,6 +5,7 @@
 //! own, so that what it shows is what the run would do. Whoever shows it escapes what the server sent.
 
 use crate::{Prepared, RunError};
+use paceline_engine::session::{Cookies, Session};
 use paceline_engine::{Address, RequestKind, decoded};
 use paceline_http::{Decoder, Expander, HeadCache, RandomBits, Step};
 use paceline_job::Protocol;
@@ -67,12 +68,33 @@ impl Prepared {
         let bits = FirstBits(paceline_engine::Random::new(self.settings.seed));
         let templates = kinds.iter().map(|kind| &kind.template);
         let mut expander = Expander::new(0, 1, bits, files, templates);
-        let exchange = |kind: &RequestKind| {
+        let plan = self.settings.requests.sessions();
+        let mut values = vec![Vec::new(); plan.map_or(0, |plan| plan.variables)];
+        let mut cookies = Cookies::default();
+        let mut exchanges = Vec::new();
+        for (number, kind) in kinds.iter().enumerate() {
+            let begins = |session: &Session| usize::from(session.first) == number;
+            if plan.is_none_or(|plan| plan.sessions.iter().any(begins)) {
+                values.iter_mut().for_each(Vec::clear);
+                cookies.clear();
+            }
             let mut request = Vec::new();
+            expander.set_variables(&values);
             expander.expand(&kind.template, &mut request);
-            self.exchange(kind, request)
-        };
-        kinds.iter().map(exchange).collect()
+            cookies.put_into(&mut request);
+            let mut exchange = self.exchange(kind, request)?;
+            if let Some(step) = plan.and_then(|plan| plan.steps.get(number)) {
+                cookies.take(&exchange.head);
+                for extract in &step.extract {
+                    match extract.value(&exchange.head, &exchange.body) {
+                        Ok(value) => values[extract.variable] = value,
+                        Err(fault) => exchange.faults.push(fault.to_string()),
+                    }
+                }
+            }
+            exchanges.push(exchange);
+        }
+        Ok(exchanges)
     }
 
     fn exchange(&self, kind: &RequestKind, request: Vec<u8>) -> Result<DebugExchange, RunError> {

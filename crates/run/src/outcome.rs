@@ -7,6 +7,7 @@ use crate::health::{Health, rss_bytes_peak};
 use crate::left::left;
 use crate::parts;
 use crate::segments::{arrival_check, by_segment, load_of};
+use crate::sessions;
 use crate::{Prepared, moment};
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
@@ -54,6 +55,7 @@ pub(crate) fn record(
         total: total(&outcome),
         by_segment: by_segment(job, &outcome),
         by_request: parts::by_request(prepared, &outcome),
+        sessions: sessions::of_run(prepared, &outcome),
         bad_bodies: parts::bad_bodies(prepared, &outcome),
         by_generator: None,
         loaders: Vec::new(),

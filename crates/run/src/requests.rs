@@ -1,7 +1,7 @@
 //! From the requests of a job to those of the engine: contents read, templates compiled, checks made ready.
 
 use crate::content::{Contents, read};
-use crate::{Inputs, RunError};
+use crate::{Inputs, RunError, sessions};
 use paceline_engine::{BodyCheck, Check, RequestKind, Requests};
 use paceline_http::h2::Http2Request;
 use paceline_http::{LineFiles, Request, RequestError, RequestTemplate, Version};
@@ -17,7 +17,9 @@ pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunEr
     let mut files = LineFiles::default();
     let mut contents = Contents::default();
     let (mut kinds, mut http2) = (Vec::new(), Vec::new());
-    for spec in &job.requests {
+    let plan = sessions::plan(job)?;
+    for (kind, spec) in job.requests.iter().enumerate() {
+        files.set_variables(plan.as_ref().map_or_else(Vec::new, |plan| sessions::variables(plan, kind)));
         let request = request(job, spec, &mut contents, inputs)?;
         let invalid = |error: CompileError| {
             if job.is_mix() { error.of_request(spec) } else { error.into() }
@@ -30,7 +32,11 @@ pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunEr
         let check = Check { status: spec.expect_status, body };
         kinds.push(RequestKind { weight: spec.weight, template, method: request.method_kind(), check });
     }
-    Ok(Requests::of(kinds, files.count()).with_http2(http2))
+    let requests = Requests::of(kinds, files.count()).with_http2(http2);
+    Ok(match plan {
+        Some(plan) => requests.with_sessions(plan),
+        None => requests,
+    })
 }
 
 /// The request as HTTP/2 sends it.

@@ -33,10 +33,21 @@ pub fn load_of(job: &Job, outcome: &RunOutcome) -> record::Loop {
         without_keep_alive: !asked.keep_alive,
         think: asked.think,
         requests,
-        offered_per_s,
+        offered_per_s: if asked.has_sessions() {
+            requests_due_per_s(offered_per_s, outcome)
+        } else {
+            offered_per_s
+        },
+        sessions_offered_per_s: offered_per_s.filter(|_| asked.has_sessions()),
         shape,
         arrivals,
     }
+}
+
+/// Of sessions it is not known before how many requests they come to: those that fell due, per second of the window.
+fn requests_due_per_s(offered_per_s: Option<f64>, outcome: &RunOutcome) -> Option<f64> {
+    let window_s = outcome.spans.drain.since(outcome.spans.window).as_secs_f64();
+    offered_per_s.map(|_| outcome.total.counts.scheduled as f64 / window_s.max(1e-9))
 }
 
 /// What was offered on average. Of a rate that changes only what was offered until the window ended counts.

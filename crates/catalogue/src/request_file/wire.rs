@@ -3,7 +3,10 @@
 use super::{FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 use crate::CatalogueError;
 use crate::document::Document;
-use paceline_job::{BodyExpectation, Content, ExpectedValue, Headers, RequestSpec, hexadecimal};
+use paceline_job::{
+    BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, Headers, Nanos, RequestSpec, Think,
+    hexadecimal, parse_duration,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 
@@ -31,6 +34,10 @@ struct WireRequest {
     expect_body_file: Option<Spanned<String>>,
     expect_sha256: Option<Spanned<String>>,
     expect_json: Option<Spanned<BTreeMap<Spanned<String>, toml::Value>>>,
+    session: Option<String>,
+    think: Option<Spanned<String>>,
+    #[serde(default)]
+    extract: BTreeMap<Spanned<String>, ExtractFrom>,
 }
 
 pub(super) fn read(document: &Document) -> Result<RequestFile, CatalogueError> {
@@ -86,6 +93,9 @@ fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<File
         folder: document.path.parent().map(Into::into),
         literal: wire.literal,
         expect_status: status_of(wire.expect_status.as_ref(), document)?,
+        session: wire.session.take(),
+        think: wire.think.take().map(|think| think_of(&think, document)).transpose()?,
+        extract: extractions(std::mem::take(&mut wire.extract), document)?,
         expect_body: expected_body(wire, at, document)?,
     };
     Ok(FileRequest { spec, line: document.line(at) })
@@ -112,6 +122,47 @@ fn status_of(status: Option<&Spanned<i64>>, document: &Document) -> Result<Optio
             Err(document.complain(Some(status.span().start), problem))
         }
     }
+}
+
+/// A pause: `500ms`, or `500ms:exp` for random ones with this mean.
+fn think_of(text: &Spanned<String>, document: &Document) -> Result<Think, CatalogueError> {
+    let (length, is_random) = match text.get_ref().strip_suffix(":exp") {
+        Some(length) => (length, true),
+        None => (text.get_ref().as_str(), false),
+    };
+    let mean = parse_duration(length).map(Nanos::from).map_err(|error| {
+        let problem = format!(
+            "think {:?}: {error}; write \"500ms\", or \"500ms:exp\" for random pauses",
+            text.get_ref()
+        );
+        document.complain(Some(text.span().start), problem)
+    })?;
+    Ok(if is_random { Think::exponential(mean) } else { Think::constant(mean) })
+}
+
+/// The values that are taken from a response.
+fn extractions(
+    table: BTreeMap<Spanned<String>, ExtractFrom>,
+    document: &Document,
+) -> Result<Vec<Extraction>, CatalogueError> {
+    let extraction = |(name, from): (Spanned<String>, ExtractFrom)| {
+        let is_word = |text: &str| {
+            !text.is_empty()
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+        };
+        if !is_word(name.get_ref()) {
+            let problem =
+                format!("extract {:?}: a name has letters, digits, \"-\" and \"_\"", name.get_ref());
+            return Err(document.complain(Some(name.span().start), problem));
+        }
+        if let ExtractFrom::Json(pointer) = &from {
+            ExpectedValue::new(pointer, serde_json::Value::Null).map_err(|error| {
+                document.complain(Some(name.span().start), format!("extract {}: {error}", name.get_ref()))
+            })?;
+        }
+        Ok(Extraction { name: name.into_inner(), from })
+    };
+    table.into_iter().map(extraction).collect()
 }
 
 /// What must come back: at most one way to say it.

@@ -9,6 +9,7 @@ mod json;
 pub use decode::{DecodeError, decoded};
 
 use crate::Nanos;
+use crate::session::ExtractFault;
 use paceline_job::{ExpectedValue, FormFault, JsonForm};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -65,6 +66,8 @@ pub enum BodyFault {
     TooLong(usize),
     /// It is compressed, and the request did not ask for that.
     Compressed,
+    /// A step of a session takes a value from the response, and cannot.
+    NotExtracted(ExtractFault),
     /// It is compressed, and cannot be decompressed.
     Undecodable(DecodeError),
 }
@@ -165,6 +168,7 @@ impl fmt::Display for BodyFault {
                 "it is compressed with gzip, which the request did not ask for; --accept-encoding gzip checks what is in it",
             ),
             BodyFault::Undecodable(error) => write!(f, "{error}"),
+            BodyFault::NotExtracted(fault) => write!(f, "{fault}"),
         }
     }
 }

@@ -7,10 +7,12 @@ use super::blocks::Block;
 use super::exchange::{Exchange, Exchanges, Place};
 use super::fairness::Medians;
 use super::inspect::{Body, Inspector};
+use super::protocol::WaitingStep;
 use super::record::{Recorder, Response};
 use super::schedule::{Returned, Schedule};
 use crate::arrivals::Stretches;
 use crate::outcome::{ConnectionCounts, Failure};
+use crate::session::ExtractFault;
 use crate::{Ending, LoadModel, Nanos, Settings, Slot, Timeline, WrongBody};
 
 /// How often a request may be handed back before it counts as failed: a server that refuses everything ends a run.
@@ -168,6 +170,30 @@ impl<'a> Ledger<'a> {
         self.recorder.sent(&exchange, count.into(), bytes as u64);
         self.schedule.take(count.into());
         exchange
+    }
+
+    /// The next step of a session leaves, `bytes` of it so far. It was no matter of the schedule.
+    pub(crate) fn begin_step(&mut self, block: Block, departure: &Departure, bytes: usize) -> Exchange {
+        let &Departure { due, at, free_at } = departure;
+        let (intended, free_at) = if self.schedule.is_open() { (due, free_at) } else { (at, at) };
+        let exchange = Exchange { intended, actual: at, free_at, block, returns: 0 };
+        self.recorder.sent_step(&exchange, bytes as u64);
+        exchange
+    }
+
+    /// The step of a session that was due is never sent.
+    pub(super) fn step_not_sent(&mut self, step: &WaitingStep, ending: Ending, now: Nanos) {
+        self.recorder.step_not_sent(step, ending, now);
+    }
+
+    /// A response that passed its check is wrong all the same: a value could not be taken from it.
+    pub(crate) fn reject(&mut self, kind: usize, status: u16, body: &[u8], fault: ExtractFault, now: Nanos) {
+        self.inspectors[kind].reject(status, body, fault, now);
+    }
+
+    /// Whether a block is the window's, not the warm-up's.
+    pub(crate) fn is_windows(&self, block: Block) -> bool {
+        self.recorder.is_windows(block)
     }
 
     /// Whether a request that was handed back is next.

@@ -33,7 +33,7 @@ pub(crate) use exchange::{Exchange, Place};
 pub(crate) use intervals::join_intervals;
 pub(crate) use ledger::{Departure, Incoming, Ledger};
 pub use protocol::Protocol;
-pub(crate) use protocol::{Cancelled, Fault, Flow};
+pub(crate) use protocol::{Cancelled, Fault, Flow, WaitingStep};
 pub use record::Recorder;
 pub(crate) use record::Response;
 pub use schedule::scheduled_in_window;

@@ -4,10 +4,12 @@
 //! a connection can take at a time is a protocol's affair: [`crate::h1`] and [`crate::h2`]. The loop is compiled for
 //! each of them. A protocol reads no clock and decides on no connection: it says what came, and the loop acts on it.
 
+use super::blocks::Block;
 use super::exchange::Place;
 use super::ledger::{Departure, Ledger};
 use crate::outcome::Failure;
 use crate::{Nanos, Progress, Settings, Slot, Transport};
+use paceline_stats::Histogram;
 use std::io;
 
 /// What becomes of a connection after something was read from it.
@@ -42,6 +44,15 @@ impl Fault {
     pub(crate) fn of(failure: Failure) -> Self {
         Self { failure, detail: None }
     }
+}
+
+/// A step of a session that waits to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitingStep {
+    /// Where it is counted.
+    pub block: Block,
+    /// When it is due.
+    pub due: Nanos,
 }
 
 /// A protocol, with what it knows of each connection of a worker.
@@ -126,6 +137,31 @@ pub trait Protocol {
 
     /// The next request will not be sent: its kind.
     fn skip(&mut self) -> u16;
+
+    /// When the next step of a session on this connection is due; [`Nanos::NEVER`] where none waits.
+    #[inline(always)]
+    fn next_step(&self, _: Slot) -> Nanos {
+        Nanos::NEVER
+    }
+
+    /// The step that waits on this connection will not be sent, and its session ends.
+    fn give_up_step(&mut self, _: Slot) -> Option<WaitingStep> {
+        None
+    }
+
+    /// Sessions that have begun and not ended.
+    #[inline(always)]
+    fn open_sessions(&self) -> u64 {
+        0
+    }
+
+    /// How long the sessions of the window took that were completed, by session.
+    fn into_session_times(self) -> Vec<Histogram>
+    where
+        Self: Sized,
+    {
+        Vec::new()
+    }
 
     /// The lowest limit to exchanges in flight that a server announced, if it is below the one asked for.
     fn stream_limit(&self) -> Option<u32> {

@@ -6,6 +6,7 @@
 use super::blocks::{Block, Blocks};
 use super::exchange::Exchange;
 use super::intervals::{add_up, join_intervals};
+use super::protocol::WaitingStep;
 use super::schedule::Returned;
 use super::ticks::TickRange;
 use crate::arrivals::{Notes, Stretches};
@@ -267,6 +268,30 @@ impl Recorder {
         counts.scheduled += requests;
         counts.sent_in_window += if in_window { requests } else { 0 };
         counts.sent_bytes += bytes;
+    }
+
+    /// A step of a session was handed to a socket: `bytes` of it so far. It is no arrival.
+    pub(super) fn sent_step(&mut self, exchange: &Exchange, bytes: u64) {
+        let in_window = self.in_window(exchange.actual);
+        let counts = &mut self.tally(exchange.block).counts;
+        counts.scheduled += 1;
+        counts.sent_in_window += u64::from(in_window);
+        counts.sent_bytes += bytes;
+    }
+
+    /// A step of a session that was due was never sent.
+    pub(super) fn step_not_sent(&mut self, step: &WaitingStep, ending: Ending, at: Nanos) {
+        self.roll(at);
+        let (open, waited) = (self.open, at.since(step.due));
+        let tally = self.tally(step.block);
+        tally.counts.scheduled += 1;
+        tally.counts.endings[ending as usize] += 1;
+        if ending == Ending::Unsent && open {
+            tally.record(Measure::Response, waited, 1);
+            tally.counts.count_censored(waited, 1);
+        } else {
+            tally.record(Measure::Failed, waited, 1);
+        }
     }
 
     /// More bytes left for a request, or came for it before its answer was complete.

@@ -134,13 +134,19 @@ impl<'a, C: Clock, T: Transport, P: Protocol> Traffic<'a, C, T, P> {
     }
 
     /// What is left when the run is over.
-    pub(super) fn into_parts(self) -> (Ledger<'a>, Pool, T, Option<u32>) {
-        (self.ledger, self.pool, self.transport, self.protocol.stream_limit())
+    pub(super) fn into_parts(self) -> (Ledger<'a>, Pool, T, P) {
+        (self.ledger, self.pool, self.transport, self.protocol)
     }
 
     /// The recorder and the transport, to be looked at when a simulation is over.
     pub(super) fn recorder_and_transport(&mut self) -> (&mut Recorder, &T) {
         (self.ledger.recorder(), &self.transport)
+    }
+
+    /// Sessions that have begun and not ended.
+    #[inline]
+    pub(super) fn open_sessions(&self) -> u64 {
+        self.protocol.open_sessions()
     }
 
     /// How many alarms are set.
@@ -223,7 +229,9 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
         let took = began.unwrap_or(now).since(since);
         self.ledger.recorder().connected(took, began.map(|began| now.since(began)), now);
         self.last_progress = now;
-        self.pool.stand_in_line(slot);
+        if !self.await_step(slot, now) {
+            self.pool.stand_in_line(slot);
+        }
     }
 
     /// An attempt to connect failed. If a request is due and has no connection, the attempt was made for it and the
@@ -237,7 +245,9 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
         if greeted {
             self.protocol.close(slot);
         }
-        if self.ledger.schedule().due(now).is_some() && self.line_is_empty() {
+        if self.protocol.next_step(slot) <= now {
+            self.give_up_step(slot, Ending::ConnectFailed, now);
+        } else if self.ledger.schedule().due(now).is_some() && self.line_is_empty() {
             // A closed loop's request has waited as long as the attempt that was made for it.
             let since = (!self.ledger.schedule().is_open()).then_some(began);
             self.ledger.connect_failed(self.protocol.skip(), since, now);
@@ -280,7 +290,8 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
 
     /// Whether anything will still be sent: in the drain of a run whose schedule is empty nothing will.
     fn wants_connections(&self) -> bool {
-        !self.running || self.ledger.schedule().next_due(self.clock.now()) != Nanos::NEVER
+        let is_due_later = || self.ledger.schedule().next_due(self.clock.now()) != Nanos::NEVER;
+        !self.running || self.protocol.open_sessions() > 0 || is_due_later()
     }
 
     /// Ends an open connection. Requests outstanding on it end as `io_failed`. It is remade at once if nothing went
@@ -449,10 +460,55 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
             }
         }
         self.pool.unfill(slot);
+        if self.await_step(slot, self.clock.now()) {
+            return;
+        }
         if self.room(slot) > 0 && !self.pool.is_in_line(slot) {
             // It waited for room in the socket until now: the server's doing, not the generator's.
             self.pool.set_free_at(slot, self.clock.now());
             self.pool.stand_in_line(slot);
+        }
+    }
+}
+
+/// Steps of sessions, which the connection that they are on sends when they are due. Without sessions nothing waits, and
+/// all of it is left out by the compiler.
+impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
+    /// Sends the step that waits on a connection, now or when it is due. Whether there is one.
+    #[inline(always)]
+    fn await_step(&mut self, slot: Slot, now: Nanos) -> bool {
+        match self.protocol.next_step(slot) {
+            Nanos::NEVER => return false,
+            due if due <= now => self.send_step(slot),
+            due => self.timers.set(due, slot, Alarm::Step),
+        }
+        true
+    }
+
+    /// Sends the step that is due on a connection; one that is not open sends it when it is.
+    #[cold]
+    fn send_step(&mut self, slot: Slot) {
+        if self.pool.state(slot) != State::Open {
+            return;
+        }
+        let at = self.clock.now();
+        let due = self.protocol.next_step(slot);
+        let departure = Departure { due, at, free_at: self.pool.free_at(slot) };
+        match self.protocol.begin(slot, 1, &departure, &mut self.ledger, &mut self.transport) {
+            Ok(started) => self.sent(slot, started, false, at),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
+            Err(error) => self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), at),
+        }
+    }
+
+    /// The step that waits on a connection is not sent any more. One that was due is counted; of one that was not, nothing
+    /// is known but that its session did not come to it.
+    #[cold]
+    fn give_up_step(&mut self, slot: Slot, ending: Ending, now: Nanos) {
+        if let Some(step) = self.protocol.give_up_step(slot)
+            && step.due <= now
+        {
+            self.ledger.step_not_sent(&step, ending, now);
         }
     }
 }
@@ -565,6 +621,9 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
     /// A connection goes on: it is free for another request, or it was before, or not yet.
     #[inline(always)]
     fn keep(&mut self, slot: Slot, was_full: bool, now: Nanos) {
+        if self.await_step(slot, now) {
+            return;
+        }
         if self.room(slot) > 0 {
             if was_full {
                 self.pool.set_free_at(slot, now);
@@ -660,6 +719,11 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
                 Alarm::Deadline => self.check_deadline(slot, now),
                 Alarm::ConnectLimit => self.check_connect_limit(slot, now),
                 Alarm::Reconnect => self.reconnect(slot),
+                Alarm::Step => {
+                    if self.protocol.next_step(slot) <= now {
+                        self.send_step(slot);
+                    }
+                }
                 Alarm::Think => {
                     if self.pool.wake(slot, now) {
                         self.pool.stand_in_line(slot);
@@ -735,6 +799,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
     /// The drain's limit is over: what has not ended ends now.
     pub(super) fn cut_off(&mut self, now: Nanos) {
         for slot in 0..self.pool.count() {
+            self.give_up_step(slot, Ending::Unsent, now);
             if self.ledger.exchanges().live(slot) == 0 {
                 if self.pool.state(slot) == State::Open && !self.ledger.schedule().is_open() {
                     self.surplus(slot, now);

@@ -148,12 +148,12 @@ impl<'a, C: Clock, T: Transport, P: Protocol> Worker<'a, C, T, P> {
 
     /// What came of it. The recorder is emptied.
     pub fn into_outcome(self) -> ThreadOutcome {
-        let (mut ledger, pool, transport, stream_limit) = self.traffic.into_parts();
+        let (mut ledger, pool, transport, protocol) = self.traffic.into_parts();
         let noted_sends = ledger.recorder().take_noted();
         let carried = Carried { outstanding: self.carried, ended: ledger.recorder().carried() };
         let (sums, intervals, interval) = ledger.recorder().finish();
         let mut connections = pool.into_counts();
-        connections.stream_limit = stream_limit;
+        connections.stream_limit = protocol.stream_limit();
         let wrong_bodies = ledger.finish(&mut connections);
         ThreadOutcome {
             noted_sends,
@@ -170,6 +170,7 @@ impl<'a, C: Clock, T: Transport, P: Protocol> Worker<'a, C, T, P> {
             spans: self.spans,
             tls: transport.tls_outcome().cloned(),
             wrong_bodies,
+            session_times: protocol.into_session_times(),
         }
     }
 
@@ -353,13 +354,17 @@ impl<C: Clock, T: Transport, P: Protocol> Worker<'_, C, T, P> {
     fn is_finished(&self, now: Nanos) -> bool {
         let ledger = self.traffic.ledger();
         let none_due = ledger.schedule().next_due(now) == Nanos::NEVER;
-        ledger.exchanges().outstanding() == 0 && (none_due || self.window_is_open_ended())
+        let all_ended = ledger.exchanges().outstanding() == 0 && self.traffic.open_sessions() == 0;
+        all_ended && (none_due || self.window_is_open_ended())
     }
 
     /// Whether a closed loop bounded by a number of requests is done. It gives up when no connection has been had for
     /// longer than a request may take.
     fn is_counted_out(&self, now: Nanos) -> bool {
         if !self.window_is_open_ended() || self.traffic.ledger().exchanges().outstanding() > 0 {
+            return false;
+        }
+        if self.traffic.open_sessions() > 0 {
             return false;
         }
         let patience = self.settings.job.timeout + think::longest(self.settings.job.think);

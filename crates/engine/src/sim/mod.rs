@@ -19,6 +19,7 @@ pub use server::{Freezing, Unruly, response};
 use crate::h1::Http1;
 use crate::h2::Http2;
 use crate::hot::{Conductor, Protocol, Recorder, Worker};
+use crate::session::Sessions;
 use crate::{EngineError, Nanos, NoObserver, Observer, Settings, Tally, ThreadOutcome};
 use paceline_job::Protocol as HttpVersion;
 use std::cell::Cell;
@@ -47,6 +48,11 @@ pub fn simulate_observed<S: Script>(
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
     let (never, mut recorder) = (Nanos::NEVER, Recorder::new());
+    if settings.requests.sessions().is_some() {
+        return Ok(
+            drive::<Sessions, _>(settings, script, clock, never, &mut recorder, observer)?.into_outcome()
+        );
+    }
     Ok(match settings.job.protocol {
         HttpVersion::Http10 | HttpVersion::Http11 => {
             drive::<Http1, _>(settings, script, clock, never, &mut recorder, observer)?.into_outcome()

@@ -1,6 +1,6 @@
 //! The engine in simulation, and on the kernel against small servers of its own.
 //!
-//! Simulated are `conservation`, `early`, `freeze`, `http2`, `life`, `seconds`, `shapes` and `timeouts`, counted `instructions`; sockets have `kernel`,
+//! Simulated are `conservation`, `early`, `freeze`, `http2`, `life`, `seconds`, `sessions`, `shapes` and `timeouts`, counted `instructions`; sockets have `kernel`,
 //! `faults` and `tls`. What `paceline run` makes of an outcome is held by the tests of the binary.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
@@ -16,6 +16,7 @@ mod kernel;
 mod life;
 mod seconds;
 mod server;
+mod sessions;
 mod shapes;
 mod support;
 mod timeouts;

@@ -169,7 +169,7 @@ fn what_could_not_be_sent_is_refused_with_its_place() {
     for (request, expected) in [
         (
             request("GET", "/{sed}", &[], ""),
-            "path: \"{sed}\" at character 2 is no placeholder; there are {rand:LEAST:MOST}, {seq} and {line:FILE}, and {{ stands for a brace",
+            "path: \"{sed}\" at character 2 is no placeholder; there are {rand:LEAST:MOST}, {seq}, {line:FILE} and {var:NAME}, and {{ stands for a brace",
         ),
         (
             request("GET", "/", &[("X-A", "{rand:9:1}")], ""),

@@ -69,6 +69,9 @@ fn load(run: &Run) -> String {
     };
     let offered = match (&run.loop_.shape, run.rate_per_s.offered) {
         (Some(shape), _) => format!(", {}", shape_words(shape)),
+        (None, _) if run.loop_.sessions_offered_per_s.is_some() => {
+            format!(" of {} sessions/s offered", count(run.loop_.sessions_offered_per_s.unwrap_or_default()))
+        }
         (None, Some(rate)) => format!(" of {}/s offered", count(rate)),
         (None, None) => String::new(),
     };

@@ -4,15 +4,16 @@
 //! `--csv` and `--ndjson`.
 
 use super::lines::{Style, columns, table};
-use super::quantity::{count, counted, percent, seconds};
+use super::quantity::{count, counted, nanos, percent, seconds};
 use super::times::{bounded, first_of};
 use crate::escape;
-use paceline_record::{BadBody, Block, Counts, RequestPart, Run, Segment};
+use paceline_record::{BadBody, Block, Counts, RequestPart, Run, Segment, SessionPart};
 
 /// A table for each way in which the run has parts.
 pub(super) fn of_run(run: &Run, style: Style) -> String {
     let tables = [
         segments(run, style),
+        sessions(run, style),
         requests(run, style),
         part_table("generator", run.by_generator.as_deref(), run, style),
     ];
@@ -83,6 +84,27 @@ fn requests(run: &Run, style: Style) -> Option<String> {
         rows.iter_mut().for_each(|row| drop(row.remove(FAULTS)));
     }
     Some(table(&header, &rows, style))
+}
+
+/// A row for each session of a request file.
+fn sessions(run: &Run, style: Style) -> Option<String> {
+    let sessions = run.sessions.as_deref().filter(|sessions| !sessions.is_empty())?;
+    let header = ["session time", "started", "completed", "failed", "unfinished", "p50", "p99", "max"];
+    let rows: Vec<Vec<String>> = sessions.iter().map(session_row).collect();
+    Some(table(&header, &rows, style))
+}
+
+fn session_row(session: &SessionPart) -> Vec<String> {
+    let counts = [session.started, session.completed, session.failed, session.unfinished];
+    let mut cells = vec![session.name.clone()];
+    cells.extend(counts.map(|number| count(number as f64)));
+    match &session.session_time_ns {
+        Some(times) => {
+            cells.extend([times.p50, times.p99, times.max].map(|value| nanos(value as f64)));
+        }
+        None => cells.extend([const { String::new() }; 3]),
+    }
+    cells
 }
 
 fn request_row(part: &RequestPart, run: &Run) -> Vec<String> {

@@ -19,6 +19,10 @@ pub struct ConnectionFlags {
     #[arg(hide_short_help = true, long, value_name = "T[:exp]", value_parser = think)]
     pub think: Option<Pause>,
 
+    /// Keep the cookies that the server sets, each connection its own
+    #[arg(hide_short_help = true, long)]
+    pub cookies: bool,
+
     /// HTTP version of requests; 1.0 requests keep-alive, as `ab -k` does, unless --no-keepalive [default: 1.1]
     #[arg(hide_short_help = true, long, value_name = "VERSION", value_enum)]
     pub http: Option<Protocol>,
@@ -27,7 +31,8 @@ pub struct ConnectionFlags {
 impl ConnectionFlags {
     /// Puts the flags that were given into a job.
     pub fn fill(&self, job: &mut Job) {
-        let Self { requests_per_connection, no_keepalive, think, http } = self;
+        let Self { requests_per_connection, no_keepalive, think, cookies, http } = self;
+        job.cookies |= cookies;
         job.protocol = http.unwrap_or(job.protocol);
         job.keep_alive &= !no_keepalive;
         job.requests_per_connection =

@@ -6,6 +6,7 @@
 mod described;
 mod refused;
 mod server;
+mod sessions;
 
 use serde_json::Value;
 use server::{Heard, Server};

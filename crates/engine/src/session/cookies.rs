@@ -1,0 +1,92 @@
+//! The cookies of one user (RFC 6265), as far as a load on one host needs them: names and values.
+//!
+//! Path, domain and lifetime are not looked at, except that a cookie whose lifetime is over is removed.
+
+/// Cookies a user keeps at most: a server that sets a new name each time would fill the memory.
+const COOKIES_MOST: usize = 64;
+
+/// The cookies of one user, in the order in which they were set.
+#[derive(Debug, Default)]
+pub struct Cookies(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl Cookies {
+    /// Takes what the head of a response sets.
+    pub fn take(&mut self, head: &[u8]) {
+        for set in field(head, "Set-Cookie") {
+            let mut parts = set.split(|byte| *byte == b';');
+            let pair = parts.next().unwrap_or_default();
+            let Some(equals) = pair.iter().position(|byte| *byte == b'=') else { continue };
+            let (name, value) = (pair[..equals].trim_ascii(), pair[equals + 1..].trim_ascii());
+            let is_over = parts.any(|part| {
+                let part = part.trim_ascii().to_ascii_lowercase();
+                part.strip_prefix(b"max-age=").is_some_and(|age| age == b"0" || age.starts_with(b"-"))
+                    || part.starts_with(b"expires=thu, 01 jan 1970")
+                    || part.starts_with(b"expires=thu, 01-jan-1970")
+            });
+            self.0.retain(|(known, _)| known != name);
+            if !is_over && !name.is_empty() && self.0.len() < COOKIES_MOST {
+                self.0.push((name.to_vec(), value.to_vec()));
+            }
+        }
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Puts the cookies into a request, behind its other fields.
+    pub fn put_into(&self, request: &mut Vec<u8>) {
+        if self.0.is_empty() {
+            return;
+        }
+        let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") else { return };
+        let mut line = b"Cookie: ".to_vec();
+        for (index, (name, value)) in self.0.iter().enumerate() {
+            line.extend_from_slice(if index == 0 { b"" } else { b"; " });
+            line.extend_from_slice(name);
+            line.push(b'=');
+            line.extend_from_slice(value);
+        }
+        line.extend_from_slice(b"\r\n");
+        request.splice(end + 2..end + 2, line);
+    }
+}
+
+/// The values of a field in the head of a response, which the decoder has accepted.
+pub(super) fn field<'h>(head: &'h [u8], name: &'h str) -> impl Iterator<Item = &'h [u8]> {
+    let lines = head.split(|byte| *byte == b'\n').skip(1);
+    lines.filter_map(move |line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let is_it = line[..colon].eq_ignore_ascii_case(name.as_bytes());
+        is_it.then(|| line[colon + 1..].trim_ascii())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_are_set_replaced_and_removed() {
+        let mut cookies = Cookies::default();
+        cookies.take(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Path=/\r\nset-cookie: b=2\r\n\r\n");
+        cookies.take(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=3\r\nSet-Cookie: b=; Max-Age=0\r\n\r\n");
+        let mut request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\nbody".to_vec();
+        cookies.put_into(&mut request);
+        assert_eq!(request, b"GET / HTTP/1.1\r\nHost: a\r\nCookie: a=3\r\n\r\nbody");
+        cookies.clear();
+        let before = request.clone();
+        cookies.put_into(&mut request);
+        assert_eq!(request, before);
+    }
+
+    #[test]
+    fn a_server_cannot_fill_the_memory() {
+        let mut cookies = Cookies::default();
+        for number in 0..1_000 {
+            cookies.take(format!("HTTP/1.1 200 OK\r\nSet-Cookie: c{number}=1\r\n\r\n").as_bytes());
+        }
+        assert_eq!(cookies.0.len(), COOKIES_MOST);
+    }
+}

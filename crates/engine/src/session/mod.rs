@@ -1,0 +1,448 @@
+//! Sessions on the loop: each connection is a user, who sends the steps of a session in order over HTTP/1.1.
+//!
+//! It is a protocol of its own beside `h1` and `h2`, so that runs without sessions pay nothing. A session begins when
+//! the schedule says so; its next step falls due when the last is answered plus a pause, and is no matter of the
+//! schedule. All steps are counted in the cohort of their session. Each response is kept whole until it is complete
+//! (up to a limit), since values are taken from it.
+
+mod cookies;
+mod plan;
+
+pub use cookies::Cookies;
+pub use plan::{Extract, ExtractFault, Session, SessionPlan, Source, Step};
+
+use crate::hot::{Block, Cancelled, Departure, Fault, Flow, Ledger, Place, Protocol, Response, WaitingStep};
+use crate::outcome::Failure;
+use crate::random::Random;
+use crate::{Ending, Nanos, Progress, Requests, Settings, Slot, Transport, think};
+use paceline_http::{Decoder, Expander, HeadCache, ProtocolError, Step as DecodedStep};
+use paceline_stats::Histogram;
+use std::io;
+use std::sync::Arc;
+
+/// Bytes of a head or body that are kept; a longer body fails its checks.
+const KEPT_MOST: usize = 1 << 20;
+/// What the seed is drawn with, so that the choices are not those of anything else.
+const STREAM: u64 = 0x7365_7373_696f_6e73;
+
+/// A session that a user is in.
+#[derive(Clone, Copy, Debug)]
+struct Current {
+    session: u16,
+    step: u16,
+    /// When the session was due.
+    due: Nanos,
+    /// Where its first step is counted, less the kind of that.
+    base: Block,
+    /// When its next step is due; [`Nanos::NEVER`] while one is in flight.
+    next: Nanos,
+}
+
+/// What is known of one connection and its user.
+#[derive(Debug)]
+struct User {
+    current: Option<Current>,
+    values: Vec<Vec<u8>>,
+    cookies: Cookies,
+    decoder: Decoder,
+    /// Whether the server will keep the connection after the response being received.
+    keep_alive: bool,
+    status: u16,
+    first_byte: Nanos,
+    /// Body bytes of the response being received.
+    body_bytes: u64,
+    head: Vec<u8>,
+    body: Vec<u8>,
+    /// The request being sent, and how much of it the socket has taken.
+    request: Vec<u8>,
+    taken: usize,
+    sent_at: Nanos,
+}
+
+/// HTTP/1.1 with sessions on the connections of one worker.
+#[derive(Debug)]
+pub struct Sessions {
+    requests: Arc<Requests>,
+    plan: SessionPlan,
+    users: Box<[User]>,
+    /// By kind of request.
+    heads: Box<[HeadCache]>,
+    expander: Expander<Random>,
+    /// The weights of the sessions up to each, added up.
+    weights: Box<[u64]>,
+    random: Random,
+    /// A session that was drawn and could not begin.
+    drawn: Option<u16>,
+    open: u64,
+    /// How long sessions of the window took that were completed, by session.
+    times: Vec<Histogram>,
+}
+
+impl User {
+    fn new(kind: &crate::RequestKind) -> Self {
+        Self {
+            current: None,
+            values: Vec::new(),
+            cookies: Cookies::default(),
+            decoder: Decoder::new(kind.method),
+            keep_alive: true,
+            status: 0,
+            first_byte: Nanos::ZERO,
+            body_bytes: 0,
+            head: Vec::new(),
+            body: Vec::new(),
+            request: Vec::new(),
+            taken: 0,
+            sent_at: Nanos::ZERO,
+        }
+    }
+
+    /// Bytes of the request that the socket has not taken.
+    fn unsent(&self) -> usize {
+        self.request.len() - self.taken
+    }
+}
+
+impl Sessions {
+    /// The kind of the step that a session is at.
+    fn kind(&self, current: &Current) -> u16 {
+        self.plan.sessions[usize::from(current.session)].first + current.step
+    }
+
+    /// The session that begins next.
+    fn draw(&mut self) -> u16 {
+        if let Some(drawn) = self.drawn.take() {
+            return drawn;
+        }
+        if self.weights.len() == 1 {
+            return 0;
+        }
+        let drawn = self.random.below(self.weights.last().copied().unwrap_or(0));
+        self.weights.partition_point(|sum| *sum <= drawn) as u16
+    }
+
+    /// The response to the step in flight is complete.
+    fn complete(&mut self, slot: Slot, now: Nanos, ledger: &mut Ledger<'_>) -> Flow {
+        let user = &mut self.users[slot as usize];
+        let flow = if user.keep_alive { Flow::Keep } else { Flow::Close };
+        let Some(exchange) = ledger.exchanges_mut().end(slot, 0) else { return flow };
+        let kind = ledger.kind_of(&exchange);
+        let mut ending = ledger.judge(kind, user.status, &user.body, now);
+        user.cookies.take(&user.head);
+        if ending == Ending::Ok {
+            for extract in &self.plan.steps[kind].extract {
+                match extract.value(&user.head, &user.body) {
+                    Ok(value) => user.values[extract.variable] = value,
+                    Err(fault) => {
+                        ledger.reject(kind, user.status, &user.body, fault, now);
+                        ending = Ending::BadBody;
+                        break;
+                    }
+                }
+            }
+        }
+        let response = Response {
+            status: user.status,
+            body_bytes: user.body_bytes,
+            ending,
+            first_byte: user.first_byte,
+            uncounted_bytes: 0,
+        };
+        ledger.answered(slot, &exchange, 1, &response, now);
+        self.advance(slot, ending, ledger.is_windows(exchange.block), now);
+        flow
+    }
+
+    /// A step has ended: the next one falls due, or the session is over.
+    fn advance(&mut self, slot: Slot, ending: Ending, in_window: bool, now: Nanos) {
+        let user = &mut self.users[slot as usize];
+        let Some(current) = &mut user.current else { return };
+        let session = self.plan.sessions[usize::from(current.session)];
+        if ending == Ending::Ok && current.step + 1 < session.count {
+            current.step += 1;
+            let kind = usize::from(session.first + current.step);
+            let pause =
+                self.plan.steps[kind].think.map_or(Nanos::ZERO, |think| think::draw(think, &mut self.random));
+            current.next = now + pause;
+            return;
+        }
+        if ending == Ending::Ok && in_window {
+            self.times[usize::from(current.session)].record(now.since(current.due).0);
+        }
+        user.current = None;
+        self.open -= 1;
+    }
+
+    /// One step through a response: the bytes it took, and what becomes of the connection if it is complete.
+    fn decode(
+        &mut self,
+        slot: Slot,
+        input: &[u8],
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+    ) -> Result<(usize, Option<Flow>), ProtocolError> {
+        let exchange = *ledger.exchanges().at(slot, 0);
+        let kind = ledger.kind_of(&exchange);
+        let user = &mut self.users[slot as usize];
+        if user.decoder.is_idle() {
+            user.decoder.set_method(self.requests.kinds()[kind].method);
+            (user.first_byte, user.status, user.body_bytes) = (now, 0, 0);
+            user.head.clear();
+            user.body.clear();
+        }
+        let (step, consumed) = user.decoder.decode(&mut self.heads[kind], input)?;
+        ledger.moved(exchange.block, 0, consumed as u64);
+        let mut completed = None;
+        match step {
+            DecodedStep::NeedMore if user.status == 0 => user.head.extend_from_slice(&input[..consumed]),
+            DecodedStep::NeedMore => {}
+            DecodedStep::Interim(_) => user.head.clear(),
+            DecodedStep::Head(head) => {
+                user.head.extend_from_slice(&input[..consumed]);
+                (user.status, user.keep_alive) = (head.status, head.keep_alive);
+            }
+            DecodedStep::Body(piece) => {
+                user.body_bytes += piece.len() as u64;
+                let room = KEPT_MOST - user.body.len().min(KEPT_MOST);
+                user.body.extend_from_slice(&piece[..piece.len().min(room)]);
+            }
+            DecodedStep::End => completed = Some(self.complete(slot, now, ledger)),
+        }
+        Ok((consumed, completed))
+    }
+
+    /// Makes the bytes of the step that a user is at.
+    fn make(&mut self, slot: Slot, kind: u16) {
+        let user = &mut self.users[slot as usize];
+        self.expander.set_variables(&user.values);
+        user.request.clear();
+        user.taken = 0;
+        self.expander.expand(&self.requests.kinds()[usize::from(kind)].template, &mut user.request);
+        user.cookies.put_into(&mut user.request);
+    }
+}
+
+impl Protocol for Sessions {
+    fn new(settings: &Settings, worker: u32) -> Self {
+        let requests = Arc::clone(&settings.requests);
+        let kinds = requests.kinds();
+        let plan = requests.sessions().cloned().unwrap_or_else(|| SessionPlan::of_single_steps(kinds));
+        let mut seeds = Random::new(settings.seed ^ STREAM);
+        (0..2 * worker).for_each(|_| _ = seeds.next_u64());
+        let [random, values] = [seeds.next_u64(), seeds.next_u64()].map(Random::new);
+        let templates = kinds.iter().map(|kind| &kind.template);
+        let expander = Expander::new(worker, settings.threads, values, requests.files(), templates);
+        let weights = plan.sessions.iter().scan(0, |sum, session| {
+            *sum += u64::from(session.weight);
+            Some(*sum)
+        });
+        Self {
+            weights: weights.collect(),
+            users: (0..settings.connections_of(worker)).map(|_| User::new(&kinds[0])).collect(),
+            heads: kinds.iter().map(|_| HeadCache::new()).collect(),
+            times: plan.sessions.iter().map(|_| Histogram::new()).collect(),
+            expander,
+            random,
+            drawn: None,
+            open: 0,
+            plan,
+            requests,
+        }
+    }
+
+    fn places(_: &Settings) -> u16 {
+        1
+    }
+
+    fn open<T: Transport>(&mut self, _: Slot, _: &mut T) -> io::Result<Progress> {
+        Ok(Progress::Done)
+    }
+
+    fn is_ready(&self, _: Slot) -> bool {
+        true
+    }
+
+    fn room(&self, slot: Slot, live: u16) -> u16 {
+        let user = &self.users[slot as usize];
+        u16::from(live == 0 && user.current.is_none() && user.unsent() == 0)
+    }
+
+    fn begin<T: Transport>(
+        &mut self,
+        slot: Slot,
+        _: u16,
+        departure: &Departure,
+        ledger: &mut Ledger<'_>,
+        transport: &mut T,
+    ) -> io::Result<u16> {
+        let waiting = self.users[slot as usize].current;
+        let mut current = waiting.unwrap_or_else(|| Current {
+            session: self.draw(),
+            step: 0,
+            due: Nanos::ZERO,
+            base: 0,
+            next: Nanos::NEVER,
+        });
+        let kind = self.kind(&current);
+        if waiting.is_none() {
+            let user = &mut self.users[slot as usize];
+            user.values.clear();
+            user.values.resize(self.plan.variables, Vec::new());
+            if !self.plan.keeps_cookies {
+                user.cookies.clear();
+            }
+        }
+        self.make(slot, kind);
+        let user = &mut self.users[slot as usize];
+        let taken = match transport.send(slot, &user.request) {
+            Ok(taken) => taken,
+            Err(error) => {
+                user.request.clear();
+                if waiting.is_none() {
+                    self.drawn = Some(current.session);
+                }
+                return Err(error);
+            }
+        };
+        (user.taken, user.sent_at) = (taken, departure.at);
+        let exchange = match waiting {
+            Some(current) => ledger.begin_step(current.base + kind, departure, taken),
+            None => ledger.begin(departure, kind, 1, taken),
+        };
+        if waiting.is_none() {
+            (current.due, current.base) = (exchange.intended, exchange.block - kind);
+            self.open += 1;
+        }
+        current.next = Nanos::NEVER;
+        self.users[slot as usize].current = Some(current);
+        ledger.exchanges_mut().begin(slot, 0, exchange);
+        Ok(1)
+    }
+
+    fn receive<T: Transport>(
+        &mut self,
+        slot: Slot,
+        mut input: &[u8],
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+        _: &mut T,
+    ) -> Result<Flow, Fault> {
+        loop {
+            if ledger.exchanges().live(slot) == 0 {
+                let nothing_more = input.is_empty();
+                return if nothing_more { Ok(Flow::Keep) } else { Err(Fault::of(Failure::Unsolicited)) };
+            }
+            let (consumed, completed) = self
+                .decode(slot, input, now, ledger)
+                .map_err(|error| Fault { failure: Failure::Protocol, detail: Some(error.to_string()) })?;
+            input = &input[consumed..];
+            match completed {
+                Some(Flow::Close) => return Ok(Flow::Close),
+                None if consumed == 0 && input.is_empty() => return Ok(Flow::Keep),
+                Some(Flow::Keep) | None => {}
+            }
+        }
+    }
+
+    fn flush<T: Transport>(
+        &mut self,
+        slot: Slot,
+        ledger: &mut Ledger<'_>,
+        transport: &mut T,
+    ) -> io::Result<Progress> {
+        let user = &mut self.users[slot as usize];
+        if user.unsent() == 0 {
+            return Ok(Progress::Done);
+        }
+        match transport.send(slot, &user.request[user.taken..]) {
+            Ok(taken) => {
+                user.taken += taken;
+                if ledger.exchanges().live(slot) > 0 {
+                    ledger.moved(ledger.exchanges().at(slot, 0).block, taken as u64, 0);
+                }
+                Ok(if user.unsent() == 0 { Progress::Done } else { Progress::Pending })
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Progress::Pending),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn unsent_since(&self, slot: Slot) -> Option<Nanos> {
+        let user = &self.users[slot as usize];
+        (user.unsent() > 0).then_some(user.sent_at)
+    }
+
+    fn end_of_input(
+        &mut self,
+        slot: Slot,
+        cut: bool,
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+    ) -> Option<Failure> {
+        match self.users[slot as usize].decoder.end_of_input() {
+            Ok(true) if cut => Some(Failure::Truncated),
+            Ok(true) => {
+                self.complete(slot, now, ledger);
+                None
+            }
+            Ok(false) if ledger.exchanges().live(slot) == 0 => None,
+            Ok(false) => Some(Failure::ClosedUnanswered),
+            Err(_) => Some(Failure::Truncated),
+        }
+    }
+
+    fn cancel<T: Transport>(&mut self, _: Slot, _: Place, _: u16, _: Nanos, _: &mut T) -> Cancelled {
+        Cancelled::Connection
+    }
+
+    /// A user whose step was in flight has failed; one who pauses goes on over the next connection.
+    fn close(&mut self, slot: Slot) {
+        let user = &mut self.users[slot as usize];
+        user.request.clear();
+        user.taken = 0;
+        user.decoder.reset();
+        if user.current.is_some_and(|current| current.next == Nanos::NEVER) {
+            user.current = None;
+            self.open -= 1;
+        }
+    }
+
+    fn skip(&mut self) -> u16 {
+        let session = self.draw();
+        self.plan.sessions[usize::from(session)].first
+    }
+
+    fn next_step(&self, slot: Slot) -> Nanos {
+        self.users[slot as usize].current.map_or(Nanos::NEVER, |current| current.next)
+    }
+
+    fn give_up_step(&mut self, slot: Slot) -> Option<WaitingStep> {
+        let user = &mut self.users[slot as usize];
+        let current = user.current.filter(|current| current.next != Nanos::NEVER)?;
+        user.current = None;
+        self.open -= 1;
+        Some(WaitingStep { block: current.base + self.kind(&current), due: current.next })
+    }
+
+    fn open_sessions(&self) -> u64 {
+        self.open
+    }
+
+    fn into_session_times(self) -> Vec<Histogram> {
+        self.times
+    }
+}
+
+impl SessionPlan {
+    /// Each kind of request as a session of one step.
+    pub fn of_single_steps(kinds: &[crate::RequestKind]) -> Self {
+        let single =
+            |(kind, first): (&crate::RequestKind, u16)| Session { weight: kind.weight, first, count: 1 };
+        Self {
+            sessions: kinds.iter().zip(0..).map(single).collect(),
+            steps: kinds.iter().map(|_| Step::default()).collect(),
+            variables: 0,
+            keeps_cookies: true,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a session is: steps in order, each a kind of request, with pauses between them and values taken from responses.
+//!
+//! Made from a job by `crates/run`; the protocol of sessions (`mod.rs`) walks through it.
+
+use super::cookies;
+use paceline_http::VARIABLE_BYTES_MAX;
+use paceline_job::Think;
+use regex::bytes::Regex;
+use std::fmt;
+
+/// The sessions of a run, at least one; a kind of request without a session is a session of one step.
+#[derive(Clone, Debug)]
+pub struct SessionPlan {
+    /// In the order of their first steps.
+    pub sessions: Vec<Session>,
+    /// By kind of request.
+    pub steps: Vec<Step>,
+    /// How many variables there are.
+    pub variables: usize,
+    /// Whether a user keeps its cookies from one session to the next.
+    pub keeps_cookies: bool,
+}
+
+/// One session.
+#[derive(Clone, Copy, Debug)]
+pub struct Session {
+    /// Its share of the sessions, relative to the others'.
+    pub weight: u32,
+    /// The kind of its first step; those of the others follow.
+    pub first: u16,
+    /// How many steps it has.
+    pub count: u16,
+}
+
+/// One step of a session.
+#[derive(Clone, Debug, Default)]
+pub struct Step {
+    /// Pause before it.
+    pub think: Option<Think>,
+    /// What is taken from its response.
+    pub extract: Vec<Extract>,
+}
+
+/// A value that is taken from a response.
+#[derive(Clone, Debug)]
+pub struct Extract {
+    /// The number of the variable.
+    pub variable: usize,
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub from: Source,
+}
+
+/// Where a value is.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// At a pointer of a JSON body.
+    Json(String),
+    /// In a header field.
+    Header(String),
+    /// In the body, as the first group of a regular expression matches it.
+    Regex(Regex),
+}
+
+/// Why a value could not be taken from a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtractFault {
+    /// The variable.
+    name: String,
+    problem: ExtractProblem,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ExtractProblem {
+    Missing(String),
+    NotJson,
+    TooLong,
+    ControlCharacter,
+}
+
+impl fmt::Display for ExtractFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the variable {:?} cannot be extracted: ", self.name)?;
+        match &self.problem {
+            ExtractProblem::Missing(place) => write!(f, "the response has no {place}"),
+            ExtractProblem::NotJson => f.write_str("the body is not JSON"),
+            ExtractProblem::TooLong => write!(f, "the value is longer than {VARIABLE_BYTES_MAX} bytes"),
+            ExtractProblem::ControlCharacter => {
+                f.write_str("the value has a line break or another control character")
+            }
+        }
+    }
+}
+
+impl Extract {
+    /// The value in a response.
+    ///
+    /// # Errors
+    /// [`ExtractFault`] if it has none, or one that cannot be sent.
+    pub fn value(&self, head: &[u8], body: &[u8]) -> Result<Vec<u8>, ExtractFault> {
+        let fault = |problem| ExtractFault { name: self.name.clone(), problem };
+        let missing = |place: String| fault(ExtractProblem::Missing(place));
+        let value = match &self.from {
+            Source::Json(pointer) => {
+                let document: serde_json::Value =
+                    serde_json::from_slice(body).map_err(|_| fault(ExtractProblem::NotJson))?;
+                match document.pointer(pointer) {
+                    None => return Err(missing(format!("value at {pointer:?}"))),
+                    Some(serde_json::Value::String(text)) => text.clone().into_bytes(),
+                    Some(other) => other.to_string().into_bytes(),
+                }
+            }
+            Source::Header(name) => {
+                cookies::field(head, name).next().ok_or_else(|| missing(format!("header {name}")))?.to_vec()
+            }
+            Source::Regex(regex) => {
+                let found = regex.captures(body).ok_or_else(|| missing(format!("match of {regex}")))?;
+                let group = found.get(1).or_else(|| found.get(0));
+                group.map(|group| group.as_bytes().to_vec()).unwrap_or_default()
+            }
+        };
+        if value.len() > VARIABLE_BYTES_MAX {
+            return Err(fault(ExtractProblem::TooLong));
+        }
+        // It may come to stand in a header field, and must not begin another one.
+        if value.iter().any(u8::is_ascii_control) {
+            return Err(fault(ExtractProblem::ControlCharacter));
+        }
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(from: Source) -> Result<String, String> {
+        let head = b"HTTP/1.1 200 OK\r\nX-Id: 42\r\nLocation: /a\r\n\r\n";
+        let body = br#"{"token": "t0", "id": 7, "bad": "a\nb"}"#;
+        let extract = Extract { variable: 0, name: "v".to_owned(), from };
+        let value = extract.value(head, body).map_err(|fault| fault.to_string())?;
+        Ok(String::from_utf8(value).unwrap())
+    }
+
+    #[test]
+    fn values_are_found_where_they_are_said_to_be() {
+        assert_eq!(taken(Source::Json("/token".into())), Ok("t0".into()));
+        assert_eq!(taken(Source::Json("/id".into())), Ok("7".into()));
+        assert_eq!(taken(Source::Header("x-id".into())), Ok("42".into()));
+        assert_eq!(taken(Source::Regex(Regex::new("\"id\": (\\d+)").unwrap())), Ok("7".into()));
+        assert_eq!(taken(Source::Regex(Regex::new("t\\d").unwrap())), Ok("t0".into()));
+    }
+
+    #[test]
+    fn a_value_that_is_missing_or_would_break_a_line_is_named() {
+        let fault = |from| taken(from).unwrap_err();
+        assert!(fault(Source::Json("/none".into())).ends_with("the response has no value at \"/none\""));
+        assert!(fault(Source::Header("X-None".into())).ends_with("the response has no header X-None"));
+        assert!(fault(Source::Json("/bad".into())).contains("line break"));
+    }
+}

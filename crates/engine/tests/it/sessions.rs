@@ -1,0 +1,221 @@
+//! Sessions in simulation: every step of every session ends once, or is known not to have been reached, and uses the
+//! values that its own user was given.
+
+use crate::support::{closed_loop, open_loop};
+use paceline_engine::session::{Extract, Session, SessionPlan, Source, Step};
+use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
+use paceline_engine::{
+    BodyCheck, Bound, Check, Ending, Nanos, Random, RequestKind, Requests, Settings, Slot, Tally, Think,
+    ThreadOutcome,
+};
+use paceline_http::{LineFiles, Method, Request, Url};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+const THINK: Nanos = Nanos::from_millis(20);
+
+/// A shop: `/login` gives a token and a cookie, `/order` and `/logout` want both. It serves each request in a
+/// millisecond, and one in `trouble` requests badly.
+struct Shop {
+    trouble: u64,
+    random: Random,
+    /// By slot: the token and when the answer before was sent.
+    users: Vec<(u64, Nanos)>,
+    logins: u64,
+    heard: Vec<u8>,
+    strangers: Rc<Cell<u64>>,
+}
+
+impl Shop {
+    fn new(trouble: u64, seed: u64, strangers: &Rc<Cell<u64>>) -> Self {
+        Self {
+            trouble,
+            random: Random::new(seed),
+            users: vec![(0, Nanos::ZERO); 64],
+            logins: 0,
+            heard: Vec::new(),
+            strangers: Rc::clone(strangers),
+        }
+    }
+
+    fn answer(&mut self, slot: Slot) -> (u16, String, String) {
+        let text = String::from_utf8(std::mem::take(&mut self.heard)).unwrap();
+        let user = &mut self.users[slot as usize];
+        if text.starts_with("POST /login ") {
+            self.logins += 1;
+            user.0 = self.logins;
+            assert!(!text.contains("Cookie"), "a new session has no cookie: {text}");
+            let token = self.logins;
+            return (
+                200,
+                format!("{{\"token\": \"t{token}\"}}"),
+                format!("Set-Cookie: sid={token}; Path=/\r\n"),
+            );
+        }
+        let token = user.0;
+        let is_known = text.contains(&format!("Authorization: Bearer t{token}\r\n"))
+            && text.contains(&format!("Cookie: sid={token}\r\n"));
+        if !is_known {
+            self.strangers.set(self.strangers.get() + 1);
+        }
+        (if is_known { 200 } else { 401 }, String::new(), String::new())
+    }
+}
+
+impl Script for Shop {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        Connect::Accept(Nanos::from_micros(100))
+    }
+
+    fn hear(&mut self, _: Slot, request: &[u8]) {
+        self.heard = request.to_vec();
+    }
+
+    fn request(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        let (mut status, mut body, mut fields) = self.answer(slot);
+        let at = now + Nanos::from_millis(1);
+        let mut closes = false;
+        if self.trouble > 0 && self.random.below(self.trouble) == 0 {
+            match self.random.below(5) {
+                0 => return acts.push((at, Act::Reset)),
+                1 => return,
+                2 => body = "{}".to_owned(),
+                3 => status = 503,
+                _ => {
+                    closes = true;
+                    fields += "Connection: close\r\n";
+                }
+            }
+        }
+        let text = format!("HTTP/1.1 {status} X\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len());
+        // In two pieces, so that a value is taken from what did not come at once.
+        let (first, second) = text.split_at(text.len() / 2);
+        acts.push((at, Act::Send(Rc::from(first.as_bytes()))));
+        acts.push((at + Nanos(1_000), Act::Send(Rc::from(second.as_bytes()))));
+        if closes {
+            acts.push((at + Nanos(2_000), Act::Close));
+        }
+    }
+}
+
+fn kind(method: &str, path: &str, with_token: bool) -> RequestKind {
+    let mut request = Request::get(&Url::parse(&format!("http://a{path}")).unwrap());
+    request.method = method.to_owned();
+    if with_token {
+        request.headers.push(("Authorization".to_owned(), "Bearer {var:token}".to_owned()));
+    }
+    let mut files = LineFiles::default();
+    files.set_variables(vec![("token".to_owned(), 0)]);
+    let check = Check { status: None, body: BodyCheck::Any };
+    RequestKind { weight: 1, template: request.compile(&files).unwrap(), method: Method::Other, check }
+}
+
+/// Log in, order after a pause, log out.
+fn shopping() -> Requests {
+    let kinds =
+        vec![kind("POST", "/login", false), kind("GET", "/order", true), kind("GET", "/logout", true)];
+    let token = Extract { variable: 0, name: "token".to_owned(), from: Source::Json("/token".to_owned()) };
+    let plan = SessionPlan {
+        sessions: vec![Session { weight: 1, first: 0, count: 3 }],
+        steps: vec![
+            Step { think: None, extract: vec![token] },
+            Step { think: Some(Think::constant(THINK)), extract: Vec::new() },
+            Step::default(),
+        ],
+        variables: 1,
+        keeps_cookies: false,
+    };
+    Requests::of(kinds, 0).with_sessions(plan)
+}
+
+fn with_sessions(settings: Settings) -> Settings {
+    Settings { requests: Arc::new(shopping()), ..settings }
+}
+
+fn ok(tally: &Tally) -> u64 {
+    tally.counts.endings[Ending::Ok as usize]
+}
+
+/// Runs and checks what holds whatever the server does. Returns how many sessions were started and completed, too.
+fn run(settings: &Settings, trouble: u64, seed: u64) -> (ThreadOutcome, u64, u64) {
+    let strangers = Rc::new(Cell::new(0));
+    let clock = VirtualClock::new(Nanos::ZERO);
+    let outcome = simulate(settings, Shop::new(trouble, seed, &strangers), &clock).unwrap();
+    assert_eq!(strangers.get(), 0, "every step had the values of its own session");
+    assert!(outcome.total.counts.add_up(), "{:?}", outcome.total.counts);
+    let [login, order, logout] = outcome.by_request.as_slice() else { panic!("three steps") };
+    for step in [login, order, logout] {
+        assert!(step.counts.add_up(), "{:?}", step.counts);
+    }
+    let scheduled = |tally: &Tally| tally.counts.scheduled;
+    // A step is reached only when the one before was answered well; what is missing was cut off by the end.
+    let failed: u64 = [login, order, logout].map(|step| scheduled(step) - ok(step)).iter().sum();
+    let cut_off = (ok(login) - scheduled(order)) + (ok(order) - scheduled(logout));
+    assert_eq!(scheduled(login), ok(logout) + failed + cut_off);
+    assert_eq!(outcome.session_times[0].count(), ok(logout), "one time for each completed session");
+    let (started, completed) = (scheduled(login), ok(logout));
+    (outcome, started, completed)
+}
+
+#[test]
+fn sessions_in_an_open_loop_start_by_the_schedule_and_take_their_steps_and_pauses() {
+    let settings = with_sessions(open_loop(100.0, 8, 10));
+    let (outcome, started, completed) = run(&settings, 0, 1);
+    assert_eq!((started, completed), (1_000, 1_000));
+    assert_eq!(outcome.total.counts.scheduled, 3_000);
+    // Three answers of 1.001 ms and the pause.
+    let times = &outcome.session_times[0];
+    let (min, max) = (times.min().unwrap(), times.max().unwrap());
+    assert!(min >= THINK.0 + 3_003_000 && max < THINK.0 + 3_100_000, "{min} to {max}");
+    // A step is due when its pause is over, so that no pause is in any response time.
+    let [_, order, _] = outcome.by_request.as_slice() else { panic!("three steps") };
+    let response = order.times(paceline_engine::Measure::Response).max().unwrap();
+    assert!(response < 1_100_000, "{response}");
+}
+
+#[test]
+fn sessions_wait_for_a_user_and_that_is_seen() {
+    // Each takes 23 ms: one user has 43 a second.
+    let settings = with_sessions(open_loop(100.0, 1, 2)).with(|job| job.drain = Nanos::from_secs(30));
+    let (outcome, started, completed) = run(&settings, 0, 1);
+    assert_eq!((started, completed), (200, 200));
+    let last = outcome.session_times[0].max().unwrap();
+    assert!(last > 2_000_000_000, "the last was due at 2 s and served at 4.6 s: {last}");
+}
+
+#[test]
+fn a_closed_loop_of_users_has_as_many_sessions_as_were_asked_for() {
+    let settings = with_sessions(closed_loop(4, 1)).with(|job| job.window = Bound::Requests(50));
+    let (outcome, started, completed) = run(&settings, 0, 1);
+    assert_eq!((started, completed, outcome.total.counts.scheduled), (50, 50, 150));
+}
+
+#[test]
+fn the_end_of_a_run_cuts_sessions_off_between_steps() {
+    let settings = with_sessions(open_loop(100.0, 8, 1)).with(|job| job.drain = Nanos::from_millis(5));
+    let (_, started, completed) = run(&settings, 0, 1);
+    assert_eq!(started, 100);
+    assert!(completed < started, "two or three were in their pause");
+}
+
+#[test]
+fn whatever_the_server_does_every_step_is_accounted_for() {
+    for seed in 0..300 {
+        let mut random = Random::new(seed);
+        let users = 1 + random.below(8) as u32;
+        let mut settings = match random.below(2) {
+            0 => open_loop(20.0 + random.unit() * 500.0, users, 1),
+            _ => closed_loop(users, 1),
+        };
+        if seed % 5 == 0 && !settings.job.load.is_open() {
+            settings.job.window = Bound::Requests(1 + random.below(40));
+        }
+        settings.job.timeout = Nanos::from_millis(1 + random.below(200));
+        settings.job.drain = Nanos::from_millis(random.below(500));
+        if random.below(2) == 0 && !matches!(settings.job.window, Bound::Requests(_)) {
+            settings.job.warmup = Nanos::from_millis(random.below(300));
+        }
+        run(&with_sessions(settings), 2 + random.below(20), seed);
+    }
+}
