@@ -1,7 +1,7 @@
 # What a person does with a clone of Paceline. Everything sets itself up first: `make help` tells.
 
 .DEFAULT_GOAL := help
-.PHONY: help install bench test speed fmt clean
+.PHONY: help install bench test speed cluster-demo fmt clean
 
 PLAN ?= plans/quick.toml
 
@@ -22,6 +22,9 @@ test: ## Set up and run every check and test; the last line is the sum
 speed: ## Compare the generator with its peers and with the floor, side by side
 	@scripts/setup
 	@speed/run
+
+cluster-demo: ## Try runs over several machines in a cluster of network namespaces (root)
+	@scripts/cluster-demo
 
 fmt: ## Format all code
 	cargo fmt --all

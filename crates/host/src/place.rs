@@ -37,6 +37,60 @@ pub enum Place {
     },
 }
 
+/// Where the roles of a run or a round are, as `--on` says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Machines {
+    /// Hosts reached by ssh, each with its role.
+    Ssh(Vec<(String, Place)>),
+    /// Nodes that Slurm chooses by role.
+    Slurm {
+        /// The partition; Slurm's default if missing.
+        partition: Option<String>,
+    },
+}
+
+/// Roles that a machine can have.
+const ROLES: [&str; 4] = ["server", "balancer", "database", "loader"];
+
+impl std::str::FromStr for Machines {
+    type Err = String;
+
+    /// `ssh:loader=HOST,loader=HOST`, `slurm` or `slurm:PARTITION`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
+        match (kind, rest) {
+            ("slurm", None) => Ok(Machines::Slurm { partition: None }),
+            ("slurm", Some(name)) if is_word(name) => {
+                Ok(Machines::Slurm { partition: Some(name.to_owned()) })
+            }
+            ("slurm", Some(name)) => Err(format!("{name:?} is not the name of a partition")),
+            ("ssh", Some(list)) => {
+                list.split(',').map(role_and_host).collect::<Result<_, _>>().map(Machines::Ssh)
+            }
+            _ => Err("write slurm, slurm:PARTITION, or ssh:loader=HOST,loader=HOST".to_owned()),
+        }
+    }
+}
+
+/// One `ROLE=HOST`.
+fn role_and_host(text: &str) -> Result<(String, Place), String> {
+    let (role, host) =
+        text.split_once('=').ok_or_else(|| format!("{text:?} is not ROLE=HOST, such as loader=n3"))?;
+    if !ROLES.contains(&role) {
+        return Err(format!("{role:?} is not a role: use {}", ROLES.join(", ")));
+    }
+    if !is_word(host) {
+        return Err(format!("{host:?} is not a host name"));
+    }
+    Ok((role.to_owned(), Place::Ssh { host: host.to_owned() }))
+}
+
+/// A name that no program takes for an option, a list or a pattern.
+fn is_word(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:[]".contains(c);
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
+}
+
 /// Why the program could not be sent to a place.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
@@ -186,6 +240,23 @@ mod tests {
     fn words(command: &Command) -> Vec<String> {
         let arguments = command.get_args().map(|word| word.to_string_lossy().into_owned());
         std::iter::once(command.get_program().to_string_lossy().into_owned()).chain(arguments).collect()
+    }
+
+    #[test]
+    fn machines_are_named_by_role_or_chosen_by_slurm() {
+        let read = |text: &str| text.parse::<Machines>();
+        let ssh = |role: &str, host: &str| (role.to_owned(), Place::Ssh { host: host.to_owned() });
+        assert_eq!(
+            read("ssh:server=n1,loader=me@n3"),
+            Ok(Machines::Ssh(vec![ssh("server", "n1"), ssh("loader", "me@n3")]))
+        );
+        assert_eq!(read("slurm"), Ok(Machines::Slurm { partition: None }));
+        assert_eq!(read("slurm:lab"), Ok(Machines::Slurm { partition: Some("lab".to_owned()) }));
+        for wrong in
+            ["", "ssh", "ssh:", "ssh:n1", "ssh:cook=n1", "ssh:loader=-oProxyCommand=x", "slurm:", "slurm:a b"]
+        {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -77,7 +77,9 @@ fn rounded(rate: f64) -> String {
 }
 
 pub(crate) fn saturated(run: &Run) -> Option<Finding> {
-    if !is_open(run) || run.total.counts.scheduled == 0 {
+    // What a lost loader did not send is missing from the counts, and not because of the server.
+    let is_short = run.loaders.iter().any(|loader| loader.lost.is_some());
+    if !is_open(run) || run.total.counts.scheduled == 0 || is_short {
         return None;
     }
     let growth = growth(run);

@@ -148,7 +148,7 @@ impl Merge {
             phases,
             window_s,
             stopped: self.stopped,
-            connections: connections(job.connections.into(), &self.connections),
+            connections: connections(&self.connections),
             generator: generator(&self.generators),
             by_segment: by_segment(first.by_segment, first.phases, phases, self.by_segment),
             by_request: by_request(first.by_request, self.by_request),
@@ -190,7 +190,7 @@ fn phases(each: &[Phases]) -> Phases {
 }
 
 /// Those of all. Of the connection in the middle only each loader's own is known: their median stands for it.
-fn connections(asked: u64, each: &[Connections]) -> Connections {
+fn connections(each: &[Connections]) -> Connections {
     let sum = |count: fn(&Connections) -> u64| each.iter().map(count).sum();
     let spread = |of: fn(&Connections) -> Option<Served>| {
         let served: Vec<Served> = each.iter().filter_map(of).collect();
@@ -203,7 +203,7 @@ fn connections(asked: u64, each: &[Connections]) -> Connections {
         })
     };
     Connections {
-        asked,
+        asked: sum(|one| one.asked),
         had: sum(|one| one.had),
         closed_by_server: sum(|one| one.closed_by_server),
         closed_by_us: sum(|one| one.closed_by_us),

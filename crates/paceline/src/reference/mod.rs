@@ -54,8 +54,8 @@ struct Server {
 
 /// Serves on a free port, whose number it prints, until its standard input ends; then prints the times it really took
 /// as JSON.
-pub fn serve(service: Service, seed: u64, spin: bool) -> anyhow::Result<()> {
-    let mut listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+pub fn serve(address: SocketAddr, service: Service, seed: u64, spin: bool) -> anyhow::Result<()> {
+    let mut listener = TcpListener::bind(address)?;
     let port = listener.local_addr()?.port();
     let poll = Poll::new()?;
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;

@@ -112,6 +112,7 @@ fn a_loader_that_is_killed_leaves_a_smaller_run_that_says_so() {
     assert_eq!((evidence["loaders_lost"].as_u64(), evidence["loaders"].as_u64()), (Some(1), Some(2)));
     assert_eq!(evidence["missing_share"].as_f64(), Some(0.5));
     assert_eq!(run["total"]["counts"]["scheduled"].as_u64(), Some(200), "the other kept to its part");
+    assert!(!names(&run).contains(&"saturated"), "the server is not to blame: {run}");
 }
 
 #[test]

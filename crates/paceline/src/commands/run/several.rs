@@ -2,17 +2,25 @@
 //!
 //! The crate `loaders` carries it out. Here are the flags, what is said meanwhile, and the hidden command that a loader is.
 
-use super::flags::{Arguments, whole};
+use super::flags::{Arguments, duration, whole};
 use super::{argv, explain, with_hint};
 use crate::exit::{Complaint, Status, say};
 use anyhow::Context as _;
-use paceline_host::{Interrupt, Place};
-use paceline_job::Job;
+use paceline_host::{Allocation, AllocationRequest, Interrupt, Machines, Place, SlurmError};
+use paceline_job::{Bound, Job};
 use paceline_judge::gate::Gate;
 use paceline_loaders::{Coordinator, LoadersError, Progress};
 use paceline_record::Run;
 use paceline_run::{Inputs, Prepared};
 use std::io::BufReader;
+use std::time::Duration;
+
+/// The role of a generator's machine, and the feature of its node.
+const LOADER: &str = "loader";
+/// What an allocation lasts beyond the run: connecting, sending the program, comparing clocks.
+const AROUND: Duration = Duration::from_secs(120);
+/// Time limit of the window of a run that ends with a number of requests.
+const OPEN_ENDED: Duration = Duration::from_secs(3600);
 
 /// How many generators share the load, and where they run.
 #[derive(clap::Args, Debug)]
@@ -23,35 +31,127 @@ pub struct SeveralFlags {
     /// record, with each generator under `by_generator`.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Machines")]
     loaders: Option<u32>,
+
+    /// Where the generators run: `ssh:loader=HOST,loader=HOST`, `slurm` or `slurm:PARTITION`; this machine if missing
+    ///
+    /// Slurm gives each generator a node of its own, one with the feature `loader` where nodes have it. This program is
+    /// sent to a host that does not have it.
+    #[arg(hide_short_help = true, long, value_name = "WHERE", help_heading = "Machines")]
+    on: Option<Machines>,
+
+    /// Longest wait for nodes of Slurm
+    #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration, default_value = "60s", help_heading = "Machines")]
+    queue_limit: Duration,
 }
 
 impl SeveralFlags {
     /// Whether there is more to do than a run in this process.
     pub fn is_asked(&self) -> bool {
-        self.loaders.is_some()
+        self.loaders.is_some() || self.on.is_some()
+    }
+
+    /// The loaders' places, and what holds them until the run is over.
+    fn places(&self, job: &Job, interrupt: Interrupt) -> anyhow::Result<(Vec<Place>, Option<Allocation>)> {
+        let count = self.loaders.map(|count| count as usize);
+        match &self.on {
+            None => Ok((vec![Place::Local; count.unwrap_or(1)], None)),
+            Some(Machines::Ssh(hosts)) => {
+                let loaders = hosts.iter().filter(|(role, _)| role == LOADER).map(|(_, place)| place.clone());
+                let hosts: Vec<Place> = loaders.collect();
+                if hosts.is_empty() {
+                    let what = "--on ssh: no host has the role of a loader";
+                    return Err(Complaint::usage(what).hint("write --on ssh:loader=HOST,loader=HOST").into());
+                }
+                let count = count.unwrap_or(hosts.len());
+                Ok((hosts.into_iter().cycle().take(count).collect(), None))
+            }
+            Some(Machines::Slurm { partition }) => {
+                let Some(count) = self.loaders else {
+                    let what = "--on slurm: the number of loaders is missing";
+                    return Err(Complaint::usage(what).hint("add --loaders N: one node each").into());
+                };
+                let request = AllocationRequest {
+                    name: format!("paceline-{}", paceline_run::moment::new_id()),
+                    partition: partition.clone(),
+                    roles: vec![(LOADER.to_owned(), count)],
+                    limit: longest(job),
+                    queue_limit: self.queue_limit,
+                };
+                let allocation = Allocation::request(&request, interrupt).map_err(no_allocation)?;
+                let places = allocation.nodes().iter().map(|(_, place)| place.clone()).collect();
+                Ok((places, Some(allocation)))
+            }
+        }
+    }
+}
+
+/// The time limit of the allocation: what the run takes at most, and what is around it.
+fn longest(job: &Job) -> Duration {
+    let window = match job.window {
+        Bound::Duration(window) => Duration::from(window),
+        Bound::Requests(_) => OPEN_ENDED,
+    };
+    Duration::from(job.connect_timeout)
+        + Duration::from(job.warmup)
+        + window
+        + Duration::from(job.drain)
+        + AROUND
+}
+
+fn no_allocation(error: SlurmError) -> anyhow::Error {
+    let text = error.to_string();
+    match error {
+        SlurmError::Interrupted => Complaint::interrupted(text).into(),
+        SlurmError::NotGranted { .. } => Complaint::environment(format!("nothing was measured: {text}"))
+            .hint("look at `sinfo` and `squeue`; wait longer with --queue-limit")
+            .into(),
+        SlurmError::Start { .. } | SlurmError::Failed { .. } => {
+            Complaint::environment(format!("nothing was measured: {text}"))
+                .hint("is this a machine that submits jobs? Try `sinfo`")
+                .into()
+        }
     }
 }
 
 /// Carries out a run by several generators.
 pub fn run(arguments: &Arguments, job: Job, gates: Vec<Gate>, inputs: &mut Inputs) -> anyhow::Result<Run> {
     arguments.telling.check_for_several()?;
-    let count = arguments.several.loaders.unwrap_or(1);
-    if count == 0 {
+    if arguments.several.loaders == Some(0) {
         return Err(Complaint::usage("--loaders 0: ask for at least 1").into());
     }
+    let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
+    job.check().map_err(|error| explain(error.into()))?;
+    let (places, allocation) = arguments.several.places(&job, interrupt)?;
     let connections = job.connections;
-    let share = Coordinator::share_of_first(&job, count).map_err(complaint)?;
+    let share = Coordinator::share_of_first(&job, places.len() as u32).map_err(complaint)?;
     let prepared = Prepared::new(share, gates, inputs).map_err(explain)?;
     prepared.notices.iter().for_each(|notice| say(notice));
-    let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
-    let program = std::env::current_exe().context("cannot find the program's own file")?;
-    let places = vec![(Place::Local, program.to_string_lossy().into_owned()); count as usize];
+    let places = with_program(places)?;
     let coordinator = Coordinator::start(prepared, connections, &places, interrupt).map_err(complaint)?;
     let run = coordinator.carry_out(argv(arguments), |progress, host| match progress {
         Progress::Started => {}
         Progress::Lost => say(&format!("paceline: the loader on {host} is lost; the others go on")),
     });
+    drop(allocation);
     run.map_err(complaint)
+}
+
+/// Each place with the path of this program there. It is sent to all at once where it is missing.
+fn with_program(places: Vec<Place>) -> anyhow::Result<Vec<(Place, String)>> {
+    let program = std::env::current_exe().context("cannot find the program's own file")?;
+    let send = |place: &Place| place.send_program(&program);
+    let paths: Vec<_> = std::thread::scope(|scope| {
+        let sending: Vec<_> = places.iter().map(|place| scope.spawn(move || send(place))).collect();
+        sending.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
+    });
+    let mut with_program = Vec::new();
+    for (place, path) in places.into_iter().zip(paths) {
+        let path = path.map_err(|_| Complaint::environment("a thread that sends the program panicked"))?;
+        let hint = "can you log in there without a password, and is there room in ~/.cache?";
+        let path = path.map_err(|error| Complaint::environment(error.to_string()).hint(hint))?;
+        with_program.push((place, path));
+    }
+    Ok(with_program)
 }
 
 /// An error as a complaint: what to do, and the exit status.

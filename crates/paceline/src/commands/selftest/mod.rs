@@ -39,6 +39,9 @@ pub struct ServerArguments {
     /// The core to run on
     #[arg(long)]
     core: Option<u32>,
+    /// The address and port to listen on
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDR:PORT")]
+    listen: std::net::SocketAddr,
 }
 
 /// Reads a length of time in which something can be measured.
@@ -64,7 +67,7 @@ pub fn serve(arguments: ServerArguments) -> anyhow::Result<Status> {
     if let Some(core) = arguments.core {
         paceline_host::pin_self(&[core])?;
     }
-    crate::reference::serve(arguments.service, arguments.seed, arguments.spin)?;
+    crate::reference::serve(arguments.listen, arguments.service, arguments.seed, arguments.spin)?;
     Ok(Status::Done)
 }
 

@@ -1,0 +1,271 @@
+//! An allocation of Slurm: some nodes for ourselves, for a limited time, given back whatever happens.
+//!
+//! Slurm's own commands are used, each with a limit of time. The allocation is given back by a guard, a shell that waits
+//! for the end of its standard input: it comes when the allocation is dropped, and when this process dies. The guard
+//! cancels by name: job ids are used again after a crash of the controller. Beyond that, the time limit of the job holds.
+
+use crate::{Interrupt, Place};
+use std::collections::BTreeSet;
+use std::io::{self, Read as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Longest time for a command that only asks the controller, in seconds. It blocks about 7 s while the controller is down.
+const ASK_LIMIT_S: u64 = 20;
+/// What `salloc` may take beyond the time it waits for nodes, in seconds.
+const GRANT_LIMIT_S: u64 = 20;
+/// How often an interrupt is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Cancels the jobs of a name when the input ends, and waits until they are gone, at most a minute.
+const GUARD: &str = "cat >/dev/null
+for i in $(seq 30); do
+  timeout 20 scancel --quiet --name=\"$0\" 2>/dev/null
+  jobs=$(timeout 20 squeue --noheader --name=\"$0\" --format=%i 2>/dev/null) && [ -z \"$jobs\" ] && exit 0
+  sleep 0.1; [ $i -lt 10 ] || sleep 2
+done";
+
+/// What is asked of Slurm.
+#[derive(Clone, Debug)]
+pub struct AllocationRequest {
+    /// A name that no other job has.
+    pub name: String,
+    /// The partition; Slurm's default if missing.
+    pub partition: Option<String>,
+    /// Roles with the number of nodes for each. A role that no node has as a feature takes any node.
+    pub roles: Vec<(String, u32)>,
+    /// Time limit of the job: rounded up to minutes.
+    pub limit: Duration,
+    /// Longest wait in the queue.
+    pub queue_limit: Duration,
+}
+
+/// Why there is no allocation.
+#[derive(Debug, thiserror::Error)]
+pub enum SlurmError {
+    /// A command of Slurm cannot be started.
+    #[error("cannot start {command}: {source}")]
+    Start {
+        /// The command.
+        command: &'static str,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A command of Slurm failed.
+    #[error("{command} failed: {said}")]
+    Failed {
+        /// The command.
+        command: &'static str,
+        /// What it printed, or how it ended.
+        said: String,
+    },
+    /// No nodes in time, or never.
+    #[error("Slurm granted no nodes within {waited_s} s: {said}")]
+    NotGranted {
+        /// How long was waited, at most.
+        waited_s: u64,
+        /// What `salloc` printed.
+        said: String,
+    },
+    /// The user ended the wait.
+    #[error("interrupted while waiting for nodes")]
+    Interrupted,
+}
+
+/// Nodes that are ours until this is dropped.
+#[derive(Debug)]
+pub struct Allocation {
+    guard: Child,
+    /// Role and node of each, in the order of the request.
+    nodes: Vec<(String, Place)>,
+}
+
+impl Allocation {
+    /// Asks for nodes and waits until they are granted.
+    ///
+    /// # Errors
+    /// [`SlurmError`]; nothing is held then.
+    pub fn request(request: &AllocationRequest, interrupt: Interrupt) -> Result<Self, SlurmError> {
+        let guard = Command::new("sh")
+            .args(["-c", GUARD, &request.name])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .map_err(|source| SlurmError::Start { command: "sh", source })?;
+        let mut allocation = Self { guard, nodes: Vec::new() };
+        let partition: Vec<String> =
+            request.partition.iter().map(|name| format!("--partition={name}")).collect();
+        let features = ask("sinfo", &[&partition[..], &["-h".to_owned(), "-o%f".to_owned()]].concat())?;
+        let features: BTreeSet<&str> = features.split([',', '\n']).map(str::trim).collect();
+        let job = grant(request, &partition, &features, interrupt)?;
+        let list = ask("squeue", &["-h".to_owned(), format!("-j{job}"), "-o%N".to_owned()])?;
+        let nodes = ask("sinfo", &["-hN".to_owned(), format!("-n{}", list.trim()), "-o%N %f".to_owned()])?;
+        allocation.nodes = assign(&request.roles, &nodes, &features)
+            .map(|(role, node)| (role, Place::Slurm { job, node }))
+            .collect();
+        Ok(allocation)
+    }
+
+    /// Role and place of each node, in the order of the roles asked for.
+    pub fn nodes(&self) -> &[(String, Place)] {
+        &self.nodes
+    }
+}
+
+impl Drop for Allocation {
+    /// Gives the nodes back and waits until they are.
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        let _ = self.guard.wait();
+    }
+}
+
+/// Has nodes granted; the job's id.
+fn grant(
+    request: &AllocationRequest,
+    partition: &[String],
+    features: &BTreeSet<&str>,
+    interrupt: Interrupt,
+) -> Result<u64, SlurmError> {
+    let waited_s = request.queue_limit.as_secs().max(1);
+    let count: u32 = request.roles.iter().map(|(_, count)| count).sum();
+    let mut command = Command::new("timeout");
+    command.arg((waited_s + GRANT_LIMIT_S).to_string());
+    command.args(["salloc", "--no-shell", "--exclusive"]).args(partition);
+    command.args([format!("--nodes={count}"), format!("--job-name={}", request.name)]);
+    command.arg(format!("--time={}", request.limit.as_secs().div_ceil(60).max(1)));
+    command.arg(format!("--immediate={waited_s}"));
+    command.args(constraint(&request.roles, features));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    let start = |source| SlurmError::Start { command: "salloc", source };
+    let mut child = command.spawn().map_err(start)?;
+    while child.try_wait().map_err(start)?.is_none() {
+        if interrupt.asked() {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(SlurmError::Interrupted);
+        }
+        std::thread::sleep(LOOK);
+    }
+    let mut said = String::new();
+    if let Some(mut errors) = child.stderr.take() {
+        // It printed a few lines and has ended.
+        let _ = errors.read_to_string(&mut said);
+    }
+    let granted =
+        said.lines().find_map(|line| line.split("Granted job allocation ").nth(1)?.trim().parse().ok());
+    granted.ok_or_else(|| SlurmError::NotGranted { waited_s, said: said.trim().replace('\n', "; ") })
+}
+
+/// The features that the nodes must have; none where no node has any of them.
+fn constraint(roles: &[(String, u32)], features: &BTreeSet<&str>) -> Option<String> {
+    let known: Vec<_> = roles.iter().filter(|(role, _)| features.contains(role.as_str())).collect();
+    match known.as_slice() {
+        [] => None,
+        [(role, _)] if roles.len() == 1 => Some(format!("--constraint={role}")),
+        several => {
+            let each: Vec<String> = several.iter().map(|(role, count)| format!("{role}*{count}")).collect();
+            Some(format!("--constraint=[{}]", each.join("&")))
+        }
+    }
+}
+
+/// Gives each role its nodes: those with its feature first, then any. `nodes` has a line for each, with its features.
+fn assign<'a>(
+    roles: &'a [(String, u32)],
+    nodes: &str,
+    features: &BTreeSet<&str>,
+) -> impl Iterator<Item = (String, String)> + use<'a> {
+    let line = |line: &str| {
+        let (node, features) = line.trim().split_once(' ')?;
+        Some((node.to_owned(), features.split(',').map(str::to_owned).collect::<Vec<String>>()))
+    };
+    // A node in several partitions is listed several times.
+    let lines: BTreeSet<_> = nodes.lines().filter_map(line).collect();
+    let mut free: Vec<_> = lines.into_iter().collect();
+    let mut assigned = Vec::new();
+    let is_known = |role: &String| features.contains(role.as_str());
+    let order = roles
+        .iter()
+        .filter(|(role, _)| is_known(role))
+        .chain(roles.iter().filter(|(role, _)| !is_known(role)));
+    for (role, count) in order {
+        for _ in 0..*count {
+            let fits = free.iter().position(|(_, of_node)| of_node.contains(role));
+            if let Some(index) = fits.or((!free.is_empty()).then_some(0)) {
+                assigned.push((role.clone(), free.remove(index).0));
+            }
+        }
+    }
+    let place = |role: &String| roles.iter().position(|(known, _)| known == role);
+    assigned.sort_by_key(|(role, _)| place(role));
+    assigned.into_iter()
+}
+
+/// What a command of Slurm prints.
+fn ask(command: &'static str, arguments: &[String]) -> Result<String, SlurmError> {
+    let mut asking = Command::new("timeout");
+    asking.arg(ASK_LIMIT_S.to_string()).arg(command).args(arguments).stdin(Stdio::null()).process_group(0);
+    let output = asking.output().map_err(|source| SlurmError::Start { command, source })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+    Err(SlurmError::Failed { command, said: if said.is_empty() { output.status.to_string() } else { said } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roles(roles: &[(&str, u32)]) -> Vec<(String, u32)> {
+        roles.iter().map(|(role, count)| ((*role).to_owned(), *count)).collect()
+    }
+
+    #[test]
+    fn roles_are_features_where_nodes_have_them() {
+        let known: BTreeSet<&str> = ["server", "loader"].into();
+        assert_eq!(constraint(&roles(&[("loader", 2)]), &known).unwrap(), "--constraint=loader");
+        let both = constraint(&roles(&[("server", 1), ("loader", 2)]), &known);
+        assert_eq!(both.unwrap(), "--constraint=[server*1&loader*2]");
+        assert_eq!(constraint(&roles(&[("loader", 2)]), &["(null)"].into()), None);
+    }
+
+    #[test]
+    fn each_role_gets_its_nodes() {
+        let nodes = "n1 server\nn3 loader,fast\nn4 loader\nn4 loader\n";
+        let known: BTreeSet<&str> = ["server", "loader"].into();
+        let assigned = |asked: &[(&str, u32)], known: &BTreeSet<&str>| {
+            let roles = roles(asked);
+            assign(&roles, nodes, known).map(|(role, node)| format!("{role}={node}")).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            assigned(&[("loader", 2), ("server", 1)], &known),
+            ["loader=n3", "loader=n4", "server=n1"]
+        );
+        assert_eq!(assigned(&[("database", 1), ("server", 1)], &known), ["database=n3", "server=n1"]);
+        assert_eq!(assigned(&[("x", 9)], &BTreeSet::new()).len(), 3);
+    }
+
+    #[test]
+    fn the_guard_cancels_by_name_when_its_input_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        for (name, body) in [("scancel", "echo \"$@\" >>\"$LOG\""), ("squeue", "")] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        let paths = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+        let mut guard = Command::new("sh");
+        guard.args(["-c", GUARD, "pl-1"]).env("PATH", paths).env("LOG", &log).stdin(Stdio::piped());
+        let mut guard = guard.spawn().unwrap();
+        assert!(guard.try_wait().unwrap().is_none() && !log.exists());
+        drop(guard.stdin.take());
+        assert!(guard.wait().unwrap().success());
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), "--quiet --name=pl-1\n");
+    }
+}
