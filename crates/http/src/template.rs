@@ -5,6 +5,7 @@
 //! A request without placeholders is a template of one piece of text, which the engine sends as it stands.
 
 use crate::syntax::is_target;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -215,8 +216,10 @@ pub(crate) fn join(parts: Vec<Part>) -> Vec<Part> {
 #[derive(Debug)]
 pub struct Expander<R> {
     random: R,
-    /// The number of the next request.
+    /// The number of the next request that has not had one.
     number: u64,
+    /// Numbers of requests that are made again: used first.
+    returned: VecDeque<u64>,
     /// Workers in all.
     step: u64,
     cursors: Vec<Cursor>,
@@ -288,6 +291,7 @@ impl<R: RandomBits> Expander<R> {
         Self {
             random,
             number: worker.into(),
+            returned: VecDeque::new(),
             step: workers.max(1).into(),
             cursors: vec![Cursor { next: worker.into(), taken: None }; files],
             drawn: Vec::with_capacity(parts),
@@ -329,10 +333,28 @@ impl<R: RandomBits> Expander<R> {
         self.skip_number();
     }
 
-    /// The number of the next request is used up by one without placeholders.
+    /// The number of the next request.
     #[inline]
-    pub(crate) fn skip_number(&mut self) {
-        self.number = self.number.wrapping_add(self.step);
+    pub fn number(&self) -> u64 {
+        self.returned.front().copied().unwrap_or(self.number)
+    }
+
+    /// The number of the next request is used up by one without placeholders, or by one that is never sent.
+    #[inline]
+    pub fn skip_number(&mut self) {
+        if self.returned.pop_front().is_none() {
+            self.number = self.number.wrapping_add(self.step);
+        }
+    }
+
+    /// A request will be made again, behind others that will: with its number, and with other random values and lines.
+    pub fn return_number(&mut self, number: u64) {
+        self.returned.push_back(number);
+    }
+
+    /// The last request that was made will be made again, before all others.
+    pub fn undo_number(&mut self, number: u64) {
+        self.returned.push_front(number);
     }
 
     /// The value of one part of the request being made.
@@ -343,20 +365,21 @@ impl<R: RandomBits> Expander<R> {
             Part::Variable { index, in_path } => {
                 self.texts.places.get(*index).map_or(0, |places| places[usize::from(*in_path)])
             }
-            Part::Sequence => self.number,
+            Part::Sequence => self.number(),
             Part::Random { least, span } => {
                 // Some values come up more often than others, by a share of at most span / 2^64.
                 let scaled = u128::from(self.random.next_bits()) * (u128::from(*span) + 1);
                 least + (scaled >> 64) as u64
             }
             Part::Line { file, lines } => {
+                let request = self.number();
                 let Some(cursor) = self.cursors.get_mut(*file) else { return 0 };
                 match cursor.taken {
-                    Some((number, line)) if number == self.number => line,
+                    Some((number, line)) if number == request => line,
                     _ => {
                         let line = cursor.next % lines.count().max(1) as u64;
                         cursor.next = cursor.next.wrapping_add(self.step);
-                        cursor.taken = Some((self.number, line));
+                        cursor.taken = Some((request, line));
                         line
                     }
                 }

@@ -12,14 +12,16 @@
 mod connection;
 mod stream;
 
-use crate::hot::{Cancelled, Departure, Fault, Flow, KindChoice, Ledger, Place, Protocol, Response};
+use crate::hot::{
+    AnswerGroup, Cancelled, Departure, Fault, Flow, KindChoice, Ledger, Place, Protocol, Response,
+};
 use crate::outcome::Failure;
 use crate::{Ending, Nanos, Progress, Random, Settings, Slot, Transport};
 use connection::Connection;
 use paceline_http::h2::{
-    BlockCache, BlockRole, ErrorCode, Event, FrameName, FrameReader, Http2Error, RequestBlocks, RequestTable,
-    SendWindow, StreamIds, write_goaway, write_ping_ack, write_reset, write_settings_ack,
-    write_window_update,
+    BlockCache, BlockRole, ErrorCode, Event, Fields, FrameName, FrameReader, Http2Error, RequestBlocks,
+    RequestTable, SendWindow, StreamIds, WholeResponse, write_goaway, write_ping_ack, write_reset,
+    write_settings_ack, write_window_update,
 };
 use paceline_http::{Expander, Method};
 use std::collections::VecDeque;
@@ -104,7 +106,7 @@ impl Http2State {
             // At most half of the places are taken, so one is free within as many ids.
             let Some((id, place)) = self.streams.next_free(slot, &mut connection.ids) else { return };
             let kind = self.first.pop_front().unwrap_or_else(|| self.choice.draw());
-            let start = connection.out.len();
+            let (start, number) = (connection.out.len(), self.expander.number());
             self.blocks.write(
                 kind.into(),
                 id,
@@ -115,7 +117,7 @@ impl Http2State {
             );
             let window = connection.peer.initial_window_size;
             let stream = self.streams.at(slot, place);
-            stream.begin(id, kind, self.methods[usize::from(kind)], window);
+            stream.begin(id, kind, number, self.methods[usize::from(kind)], window);
             let (ids, table, connection_window) = before;
             self.begun.push(Begun { kind, place, start, ids, table, window: connection_window });
             if self.blocks.has_body(kind.into()) {
@@ -167,7 +169,11 @@ impl Http2State {
         ledger: &mut Ledger<'_>,
     ) -> u16 {
         let mut begun = std::mem::take(&mut self.begun);
-        let started = begun.iter().take_while(|stream| stream.start < taken).count();
+        let is_all = taken == self.connections[slot as usize].out.len();
+        let started = match is_all {
+            true => begun.len(),
+            false => begun.iter().take_while(|stream| stream.start < taken).count(),
+        };
         if let Some(undone) = begun.get(started) {
             self.undo(slot, *undone, &begun[started..]);
         }
@@ -200,7 +206,9 @@ impl Http2State {
         connection.out.truncate(first.start);
         for stream in undone.iter().rev() {
             self.first.push_front(stream.kind);
-            self.streams.at(slot, stream.place).end();
+            let undone = self.streams.at(slot, stream.place);
+            self.expander.undo_number(undone.number);
+            undone.end();
             connection.blocked.retain(|place| *place != stream.place);
         }
     }
@@ -208,6 +216,49 @@ impl Http2State {
 
 /// Receiving.
 impl Http2State {
+    /// A response that came whole and in which nothing is new, as nearly all do: whether it is one, and has been counted.
+    /// If not, nothing has changed, and its frames go the longer way.
+    #[inline]
+    fn take_whole(
+        &mut self,
+        whole: &WholeResponse<'_>,
+        answers: &mut AnswerGroup,
+        received: &mut Received<'_, '_>,
+    ) -> bool {
+        let Received { slot, now, bytes, .. } = *received;
+        let place = self.streams.place_of(whole.stream);
+        let stream = self.streams.at(slot, place);
+        if stream.id != whole.stream || stream.unsent > 0 || stream.bytes > 0 {
+            return false;
+        }
+        let connection = &mut self.connections[slot as usize];
+        let (mut window, mut progress) = (connection.receive_window, stream.progress);
+        let has_room = window.receive(0, whole.body.len() as u32).is_ok();
+        let fits = |fields| {
+            let is_head = matches!(progress.fields(fields, false), Ok(BlockRole::Head(_)));
+            has_room && is_head && progress.data(whole.body.len(), true).is_ok()
+        };
+        let known = connection.fields.decode_known(&mut self.cache, whole.block, fits);
+        let Some(Fields::Response(head)) = known else { return false };
+        if let Some(increment) = window.replenish() {
+            write_window_update(&mut connection.out, 0, increment);
+        }
+        connection.receive_window = window;
+        let response = Response {
+            status: head.status,
+            body_bytes: whole.body.len() as u64,
+            ending: received.ledger.judge(stream.kind.into(), head.status, whole.body, now),
+            first_byte: now,
+            uncounted_bytes: bytes as u64,
+        };
+        stream.end();
+        (connection.cancels, connection.stray_frames) = (0, 0);
+        if let Some(exchange) = received.ledger.exchanges_mut().end(slot, place) {
+            answers.add(slot, exchange, response, now, received.ledger);
+        }
+        true
+    }
+
     /// Acts on an event.
     #[inline]
     fn on_event(&mut self, event: Event<'_>, received: &mut Received<'_, '_>) -> Result<(), Http2Error> {
@@ -388,10 +439,10 @@ impl Http2State {
     ) -> Result<(), Http2Error> {
         let slot = received.slot;
         let Some(place) = self.place_of(slot, id, FrameName(3))? else { return self.stray(slot) };
-        self.streams.at(slot, place).end();
         if code == ErrorCode::REFUSED_STREAM {
-            self.first.extend(received.ledger.give_back(slot, place, received.now));
+            self.give_back(place, received);
         } else {
+            self.streams.at(slot, place).end();
             received.ledger.note(Failure::StreamReset, None);
             received.ledger.abandon(slot, place, Ending::IoFailed, received.now);
         }
@@ -411,8 +462,17 @@ impl Http2State {
         }
         // In the order in which they were sent, so that they are due again in it.
         for (_, place) in self.streams.above(slot, last) {
-            self.streams.at(slot, place).end();
-            self.first.extend(received.ledger.give_back(slot, place, received.now));
+            self.give_back(place, received);
+        }
+    }
+
+    /// The server has not processed a stream: its request is due again, with its number.
+    fn give_back(&mut self, place: Place, received: &mut Received<'_, '_>) {
+        let stream = self.streams.at(received.slot, place);
+        stream.end();
+        if let Some(kind) = received.ledger.give_back(received.slot, place, received.now) {
+            self.expander.return_number(stream.number);
+            self.first.push_back(kind);
         }
     }
 
@@ -531,7 +591,15 @@ impl Protocol for Http2 {
     ) -> Result<Flow, Fault> {
         let reader = &mut self.readers[slot as usize];
         let mut wrong = None;
+        let mut answers = AnswerGroup::default();
         while !input.is_empty() {
+            if let Some((whole, bytes)) = reader.whole_response(input) {
+                let mut received = Received { slot, now, bytes, ledger };
+                if self.state.take_whole(&whole, &mut answers, &mut received) {
+                    input = &input[bytes..];
+                    continue;
+                }
+            }
             let result = reader.next(input).and_then(|(event, bytes)| {
                 let mut received = Received { slot, now, bytes, ledger };
                 self.state.on_event(event, &mut received).map(|()| bytes)
@@ -544,6 +612,7 @@ impl Protocol for Http2 {
                 }
             }
         }
+        answers.record(slot, now, ledger);
         let connection = &mut self.state.connections[slot as usize];
         if let Some(error) = &wrong {
             write_goaway(&mut connection.out, 0, error.code(), &[]);
@@ -625,7 +694,12 @@ impl Protocol for Http2 {
     }
 
     fn skip(&mut self) -> u16 {
-        self.state.first.pop_front().unwrap_or_else(|| self.state.choice.draw())
+        let Http2State { first, choice, expander, .. } = &mut self.state;
+        if let Some(kind) = first.pop_front() {
+            expander.skip_number();
+            return kind;
+        }
+        choice.draw()
     }
 
     fn stream_limit(&self) -> Option<u32> {

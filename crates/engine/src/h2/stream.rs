@@ -12,8 +12,10 @@ use paceline_http::h2::{Http2Error, OUR_WINDOW, ReceiveWindow, ResponseProgress,
 pub(super) struct Stream {
     /// Its id; 0 while there is none.
     pub id: u32,
-    /// The kind of its request.
+    /// The kind of its request,
     pub kind: u16,
+    /// and its number.
+    pub number: u64,
     /// Bytes at the end of the request's body that have not been written.
     pub unsent: u32,
     /// That body, if it is not the same in every request.
@@ -33,6 +35,7 @@ impl Stream {
         Self {
             id: 0,
             kind: 0,
+            number: 0,
             unsent: 0,
             body: Vec::new(),
             window: SendWindow::new(0),
@@ -45,8 +48,8 @@ impl Stream {
 
     /// A stream is opened.
     #[inline]
-    pub(super) fn begin(&mut self, id: u32, kind: u16, method: Method, window: u32) {
-        (self.id, self.kind, self.unsent, self.bytes) = (id, kind, 0, 0);
+    pub(super) fn begin(&mut self, id: u32, kind: u16, number: u64, method: Method, window: u32) {
+        (self.id, self.kind, self.number, self.unsent, self.bytes) = (id, kind, number, 0, 0);
         self.window = SendWindow::new(window);
         self.receive_window = ReceiveWindow::new(OUR_WINDOW);
         self.progress = ResponseProgress::new(method);

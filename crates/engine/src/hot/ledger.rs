@@ -47,6 +47,40 @@ impl Incoming {
     }
 }
 
+/// Answers of one read that are alike: recorded together when another comes, or when all has been read.
+#[derive(Debug, Default)]
+pub(crate) struct AnswerGroup {
+    alike: Option<(Exchange, Response)>,
+    count: u16,
+}
+
+impl AnswerGroup {
+    /// One more exchange, taken out of the table, is answered.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        slot: Slot,
+        exchange: Exchange,
+        response: Response,
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+    ) {
+        if self.alike != Some((exchange, response)) || self.count == u16::MAX {
+            self.record(slot, now, ledger);
+            (self.alike, self.count) = (Some((exchange, response)), 0);
+        }
+        self.count += 1;
+    }
+
+    /// Records those that were added.
+    #[inline]
+    pub(crate) fn record(&mut self, slot: Slot, now: Nanos, ledger: &mut Ledger<'_>) {
+        if let Some((exchange, response)) = self.alike.take() {
+            ledger.answered(slot, &exchange, self.count, &response, now);
+        }
+    }
+}
+
 /// The requests of one worker.
 #[derive(Debug)]
 pub struct Ledger<'a> {

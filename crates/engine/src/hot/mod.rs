@@ -31,7 +31,7 @@ mod worker;
 pub(crate) use blocks::Block;
 pub(crate) use exchange::{Exchange, Place};
 pub(crate) use intervals::join_intervals;
-pub(crate) use ledger::{Departure, Incoming, Ledger};
+pub(crate) use ledger::{AnswerGroup, Departure, Incoming, Ledger};
 pub use protocol::Protocol;
 pub(crate) use protocol::{Cancelled, Fault, Flow, WaitingStep};
 pub use record::Recorder;

@@ -24,6 +24,7 @@ const LENGTHS_MS: [u64; 8] = [500, 250, 200, 100, 50, 20, 10, 5];
 const KEPT_MOST: usize = 1024;
 
 /// A response whose last byte has been read; or several that are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Response {
     /// Its status.
     pub status: u16,

@@ -4,18 +4,20 @@
 //! tested in `crates/http`.
 
 use crate::support::{closed_loop, open_loop};
-use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
+use paceline_engine::hot::Recorder;
+use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate, simulate_with};
 use paceline_engine::{
     BodyCheck, Check, Ending, EngineError, Failure, Measure, Nanos, RequestKind, Requests, Settings, Slot,
-    ThreadOutcome,
+    Tally, ThreadOutcome,
 };
 use paceline_http::h2::{
-    CLIENT_PREFACE, ErrorCode, Event, FrameReader, write_data, write_field_block, write_goaway, write_ping,
-    write_reset, write_settings, write_settings_ack, write_window_update,
+    CLIENT_PREFACE, DecodedField, ErrorCode, Event, FrameReader, HpackDecoder, HpackScratch, write_data,
+    write_field_block, write_goaway, write_ping, write_reset, write_settings, write_settings_ack,
+    write_window_update,
 };
 use paceline_http::{LineFiles, Request, Scheme, Url};
 use paceline_job::Protocol;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// `:status: 200`, as the static table has it (RFC 7541, appendix A).
@@ -32,10 +34,33 @@ struct Server {
     requests: u64,
     bodies: u64,
     readers: HashMap<Slot, FrameReader>,
+    decoders: HashMap<Slot, HpackDecoder>,
+    /// The paths that were asked for.
+    paths: BTreeSet<Vec<u8>>,
 }
 
 fn server(settings: &[(u16, u32)], answer: Answer) -> Server {
-    Server { settings: settings.to_vec(), answer, requests: 0, bodies: 0, readers: HashMap::new() }
+    Server {
+        settings: settings.to_vec(),
+        answer,
+        requests: 0,
+        bodies: 0,
+        readers: HashMap::new(),
+        decoders: HashMap::new(),
+        paths: BTreeSet::new(),
+    }
+}
+
+impl Server {
+    fn note_path(&mut self, slot: Slot, block: &[u8]) {
+        let decoder = self.decoders.entry(slot).or_default();
+        let note = |field: DecodedField<'_>| {
+            if field.name == b":path" {
+                self.paths.insert(field.value.to_vec());
+            }
+        };
+        decoder.decode(block, &mut HpackScratch::default(), note).unwrap();
+    }
 }
 
 /// A good answer.
@@ -47,6 +72,7 @@ fn good(out: &mut Vec<u8>, stream: u32, _: u64) {
 impl Script for Server {
     fn connect(&mut self, slot: Slot, _: Nanos) -> Connect {
         self.readers.remove(&slot);
+        self.decoders.remove(&slot);
         Connect::Accept(MS)
     }
 
@@ -59,10 +85,14 @@ impl Script for Server {
             write_settings(&mut said, &self.settings);
             FrameReader::default()
         });
+        let mut blocks = Vec::new();
         while !bytes.is_empty() {
             let (event, taken) = reader.next(bytes).unwrap();
             let (stream, ends) = match event {
-                Event::FieldBlock { stream, end_stream, .. } => (stream, end_stream),
+                Event::FieldBlock { stream, block, end_stream } => {
+                    blocks.push(block.to_vec());
+                    (stream, end_stream)
+                }
                 Event::Data { stream, flow_bytes, end_stream, .. } => {
                     self.bodies += u64::from(flow_bytes);
                     [0, stream]
@@ -82,6 +112,7 @@ impl Script for Server {
             }
             bytes = &bytes[taken..];
         }
+        blocks.iter().for_each(|block| self.note_path(slot, block));
         acts.push((now, Act::Send(said.into())));
         if !answers.is_empty() {
             acts.push((now + Nanos(10 * MS.0), Act::Send(answers.into())));
@@ -92,8 +123,13 @@ impl Script for Server {
 
 /// Requests over HTTP/2 with a body of so many bytes, to be answered with "ok".
 fn over_http2(settings: Settings, depth: u16, body: usize) -> Settings {
+    over_http2_to("http://a/", settings, depth, body)
+}
+
+/// The same for another URL.
+fn over_http2_to(url: &str, settings: Settings, depth: u16, body: usize) -> Settings {
     let files = LineFiles::default();
-    let url = Url::parse("http://a/").unwrap();
+    let url = Url::parse(url).unwrap();
     let method = if body > 0 { "POST" } else { "GET" };
     let request = Request { method: method.into(), body: vec![b'x'; body], ..Request::get(&url) };
     let check = Check { status: Some(200), body: BodyCheck::Exact(Arc::from(*b"ok")) };
@@ -170,6 +206,26 @@ fn a_refused_stream_is_due_again_with_its_intended_send() {
     assert!(outcome.connections.handed_back >= 20);
     let longest = outcome.total.times(Measure::Response).max().unwrap();
     assert!(longest >= 20_000_000, "the time of the refusal counts: {longest}");
+}
+
+#[test]
+fn a_request_that_is_handed_back_keeps_its_number() {
+    let answer: Answer = |out, stream, number| match number {
+        _ if number % 40 == 0 => write_goaway(out, stream - 2, ErrorCode::NO_ERROR, b""),
+        _ if number % 5 == 0 => write_reset(out, stream, ErrorCode::REFUSED_STREAM),
+        _ => good(out, stream, number),
+    };
+    let settings = over_http2_to("http://a/{seq}", open_loop(500.0, 2, 1), 8, 0);
+    let (clock, mut recorder) = (VirtualClock::new(Nanos::ZERO), Recorder::new());
+    let look = |tallies: &[Tally], server: &Server| {
+        let scheduled: u64 = tallies.iter().map(|tally| tally.counts.scheduled).sum();
+        let expected: BTreeSet<Vec<u8>> =
+            (0..scheduled).map(|number| format!("/{number}").into_bytes()).collect();
+        assert!(server.requests > scheduled + 50, "{} of {scheduled}", server.requests);
+        assert_eq!(server.paths, expected);
+    };
+    let server = server(&[], answer);
+    simulate_with(&settings, server, &clock, Nanos::NEVER, &mut recorder, look).unwrap();
 }
 
 #[test]

@@ -75,6 +75,17 @@ pub enum Event<'a> {
     },
 }
 
+/// A response in two whole frames: HEADERS, and DATA that ends the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WholeResponse<'a> {
+    /// Its stream.
+    pub stream: u32,
+    /// Its field block.
+    pub block: &'a [u8],
+    /// Its body.
+    pub body: &'a [u8],
+}
+
 /// Reads the frames of one connection.
 #[derive(Debug)]
 pub struct FrameReader {
@@ -203,6 +214,21 @@ impl FrameReader {
                 }
             }
         }
+    }
+
+    /// A response in two whole frames that `input` begins with, and how many bytes they take. None says nothing about the
+    /// input, and changes nothing: [`FrameReader::next`] reads it.
+    #[inline]
+    pub fn whole_response<'a>(&mut self, input: &'a [u8]) -> Option<(WholeResponse<'a>, usize)> {
+        let (Event::FieldBlock { stream, block, end_stream: false }, taken) = self.whole_frame(input)? else {
+            return None;
+        };
+        let (Event::Data { stream: of_data, piece: body, end_stream: true, .. }, more) =
+            self.whole_frame(&input[taken..])?
+        else {
+            return None;
+        };
+        (of_data == stream).then_some((WholeResponse { stream, block, body }, taken + more))
     }
 
     /// The fast path: `input` begins with all of a HEADERS or DATA frame without padding, priority or CONTINUATION. None

@@ -79,21 +79,29 @@ impl FieldDecoder {
     /// [`Http2Error::Compression`] ends the connection, [`Http2Error::Response`] the stream.
     #[inline]
     pub fn decode(&mut self, cache: &mut BlockCache, block: &[u8]) -> Result<Fields, Http2Error> {
+        match self.decode_known(cache, block, |_| true) {
+            Some(fields) => Ok(fields),
+            None => self.decode_unknown(cache, block),
+        }
+    }
+
+    /// Recognises a block, if what it says is accepted; otherwise nothing changes.
+    #[inline]
+    pub fn decode_known(
+        &mut self,
+        cache: &mut BlockCache,
+        block: &[u8],
+        accepts: impl FnOnce(Fields) -> bool,
+    ) -> Option<Fields> {
         if let Some(fields) = self.last_fields
             && self.last == block
         {
-            return Ok(fields);
+            return accepts(fields).then_some(fields);
         }
-        if let Some(fields) = self.repeat(cache, block) {
-            return Ok(fields);
-        }
-        self.decode_unknown(cache, block)
-    }
-
-    /// A block that the thread knows.
-    #[inline]
-    fn repeat(&mut self, cache: &mut BlockCache, block: &[u8]) -> Option<Fields> {
         let place = cache.recent.iter().position(|known| known.bytes == block)?;
+        if !accepts(cache.recent[place].fields) {
+            return None;
+        }
         if place > 0 {
             cache.recent.swap(0, place);
         }
