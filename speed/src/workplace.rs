@@ -3,8 +3,8 @@
 //! Everything made here is made again by the next run; only the page leaves it.
 
 use crate::plan::Side;
-use crate::tools::{k6, siege};
 use anyhow::{Context as _, bail};
+use paceline_lab::peers::{K6_SCRIPT, SIEGE_SETTINGS};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ const URING_PROGRAM: (&str, &str) = ("floor-uring", include_str!("../floor/uring
 const SCRIPTS: [(&str, &str); 4] = [
     ("pipeline.lua", include_str!("../pipeline.lua")),
     ("percentiles.lua", include_str!("../percentiles.lua")),
-    ("siegerc", siege::SETTINGS),
-    ("k6.js", k6::SCRIPT),
+    ("siegerc", SIEGE_SETTINGS),
+    ("k6.js", K6_SCRIPT),
 ];
 
 /// The folder, what is in it, and the machine's cores by side.

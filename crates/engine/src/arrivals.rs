@@ -26,7 +26,10 @@ pub(crate) struct Stretches {
 impl Stretches {
     /// Of a run; none where arrivals are not random.
     pub(crate) fn of(settings: &Settings, timeline: &Timeline) -> Option<Self> {
-        let LoadModel::Open { shape, arrivals: Arrivals::Poisson } = &settings.job.load else { return None };
+        let shape = match &settings.job.load {
+            LoadModel::Closed | LoadModel::Open { arrivals: Arrivals::Constant, .. } => return None,
+            LoadModel::Open { shape, arrivals: Arrivals::Poisson } => shape,
+        };
         let window = timeline.window_end.since(timeline.window_start);
         let profile = Profile::of(shape, settings.job.warmup, window)?;
         let before = profile.arrivals(settings.job.warmup.0 as f64);

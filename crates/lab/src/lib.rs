@@ -25,8 +25,8 @@ pub use error::{CommandFailure, LabError};
 #[cfg(fuzzing)]
 pub use generator::fuzz_generator_output;
 pub use generator::{
-    Finished, Followed, Following, Generator, Job, Measured, follow, generator, generator_command,
-    is_built_in, missing_program,
+    Assignment, Finished, Followed, Following, Generator, Measured, follow, generator, generator_command,
+    is_built_in, missing_program, peers,
 };
 pub use launch::{Launch, LaunchOf, Ready, Spoiled, Starter};
 pub use placement::{Cores, CoresWanted, stay_beside_generator};

@@ -7,7 +7,7 @@ use crate::audit;
 use crate::balancer::Ask as _;
 use crate::database::RunningDatabase;
 use crate::farm::{Farm, RolePlace};
-use crate::generator::{Followed, Following, Generator, Job, follow};
+use crate::generator::{Assignment, Followed, Following, Generator, follow};
 use crate::launch::Spoiled;
 use paceline_catalogue::hex;
 use paceline_catalogue::{Cell, ExpectedBody, WorkloadCase};
@@ -128,7 +128,7 @@ fn job(
     validated: &Validated,
     generator: &dyn Generator,
     following: &Following<'_>,
-) -> Result<Job, Spoiled> {
+) -> Result<Assignment, Spoiled> {
     let fault = |message: String| Spoiled::fault(Stage::Generate, message, false);
     if let Some(why) = generator.refuses(&trial.load, &cell.case.method) {
         return Err(fault(why));
@@ -139,7 +139,7 @@ fn job(
         .ok_or_else(|| fault(format!("no validated body of {}", cell.case.address)))?;
     let address = launch.address().ok_or_else(|| fault("nothing was started".to_owned()))?;
     let body = keep_body(following.bodies, body, &trial.launch).map_err(fault)?;
-    Ok(Job {
+    Ok(Assignment {
         url: format!("http://{address}{}", cell.case.path),
         method: cell.case.method.clone(),
         load: trial.load.clone(),

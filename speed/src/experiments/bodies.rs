@@ -3,9 +3,9 @@
 //! Six rows: the floor, Paceline and wrk with bodies of two sizes. Comparing must not make Paceline dearer than wrk,
 //! which does not compare: that is the goal. What a request with a short body costs is `closed`'s question.
 
-use super::{Settings, contender, floor_closed, paceline_closed};
+use super::{Settings, contender, floor_closed, known, paceline_closed, peer_closed};
 use crate::plan::{Column, Comparison, FAILURES, Goal, Plan, RATE, RSS_MB, ServerSetting};
-use crate::tools::{Tool, wrk};
+use crate::tools::Tool;
 
 const CONNECTIONS: u32 = 64;
 
@@ -21,7 +21,7 @@ const GB_PER_CPU_S: Column = Column {
 
 /// 64 kB and 1 MB.
 pub fn plan(settings: &Settings) -> Plan {
-    let seconds = settings.seconds;
+    let (seconds, wrk) = (settings.seconds, known("wrk"));
     let sizes = [
         (65_536, ["64 kB floor", "64 kB paceline", "64 kB wrk"]),
         (1_048_576, ["1 MB floor", "1 MB paceline", "1 MB wrk"]),
@@ -32,7 +32,7 @@ pub fn plan(settings: &Settings) -> Plan {
         contenders.extend([
             contender(floor, Tool::FloorWhole, floor_closed(CONNECTIONS, "", seconds), &server),
             contender(paceline, Tool::PacelineWhole, paceline_closed(CONNECTIONS, "", seconds), &server),
-            contender(peer, Tool::Wrk, wrk::closed(CONNECTIONS, seconds), &server),
+            contender(peer, Tool::Peer(wrk), peer_closed(wrk, CONNECTIONS, seconds), &server),
         ]);
     }
     let ratio = |of, to, goal| Comparison { of, to: Some(to), column: GB_PER_CPU_S, goal };

@@ -3,12 +3,13 @@
 //! Taken twice, over 64 and over 256 connections. The goals bound CPU time against the floor's and wrk's, and user time
 //! by itself. No percentile is shown: those are held against the truth in `freeze`.
 
-use super::{Settings, contender, floor_closed, paceline_closed};
+use super::{Settings, contender, floor_closed, known, paceline_closed, peer_closed};
 use crate::plan::{CORE_US, CPU_US, Comparison, Goal, Plan, RATE, ServerSetting, USER_US};
-use crate::tools::{Tool, wrk};
+use crate::tools::Tool;
 
 /// Floor, Paceline and wrk over so many connections.
 pub fn plan(name: &'static str, connections: u32, settings: &Settings) -> Plan {
+    let wrk = known("wrk");
     let (server, seconds) = (ServerSetting::body(12), settings.seconds);
     let cpu = |to, bound| Comparison {
         of: "paceline",
@@ -24,7 +25,7 @@ pub fn plan(name: &'static str, connections: u32, settings: &Settings) -> Plan {
         contenders: vec![
             contender("floor", Tool::FloorWhole, floor_closed(connections, "", seconds), &server),
             contender("paceline", Tool::PacelineWhole, paceline_closed(connections, "", seconds), &server),
-            contender("wrk", Tool::Wrk, wrk::closed(connections, seconds), &server),
+            contender("wrk", Tool::Peer(wrk), peer_closed(wrk, connections, seconds), &server),
         ],
         rounds_most: None,
         columns: vec![CPU_US, USER_US, CORE_US, RATE],

@@ -3,7 +3,7 @@
 //! The goals: all of them had, nothing failed, 15 s for everything, 1 KiB of memory apiece. wrk does not tell how many
 //! connections it had, so its row has gaps. CPU time is no figure here: `closed` and `open` have it.
 
-use super::{Settings, contender, paceline_closed};
+use super::{Settings, contender, known, paceline_closed};
 use crate::plan::{Column, Command, Comparison, FAILURES, Goal, Plan, RSS_MB, Sample, ServerSetting};
 use crate::tools::Tool;
 
@@ -52,7 +52,7 @@ pub fn plan(settings: &Settings) -> Plan {
             contender("paceline", Tool::PacelineWhole, paceline(1), &server),
             contender("paceline, 8 threads", Tool::PacelineWhole, paceline(8), &server),
             contender("paceline, 64 connections", Tool::PacelineWhole, few, &server),
-            contender("wrk", Tool::Wrk, wrk, &server),
+            contender("wrk", Tool::Peer(known("wrk")), wrk, &server),
         ],
         rounds_most: None,
         columns: vec![HAD, REFUSED, REQUESTS, FAILURES, LEAST_USED, CONNECT_S, ALL_S, RSS_MB, KIB_APIECE],

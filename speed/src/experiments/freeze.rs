@@ -3,7 +3,7 @@
 //! About being right, not about being cheap: no CPU time is shown. The truth is computed, as a row of its own in every
 //! round. No goal is set: the rows are for the reader to compare. Two rounds at most, since each run takes long.
 
-use super::{Settings, contender, floor_closed, paceline_open};
+use super::{Settings, contender, floor_closed, known, paceline_open};
 use crate::plan::{ACHIEVED, Column, Command, Comparison, FAILURES, Plan, Sample, ServerSetting};
 use crate::tools::Tool;
 
@@ -70,7 +70,7 @@ pub fn plan(settings: &Settings) -> Plan {
         contenders: vec![
             contender(SERVICE, Tool::FloorWhole, floor_closed(CONNECTIONS, "", 2), &calm),
             contender("paceline", Tool::PacelineWindow, paceline, &freezing),
-            contender("wrk", Tool::Wrk, Command::new("wrk", &wrk), &freezing),
+            contender("wrk", Tool::Peer(known("wrk")), Command::new("wrk", &wrk), &freezing),
         ],
         rounds_most: Some(2),
         columns: vec![P50, P85, P95, P99, P99_9, ACHIEVED, FAILURES],

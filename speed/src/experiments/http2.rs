@@ -4,12 +4,12 @@
 //! it goes, a cheaper client waits for the server more often and reads fewer responses at a time, so that CPU time per
 //! request says little of the client there.
 
-use super::{Settings, contender, paceline_closed, paceline_open};
+use super::{Settings, contender, known, paceline_closed, paceline_open};
 use crate::plan::{
     ACHIEVED, CPU_US, Command, Comparison, Contender, FAILURES, Goal, Plan, RATE, ServerProgram,
     ServerSetting, USER_US,
 };
-use crate::tools::{Tool, h2load};
+use crate::tools::Tool;
 
 const CONNECTIONS: u32 = 8;
 /// Low enough for nghttpd at one stream on a slow core.
@@ -26,6 +26,11 @@ fn server() -> ServerSetting {
     ServerSetting { program: ServerProgram::Nghttpd, ..ServerSetting::body(12) }
 }
 
+/// Over HTTP/2 without TLS, with all but unlimited windows.
+fn h2load(load: &str) -> Command {
+    Command::new("h2load", &format!("-t 1 -c {CONNECTIONS} {load} -w 30 -W 30 {{url}}"))
+}
+
 fn contenders(
     tool: Tool,
     paceline: impl Fn(&str) -> Command,
@@ -33,7 +38,7 @@ fn contenders(
 ) -> Vec<Contender> {
     let rows = ROWS.iter().flat_map(|(streams, ours, theirs)| {
         let ours = contender(ours, tool, paceline(&format!("--http 2 --streams {streams}")), &server());
-        let theirs = contender(theirs, Tool::H2load, peer(*streams), &server());
+        let theirs = contender(theirs, Tool::Peer(known("h2load")), peer(*streams), &server());
         [Contender { needs_flag: Some("--streams"), ..ours }, theirs]
     });
     rows.collect()
@@ -59,7 +64,7 @@ pub fn closed(settings: &Settings) -> Plan {
         contenders: contenders(
             Tool::PacelineWhole,
             |more| paceline_closed(CONNECTIONS, more, seconds),
-            |streams| h2load::streams(CONNECTIONS, streams, seconds),
+            |streams| h2load(&format!("-m {streams} -D {seconds}")),
         ),
         rounds_most: None,
         columns: vec![CPU_US, USER_US, RATE, FAILURES],
@@ -79,7 +84,7 @@ pub fn at_rate(settings: &Settings) -> Plan {
         contenders: contenders(
             Tool::PacelineWindow,
             |more| paceline_open(CONNECTIONS, RATE_PER_S, &format!("sleep {more}"), seconds),
-            |streams| h2load::streams_at_rate(CONNECTIONS, streams, RATE_PER_S / CONNECTIONS, seconds),
+            |streams| h2load(&format!("-m {streams} --rps={} -D {seconds}", RATE_PER_S / CONNECTIONS)),
         ),
         rounds_most: None,
         columns: vec![CPU_US, USER_US, ACHIEVED, FAILURES],

@@ -16,6 +16,11 @@ mod transport;
 
 use crate::plan::{Command, Contender, Plan, ServerSetting, Side};
 use crate::tools::Tool;
+use paceline_lab::peers::{Peer, peer};
+
+/// Requests per second that `httperf` is expected to manage: it knows no closed loop for a time, only so many calls on
+/// each connection.
+const CALLS_PER_S: u32 = 40_000;
 
 /// What a person may set.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +61,28 @@ fn contender(name: &str, tool: Tool, command: Command, server: &ServerSetting) -
         server: server.clone(),
         cores: Side::Generator,
         needs_flag: None,
+    }
+}
+
+/// A peer of the lab's list.
+fn known(name: &'static str) -> &'static Peer {
+    peer(name).unwrap_or_else(|| panic!("the lab knows no peer `{name}`"))
+}
+
+/// A peer in the closed loop that its entry describes, with one thread.
+fn peer_closed(peer: &Peer, connections: u32, seconds: u32) -> Command {
+    let values = [
+        ("{connections}", connections.to_string()),
+        ("{duration_s}", seconds.to_string()),
+        ("{threads}", "1".to_owned()),
+        ("{calls}", (CALLS_PER_S * seconds / connections.max(1)).to_string()),
+    ];
+    let fill =
+        |word: &&str| values.iter().fold((*word).to_owned(), |word, (name, value)| word.replace(name, value));
+    Command {
+        program: peer.name,
+        arguments: peer.arguments.iter().map(fill).collect(),
+        environment: Vec::new(),
     }
 }
 

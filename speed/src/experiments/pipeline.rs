@@ -3,7 +3,7 @@
 //! Paceline's two ways, topped up one by one or batch after batch, beside the floor and wrk, which know only the
 //! second. wrk needs `speed/pipeline.lua` for it. No time of a request is shown: wrk has one for all sixteen.
 
-use super::{Settings, contender, floor_closed, paceline_closed};
+use super::{Settings, contender, floor_closed, known, paceline_closed};
 use crate::plan::{
     CPU_US, Command, Comparison, Contender, FAILURES, Goal, Plan, RATE, ServerSetting, USER_US,
 };
@@ -29,7 +29,7 @@ pub fn plan(settings: &Settings) -> Plan {
             contender("floor", Tool::FloorWhole, floor, &server),
             contender("paceline", Tool::PacelineWhole, topped_up, &server),
             Contender { needs_flag: Some("--pipeline-batch"), ..in_batches },
-            contender("wrk", Tool::Wrk, Command::new("wrk", &script), &server),
+            contender("wrk", Tool::Peer(known("wrk")), Command::new("wrk", &script), &server),
         ],
         rounds_most: None,
         columns: vec![CPU_US, USER_US, RATE, FAILURES],

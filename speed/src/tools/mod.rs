@@ -1,25 +1,17 @@
-//! The generators that are compared: how each is asked for a plain closed loop, and how its own output is read.
+//! The generators that are compared, and how the output of each is read.
 //!
-//! One file for each output format. Readers take what the tool prints about requests; CPU time is never taken from a
-//! tool's word where the kernel can be asked (wait4).
+//! The floor programs and Paceline have a module each; everything of the others comes from the lab's list of peers. CPU
+//! time is never taken from a tool's own report where the kernel can be asked (wait4).
 
-pub mod ab;
 pub mod floor;
-pub mod fortio;
-pub mod h2load;
-pub mod hey;
-pub mod httperf;
-pub mod k6;
-pub mod oha;
 pub mod paceline;
-pub mod siege;
-pub mod wrk;
 
 use anyhow::Context as _;
+use paceline_lab::peers::{Peer, PeerReport};
 use std::collections::BTreeMap;
 
 /// A generator, by the form of its output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Tool {
     /// A floor program: CPU time of the whole process.
     FloorWhole,
@@ -29,24 +21,8 @@ pub enum Tool {
     PacelineWhole,
     /// Paceline: CPU time of the window.
     PacelineWindow,
-    /// wrk 4
-    Wrk,
-    /// ApacheBench
-    Ab,
-    /// siege 4
-    Siege,
-    /// hey
-    Hey,
-    /// nghttp2's h2load, over HTTP/1.1
-    H2load,
-    /// httperf
-    Httperf,
-    /// oha
-    Oha,
-    /// k6
-    K6,
-    /// Fortio
-    Fortio,
+    /// One of another make.
+    Peer(&'static Peer),
 }
 
 /// What a tool says of its run.
@@ -68,72 +44,66 @@ pub struct Report {
     pub remarks: Vec<String>,
 }
 
+/// The status that every server here answers with.
+const STATUS: u16 = 200;
+
 impl Tool {
     /// Reads what the tool printed on standard output.
     pub fn read(self, output: &str) -> anyhow::Result<Report> {
-        match self {
+        let report = match self {
             Tool::FloorWhole => floor::read_whole(output),
             Tool::FloorConnected => floor::read_connected(output),
             Tool::PacelineWhole => paceline::read_whole(output),
             Tool::PacelineWindow => paceline::read_window(output),
-            Tool::Wrk => wrk::read(output),
-            Tool::Ab => ab::read(output),
-            Tool::Siege => siege::read(output),
-            Tool::Hey => hey::read(output),
-            Tool::H2load => h2load::read(output),
-            Tool::Httperf => httperf::read(output),
-            Tool::Oha => oha::read(output),
-            Tool::K6 => k6::read(output),
-            Tool::Fortio => fortio::read(output),
-        }
-        .with_context(|| format!("the output of {self:?} was not understood"))
+            Tool::Peer(peer) => {
+                let report = (peer.read)(output, STATUS).map(of_peer);
+                report.with_context(|| format!("{} did not print {}", peer.name, peer.prints))
+            }
+        };
+        report.with_context(|| format!("the output of {self:?} was not understood"))
     }
 }
 
-/// The number that follows `label` anywhere in the text; spaces between are skipped.
-fn number_after(text: &str, label: &str) -> anyhow::Result<f64> {
-    let rest = text.split_once(label).with_context(|| format!("no {label:?} in it"))?.1.trim_start();
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    rest[..end].parse().with_context(|| format!("no number after {label:?}"))
-}
-
-/// The same, or 0 where the tool leaves the line out because nothing happened.
-fn number_after_or_zero(text: &str, label: &str) -> f64 {
-    number_after(text, label).unwrap_or(0.0)
+/// What a peer printed, as this comparison shows it.
+fn of_peer(report: PeerReport) -> Report {
+    let named = [
+        ("ms_p50", "p50_ns"),
+        ("ms_p85", "p85_ns"),
+        ("ms_p95", "p95_ns"),
+        ("ms_p99", "p99_ns"),
+        ("ms_p99_9", "p99.9_ns"),
+    ];
+    let found =
+        named.iter().filter_map(|(name, key)| Some((*name, *report.percentiles_ns.get(*key)? as f64 / 1e6)));
+    Report {
+        requests: report.counts.ok,
+        failures: report.counts.scheduled - report.counts.ok,
+        wall_s: Some(report.elapsed_s),
+        extra: found.collect(),
+        ..Report::default()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_lab::peers::{PEERS, peer};
 
     #[test]
-    fn numbers_after_labels() {
-        assert_eq!(number_after("a: 1\nTime taken:   4.25 s", "Time taken:").unwrap(), 4.25);
-        assert!(number_after("Time taken: soon", "Time taken:").is_err());
-        assert!(number_after("", "Time taken:").is_err());
-        assert_eq!(number_after_or_zero("", "x"), 0.0);
+    fn a_peer_is_read() {
+        let text = "  700 requests in 1.00s, 1.00KB read\n  Non-2xx or 3xx responses: 38\nRequests/sec:    350.00\n\
+                    percentile 99.9 15863 us\n";
+        let report = Tool::Peer(peer("wrk").unwrap()).read(text).unwrap();
+        assert_eq!((report.requests, report.failures, report.wall_s), (662, 38, Some(2.0)));
+        assert_eq!(report.extra, BTreeMap::from([("ms_p99_9", 15.863)]));
     }
 
     #[test]
-    fn nonsense_is_an_error_in_every_format() {
-        let tools = [
-            Tool::FloorWhole,
-            Tool::FloorConnected,
-            Tool::PacelineWhole,
-            Tool::PacelineWindow,
-            Tool::Wrk,
-            Tool::Ab,
-            Tool::Siege,
-            Tool::Hey,
-            Tool::H2load,
-            Tool::Httperf,
-            Tool::Oha,
-            Tool::K6,
-            Tool::Fortio,
-        ];
-        for tool in tools {
-            for nonsense in ["", "{}", "Segmentation fault"] {
-                assert!(tool.read(nonsense).is_err(), "{tool:?} of {nonsense:?}");
+    fn other_text_is_an_error_in_every_format() {
+        let ours = [Tool::FloorWhole, Tool::FloorConnected, Tool::PacelineWhole, Tool::PacelineWindow];
+        for tool in ours.into_iter().chain(PEERS.map(Tool::Peer)) {
+            for text in ["", "{}", "Segmentation fault"] {
+                assert!(tool.read(text).is_err(), "{tool:?} of {text:?}");
             }
         }
     }

@@ -3,9 +3,10 @@
 //!
 //! One thread does it all: it sleeps until the generator says something, a sample is due, or somebody wants the end.
 
+use super::assignment::{Assignment, Finished, Generator, Measured};
 use super::events::{Event, Events};
-use super::seen::{Fault, Made, Moment, Seen, Stretch, WindowTold, fault_after};
-use super::{Generator, Job, Measured, outlived, paceline};
+use super::observation::{Fault, InjectedFault, Moment, Peaks, ReportedWindow, Stretch, fault_after};
+use super::{paceline, survival};
 use crate::balancer::Counted;
 use crate::farm::{Farm, RolePlace};
 use crate::launch::Spoiled;
@@ -43,21 +44,6 @@ pub struct Following<'a> {
     pub interrupt: Interrupt,
 }
 
-/// What a generator left when it ended.
-#[derive(Clone, Debug)]
-pub struct Finished {
-    /// How it ended.
-    pub ended: Ended,
-    /// What it printed.
-    pub stdout: String,
-    /// The end of what it complained about.
-    pub stderr: String,
-    /// Its CPU time, in seconds.
-    pub cpu_s: f64,
-    /// How long it ran, in seconds.
-    pub elapsed_s: f64,
-}
-
 /// A run with everything that was seen of the server meanwhile.
 #[derive(Clone, Debug)]
 pub struct Followed {
@@ -67,10 +53,10 @@ pub struct Followed {
     pub measured: Measured,
     /// Every sample, from the generator's start.
     pub samples: Vec<Sample>,
-    /// The stretch that was sampled: the window as it was told, or all of the run where a generator tells no phases.
+    /// The stretch that was sampled: the window as it was reported, or all of the run where a generator reports no phases.
     pub over: (TreeSample, TreeSample),
-    /// What was told of the window.
-    pub(crate) window: WindowTold,
+    /// What was reported of the window.
+    pub(crate) window: ReportedWindow,
     /// Every core at the same two moments.
     pub cores: (CoreTicks, CoreTicks),
     /// The server's resident memory afterwards.
@@ -82,7 +68,7 @@ pub struct Followed {
     /// What the balancer had counted at the stretch's two ends.
     pub(crate) counted: Option<(Counted, Counted)>,
     /// The fault that was made.
-    pub(crate) fault: Option<Made>,
+    pub(crate) fault: Option<InjectedFault>,
 }
 
 /// Runs `generator` against a launch and follows it to its end.
@@ -91,7 +77,7 @@ pub struct Followed {
 /// [`Spoiled`] when the generator or the server fails, or on Ctrl-C; the generator is gone then.
 pub fn follow(
     generator: &dyn Generator,
-    job: &Job,
+    assignment: &Assignment,
     launch: &mut Farm,
     following: &Following<'_>,
 ) -> Result<Followed, Spoiled> {
@@ -99,17 +85,17 @@ pub fn follow(
         Spoiled::fault(Stage::Generate, format!("{what}: {error}"), false)
     };
     let (events, told) = system::pipe().map_err(|error| trouble("cannot make a pipe", error))?;
-    let job = Job { events: told.as_raw_fd(), ..job.clone() };
-    let argv = generator.command(&job);
-    let order = order(&argv, job.events, following);
-    paceline::without_record(&job.record)
+    let assignment = &Assignment { events: told.as_raw_fd(), ..assignment.clone() };
+    let argv = generator.command(assignment);
+    let order = order(&argv, assignment.events, following);
+    paceline::without_record(&assignment.record)
         .map_err(|error| trouble("cannot remove an earlier record", error))?;
     launch.search();
     let first = Moment::now(launch).counted(launch);
     let shepherd = Shepherd::start(following.shepherd, &order)
         .map_err(|error| trouble("cannot start the generator", error))?;
     drop(told);
-    let watch = Watch::new(&job, events, first, following.interrupt);
+    let watch = Watch::new(assignment, events, first, following.interrupt);
     let (watch, gone, ended) = watch.until_end(shepherd, launch)?;
     let finished = Finished {
         ended,
@@ -122,8 +108,8 @@ pub fn follow(
         cpu_s: gone.cpu_s,
         elapsed_s: watch.start.elapsed().as_secs_f64(),
     };
-    let measured = generator.read(&job, &finished);
-    outlived::check_after(measured.as_ref(), launch)?;
+    let measured = generator.read(assignment, &finished);
+    survival::check_after(measured.as_ref(), launch)?;
     let measured =
         measured.map_err(|message| Spoiled::fault(Stage::Generate, message, finished.ended.is_unseen()))?;
     if let Some(why) = watch.fault.missed(measured.run.window_s) {
@@ -175,18 +161,18 @@ struct Watch {
     first: Moment,
     last: Moment,
     window: (Option<Moment>, Option<Moment>),
-    /// When the window began, as the generator told it.
+    /// When the window began, as the generator reported it.
     window_start_ns: u64,
-    seen: Vec<Seen>,
+    seen: Vec<Peaks>,
     fault: Fault,
 }
 
 impl Watch {
-    fn new(job: &Job, events: OwnedFd, first: Moment, interrupt: Interrupt) -> Self {
+    fn new(assignment: &Assignment, events: OwnedFd, first: Moment, interrupt: Interrupt) -> Self {
         let mut watch = Self {
             start: Instant::now(),
             start_monotonic_ns: first.farm.server.monotonic_ns,
-            limit: job.limit.saturating_add(MARGIN),
+            limit: assignment.limit.saturating_add(MARGIN),
             interrupt,
             events: Events::new(events),
             phase: Phase::Connect,
@@ -195,8 +181,8 @@ impl Watch {
             first: first.clone(),
             window: (None, None),
             window_start_ns: 0,
-            seen: vec![Seen::default(); first.farm.each.len()],
-            fault: Fault { after: fault_after(&job.load), ..Fault::default() },
+            seen: vec![Peaks::default(); first.farm.each.len()],
+            fault: Fault { after: fault_after(&assignment.load), ..Fault::default() },
         };
         watch.keep(first);
         watch
@@ -229,7 +215,7 @@ impl Watch {
         rest.into_iter().for_each(|event| self.enter(event, launch));
         let last = Moment::now(launch).counted(launch);
         self.keep(last);
-        outlived::check(launch)?;
+        survival::check(launch)?;
         let gone =
             generator.stop().map_err(|error| Spoiled::fault(Stage::Generate, error.to_string(), false))?;
         Ok((self, gone, ended))
@@ -252,7 +238,7 @@ impl Watch {
         if self.interrupt.asked() {
             return Err(Spoiled::Interrupted);
         }
-        outlived::check(launch)?;
+        survival::check(launch)?;
         if self.start.elapsed() > self.limit {
             let message =
                 format!("the generator did not end within {} s and was ended", self.limit.as_secs());
@@ -331,7 +317,7 @@ impl Watch {
         };
         let made_at = Instant::now();
         self.fault.made_at = Some(made_at);
-        self.fault.made = launch.kill_one().map(|instance| Made {
+        self.fault.made = launch.kill_one().map(|instance| InjectedFault {
             instance,
             after_window_start: made_at - began,
             taken_out_after: None,
@@ -349,11 +335,11 @@ impl Watch {
     }
 
     /// The window's two ends; of a generator without phases, its start and its end.
-    fn measured_stretch(&self) -> (&Moment, &Moment, WindowTold) {
+    fn measured_stretch(&self) -> (&Moment, &Moment, ReportedWindow) {
         match &self.window {
-            (Some(from), Some(to)) => (from, to, WindowTold::From(self.window_start_ns)),
-            (Some(from), None) => (from, &self.last, WindowTold::BeginningAlone),
-            (None, _) => (&self.first, &self.last, WindowTold::Nothing),
+            (Some(from), Some(to)) => (from, to, ReportedWindow::From(self.window_start_ns)),
+            (Some(from), None) => (from, &self.last, ReportedWindow::StartOnly),
+            (None, _) => (&self.first, &self.last, ReportedWindow::Nothing),
         }
     }
 

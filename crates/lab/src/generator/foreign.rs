@@ -4,66 +4,29 @@
 //! no times, the percentiles stand as evidence in a note. Closed loop only, and no body is checked. What each program
 //! prints is read in a file of its own, which is all a further one needs ([`KNOWN`]).
 
-use super::{Finished, Generator, Job, Measured, oha, template, version, wrk};
+use super::assignment::{Assignment, Finished, Generator, Measured};
+use super::peers::{Peer, PeerReport, peer};
+use super::{template, version};
 use crate::LabError;
 use paceline_judge::Finding;
 use paceline_record::{
-    BalancedLoad, Block, Bytes, Connections, Counts, Environment, Expectations, Load, Loop, LoopKind, Pace,
-    PaceChoice, PaceKind, Phases, Rates, Run, SCHEMA, Span, Target, Tool, Verdict,
+    BalancedLoad, Block, Connections, Environment, Expectations, Load, Loop, LoopKind, Pace, PaceChoice,
+    PaceKind, Phases, Rates, Run, SCHEMA, Span, Target, Tool, Verdict,
 };
-use std::collections::BTreeMap;
-
-/// A program whose output can be read.
-#[derive(Debug)]
-pub struct Known {
-    /// The program's file name, which is what its version line begins with, too.
-    pub name: &'static str,
-    /// What follows the program where a person names it alone.
-    pub arguments: &'static [&'static str],
-    /// What makes it print its version.
-    pub version_flag: &'static str,
-    /// How long it waits for an answer unless told otherwise, in nanoseconds; none where it waits to its end.
-    pub timeout_ns: Option<u64>,
-    /// What it must have printed, for people.
-    pub prints: &'static str,
-    /// Reads what it printed.
-    pub read: fn(&str, &Job) -> Option<Seen>,
-}
-
-/// Every program that is known.
-pub const KNOWN: [&Known; 2] = [&wrk::WRK, &oha::OHA];
-
-/// What a program printed of its run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
-    /// How the requests ended.
-    pub counts: Counts,
-    /// Answers by status, where it tells them.
-    pub status: BTreeMap<String, u64>,
-    /// How long it loaded.
-    pub elapsed_s: f64,
-    /// What was moved, as far as it tells.
-    pub bytes: Bytes,
-    /// Percentiles of its service times, in nanoseconds, by keys such as `p99_ns`.
-    pub percentiles_ns: BTreeMap<String, u64>,
-}
 
 /// A known program, by a template.
 #[derive(Debug)]
 pub struct Foreign {
     words: Vec<String>,
-    known: &'static Known,
+    peer: &'static Peer,
     tool: Tool,
 }
 
 impl Foreign {
     /// Where in a command a known program stands: first, or after what starts it (`nice -n 5 wrk`).
-    pub fn program(words: &[String]) -> Option<(usize, &'static Known)> {
-        let known = |word: &String| {
-            let file = word.rsplit('/').next()?;
-            KNOWN.into_iter().find(|known| known.name == file)
-        };
-        words.iter().enumerate().find_map(|(place, word)| Some((place, known(word)?)))
+    pub fn program(words: &[String]) -> Option<(usize, &'static Peer)> {
+        let of_word = |word: &String| peer(word.rsplit('/').next()?);
+        words.iter().enumerate().find_map(|(place, word)| Some((place, of_word(word)?)))
     }
 
     /// A template, or the program alone, which is asked for its version.
@@ -71,30 +34,33 @@ impl Foreign {
     /// # Errors
     /// [`LabError::Generator`] when the template is wrong or the program tells no version; [`LabError::Spawn`] when it
     /// cannot be started.
-    pub fn new(mut words: Vec<String>, program: usize, known: &'static Known) -> Result<Self, LabError> {
+    pub fn new(mut words: Vec<String>, program: usize, peer: &'static Peer) -> Result<Self, LabError> {
         let wrong = |problem| LabError::Generator { problem };
         if words.len() == program + 1 {
-            words.extend(known.arguments.iter().map(|word| (*word).to_owned()));
+            words.extend(peer.arguments.iter().map(|word| (*word).to_owned()));
         }
         template::check(&words).map_err(wrong)?;
-        let version = version::ask(&words[..=program], known)?;
-        Ok(Self { words, known, tool: Tool { name: known.name.to_owned(), version, commit: None } })
+        if let Some(required) = peer.required.filter(|required| !words.iter().any(|word| word == required)) {
+            return Err(wrong(format!("{} needs `{required}`: rounds compare HTTP/1.1", peer.name)));
+        }
+        let version = version::ask(&words[..=program], peer)?;
+        Ok(Self { words, peer, tool: Tool { name: peer.name.to_owned(), version, commit: None } })
     }
 
-    fn run(&self, seen: &Seen, job: &Job, finished: &Finished) -> Run {
-        let window = Span { start_ns: 0, end_ns: (seen.elapsed_s * 1e9) as u64 };
+    fn run(&self, report: &PeerReport, assignment: &Assignment, finished: &Finished) -> Run {
+        let window = Span { start_ns: 0, end_ns: (report.elapsed_s * 1e9) as u64 };
         Run {
             schema: SCHEMA,
             id: String::new(),
             tool: self.tool.clone(),
-            argv: self.command(job),
-            seed: job.seed,
+            argv: self.command(assignment),
+            seed: assignment.seed,
             started_at: String::new(),
             job: None,
-            target: Target { url: job.url.clone(), protocol: "http/1.1".into(), ..Target::default() },
+            target: Target { url: assignment.url.clone(), protocol: "http/1.1".into(), ..Target::default() },
             loop_: Loop {
                 kind: LoopKind::Closed,
-                connections: job.load.connections,
+                connections: assignment.load.connections,
                 depth: 1,
                 batch: false,
                 requests: None,
@@ -109,18 +75,18 @@ impl Foreign {
             pace: Pace { asked: PaceChoice::Sleep, used: PaceKind::Sleep, spin_before_ns: 0 },
             expectations: Expectations::default(),
             // Without a timeout of its own, the end of the run is one.
-            timeout_ns: self.known.timeout_ns.unwrap_or(window.end_ns),
+            timeout_ns: self.peer.timeout_ns.unwrap_or(window.end_ns),
             phases: Phases { window, ..Phases::default() },
-            window_s: seen.elapsed_s,
+            window_s: report.elapsed_s,
             stopped: false,
-            connections: Connections { asked: job.load.connections.into(), ..Connections::default() },
+            connections: Connections { asked: assignment.load.connections.into(), ..Connections::default() },
             environment: Environment::default(),
-            generator: generator(seen, template::threads(&self.words, job), finished),
+            generator: generator(report, template::threads(&self.words, assignment), finished),
             total: Block {
-                counts: seen.counts,
-                completed_in_window: seen.counts.ok,
-                status: seen.status.clone(),
-                bytes: seen.bytes,
+                counts: report.counts,
+                completed_in_window: report.counts.ok,
+                status: report.status.clone(),
+                bytes: report.bytes,
                 ..Block::default()
             },
             carried_over: None,
@@ -134,23 +100,23 @@ impl Foreign {
             intervals: Vec::new(),
             rate_per_s: Rates {
                 offered: None,
-                sent: seen.counts.scheduled as f64 / seen.elapsed_s,
-                achieved: seen.counts.ok as f64 / seen.elapsed_s,
+                sent: report.counts.scheduled as f64 / report.elapsed_s,
+                achieved: report.counts.ok as f64 / report.elapsed_s,
             },
             verdicts: Vec::new(),
             gates: Vec::new(),
         }
     }
 
-    fn note(&self, seen: &Seen) -> Verdict {
-        let percentiles_ns = seen.percentiles_ns.clone();
-        Finding::ForeignGenerator { percentiles_ns, generator: self.known.name.to_owned() }.verdict()
+    fn note(&self, report: &PeerReport) -> Verdict {
+        let percentiles_ns = report.percentiles_ns.clone();
+        Finding::ForeignGenerator { percentiles_ns, generator: self.peer.name.to_owned() }.verdict()
     }
 }
 
 impl Generator for Foreign {
-    fn command(&self, job: &Job) -> Vec<String> {
-        template::fill(&self.words, job)
+    fn command(&self, assignment: &Assignment) -> Vec<String> {
+        template::fill(&self.words, assignment)
     }
 
     fn refuses(&self, load: &Load, method: &str) -> Option<String> {
@@ -161,31 +127,31 @@ impl Generator for Foreign {
             Load { depth: 2.., .. } => "does not send requests ahead",
             Load { http: Some(_), .. } => "speaks HTTP/1.1 alone",
             Load { balanced: Some(BalancedLoad { fault: Some(_), .. }), .. } => {
-                "tells no window, in which an instance is to be killed"
+                "reports no window, in which an instance is to be killed"
             }
             Load { no_keep_alive: true, .. } | Load { requests_per_connection: Some(_), .. } => {
                 "keeps its connections open"
             }
-            _ => return Some(format!("{} {}", self.known.name, template::refuses(&self.words, load)?)),
+            _ => return Some(format!("{} {}", self.peer.name, template::refuses(&self.words, load)?)),
         };
-        Some(format!("{} {what}", self.known.name))
+        Some(format!("{} {what}", self.peer.name))
     }
 
-    fn read(&self, job: &Job, finished: &Finished) -> Result<Measured, String> {
-        let name = self.known.name;
+    fn read(&self, assignment: &Assignment, finished: &Finished) -> Result<Measured, String> {
+        let name = self.peer.name;
         if finished.ended.code != Some(0) {
             return Err(format!("{name} ended with {}: {}", finished.ended, finished.stderr));
         }
-        let seen = (self.known.read)(&finished.stdout, job).ok_or_else(|| {
+        let report = (self.peer.read)(&finished.stdout, assignment.status).ok_or_else(|| {
             let printed: String = finished.stdout.trim().chars().take(200).collect();
-            format!("{name} did not print {}, but {printed:?}", self.known.prints)
+            format!("{name} did not print {}, but {printed:?}", self.peer.prints)
         })?;
-        Ok(Measured { run: self.run(&seen, job, finished), verdicts: vec![self.note(&seen)] })
+        Ok(Measured { run: self.run(&report, assignment, finished), verdicts: vec![self.note(&report)] })
     }
 }
 
-fn generator(seen: &Seen, threads: u32, finished: &Finished) -> paceline_record::Generator {
-    let answers = seen.counts.ok + seen.counts.bad_status;
+fn generator(report: &PeerReport, threads: u32, finished: &Finished) -> paceline_record::Generator {
+    let answers = report.counts.ok + report.counts.bad_status;
     let per_thread = finished.cpu_s / f64::from(threads.max(1));
     paceline_record::Generator {
         threads,
@@ -203,9 +169,10 @@ mod tests {
 
     impl Foreign {
         /// One that was not asked for its version.
-        pub fn unasked(known: &'static Known) -> Self {
-            let tool = Tool { name: known.name.to_owned(), version: "1".to_owned(), commit: None };
-            Self { words: known.arguments.iter().map(|word| (*word).to_owned()).collect(), known, tool }
+        pub fn unasked(name: &str) -> Self {
+            let peer = peer(name).unwrap();
+            let tool = Tool { name: peer.name.to_owned(), version: "1".to_owned(), commit: None };
+            Self { words: peer.arguments.iter().map(|word| (*word).to_owned()).collect(), peer, tool }
         }
     }
 
@@ -215,10 +182,10 @@ mod tests {
 
     #[test]
     fn a_known_program_is_found_behind_what_starts_it() {
-        let found = |text: &str| Foreign::program(&words(text)).map(|(place, known)| (place, known.name));
+        let found = |text: &str| Foreign::program(&words(text)).map(|(place, peer)| (place, peer.name));
         assert_eq!(found("wrk"), Some((0, "wrk")));
         assert_eq!(found("nice -n 5 /opt/bin/oha {url}"), Some((3, "oha")));
-        assert_eq!(found("/opt/wrk2/hey {url}"), None);
+        assert_eq!(found("/opt/wrk/drill {url}"), None);
     }
 
     /// A program of the name `wrk` that prints `text` and fails, as wrk does when asked for its version.
@@ -226,7 +193,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("wrk");
         std::fs::write(&path, format!("test \"$*\" = -v || exit 7\nprintf '{text}' >&2\nexit 1\n")).unwrap();
-        Foreign::new(vec!["sh".into(), path.display().to_string()], 1, &wrk::WRK)
+        Foreign::new(vec!["sh".into(), path.display().to_string()], 1, peer("wrk").unwrap())
     }
 
     #[test]
@@ -253,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_load_with_a_fault_is_refused() {
-        use crate::generator::tests::job;
+        use crate::generator::tests::assignment;
         use paceline_record::{FaultKind, Route};
         let balanced = |fault| BalancedLoad {
             balancer: "haproxy".into(),
@@ -263,21 +230,21 @@ mod tests {
             fault,
         };
         let refused = |fault| {
-            let load = Load { balanced: Some(balanced(fault)), ..job().load };
-            Foreign::unasked(&wrk::WRK).refuses(&load, "GET")
+            let load = Load { balanced: Some(balanced(fault)), ..assignment().load };
+            Foreign::unasked("wrk").refuses(&load, "GET")
         };
         assert_eq!(refused(None), None);
-        let told = refused(Some(FaultKind::KillOne)).unwrap();
-        assert!(told.starts_with("wrk tells no window"), "{told}");
+        let refusal = refused(Some(FaultKind::KillOne)).unwrap();
+        assert!(refusal.starts_with("wrk reports no window"), "{refusal}");
     }
 
     #[test]
-    fn what_tells_no_version_is_not_measured() {
+    fn a_program_without_a_version_is_rejected() {
         for printed in ["", "Usage: wrk\\n", "wrk\\n"] {
             let error = wrk_that_prints(printed).unwrap_err().to_string();
-            assert!(error.contains("what has no version is not measured"), "{error}");
+            assert!(error.contains("only a program with a version is measured"), "{error}");
         }
-        let absent = Foreign::new(vec!["/nowhere/oha".into()], 0, &oha::OHA).unwrap_err();
+        let absent = Foreign::new(vec!["/nowhere/oha".into()], 0, peer("oha").unwrap()).unwrap_err();
         assert!(matches!(absent, LabError::Spawn { .. }), "{absent}");
     }
 }

@@ -1,86 +1,32 @@
 //! Load generators: processes that the lab starts as a person would, whose results it reads from what they leave.
 //!
-//! One file for each that can be read; how a run is followed and sampled is [`follow`]'s. A generator is chosen by
+//! Those of other makes are in [`peers`]; how a run is followed and sampled is [`follow`]'s. A generator is chosen by
 //! the command a person gives: any program that takes `paceline run`'s flags and leaves its record, or a template for
 //! one whose output is known.
 
+mod assignment;
 mod events;
 mod follow;
 mod foreign;
-mod oha;
-mod outlived;
+mod observation;
 mod paceline;
-mod seen;
+pub mod peers;
+mod survival;
 mod template;
 mod version;
-mod wrk;
 
 #[cfg(test)]
-pub(crate) use seen::WindowTold;
+pub(crate) use observation::ReportedWindow;
 
-pub use follow::{Finished, Followed, Following, follow};
+pub use assignment::{Assignment, Finished, Generator, Measured};
+pub use follow::{Followed, Following, follow};
 
 use crate::LabError;
-use foreign::{Foreign, KNOWN};
-use paceline_record::{Load, Run, Verdict};
-use std::path::PathBuf;
-use std::time::Duration;
+use foreign::Foreign;
+use peers::{PEERS, peer};
 
 /// The name that stands for our own.
 const DEFAULT_GENERATOR: &str = "paceline";
-
-/// One run to be done.
-#[derive(Clone, Debug)]
-pub struct Job {
-    /// What is loaded.
-    pub url: String,
-    /// The request's method.
-    pub method: String,
-    /// How.
-    pub load: Load,
-    /// How long it may take, but for connecting and draining, before it is ended as one that hangs.
-    pub limit: Duration,
-    /// How many threads may drive load: one for each of the generator's cores.
-    pub threads: u32,
-    /// The status to expect.
-    pub status: u16,
-    /// The file with the body to expect.
-    pub body: PathBuf,
-    /// The form to expect instead, where each body has other values: JSON text.
-    pub json_form: Option<String>,
-    /// Where the generator draws from.
-    pub seed: u64,
-    /// Where it writes its record, if it writes one.
-    pub record: PathBuf,
-    /// The descriptor on which it tells its phases, if it tells them.
-    pub events: i32,
-}
-
-/// What a generator measured.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// Its run.
-    pub run: Run,
-    /// What is to be known about numbers of this origin.
-    pub verdicts: Vec<Verdict>,
-}
-
-/// A program that puts load on a URL.
-pub trait Generator {
-    /// Its command line for a job.
-    fn command(&self, job: &Job) -> Vec<String>;
-
-    /// What it measured, from what it left behind.
-    ///
-    /// # Errors
-    /// Why there is nothing to read, for people.
-    fn read(&self, job: &Job, finished: &Finished) -> Result<Measured, String>;
-
-    /// Why it cannot do a job, for people; most can do all.
-    fn refuses(&self, _load: &Load, _method: &str) -> Option<String> {
-        None
-    }
-}
 
 /// The command that a person means, as a round keeps it: words parted by one space, our own by its name.
 pub fn generator_command(asked: Option<&str>) -> String {
@@ -90,10 +36,10 @@ pub fn generator_command(asked: Option<&str>) -> String {
 /// Whether a command is one that this program knows by name, so that no part of what is run comes with it: our own, or a
 /// known generator with its usual arguments.
 pub fn is_built_in(command: &str) -> bool {
-    command == DEFAULT_GENERATOR || KNOWN.iter().any(|known| known.name == command)
+    command == DEFAULT_GENERATOR || peer(command).is_some()
 }
 
-/// The program that a command starts, should it not be there: told before anything is begun.
+/// The program that a command starts, if it is missing: reported before anything is begun.
 pub fn missing_program(command: &str) -> Option<&str> {
     command
         .split_ascii_whitespace()
@@ -114,8 +60,8 @@ pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn Generato
     if words.is_empty() {
         return Err(LabError::Generator { problem: "an empty command is no generator".to_owned() });
     }
-    if let Some((program, known)) = Foreign::program(&words) {
-        return Ok(Box::new(Foreign::new(words, program, known)?));
+    if let Some((program, peer)) = Foreign::program(&words) {
+        return Ok(Box::new(Foreign::new(words, program, peer)?));
     }
     if words.iter().any(|word| word.contains('{')) {
         return Err(LabError::Generator { problem: not_understood(&words[0]) });
@@ -125,32 +71,20 @@ pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn Generato
 
 /// What to say of a template for a program that is not known.
 fn not_understood(program: &str) -> String {
-    let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+    let names: Vec<&str> = PEERS.iter().map(|peer| peer.name).collect();
     format!(
-        "nobody can read what `{program}` prints; a template is understood for {}, and without a template any command \
-         that takes `paceline run`'s flags after it and writes its record",
-        names.join(" and ")
+        "the output of `{program}` cannot be read; use a template for {}, or without a template any command that takes \
+         `paceline run`'s flags after it and writes its record",
+        names.join(", ")
     )
 }
 
 /// Reads any text as the output of every known program, for fuzzing; the outcomes must add up.
 #[cfg(fuzzing)]
 pub fn fuzz_generator_output(text: &str) {
-    let job = Job {
-        url: "http://127.0.0.1:20000/hello".into(),
-        method: "GET".into(),
-        load: Load { connections: 64, depth: 1, ..Load::default() },
-        limit: Duration::from_secs(4),
-        threads: 1,
-        status: 200,
-        body: PathBuf::new(),
-        seed: 7,
-        record: PathBuf::new(),
-        events: 9,
-    };
-    for known in KNOWN {
-        if let Some(seen) = (known.read)(text, &job) {
-            assert_eq!(seen.counts.scheduled, seen.counts.ended());
+    for peer in PEERS {
+        if let Some(report) = (peer.read)(text, 200) {
+            assert_eq!(report.counts.scheduled, report.counts.ended());
         }
     }
 }
@@ -158,10 +92,11 @@ pub fn fuzz_generator_output(text: &str) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use paceline_record::LoopKind;
+    use paceline_record::{Load, LoopKind, Run};
+    use std::time::Duration;
 
-    /// A closed loop's job.
-    pub fn job() -> Job {
+    /// Of a closed loop.
+    pub fn assignment() -> Assignment {
         let load = Load {
             name: "closed-64".into(),
             kind: LoopKind::Closed,
@@ -171,7 +106,7 @@ pub(crate) mod tests {
             warmup_s: 1.0,
             ..Load::default()
         };
-        Job {
+        Assignment {
             url: "http://127.0.0.1:20000/hello".into(),
             method: "GET".into(),
             load,
@@ -195,12 +130,12 @@ pub(crate) mod tests {
         );
         let ended = paceline_host::shepherd::Ended { code: Some(0), signal: None, asked: false };
         let finished = Finished { ended, stdout: text, stderr: String::new(), cpu_s: 0.1, elapsed_s: 1.0 };
-        Foreign::unasked(&oha::OHA).read(&job(), &finished).unwrap().run
+        Foreign::unasked("oha").read(&assignment(), &finished).unwrap().run
     }
 
     fn line(asked: &str) -> Result<String, String> {
         let made = generator(Some(asked), &["own".to_owned()]).map_err(|error| error.to_string())?;
-        Ok(made.command(&job()).join(" "))
+        Ok(made.command(&assignment()).join(" "))
     }
 
     #[test]
@@ -215,7 +150,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_told() {
+    fn a_missing_program_is_reported() {
         assert_eq!(missing_program("no-such-program -x"), Some("no-such-program"));
         assert_eq!(missing_program("./no-such-program"), Some("./no-such-program"));
         assert_eq!(missing_program("sh -c x"), None);
@@ -229,9 +164,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_told_with_what_is() {
-        let error = line("hey -z {duration_s}s {url}").unwrap_err();
-        for part in ["what `hey` prints", "understood for wrk and oha", "takes `paceline run`'s flags"] {
+    fn an_unknown_program_is_rejected_with_what_is_known() {
+        let error = line("drill -z {duration_s}s {url}").unwrap_err();
+        for part in
+            ["output of `drill` cannot be read", "a template for wrk, oha,", "takes `paceline run`'s flags"]
+        {
             assert!(error.contains(part), "{error:?} lacks {part:?}");
         }
         assert!(line(" ").unwrap_err().contains("an empty command"));

@@ -2,9 +2,9 @@
 //!
 //! `generator` in `mod.rs` chooses it for every command that is no program of `foreign`. It writes the line that a
 //! person could repeat by hand, and reads the record left behind. The run brings its verdicts along: none is added
-//! here. The phases it tells meanwhile are heard by whoever follows it.
+//! here. The phases it reports meanwhile are read by `follow`.
 
-use super::{Finished, Generator, Job, Measured};
+use super::assignment::{Assignment, Finished, Generator, Measured};
 use paceline_record::{Arrivals, read_run};
 use std::fs;
 use std::io;
@@ -26,54 +26,54 @@ impl Paceline {
 }
 
 impl Generator for Paceline {
-    fn command(&self, job: &Job) -> Vec<String> {
+    fn command(&self, assignment: &Assignment) -> Vec<String> {
         let mut words = self.program.clone();
         let mut say = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
-        say("run", job.url.clone());
-        if job.method != "GET" {
-            say("-X", job.method.clone());
+        say("run", assignment.url.clone());
+        if assignment.method != "GET" {
+            say("-X", assignment.method.clone());
         }
-        say("-c", job.load.connections.to_string());
-        if job.load.depth > 1 {
-            let is_http2 = job.load.http.as_deref() == Some("2");
-            say(if is_http2 { "--streams" } else { "--pipeline" }, job.load.depth.to_string());
+        say("-c", assignment.load.connections.to_string());
+        if assignment.load.depth > 1 {
+            let is_http2 = assignment.load.http.as_deref() == Some("2");
+            say(if is_http2 { "--streams" } else { "--pipeline" }, assignment.load.depth.to_string());
         }
-        if let Some(http) = &job.load.http {
+        if let Some(http) = &assignment.load.http {
             say("--http", http.clone());
         }
-        if let Some(requests) = job.load.requests_per_connection {
+        if let Some(requests) = assignment.load.requests_per_connection {
             say("--requests-per-connection", requests.to_string());
         }
-        match (job.load.requests, job.load.duration_s) {
+        match (assignment.load.requests, assignment.load.duration_s) {
             (Some(requests), _) => say("-n", requests.to_string()),
             (None, duration_s) => say("-d", milliseconds(duration_s.unwrap_or_default())),
         }
-        if let Some(rate_per_s) = job.load.rate_per_s {
+        if let Some(rate_per_s) = assignment.load.rate_per_s {
             say("-r", rate_per_s.to_string());
-            let arrivals = match job.load.arrivals {
+            let arrivals = match assignment.load.arrivals {
                 Some(Arrivals::Poisson) => "poisson",
                 Some(Arrivals::Constant) | None => "constant",
             };
             say("--arrivals", arrivals.to_owned());
         }
-        if job.load.requests.is_none() {
-            say("--warmup", milliseconds(job.load.warmup_s));
+        if assignment.load.requests.is_none() {
+            say("--warmup", milliseconds(assignment.load.warmup_s));
         }
-        say("-t", job.threads.to_string());
-        say("--expect-status", job.status.to_string());
-        match &job.json_form {
+        say("-t", assignment.threads.to_string());
+        say("--expect-status", assignment.status.to_string());
+        match &assignment.json_form {
             Some(form) => say("--expect-json-form", form.clone()),
-            None => say("--expect-body", format!("@{}", job.body.display())),
+            None => say("--expect-body", format!("@{}", assignment.body.display())),
         }
-        say("--seed", job.seed.to_string());
+        say("--seed", assignment.seed.to_string());
         say("--format", "json".to_owned());
-        say("-o", job.record.display().to_string());
-        say("--events", job.events.to_string());
-        words.extend(job.load.no_keep_alive.then(|| "--no-keepalive".to_owned()));
+        say("-o", assignment.record.display().to_string());
+        say("--events", assignment.events.to_string());
+        words.extend(assignment.load.no_keep_alive.then(|| "--no-keepalive".to_owned()));
         words
     }
 
-    fn read(&self, job: &Job, finished: &Finished) -> Result<Measured, String> {
+    fn read(&self, assignment: &Assignment, finished: &Finished) -> Result<Measured, String> {
         let failed = |what: String| match finished.stderr.trim() {
             "" => what,
             stderr => format!("{what}: {stderr}"),
@@ -81,7 +81,7 @@ impl Generator for Paceline {
         if !finished.ended.code.is_some_and(|code| MEASURED.contains(&code)) {
             return Err(failed(format!("the generator ended with {}", finished.ended)));
         }
-        let text = paceline_files::read_text(&job.record, paceline_files::OUTPUT_BYTES_MOST)
+        let text = paceline_files::read_text(&assignment.record, paceline_files::OUTPUT_BYTES_MOST)
             .map_err(|error| failed(format!("the generator left no record ({error})")))?;
         let run = read_run(&text).map_err(|error| format!("the generator's record: {error}"))?;
         if run.tool.version.trim().is_empty() {
@@ -110,16 +110,16 @@ fn milliseconds(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generator::tests::job;
+    use crate::generator::tests::assignment;
     use paceline_host::shepherd::Ended;
     use paceline_record::{Load, LoopKind};
 
     fn closed() -> Load {
-        job().load
+        assignment().load
     }
 
     fn line(load: Load) -> String {
-        Paceline::new(vec!["paceline".into()]).command(&Job { load, ..job() }).join(" ")
+        Paceline::new(vec!["paceline".into()]).command(&Assignment { load, ..assignment() }).join(" ")
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
         let streams = Load { http: Some("2".into()), depth: 10, ..closed() };
         assert!(line(streams).contains(" -c 64 --streams 10 --http 2 -d 3000ms"));
         assert!(line(Load { no_keep_alive: true, ..closed() }).ends_with(" --events 9 --no-keepalive"));
-        let form = Job { json_form: Some("{}".to_owned()), ..job() };
+        let form = Assignment { json_form: Some("{}".to_owned()), ..assignment() };
         let with_form = Paceline::new(vec!["paceline".into()]).command(&form).join(" ");
         assert!(with_form.contains(" --expect-json-form {} "), "{with_form}");
         let counted = Load { requests: Some(1000), duration_s: None, depth: 16, ..closed() };
@@ -163,7 +163,7 @@ mod tests {
         let (stdout, stderr) = (String::new(), String::new());
         let finished = Finished { ended, stdout, stderr, cpu_s: 0.0, elapsed_s: 1.0 };
         let ours = Paceline::new(vec!["paceline".into()]);
-        let told = ours.read(&Job { record, ..job() }, &finished).unwrap_err();
-        assert!(told.starts_with("the generator left no record"), "{told}");
+        let error = ours.read(&Assignment { record, ..assignment() }, &finished).unwrap_err();
+        assert!(error.starts_with("the generator left no record"), "{error}");
     }
 }

@@ -1,9 +1,9 @@
-//! A generator's command as a person writes it, with `{url}` and the like where a job's values go.
+//! A generator's command as a person writes it, with `{url}` and the like where an assignment's values go.
 //!
-//! `foreign` has it checked when the command is taken and filled for each job. No shell reads it: a word is what stands
+//! `foreign` has it checked when the command is taken and filled for each assignment. No shell reads it: a word is what stands
 //! between two spaces, and quotes mean nothing. What a program cannot do whatever the words are, `foreign` refuses.
 
-use super::Job;
+use super::assignment::Assignment;
 use paceline_record::Load;
 
 /// The names a template may use.
@@ -45,22 +45,25 @@ pub fn refuses(words: &[String], load: &Load) -> Option<String> {
 
 /// How many threads the words ask for: of those there may be, the most among which the connections can be shared evenly.
 /// wrk gives each thread a whole number of connections and leaves the rest unmade.
-pub fn threads(words: &[String], job: &Job) -> u32 {
+pub fn threads(words: &[String], assignment: &Assignment) -> u32 {
     if !uses(words, THREADS) {
-        return job.threads;
+        return assignment.threads;
     }
-    (1..=job.threads).rev().find(|threads| job.load.connections.is_multiple_of(*threads)).unwrap_or(1)
+    (1..=assignment.threads)
+        .rev()
+        .find(|threads| assignment.load.connections.is_multiple_of(*threads))
+        .unwrap_or(1)
 }
 
-/// The words with a job's values in place.
-pub fn fill(words: &[String], job: &Job) -> Vec<String> {
+/// The words with an assignment's values in place.
+pub fn fill(words: &[String], assignment: &Assignment) -> Vec<String> {
     // `refuses` has seen to it that nothing is lost.
-    let duration_s = job.load.duration_s.unwrap_or_default().round().max(1.0);
+    let duration_s = assignment.load.duration_s.unwrap_or_default().round().max(1.0);
     let values = [
-        ("{url}", job.url.clone()),
-        ("{connections}", job.load.connections.to_string()),
+        ("{url}", assignment.url.clone()),
+        ("{connections}", assignment.load.connections.to_string()),
         (DURATION, format!("{duration_s}")),
-        (THREADS, threads(words, job).to_string()),
+        (THREADS, threads(words, assignment).to_string()),
     ];
     let fill_word =
         |word: &String| values.iter().fold(word.clone(), |word, (name, value)| word.replace(name, value));
@@ -70,14 +73,14 @@ pub fn fill(words: &[String], job: &Job) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generator::tests::job;
+    use crate::generator::tests::assignment;
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
     }
 
     #[test]
-    fn a_misspelt_name_is_told() {
+    fn a_misspelt_name_is_rejected() {
         assert_eq!(check(&words("wrk -c{connections} {url}")), Ok(()));
         assert!(
             check(&words("wrk -c{conections} {url}")).unwrap_err().starts_with("`{conections}` is unknown")
@@ -89,8 +92,8 @@ mod tests {
     #[test]
     fn threads_share_the_connections_evenly() {
         let threads = |connections, threads| {
-            let load = Load { connections, ..job().load };
-            fill(&words("wrk -t{threads} {url}"), &Job { load, threads, ..job() })[1].clone()
+            let load = Load { connections, ..assignment().load };
+            fill(&words("wrk -t{threads} {url}"), &Assignment { load, threads, ..assignment() })[1].clone()
         };
         assert_eq!(threads(64, 4), "-t4");
         assert_eq!(threads(100, 3), "-t2");
@@ -101,7 +104,7 @@ mod tests {
     #[test]
     fn a_part_of_a_second_is_refused_where_it_would_be_lost() {
         let refuses = |text: &str, seconds| {
-            refuses(&words(text), &Load { duration_s: Some(seconds), ..job().load }).is_some()
+            refuses(&words(text), &Load { duration_s: Some(seconds), ..assignment().load }).is_some()
         };
         assert!(!refuses("wrk -d{duration_s}s {url}", 3.0));
         assert!(refuses("wrk -d{duration_s}s {url}", 2.5));

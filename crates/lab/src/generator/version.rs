@@ -1,10 +1,10 @@
 //! Asks a generator of another make for its version: no version, no measurement.
 //!
-//! When `foreign` takes the command, before anything is measured; so without a shepherd, but bounded in time and in
+//! Called when `foreign` takes the command, before anything is measured; so without a shepherd, but bounded in time and in
 //! length. Our own generator is not asked: its version stands in each record. Nor are servers, which have a command for
 //! it in their manifest.
 
-use super::foreign::Known;
+use super::peers::Peer;
 use crate::LabError;
 use paceline_host::system;
 use std::io::Read as _;
@@ -17,13 +17,12 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// How much of what it prints is looked at.
 const PRINTED_BYTES: u64 = 16 * 1024;
 
-/// The version that `program` (with what starts it) tells: the word after the program's own name, at the beginning of
-/// a line. Its exit status is of no account: wrk fails when asked.
+/// The version that `program` (with what starts it) prints. Its exit status is of no account: wrk fails when asked.
 ///
 /// # Errors
-/// [`LabError::Spawn`] when it cannot be started, [`LabError::Generator`] when it tells none.
-pub fn ask(program: &[String], known: &Known) -> Result<String, LabError> {
-    let line = format!("{} {}", program.join(" "), known.version_flag);
+/// [`LabError::Spawn`] when it cannot be started, [`LabError::Generator`] when it prints none.
+pub fn ask(program: &[String], peer: &Peer) -> Result<String, LabError> {
+    let line = format!("{} {}", program.join(" "), peer.version_flag);
     let spawn = |source| LabError::Spawn { command: line.clone(), source };
     let Some((first, rest)) = program.split_first() else {
         return Err(LabError::Generator { problem: "an empty command is no generator".to_owned() });
@@ -31,7 +30,7 @@ pub fn ask(program: &[String], known: &Known) -> Result<String, LabError> {
     let (from, to) = system::pipe().map_err(spawn)?;
     let mut child = Command::new(first)
         .args(rest)
-        .arg(known.version_flag)
+        .arg(peer.version_flag)
         .stdin(Stdio::null())
         .stdout(to.try_clone().map_err(spawn)?)
         .stderr(to)
@@ -39,8 +38,8 @@ pub fn ask(program: &[String], known: &Known) -> Result<String, LabError> {
         .map_err(spawn)?;
     let printed = printed(from.into());
     end(&mut child);
-    version(&printed, known.name).ok_or_else(|| LabError::Generator {
-        problem: format!("`{line}` told no version, and what has no version is not measured"),
+    version(&printed, peer.version_prefix).ok_or_else(|| LabError::Generator {
+        problem: format!("`{line}` printed no version; only a program with a version is measured"),
     })
 }
 
@@ -70,9 +69,11 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-fn version(printed: &str, name: &str) -> Option<String> {
-    let after = printed.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-    after.split_ascii_whitespace().next().map(str::to_owned)
+/// The word behind the prefix, at the beginning of a line; with a digit in it, since it may be an error otherwise.
+fn version(printed: &str, prefix: &str) -> Option<String> {
+    let versions =
+        printed.lines().filter_map(|line| line.strip_prefix(prefix)?.split_ascii_whitespace().next());
+    versions.map(str::to_owned).find(|version| version.contains(|c: char| c.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -83,9 +84,13 @@ mod tests {
     fn a_version_follows_the_name() {
         let wrk =
             "wrk debian/4.1.0-3+b2 [epoll] Copyright (C) 2012 Will Glozer\nUsage: wrk <options> <url>\n";
-        assert_eq!(version(wrk, "wrk").as_deref(), Some("debian/4.1.0-3+b2"));
-        assert_eq!(version("oha 1.16.0\n", "oha").as_deref(), Some("1.16.0"));
-        assert_eq!(version("ohai 1.16.0\n", "oha"), None);
-        assert_eq!(version("Usage: wrk <options> <url>\n", "wrk"), None);
+        assert_eq!(version(wrk, "wrk ").as_deref(), Some("debian/4.1.0-3+b2"));
+        assert_eq!(version("oha 1.16.0\n", "oha ").as_deref(), Some("1.16.0"));
+        let ab = "This is ApacheBench, Version 2.3 <$Revision: 1903618 $>\n";
+        assert_eq!(version(ab, "This is ApacheBench, Version ").as_deref(), Some("2.3"));
+        assert_eq!(version("1.63.10\n", "").as_deref(), Some("1.63.10"));
+        assert_eq!(version("flag provided but not defined: -x\n", ""), None);
+        assert_eq!(version("ohai 1.16.0\n", "oha "), None);
+        assert_eq!(version("Usage: wrk <options> <url>\n", "wrk "), None);
     }
 }

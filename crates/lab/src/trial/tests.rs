@@ -5,7 +5,7 @@
 
 use super::*;
 use crate::generator::tests::run_of;
-use crate::generator::{Measured, WindowTold};
+use crate::generator::{Measured, ReportedWindow};
 use paceline_host::CoreTicks;
 use paceline_host::tree::TreeSample;
 use paceline_record::{BalancedLoad, Route};
@@ -30,7 +30,7 @@ fn a_body_is_written_once_and_whole() {
 }
 
 /// A run of a second with a hundred answers, sampled between two moments in seconds, with so much CPU time.
-fn followed(window: WindowTold, from_s: f64, to_s: f64, cpu_s: f64) -> Followed {
+fn followed(window: ReportedWindow, from_s: f64, to_s: f64, cpu_s: f64) -> Followed {
     let at = |at_s: f64, cpu_s| TreeSample {
         monotonic_ns: (at_s * 1e9) as u64,
         cpu_s,
@@ -54,7 +54,7 @@ fn followed(window: WindowTold, from_s: f64, to_s: f64, cpu_s: f64) -> Followed 
 
 #[test]
 fn a_server_whose_processes_were_not_found_costs_nothing_that_is_known() {
-    let told = WindowTold::From(5_000_000_000);
+    let told = ReportedWindow::From(5_000_000_000);
     let judged = |answers, cpu_s, processes| {
         let mut followed = followed(told, 5.0, 6.0, cpu_s);
         followed.measured.run.total.completed_in_window = answers;
@@ -70,7 +70,7 @@ fn a_server_whose_processes_were_not_found_costs_nothing_that_is_known() {
 
 #[test]
 fn cpu_per_request_is_of_the_stretch_whose_responses_are_counted() {
-    let told = WindowTold::From(5_000_000_000);
+    let told = ReportedWindow::From(5_000_000_000);
     let per_request_us = |window, from_s, to_s, cpu_s| {
         let usage = usage(&followed(window, from_s, to_s, cpu_s), 1, CpuSource::Cgroup)?;
         Some((usage.cpu_ns_per_request / 1e3).round())
@@ -79,10 +79,10 @@ fn cpu_per_request_is_of_the_stretch_whose_responses_are_counted() {
     // Read late: less of the window was sampled, or some of what came after it.
     assert_eq!(per_request_us(told, 5.2, 6.0, 0.4), Some(5_000.0));
     assert_eq!(per_request_us(told, 5.0, 6.05, 0.5), Some(5_000.0));
-    assert_eq!(per_request_us(WindowTold::Nothing, 4.96, 6.02, 0.5), Some(5_000.0));
+    assert_eq!(per_request_us(ReportedWindow::Nothing, 4.96, 6.02, 0.5), Some(5_000.0));
     // Both ends read when all was over, or the end never told.
     assert_eq!(per_request_us(told, 6.001, 6.002, 0.0), None);
-    assert_eq!(per_request_us(WindowTold::BeginningAlone, 5.0, 6.0, 0.5), None);
+    assert_eq!(per_request_us(ReportedWindow::StartOnly, 5.0, 6.0, 0.5), None);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_load_past_the_balancer_is_shared_among_the_cores_of_one_instance() {
         let mut trial = begin(&place, &cells[0], "t".into(), 0, String::new());
         let (balancer, policy) = ("fake".to_owned(), "roundrobin".to_owned());
         trial.load.balanced = Some(BalancedLoad { balancer, policy, instances: 4, route, fault: None });
-        let followed = followed(WindowTold::From(5_000_000_000), 5.0, 6.0, 0.8);
+        let followed = followed(ReportedWindow::From(5_000_000_000), 5.0, 6.0, 0.8);
         complete(trial, followed, CpuSource::Cgroup).usage.unwrap().utilization
     };
     assert!((utilization(Route::Direct) - 0.8).abs() < 1e-9, "{}", utilization(Route::Direct));
@@ -115,8 +115,8 @@ fn a_load_past_the_balancer_is_shared_among_the_cores_of_one_instance() {
 #[test]
 fn a_window_that_was_not_sampled_is_noted() {
     let name = |window| unsampled(&followed(window, 5.0, 6.0, 0.5)).map(|verdict| verdict.name);
-    assert_eq!(name(WindowTold::From(5_000_000_000)), None);
-    assert_eq!(name(WindowTold::BeginningAlone).as_deref(), Some("window_not_sampled"));
+    assert_eq!(name(ReportedWindow::From(5_000_000_000)), None);
+    assert_eq!(name(ReportedWindow::StartOnly).as_deref(), Some("window_not_sampled"));
 }
 
 #[test]

@@ -13,14 +13,12 @@ const AMBIGUOUS: [&str; 2] = ["latenc", "throughput"];
 const QUALIFIED: [&str; 4] = ["--latency", "cpu_dma_latency", "/latency", "idle-state latency"];
 
 /// Files and folders in which other tools' reports and scripts are quoted, word for word.
-const QUOTING: [&str; 7] = [
+const QUOTING: [&str; 5] = [
     "crates/import/",
-    "crates/lab/src/generator/oha.rs",
-    "crates/lab/src/generator/wrk.rs",
+    "crates/lab/src/generator/peers/",
     "crates/paceline/tests/it/style/words.rs",
     "fuzz/seeds/",
     "speed/percentiles.lua",
-    "speed/src/tools/",
 ];
 
 /// Top folders that are somebody's own; a path into one is true on one machine only.

@@ -1,21 +1,22 @@
-//! `wrk` as a generator: the text it prints with `--latency`, read.
+//! wrk 4: `N requests in T, ... read`, errors only where there were any, percentiles with `--latency`.
 //!
-//! One entry of `foreign`'s table, which does all that is not wrk's own. Counts, bytes and percentiles are taken; the
-//! lines of averages are passed over. The comparison in `speed/` reads wrk by itself: it asks for other figures.
+//! Percentiles are also read from lines `percentile 85 4069 us`, which `speed/percentiles.lua` prints. The lines of
+//! averages are skipped.
 
-use super::Job;
-use super::foreign::{Known, Seen};
+use super::peer::{Peer, PeerReport};
 use paceline_record::{Bytes, Counts};
 use std::collections::BTreeMap;
 
 /// `wrk`.
-pub const WRK: Known = Known {
+pub const WRK: Peer = Peer {
     name: "wrk",
     arguments: &["-t{threads}", "-c{connections}", "-d{duration_s}s", "--latency", "{url}"],
+    required: None,
     version_flag: "-v",
+    version_prefix: "wrk ",
     timeout_ns: Some(2_000_000_000),
     prints: "its summary",
-    read: |text, _job: &Job| Printed::parse(text).map(Printed::seen),
+    read: |text, _status| Printed::parse(text).map(Printed::report),
 };
 
 /// What wrk prints.
@@ -23,6 +24,7 @@ pub const WRK: Known = Known {
 struct Printed {
     answers: u64,
     elapsed_s: f64,
+    per_second: Option<f64>,
     bad_status: u64,
     connect_failed: u64,
     io_failed: u64,
@@ -44,6 +46,12 @@ impl Printed {
                 printed.bad_status = count.parse().ok()?;
             } else if let Some(errors) = line.strip_prefix("Socket errors: ") {
                 printed.socket_errors(errors)?;
+            } else if let Some(rate) = line.strip_prefix("Requests/sec:") {
+                printed.per_second = rate.trim().parse().ok().filter(|rate| *rate > 0.0);
+            } else if let Some(percentile) = line.strip_prefix("percentile ") {
+                let (percent, time) = percentile.split_once(' ')?;
+                let time = seconds(&time.replace(' ', ""))?;
+                printed.percentiles_ns.insert(format!("p{percent}_ns"), (time * 1e9).round() as u64);
             } else if let Some((percent, time)) = line.split_once("% ")
                 && percent.parse::<f64>().is_ok()
                 && let Some(time) = seconds(time.trim())
@@ -82,11 +90,12 @@ impl Printed {
         counts
     }
 
-    fn seen(self) -> Seen {
-        Seen {
+    fn report(self) -> PeerReport {
+        PeerReport {
             counts: self.counts(),
             status: BTreeMap::new(),
-            elapsed_s: self.elapsed_s,
+            // The rate has more digits than the time.
+            elapsed_s: self.per_second.map_or(self.elapsed_s, |rate| self.answers as f64 / rate),
             bytes: Bytes { received: self.received_bytes, ..Bytes::default() },
             percentiles_ns: self.percentiles_ns,
         }
@@ -147,7 +156,18 @@ Transfer/sec:    374.00KB
     }
 
     #[test]
-    fn anything_else_is_told() {
+    fn percentiles_of_the_script_are_read() {
+        let printed = Printed::parse(&format!("{PRINTED}percentile 85 4069 us\npercentile 99.9 15863 us\n"));
+        let report = printed.unwrap().report();
+        assert_eq!(
+            (report.percentiles_ns["p85_ns"], report.percentiles_ns["p99.9_ns"]),
+            (4_069_000, 15_863_000)
+        );
+        assert!((report.elapsed_s - 738.0 / 736.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn other_output_is_rejected() {
         assert_eq!(Printed::parse("unable to connect"), None);
         assert_eq!(Printed::parse(""), None);
     }

@@ -3,7 +3,7 @@
 //! For `follow`, while a run lasts and once its generator has ended. Who looks how a server's processes are doing is the
 //! farm; what the generator counted is only a reason to look longer.
 
-use super::Measured;
+use super::assignment::Measured;
 use crate::farm::Farm;
 use crate::launch::Spoiled;
 use paceline_host::shepherd::Ended;

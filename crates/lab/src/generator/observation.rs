@@ -32,9 +32,9 @@ pub(crate) struct Stretch {
 
 /// A fault that was made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Made {
+pub(crate) struct InjectedFault {
     pub instance: usize,
-    /// From the moment the window began, as the generator told it.
+    /// From the moment the window began, as the generator reported it.
     pub after_window_start: Duration,
     /// How long after it the balancer was seen to take the instance for dead.
     pub taken_out_after: Option<Duration>,
@@ -60,29 +60,29 @@ impl Moment {
     }
 }
 
-/// What a generator told of its window.
+/// What a generator reported of its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WindowTold {
-    /// Nothing: all of its life was sampled.
+pub(crate) enum ReportedWindow {
+    /// Nothing: all of its run was sampled.
     Nothing,
     /// When it began, in nanoseconds on the monotonic clock, and that it ended.
     From(u64),
     /// That it began, and never that it ended.
-    BeginningAlone,
+    StartOnly,
 }
 
-impl WindowTold {
+impl ReportedWindow {
     /// How much of a stretch between two samples lies in a window of so many seconds, in seconds. `None` where the
-    /// stretch says too little of the window: the lab looked too late, or the window's end was never told.
+    /// stretch says too little of the window: the lab looked too late, or the window's end was never reported.
     pub fn sampled_s(self, from_ns: u64, to_ns: u64, window_s: f64) -> Option<f64> {
         let over_s = to_ns.saturating_sub(from_ns) as f64 * 1e-9;
         let inside_s = match self {
-            WindowTold::Nothing => over_s.min(window_s),
-            WindowTold::From(start_ns) => {
+            ReportedWindow::Nothing => over_s.min(window_s),
+            ReportedWindow::From(start_ns) => {
                 let since_start_s = |ns: u64| ns.saturating_sub(start_ns) as f64 * 1e-9;
                 since_start_s(to_ns).min(window_s) - since_start_s(from_ns)
             }
-            WindowTold::BeginningAlone => return None,
+            ReportedWindow::StartOnly => return None,
         };
         let is_of_window = inside_s > 0.0
             && over_s - inside_s <= OUTSIDE_MOST * over_s
@@ -93,7 +93,7 @@ impl WindowTold {
 
 /// The highest that was seen of one process tree, and the sum of its connections in the window.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Seen {
+pub(super) struct Peaks {
     pub rss_bytes: u64,
     pub threads: u32,
     pub connections_sum: u64,
@@ -107,10 +107,10 @@ pub(super) struct Fault {
     pub after: Option<Duration>,
     pub window_began: Option<Instant>,
     pub made_at: Option<Instant>,
-    pub made: Option<Made>,
+    pub made: Option<InjectedFault>,
 }
 
-impl Seen {
+impl Peaks {
     pub fn connections_mean(&self) -> Option<f64> {
         let mean = self.connections_sum as f64 / f64::from(self.connections_count);
         (self.connections_count > 0).then_some(mean)
@@ -129,7 +129,7 @@ impl Fault {
         match self.made {
             Some(made) if made.after_window_start.as_secs_f64() <= window_s => None,
             Some(_) => Some("the window was over when it came"),
-            None if self.window_began.is_none() => Some("the generator told no window"),
+            None if self.window_began.is_none() => Some("the generator reported no window"),
             None => Some("the run ended before it was due"),
         }
     }
@@ -147,20 +147,24 @@ mod tests {
 
     /// What of a stretch between these milliseconds lies in a window of 200 ms that began at 1,000 ms.
     fn sampled_ms(from_ms: u64, to_ms: u64) -> Option<u64> {
-        let told = WindowTold::From(1_000_000_000);
-        let sampled_s = told.sampled_s(from_ms * 1_000_000, to_ms * 1_000_000, 0.2)?;
+        let reported = ReportedWindow::From(1_000_000_000);
+        let sampled_s = reported.sampled_s(from_ms * 1_000_000, to_ms * 1_000_000, 0.2)?;
         Some((sampled_s * 1e3).round() as u64)
     }
 
     #[test]
     fn a_fault_is_made_in_the_window_or_the_run_had_none() {
         let made = |ms| {
-            Some(Made { instance: 1, after_window_start: Duration::from_millis(ms), taken_out_after: None })
+            Some(InjectedFault {
+                instance: 1,
+                after_window_start: Duration::from_millis(ms),
+                taken_out_after: None,
+            })
         };
         let asked = Fault { after: Some(Duration::from_millis(100)), ..Fault::default() };
         let began = Fault { window_began: Some(Instant::now()), ..asked };
         assert_eq!(Fault::default().missed(0.2), None, "none was asked for");
-        assert_eq!(asked.missed(0.2), Some("the generator told no window"));
+        assert_eq!(asked.missed(0.2), Some("the generator reported no window"));
         assert_eq!(began.missed(0.2), Some("the run ended before it was due"));
         assert_eq!(Fault { made: made(110), ..began }.missed(0.2), None);
         assert_eq!(Fault { made: made(210), ..began }.missed(0.2), Some("the window was over when it came"));
@@ -178,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_was_never_told_makes_no_window() {
-        assert_eq!(WindowTold::BeginningAlone.sampled_s(0, 1_000_000_000, 1.0), None);
+    fn an_end_that_was_never_reported_makes_no_window() {
+        assert_eq!(ReportedWindow::StartOnly.sampled_s(0, 1_000_000_000, 1.0), None);
     }
 
     #[test]
-    fn of_a_generator_that_tells_nothing_its_life_is_nearly_its_window() {
-        let sampled_s = |window_s| WindowTold::Nothing.sampled_s(0, 3_050_000_000, window_s);
+    fn without_reported_phases_the_whole_run_is_nearly_the_window() {
+        let sampled_s = |window_s| ReportedWindow::Nothing.sampled_s(0, 3_050_000_000, window_s);
         assert_eq!(sampled_s(3.0), Some(3.0));
         assert_eq!(sampled_s(2.0), None, "a second of it was a warm-up");
         assert_eq!(sampled_s(0.0), None);

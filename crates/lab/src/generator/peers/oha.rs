@@ -1,16 +1,15 @@
-//! `oha` as a generator: the JSON it prints, read.
+//! oha with `--output-format json`: `statusCodeDistribution`, `errorDistribution` and percentiles.
 //!
-//! Requests still under way when the time was over are left out, as it leaves them out of its own figures: nobody
-//! waited for their answers.
+//! Requests still under way when the time was over are left out, as it leaves them out of its own figures: oha does not
+//! wait for their responses.
 
-use super::Job;
-use super::foreign::{Known, Seen};
+use super::peer::{Peer, PeerReport};
 use paceline_record::{Bytes, Counts};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// `oha`.
-pub const OHA: Known = Known {
+pub const OHA: Peer = Peer {
     name: "oha",
     arguments: &[
         "--no-tui",
@@ -22,7 +21,9 @@ pub const OHA: Known = Known {
         "{connections}",
         "{url}",
     ],
+    required: None,
     version_flag: "--version",
+    version_prefix: "oha ",
     timeout_ns: None,
     prints: "its JSON (`--no-tui --output-format json`)",
     read,
@@ -49,11 +50,11 @@ struct Summary {
     total_data: u64,
 }
 
-fn read(text: &str, job: &Job) -> Option<Seen> {
+fn read(text: &str, status: u16) -> Option<PeerReport> {
     let printed: Printed = serde_json::from_str(text).ok()?;
     let total = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
     let answers = total(&mut printed.status_code_distribution.values().copied());
-    let ok = printed.status_code_distribution.get(&job.status.to_string()).copied().unwrap_or_default();
+    let ok = printed.status_code_distribution.get(&status.to_string()).copied().unwrap_or_default();
     let broken = printed.error_distribution.iter().filter(|(error, _)| *error != CUT_OFF);
     let mut counts = Counts {
         ok,
@@ -64,7 +65,7 @@ fn read(text: &str, job: &Job) -> Option<Seen> {
     counts.scheduled = counts.ended();
     let percentiles = printed.percentiles.iter();
     let nanos = |s: f64| (s * 1e9).round() as u64;
-    Some(Seen {
+    Some(PeerReport {
         counts,
         status: printed.status_code_distribution.clone(),
         elapsed_s: Some(printed.summary.total).filter(|elapsed_s| *elapsed_s > 0.0)?,
@@ -76,7 +77,6 @@ fn read(text: &str, job: &Job) -> Option<Seen> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generator::tests::job;
 
     /// What oha 1.16.0 printed of four connections over a second; histograms and rates left out.
     const PRINTED: &str = r#"{
@@ -109,17 +109,18 @@ mod tests {
 
     #[test]
     fn what_oha_prints_is_read() {
-        let seen = read(PRINTED, &job()).unwrap();
-        assert_eq!((seen.counts.ok, seen.counts.bad_status, seen.counts.io_failed), (68, 16, 2));
-        assert_eq!((seen.counts.scheduled, seen.counts.ended()), (86, 86));
-        assert_eq!((seen.elapsed_s, seen.bytes.body, seen.status["500"]), (1.001664655, 1008, 16));
-        let percentiles: Vec<_> = seen.percentiles_ns.iter().map(|(name, ns)| (name.as_str(), *ns)).collect();
+        let report = read(PRINTED, 200).unwrap();
+        assert_eq!((report.counts.ok, report.counts.bad_status, report.counts.io_failed), (68, 16, 2));
+        assert_eq!((report.counts.scheduled, report.counts.ended()), (86, 86));
+        assert_eq!((report.elapsed_s, report.bytes.body, report.status["500"]), (1.001664655, 1008, 16));
+        let percentiles: Vec<_> =
+            report.percentiles_ns.iter().map(|(name, ns)| (name.as_str(), *ns)).collect();
         assert_eq!(percentiles, [("p10_ns", 47_787_579), ("p50_ns", 47_949_579), ("p99_ns", 49_116_784)]);
     }
 
     #[test]
-    fn anything_else_is_told() {
-        assert_eq!(read("Summary:\n  Success rate: 100.00%\n", &job()), None);
-        assert_eq!(read("{}", &job()), None);
+    fn other_output_is_rejected() {
+        assert_eq!(read("Summary:\n  Success rate: 100.00%\n", 200), None);
+        assert_eq!(read("{}", 200), None);
     }
 }

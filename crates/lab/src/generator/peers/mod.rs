@@ -1,0 +1,57 @@
+//! Load generators of other makes whose output can be read: one module each, and the one list of them.
+//!
+//! Rounds run them as generators (`foreign`), `speed/` compares Paceline with them. A further one is a module here and a
+//! line in [`PEERS`].
+
+mod ab;
+mod fortio;
+mod h2load;
+mod hey;
+mod httperf;
+mod k6;
+mod oha;
+mod peer;
+mod siege;
+mod wrk;
+
+pub use k6::K6_SCRIPT;
+pub use peer::{Peer, PeerReport};
+pub use siege::SIEGE_SETTINGS;
+
+/// Every peer.
+pub const PEERS: [&Peer; 9] = [
+    &wrk::WRK,
+    &oha::OHA,
+    &h2load::H2LOAD,
+    &ab::AB,
+    &hey::HEY,
+    &fortio::FORTIO,
+    &siege::SIEGE,
+    &httperf::HTTPERF,
+    &k6::K6,
+];
+
+/// The peer of a name.
+pub fn peer(name: &str) -> Option<&'static Peer> {
+    PEERS.into_iter().find(|peer| peer.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_text_is_no_report() {
+        for peer in PEERS {
+            for text in ["", "{}", "Segmentation fault", "unable to connect"] {
+                assert_eq!((peer.read)(text, 200), None, "{} read {text:?}", peer.name);
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let names: std::collections::BTreeSet<&str> = PEERS.iter().map(|peer| peer.name).collect();
+        assert_eq!(names.len(), PEERS.len());
+    }
+}
