@@ -50,6 +50,8 @@ pub enum Failure {
     Protocol,
     /// Bytes came that no request had asked for.
     Unsolicited,
+    /// A response with both Content-Length and Transfer-Encoding, or chunks in HTTP/1.0.
+    SuspectFraming,
     /// A request timed out.
     TimedOut,
     /// The server answered all requests, and read nothing more for longer than the timeout.
@@ -59,8 +61,8 @@ pub enum Failure {
 impl Failure {
     /// Whether the server broke the rules of the protocol: what else it said on that connection cannot be trusted.
     pub fn breaks_rules(self) -> bool {
-        use Failure::{Flood, Http2, MalformedResponse, NotHttp2, Protocol, Unsolicited};
-        matches!(self, Protocol | Unsolicited | NotHttp2 | Http2 | Flood | MalformedResponse)
+        use Failure::{Flood, Http2, MalformedResponse, NotHttp2, Protocol, SuspectFraming, Unsolicited};
+        matches!(self, Protocol | SuspectFraming | Unsolicited | NotHttp2 | Http2 | Flood | MalformedResponse)
     }
 
     /// Whether this machine ran out of something, which is not the server's doing.
@@ -92,6 +94,9 @@ impl std::fmt::Display for Failure {
             Failure::MalformedResponse => "malformed HTTP/2 response",
             Failure::Protocol => "the response is not HTTP",
             Failure::Unsolicited => "the server sent bytes that no request had asked for",
+            Failure::SuspectFraming => {
+                "closed by Paceline: a response with both Content-Length and Transfer-Encoding, or chunks in HTTP/1.0"
+            }
             Failure::TimedOut => "no complete response within the timeout",
             Failure::Unread => "the server stopped reading, and no room to send came within the timeout",
         })

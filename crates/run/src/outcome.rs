@@ -145,7 +145,10 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
 /// A failure with what its first case told, and what to do about it where that is not the server's to see to.
 fn in_full(failure: Failure, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -> String {
     match (failure, &counts.protocol_error) {
-        (failure, Some(error)) if failure.breaks_rules() && failure != Failure::Unsolicited => {
+        (failure, Some(error))
+            if failure.breaks_rules()
+                && !matches!(failure, Failure::Unsolicited | Failure::SuspectFraming) =>
+        {
             format!("{failure} ({error})")
         }
         (Failure::Tls(fault), _) => {

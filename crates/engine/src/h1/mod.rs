@@ -17,6 +17,12 @@ use outgoing::{Begun, Outgoing};
 use paceline_http::{Decoder, HeadCache, Method, ProtocolError, Step};
 use std::io;
 
+/// What becomes of a connection after a response that is the last on it: the server closes it, or, where the framing
+/// of the response cannot be trusted, Paceline does.
+fn closed(is_suspect: bool) -> Result<Flow, Fault> {
+    if is_suspect { Err(Fault::of(Failure::SuspectFraming)) } else { Ok(Flow::Close) }
+}
+
 /// What is known of one connection.
 #[derive(Debug)]
 struct Connection {
@@ -24,6 +30,8 @@ struct Connection {
     oldest: Place,
     /// Whether the server will keep the connection after the response being received.
     keep_alive: bool,
+    /// Whether the framing of that response cannot be trusted.
+    is_suspect: bool,
     /// Bytes at the end of the last request that the socket has not taken yet,
     unsent: u32,
     /// where they are counted,
@@ -79,6 +87,7 @@ impl Connection {
         Self {
             oldest: 0,
             keep_alive: true,
+            is_suspect: false,
             unsent: 0,
             unsent_block: 0,
             unsent_since: Nanos::ZERO,
@@ -192,7 +201,7 @@ impl Http1 {
         match step {
             Step::NeedMore | Step::Interim(_) => {}
             Step::Head(head) => {
-                connection.keep_alive = head.keep_alive;
+                (connection.keep_alive, connection.is_suspect) = (head.keep_alive, head.is_suspect);
                 connection.incoming.begin(head.status);
             }
             Step::Body(piece) => ledger.inspect(kind, &mut connection.incoming, piece),
@@ -288,13 +297,13 @@ impl Http1 {
                 }
                 self.complete(slot, &response, 1, now, ledger);
                 if !whole.head.keep_alive {
-                    return Ok(Flow::Close);
+                    return closed(whole.head.is_suspect);
                 }
             } else {
                 let (consumed, completed) = self.step(slot, input, now, ledger).map_err(not_http)?;
                 input = &input[consumed..];
                 if completed == Some(Flow::Close) {
-                    return Ok(Flow::Close);
+                    return closed(self.connections[slot as usize].is_suspect);
                 }
             }
         }

@@ -99,6 +99,15 @@ fn answers_twice() {
 }
 
 #[test]
+fn two_lengths_of_one_body() {
+    let twice =
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    let outcome = twelve(answer(twice));
+    expect(&outcome, Ending::Ok, Some(Failure::SuspectFraming));
+    assert_eq!(outcome.connections.closed_by_server, 0, "Paceline closes, not the server");
+}
+
+#[test]
 fn another_body_and_another_status() {
     expect(&twelve(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")), Ending::BadBody, None);
     expect(&twelve(answer(b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nok")), Ending::BadStatus, None);

@@ -28,6 +28,9 @@ pub struct Head {
     pub framing: Framing,
     /// Whether the connection may carry another response after this one (RFC 9112 §9.3).
     pub keep_alive: bool,
+    /// Whether its framing cannot be trusted (RFC 9112 §6.1): both Content-Length and Transfer-Encoding, or chunks in
+    /// HTTP/1.0. The recipient closes the connection, although the server may mean to keep it.
+    pub is_suspect: bool,
     /// The `x` of `HTTP/1.x`.
     pub minor: u8,
     /// The body has a content coding such as gzip, which no request asks for unless a header is given.
@@ -268,6 +271,7 @@ impl Fields {
             status,
             framing: Framing::Empty,
             keep_alive: persists,
+            is_suspect: suspect,
             minor,
             is_encoded: self.is_encoded,
         };

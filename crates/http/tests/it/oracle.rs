@@ -125,7 +125,7 @@ fn meaning(method: Method, minor: u8, status: u16, fields: &[(String, &str)]) ->
     let suspect = chunked && (minor == 0 || !lengths.is_empty());
     let keep_alive = wanted && !suspect && framing != Framing::UntilClose;
     let is_encoded = all("content-encoding").iter().any(|coding| !coding.eq_ignore_ascii_case("identity"));
-    Some(Head { status, framing, keep_alive, minor, is_encoded })
+    Some(Head { status, framing, keep_alive, is_suspect: suspect, minor, is_encoded })
 }
 
 /// Tells the body and its end; what follows.

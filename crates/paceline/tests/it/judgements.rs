@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Verdicts that the machine brings on.
-const OF_THE_MACHINE: [&str; 7] = [
+const OF_THE_MACHINE: [&str; 10] = [
     "generator_bound",
     "generator_descheduled",
     "generator_lag",
@@ -21,6 +21,9 @@ const OF_THE_MACHINE: [&str; 7] = [
     "steal",
     "few_samples",
     "unsteady",
+    "slowing_down",
+    "still_warming",
+    "idle_connections",
 ];
 
 /// Answers every request after what `work` does with the number of its connection.

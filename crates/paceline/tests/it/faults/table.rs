@@ -221,6 +221,18 @@ pub const FAULTS: &[Fault] = &[
         says: "the response's head does not end within 65536 bytes",
     },
     Fault {
+        name: "gives a body two lengths: Content-Length and chunks",
+        serve: || {
+            always(
+                b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+            )
+        },
+        flags: EXPECT_OK,
+        outcomes: &["ok"],
+        exits: &[0],
+        says: "a response with both Content-Length and Transfer-Encoding",
+    },
+    Fault {
         name: "announces a chunk of 2^64 bytes",
         serve: || always(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000000\r\nok"),
         flags: EXPECT_OK,
