@@ -5,15 +5,22 @@
 
 use crate::database::{RunningDatabase, returned};
 use crate::generator::Followed;
+use crate::launch::Spoiled;
 use crate::probe::{Connection, Patience, Question};
-use paceline_catalogue::{Cell, WorkloadCase};
+use crate::validate::{Asker, answers, question, same};
+use paceline_catalogue::{Cell, Workload, WorkloadCase};
 use paceline_host::Interrupt;
-use paceline_record::{DatabaseCounts, DatabaseUse, Run, StoredRows};
+use paceline_record::{Check, DatabaseCounts, DatabaseUse, DatabaseWork, Run, StoredRows};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the request after a run may take.
 const ASK_LIMIT: Duration = Duration::from_secs(10);
+/// How often a check asks for each case: a few statements of the counting command itself make no difference then.
+const CHECK_REQUESTS: u32 = 25;
+/// So much of what is expected may be missing in a check: a response may draw a row twice.
+const MISSING_MOST: f64 = 0.05;
 
 /// What a database did over a run, as far as it tells.
 pub(crate) fn database_use(
@@ -58,4 +65,57 @@ pub(crate) fn stored(
     let world = database.world().ok()?;
     let stored = rows.iter().filter(|(id, number)| world.get(id) == Some(number)).count();
     Some(StoredRows { returned: rows.len() as u64, stored: stored as u64 })
+}
+
+/// Everything `lab check` asks of a server with a database: right answers, statements and rows for each, stored updates.
+///
+/// # Errors
+/// [`Spoiled`] when the database cannot be asked, or on Ctrl-C; everything else is a check's outcome.
+pub fn examine_database(
+    address: SocketAddr,
+    workloads: &[Arc<Workload>],
+    database: &RunningDatabase,
+    interrupt: Interrupt,
+) -> Result<Vec<Check>, Spoiled> {
+    let asker = Asker { address, interrupt };
+    let found = answers(&asker, workloads).map_err(|_only_interrupted| Spoiled::Interrupted)?;
+    let mut checks = found.validation.checks;
+    let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address);
+    for case in workloads.iter().flat_map(|workload| &workload.cases).filter(right) {
+        let Some(work) = case.database else { continue };
+        let before = database.counts()?;
+        for _ in 0..CHECK_REQUESTS {
+            // What went wrong here shows as missing work.
+            let _ = asker.ask(question(case)).map_err(|_only_interrupted| Spoiled::Interrupted)?;
+        }
+        let counted = database.counts()?.since(&before);
+        checks.push(same(
+            format!("{} {}: the database's work", case.method, case.path),
+            missing(work, &counted),
+        ));
+        if work.rows_updated > 0 {
+            let seen =
+                stored(case, address, database, Patience::of(ASK_LIMIT, interrupt)).unwrap_or_default();
+            let wrong = (seen.stored < seen.returned || seen.returned == 0)
+                .then(|| format!("{} of {} returned values are stored", seen.stored, seen.returned));
+            checks.push(same(format!("{} {}: stored", case.method, case.path), wrong));
+        }
+    }
+    Ok(checks)
+}
+
+/// What a database was not asked for, of what so many responses need.
+fn missing(work: DatabaseWork, counted: &DatabaseCounts) -> Option<String> {
+    let pairs = [
+        ("statements", counted.selects, work.selects),
+        ("rows read", counted.rows_read, work.rows_read),
+        ("rows updated", counted.rows_updated, work.rows_updated),
+    ];
+    let wrong: Vec<String> = pairs
+        .into_iter()
+        .map(|(what, counted, each)| (what, counted, u64::from(each * CHECK_REQUESTS)))
+        .filter(|(_, counted, expected)| (*counted as f64) < *expected as f64 * (1.0 - MISSING_MOST))
+        .map(|(what, counted, expected)| format!("{counted} {what} instead of {expected}"))
+        .collect();
+    (!wrong.is_empty()).then(|| format!("{} in {CHECK_REQUESTS} requests", wrong.join(", ")))
 }

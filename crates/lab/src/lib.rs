@@ -20,6 +20,7 @@ mod validate;
 mod warm;
 mod workshop;
 
+pub use audit::examine_database;
 pub use database::{Databases, RunningDatabase};
 pub use error::{CommandFailure, LabError};
 #[cfg(fuzzing)]

@@ -17,13 +17,13 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Asks the server at an address.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asker {
+pub(crate) struct Asker {
     pub address: SocketAddr,
     pub interrupt: Interrupt,
 }
 
 /// What came of an attempt; the outer error is Ctrl-C alone: any other trouble is a finding about the server.
-pub(super) type Tried<T> = Result<Result<T, Trouble>, Trouble>;
+pub(crate) type Tried<T> = Result<Result<T, Trouble>, Trouble>;
 
 impl Asker {
     pub fn patience(&self) -> Patience {
@@ -50,24 +50,24 @@ impl Asker {
 }
 
 /// The ordinary request of a case.
-pub(super) fn question(case: &WorkloadCase) -> Question<'_> {
+pub(crate) fn question(case: &WorkloadCase) -> Question<'_> {
     Question::new(&case.method, &case.path)
 }
 
 /// A check that passed unless there is a difference.
-pub(super) fn same(name: impl Into<String>, difference: Option<String>) -> Check {
+pub(crate) fn same(name: impl Into<String>, difference: Option<String>) -> Check {
     match difference {
         None => check(name, CheckOutcome::Pass, ""),
         Some(detail) => check(name, CheckOutcome::Fail, detail),
     }
 }
 
-pub(super) fn check(name: impl Into<String>, outcome: CheckOutcome, detail: impl Into<String>) -> Check {
+pub(crate) fn check(name: impl Into<String>, outcome: CheckOutcome, detail: impl Into<String>) -> Check {
     Check { name: name.into(), outcome, detail: detail.into() }
 }
 
 /// Ctrl-C ends validation; any other trouble is a finding about the server.
-pub(super) fn passing_interrupt<T>(answer: Result<T, Trouble>) -> Tried<T> {
+pub(crate) fn passing_interrupt<T>(answer: Result<T, Trouble>) -> Tried<T> {
     match answer {
         Err(Trouble::Interrupted) => Err(Trouble::Interrupted),
         other => Ok(other),

@@ -16,7 +16,7 @@ pub use examine::{Examination, Examined, examine};
 
 use crate::probe::{Question, Trouble};
 use ability::Attempt;
-use asker::{Asker, question, same};
+pub(crate) use asker::{Asker, question, same};
 use paceline_catalogue::{RefusedStatus, Trait, Traits, Workload, WorkloadCase};
 use paceline_host::Interrupt;
 use paceline_record::{Check, CheckOutcome, Validation};
@@ -80,7 +80,7 @@ pub fn validate(
 }
 
 /// Asks every case and every refusal.
-fn answers(asker: &Asker, workloads: &[Arc<Workload>]) -> Result<Validated, Trouble> {
+pub(crate) fn answers(asker: &Asker, workloads: &[Arc<Workload>]) -> Result<Validated, Trouble> {
     let mut found = Validated::default();
     for workload in workloads {
         for case in &workload.cases {

@@ -7,10 +7,10 @@ use super::{check_form, check_workloads, warn, workshop};
 use crate::exit::{Complaint, Status, print};
 use crate::places::{complain, shepherd_command};
 use anyhow::Context as _;
-use paceline_catalogue::{Catalogue, Manifest, Variables, WorkloadCase};
+use paceline_catalogue::{Catalogue, Manifest, POOL, Variables, WorkloadCase, fresh_seed};
 use paceline_host::Interrupt;
 use paceline_host::shepherd::Guard;
-use paceline_lab::{Cores, CoresWanted, Launch, LaunchOf, Ready, Spoiled, Starter};
+use paceline_lab::{Cores, CoresWanted, Databases, Launch, LaunchOf, Ready, Spoiled, Starter};
 use paceline_run::moment;
 use std::time::Duration;
 
@@ -31,6 +31,9 @@ pub struct Arguments {
     /// The form to start it in
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
+    /// Start this database for it
+    #[arg(long, value_name = "DATABASE")]
+    database: Option<String>,
     /// The port to listen on [default: a free one outside the ephemeral range]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
@@ -54,11 +57,24 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let guard = if arguments.no_namespace { Guard::Subreaper } else { Guard::Namespace };
     let starter = Starter { shepherd: shepherd_command()?, guard, logs: None, interrupt };
     let variables = workshop.variables(&server, 0, cores.len() as u32);
+    let databases = Databases { workshop: &workshop, starter: &starter };
+    let database = match &arguments.database {
+        Some(name) => {
+            let database = catalogue.database(name).map_err(complain)?;
+            match databases.start(&database, &moment::new_id(), &[], fresh_seed()) {
+                Ok(started) => Some(started),
+                Err(Spoiled::Interrupted) => return Ok(Status::Interrupted),
+                Err(Spoiled::Fault { fault, .. }) => return Err(Complaint::environment(fault.message).into()),
+            }
+        }
+        None => None,
+    };
+    let access = database.as_ref().map(|(_, running)| running.access(POOL));
     let launched = starter.launch(&LaunchOf {
         id: &moment::new_id(),
         server: &server,
         form: &arguments.form,
-        variables: Variables { port: arguments.port, ..variables },
+        variables: Variables { port: arguments.port, database: access, ..variables },
         cores: &cores,
         ready: Ready::Answers(&ready),
     });
@@ -70,7 +86,11 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         }
     };
     announce(&server, &launch, &cores)?;
-    wait(&server, launch, interrupt)
+    let status = wait(&server, launch, interrupt);
+    if let Some((process, _running)) = database {
+        process.stop().context("cannot stop the database")?;
+    }
+    status
 }
 
 /// What the server must answer before its URL is shown.

@@ -5,10 +5,12 @@
 
 use super::super::warn;
 use crate::exit::told;
-use paceline_catalogue::{Catalogue, Manifest, Variables, Workload, WorkloadCase};
+use paceline_catalogue::{
+    Catalogue, Database, DatabaseAccess, Manifest, POOL, Variables, Workload, WorkloadCase,
+};
 use paceline_lab::{
-    Cores, CoresWanted, Examination, LabError, Launch, LaunchOf, Ready, SourceFiles, Spoiled, Starter, State,
-    Workshop, examine,
+    Cores, CoresWanted, Databases, Examination, LabError, Launch, LaunchOf, Ready, SourceFiles, Spoiled,
+    Starter, State, Workshop, examine, examine_database,
 };
 use paceline_record::{Check, CheckOutcome, Stage, Startup};
 use paceline_run::moment;
@@ -100,6 +102,9 @@ impl Checker<'_> {
         found.checks.push(listens_locally(launch.address.port()));
         found.checks.push(stop(server, launch));
         found.checks.push(writes_elsewhere(&before.changed(&server.folder)));
+        for name in &server.databases {
+            found.checks.extend(self.with_database(server, name)?);
+        }
         let again = match self.launch(server, ready) {
             Ok(launch) => {
                 let startup = Box::new(launch.startup.clone());
@@ -120,7 +125,59 @@ impl Checker<'_> {
         Ok(Found::Examined { checks: found.checks, idle: found.idle, startup, again })
     }
 
+    /// What a server answers with a database; a database that cannot be had is a warning.
+    fn with_database(&self, server: &Manifest, name: &str) -> Result<Vec<Check>, Spoiled> {
+        let check = |outcome, detail| Check { name: format!("with {name}"), outcome, detail };
+        let database = match self.catalogue.database(name) {
+            Ok(database) => database,
+            Err(error) => return Ok(vec![check(CheckOutcome::Fail, told(&error))]),
+        };
+        match self.examined_with(server, &database) {
+            Ok(checks) => {
+                let named = |one: Check| Check { name: format!("{name}: {}", one.name), ..one };
+                Ok(checks.into_iter().map(named).collect())
+            }
+            Err(Spoiled::Interrupted) => Err(Spoiled::Interrupted),
+            Err(Spoiled::Fault { fault, log_tail }) => {
+                let outcome =
+                    if fault.stage == Stage::Setup { CheckOutcome::Warn } else { CheckOutcome::Fail };
+                Ok(vec![check(outcome, fault.message + &end_of(&log_tail))])
+            }
+        }
+    }
+
+    fn examined_with(&self, server: &Manifest, database: &Arc<Database>) -> Result<Vec<Check>, Spoiled> {
+        let known = server.workloads.iter().filter_map(|name| self.catalogue.workload(name));
+        let workloads: Vec<Arc<Workload>> = known.filter(|one| one.needs_database()).cloned().collect();
+        let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
+            return Ok(Vec::new());
+        };
+        let databases = Databases { workshop: self.workshop, starter: self.starter };
+        let (process, running) = databases.start(database, &moment::new_id(), &[], self.how.seed)?;
+        let launched = self.launch_with(server, ready, Some(running.access(POOL)));
+        let checks = launched.and_then(|launch| {
+            let checks = examine_database(launch.address, &workloads, &running, self.starter.interrupt);
+            let stopped = stop(server, launch);
+            checks.map(|mut checks| {
+                checks.push(stopped);
+                checks
+            })
+        });
+        // Gone or not, the checks are what was asked for.
+        let _ = process.stop();
+        checks
+    }
+
     fn launch(&self, server: &Manifest, ready: &WorkloadCase) -> Result<Launch, Spoiled> {
+        self.launch_with(server, ready, None)
+    }
+
+    fn launch_with(
+        &self,
+        server: &Manifest,
+        ready: &WorkloadCase,
+        database: Option<DatabaseAccess>,
+    ) -> Result<Launch, Spoiled> {
         let fault = |message: String| Spoiled::fault(Stage::Start, message, false);
         let cores =
             Cores::allowed().map_err(|error| fault(format!("cannot see which cores there are: {error}")))?;
@@ -130,7 +187,7 @@ impl Checker<'_> {
             id: &moment::new_id(),
             server,
             form: self.form,
-            variables: Variables { port: None, ..variables },
+            variables: Variables { port: None, database, ..variables },
             cores: &cores,
             ready: Ready::Answers(ready),
         })
