@@ -6,12 +6,12 @@
 use crate::clock::{RoundTrip, offset, ours, theirs};
 use crate::message::{Done, Failed, FromLoader, Order, ToLoader, read, write};
 use crate::{LoadersError, Merge, Part};
-use paceline_engine::{Nanos, scheduled_in_window};
+use paceline_engine::{Nanos, Phase, scheduled_in_window};
 use paceline_host::system::monotonic_ns;
 use paceline_host::{Interrupt, Place};
-use paceline_job::{Bound, Job, LoadModel, LoaderShare, Shape};
+use paceline_job::{BodyExpectation, Bound, Content, Job, LoadModel, LoaderShare, RequestSpec, Shape};
 use paceline_record::{ClockOffset, Loader, Run, Span};
-use paceline_run::Prepared;
+use paceline_run::{Events, Inputs, Prepared};
 use std::io::{self, BufReader, Read as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -116,16 +116,20 @@ impl Coordinator {
         Ok(Job { connections: job.connections_of(0, loaders), ..job.clone() })
     }
 
-    /// Carries the run out and returns its record, judged. `progress` is told what happens meanwhile, with the host.
+    /// Carries the run out and returns its record, judged. `events` are told of phases as they begin, on this machine's
+    /// clock; `progress` of what happens meanwhile, with the host.
     ///
     /// # Errors
     /// [`LoadersError`] when there is no result.
     pub fn carry_out(
         mut self,
         argv: Vec<String>,
+        events: Option<&Events>,
         mut progress: impl FnMut(Progress, &str),
     ) -> Result<Run, LoadersError> {
         let started_at = paceline_run::moment::now_rfc3339();
+        let tell = |phase, at_ns| events.into_iter().for_each(|events| events.write(phase, at_ns));
+        tell(Phase::Connect, self.begun_ns);
         self.await_connections(Duration::from(self.job.connect_timeout) + START_LIMIT)?;
         self.compare_clocks(|loader| &mut loader.before)?;
         let epoch_ns = monotonic_ns() + START_LEAD.0 + self.worst_uncertainty_ns();
@@ -134,8 +138,12 @@ impl Coordinator {
             self.tell(index, &ToLoader::Start { epoch_ns: theirs(epoch_ns, &before) });
         }
         progress(Progress::Started, "");
-        self.await_results(epoch_ns, &mut progress);
-        // Who is lost by now is known to be; who does not answer any more has a result all the same.
+        let window_ns = epoch_ns + self.job.warmup.0;
+        let mut phases = vec![(Phase::Warmup, epoch_ns), (Phase::Window, window_ns)];
+        phases.extend(self.window_length().map(|length| (Phase::Drain, window_ns + length.0)));
+        self.await_results(epoch_ns, phases, &tell, &mut progress);
+        tell(Phase::End, monotonic_ns());
+        // A loader that does not answer any more has a result all the same.
         let _ = self.compare_clocks(|loader| &mut loader.after);
         self.record(argv, started_at, epoch_ns)
     }
@@ -220,18 +228,28 @@ impl Coordinator {
         offsets.map(|offset| offset.high_ns.abs_diff(offset.low_ns)).max().unwrap_or(0)
     }
 
-    /// Waits for the result of every loader that is not lost.
-    fn await_results(&mut self, epoch_ns: u64, progress: &mut impl FnMut(Progress, &str)) {
-        let job = &self.job;
-        let length = match (job.window, job.load.is_open()) {
+    /// How long the window is planned to be; none where a closed loop sends a number of requests.
+    fn window_length(&self) -> Option<Nanos> {
+        match (self.job.window, self.job.load.is_open()) {
             (Bound::Duration(window), _) => Some(window),
             (Bound::Requests(_), true) => {
                 Some(paceline_engine::WindowLength::of(&self.prepared.settings).length())
             }
-            // A loader gives up alone when its server does not answer any more; a lost connection ends its output.
             (Bound::Requests(_), false) => None,
-        };
-        let (warmup, drain) = (job.warmup, job.drain);
+        }
+    }
+
+    /// Waits for the result of every loader that is not lost, and tells of the phases that begin meanwhile. Without a planned
+    /// end there is no limit: a loader gives up alone when its server does not answer any more, and a lost connection ends
+    /// its output.
+    fn await_results(
+        &mut self,
+        epoch_ns: u64,
+        mut phases: Vec<(Phase, u64)>,
+        tell: &dyn Fn(Phase, u64),
+        progress: &mut impl FnMut(Progress, &str),
+    ) {
+        let (length, warmup, drain) = (self.window_length(), self.job.warmup, self.job.drain);
         let limit = |length: Nanos| {
             let end = Nanos(epoch_ns) + warmup + length + drain;
             Instant::now() + Duration::from(end.since(Nanos(monotonic_ns()))) + ANSWER_LIMIT
@@ -248,7 +266,12 @@ impl Coordinator {
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 self.loaders.iter_mut().for_each(RunningLoader::give_up);
             }
-            self.hear(LOOK);
+            let next_ns = phases.first().map_or(u64::MAX, |(_, at_ns)| at_ns.saturating_sub(monotonic_ns()));
+            self.hear(LOOK.min(Duration::from_nanos(next_ns)));
+            while phases.first().is_some_and(|(_, at_ns)| *at_ns <= monotonic_ns()) {
+                let (phase, at_ns) = phases.remove(0);
+                tell(phase, at_ns);
+            }
             for (loader, reported) in self.loaders.iter().zip(&mut reported) {
                 if loader.lost.is_some() && !std::mem::replace(reported, true) {
                     progress(Progress::Lost, &loader.host);
@@ -418,8 +441,27 @@ fn orders(job: &Job, of: u32) -> Vec<Order> {
     let folder = std::env::current_dir().unwrap_or_default();
     let order = |index| {
         let connections = job.connections_of(index, of);
-        let job = Job { connections, share: Some(LoaderShare { index, of }), ..job.clone() };
+        let requests = job.requests.iter().cloned().map(with_texts).collect();
+        let job = Job { connections, requests, share: Some(LoaderShare { index, of }), ..job.clone() };
         Order { job, moments_ns: moments_ns.clone(), folder: folder.clone() }
     };
     (0..of).map(order).collect()
+}
+
+/// A request with the text of the files that it names, where they are text: other machines need not have them. The rest
+/// is read by each loader.
+fn with_texts(mut request: RequestSpec) -> RequestSpec {
+    let text = |content: &mut Content| {
+        if let Content::File { file } = content
+            && let Ok(text) = Inputs::default().read("", file).map(String::from_utf8)
+            && let Ok(text) = text
+        {
+            *content = Content::Text(text);
+        }
+    };
+    request.body.iter_mut().for_each(text);
+    if let Some(BodyExpectation::Exact(content)) = &mut request.expect_body {
+        text(content);
+    }
+    request
 }

@@ -14,11 +14,15 @@ use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// The exit status of a loader without a coordinator, that of a failure of the environment.
 const ABANDONED: i32 = 3;
 /// Every worker must have heard of the start before it comes (`engine::run`: some naps of a millisecond each).
 const START_LEAD: Nanos = Nanos::from_millis(5);
+
+/// Longest wait for the coordinator to say when to start, or that it has the result: a link may be gone without its end.
+const SILENCE_LIMIT: Duration = Duration::from_secs(120);
 
 static STOP: Stop = Stop::new();
 
@@ -58,7 +62,7 @@ pub fn serve(
     *is_done.lock().unwrap_or_else(PoisonError::into_inner) = true;
     say(output, &answer)?;
     // Pings are answered until the coordinator has had enough.
-    let _ = ended.recv();
+    let _ = ended.recv_timeout(SILENCE_LIMIT);
     Ok(())
 }
 
@@ -102,7 +106,7 @@ fn carry_out(order: Order, decided: &Receiver<Decision>, output: &Mutex<impl Wri
         if say(output, &FromLoader::Connected { had }).is_err() {
             return Beginning::Never;
         }
-        match decided.recv() {
+        match decided.recv_timeout(SILENCE_LIMIT) {
             Ok(Decision::Start(epoch)) if epoch.0 > monotonic_ns() + START_LEAD.0 => {
                 let _ = counting.send(epoch + warmup);
                 Beginning::At(epoch)

@@ -28,7 +28,7 @@ impl Events {
     }
 
     /// Writes a phase. A reader that went away does not stop the run.
-    pub(crate) fn write(&self, phase: Phase, monotonic_ns: u64) {
+    pub fn write(&self, phase: Phase, monotonic_ns: u64) {
         let name = match phase {
             Phase::Connect => "connect",
             Phase::Warmup => "warmup",

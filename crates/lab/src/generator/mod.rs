@@ -60,6 +60,11 @@ pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn Generato
     if words.is_empty() {
         return Err(LabError::Generator { problem: "an empty command is no generator".to_owned() });
     }
+    if let [DEFAULT_GENERATOR, flags @ ..] = words.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
+        && flags.first().is_some_and(|flag| flag.starts_with("--"))
+    {
+        return Ok(Box::new(paceline::Paceline::new(own.to_vec()).with_flags(&words[1..])));
+    }
     if let Some((program, peer)) = Foreign::program(&words) {
         return Ok(Box::new(Foreign::new(words, program, peer)?));
     }
@@ -142,11 +147,19 @@ pub(crate) mod tests {
     fn any_command_that_takes_our_flags_is_one() {
         for (asked, beginning) in [
             ("paceline", "own run http://127.0.0.1:20000/hello -c 64"),
+            ("paceline --loaders 2", "own run http://127.0.0.1:20000/hello -c 64"),
             ("/opt/other/paceline", "/opt/other/paceline run http://127.0.0.1:20000/hello -c 64"),
             ("nice -n 5 bench", "nice -n 5 bench run http://127.0.0.1:20000/hello -c 64"),
         ] {
             assert!(line(asked).unwrap().starts_with(beginning), "{asked}");
         }
+    }
+
+    #[test]
+    fn our_own_takes_further_flags() {
+        assert!(
+            line("paceline --on slurm --loaders 2").unwrap().ends_with(" --events 9 --on slurm --loaders 2")
+        );
     }
 
     #[test]

@@ -16,12 +16,18 @@ const MEASURED: [i32; 2] = [0, 1];
 /// `PROGRAM run URL ...`.
 pub struct Paceline {
     program: Vec<String>,
+    flags: Vec<String>,
 }
 
 impl Paceline {
     /// The program, with arguments that come before `run`.
     pub fn new(program: Vec<String>) -> Self {
-        Self { program }
+        Self { program, flags: Vec::new() }
+    }
+
+    /// The same with further flags of `paceline run`.
+    pub fn with_flags(self, flags: &[String]) -> Self {
+        Self { flags: flags.to_vec(), ..self }
     }
 }
 
@@ -70,6 +76,7 @@ impl Generator for Paceline {
         say("-o", assignment.record.display().to_string());
         say("--events", assignment.events.to_string());
         words.extend(assignment.load.no_keep_alive.then(|| "--no-keepalive".to_owned()));
+        words.extend(self.flags.iter().cloned());
         words
     }
 

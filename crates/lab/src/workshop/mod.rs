@@ -26,6 +26,7 @@ use crate::LabError;
 use command::Step;
 use paceline_catalogue::{Manifest, Places, Variables};
 use paceline_host::Interrupt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tools::Toolbox;
@@ -90,6 +91,7 @@ pub struct Workshop {
     shepherd: Vec<String>,
     interrupt: Interrupt,
     toolbox: Toolbox,
+    listen: IpAddr,
     notice: Box<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -104,6 +106,7 @@ impl Workshop {
             shepherd,
             interrupt,
             toolbox: Toolbox::default(),
+            listen: IpAddr::from([127, 0, 0, 1]),
             notice: Box::new(|_| {}),
         }
     }
@@ -113,6 +116,12 @@ impl Workshop {
     pub fn with_notice(mut self, notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.notice = Box::new(notice);
         self
+    }
+
+    /// Has servers listen on this address of the machine instead of 127.0.0.1, so that load can come from others.
+    #[must_use]
+    pub fn listening_on(self, listen: IpAddr) -> Self {
+        Self { listen, ..self }
     }
 
     /// `PACELINE_BUILD` of a server. It need not exist yet.
@@ -129,7 +138,7 @@ impl Workshop {
     fn making(&self, server: &Manifest) -> Variables {
         Variables {
             port: None,
-            host: "127.0.0.1".into(),
+            host: self.listen.to_string(),
             build: self.build_dir(server),
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
             workloads: self.workloads_dir.clone(),

@@ -3,10 +3,12 @@
 //! `open.rs` makes a plan of [`Asked`]; [`Carrying`] says how the round is carried out, and whether an earlier one is
 //! carried on. Which figures make sense in a plan is checked by the lab, for flags and plan files alike.
 
+use crate::exit::Complaint;
 use crate::kept::StoreArguments;
 use crate::places::PlaceArguments;
 use clap::builder::FalseyValueParser;
 use paceline_catalogue::parse_duration;
+use paceline_host::Machines;
 use paceline_host::shepherd::Guard;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -98,6 +100,16 @@ pub struct Carrying {
     /// any command that takes the flags of `paceline run` after it [default: this program, or the resumed round's]
     #[arg(long, value_name = "CMD")]
     pub generator: Option<String>,
+    /// Put the load on from other machines: ssh:loader=HOST,loader=HOST, slurm or slurm:PARTITION (`paceline run --on`).
+    /// The round is started on the servers' machine; --listen says where the loaders reach it
+    #[arg(long, value_name = "WHERE", requires = "listen", conflicts_with = "generator")]
+    pub on: Option<String>,
+    /// Share the load among N generators (`paceline run --loaders`)
+    #[arg(long, value_name = "N", conflicts_with = "generator")]
+    pub loaders: Option<u32>,
+    /// The address that servers listen on [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<std::net::IpAddr>,
     /// Start servers without a PID namespace
     #[arg(long)]
     no_namespace: bool,
@@ -120,6 +132,19 @@ pub struct Carrying {
 }
 
 impl Carrying {
+    /// The command of the load generator, if one is asked for: our own with flags where others share the load.
+    pub fn generator(&self) -> anyhow::Result<Option<String>> {
+        let mut command = String::new();
+        if let Some(on) = &self.on {
+            on.parse::<Machines>().map_err(|error| Complaint::usage(format!("--on {on}: {error}")))?;
+            command.push_str(&format!(" --on {on}"));
+        }
+        if let Some(loaders) = self.loaders {
+            command.push_str(&format!(" --loaders {loaders}"));
+        }
+        Ok(if command.is_empty() { self.generator.clone() } else { Some(format!("paceline{command}")) })
+    }
+
     /// How servers' processes are held together.
     pub fn guard(&self) -> Guard {
         if self.no_namespace { Guard::Subreaper } else { Guard::Namespace }

@@ -35,6 +35,7 @@ use paceline_run::moment;
 use paceline_store::Store;
 use paceline_web::Library;
 use progress::Progress;
+use std::net::IpAddr;
 use std::path::Path;
 
 /// Carries a round out, or on.
@@ -130,8 +131,9 @@ fn sit(
         })
         .map_err(Stopped::By)?;
     let starter_command = shepherd.clone();
+    let listen = carrying.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
     let bench = Bench {
-        workshop: &Workshop::new(&catalogue.places, shepherd.clone(), interrupt),
+        workshop: &Workshop::new(&catalogue.places, shepherd.clone(), interrupt).listening_on(listen),
         starter: &Starter { shepherd, guard: carrying.guard(), logs: Some(state.join("logs")), interrupt },
         generator: &*opened.generator,
         own_generator: &starter_command[..1],

@@ -107,7 +107,7 @@ pub fn open(
             (begun, lock)
         }
     };
-    let generator = generator::of_round(&mut begun.round, carrying.generator.as_deref())?;
+    let generator = generator::of_round(&mut begun.round, carrying.generator()?.as_deref())?;
     let (neighbours, shares_with) =
         alone::on_machine(&Id::parse(&begun.round.id)?, carrying.share_machine, &mut begun.resolution.notes)?;
     let sitting = moment::new_id();

@@ -57,7 +57,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     let gates = arguments.gates.all(job.load.is_open(), job.url.scheme == Scheme::Https)?;
     if arguments.several.is_asked() {
-        let run = several::run(&arguments, job, gates, &mut inputs)?;
+        let run = several::run(&arguments, job, gates, events.as_ref(), &mut inputs)?;
         deliver::deliver(&run, outputs, Vec::new())?;
         return Ok(status(&run, arguments.gates.allow_invalid));
     }

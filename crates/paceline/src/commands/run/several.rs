@@ -11,7 +11,7 @@ use paceline_job::{Bound, Job};
 use paceline_judge::gate::Gate;
 use paceline_loaders::{Coordinator, LoadersError, Progress};
 use paceline_record::Run;
-use paceline_run::{Inputs, Prepared};
+use paceline_run::{Events, Inputs, Prepared};
 use std::io::BufReader;
 use std::time::Duration;
 
@@ -114,7 +114,13 @@ fn no_allocation(error: SlurmError) -> anyhow::Error {
 }
 
 /// Carries out a run by several generators.
-pub fn run(arguments: &Arguments, job: Job, gates: Vec<Gate>, inputs: &mut Inputs) -> anyhow::Result<Run> {
+pub fn run(
+    arguments: &Arguments,
+    job: Job,
+    gates: Vec<Gate>,
+    events: Option<&Events>,
+    inputs: &mut Inputs,
+) -> anyhow::Result<Run> {
     arguments.telling.check_for_several()?;
     if arguments.several.loaders == Some(0) {
         return Err(Complaint::usage("--loaders 0: ask for at least 1").into());
@@ -128,7 +134,7 @@ pub fn run(arguments: &Arguments, job: Job, gates: Vec<Gate>, inputs: &mut Input
     prepared.notices.iter().for_each(|notice| say(notice));
     let places = with_program(places)?;
     let coordinator = Coordinator::start(prepared, connections, &places, interrupt).map_err(complaint)?;
-    let run = coordinator.carry_out(argv(arguments), |progress, host| match progress {
+    let run = coordinator.carry_out(argv(arguments), events, |progress, host| match progress {
         Progress::Started => {}
         Progress::Lost => say(&format!("paceline: the loader on {host} is lost; the others go on")),
     });

@@ -125,7 +125,6 @@ impl OutputFlags {
         let during = [
             ("--csv", self.csv.is_some()),
             ("--ndjson", self.ndjson.is_some()),
-            ("--events", self.events.is_some()),
             ("--view", self.view),
             ("--hdr FILE.hlog", self.hlogs().next().is_some()),
         ];

@@ -64,6 +64,24 @@ fn a_round_measures_keeps_and_reports() {
 }
 
 #[test]
+fn several_generators_share_the_loads_of_a_round() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let ran = tree.run(&[&SHORT[..], &["--repeats", "1", "--loaders", "2", "--rate", "100"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let (round, trials) = tree.kept();
+    assert_eq!(round.generator.as_deref(), Some("paceline --loaders 2"));
+    let run = trials.last().unwrap().run.as_ref().unwrap();
+    let by_generator = run.by_generator.as_deref().unwrap();
+    let shares: Vec<u64> = by_generator.iter().map(|block| block.counts.scheduled).collect();
+    assert_eq!((run.loaders.len(), shares), (2, vec![20, 20]));
+    // The phases are those of all generators, told by the one that brings them together.
+    let phases: BTreeSet<_> = trials.last().unwrap().samples.iter().map(|sample| sample.phase).collect();
+    assert_eq!(phases.len(), 5, "{phases:?}");
+    let ran = tree.run(&[&SHORT[..], &["--on", "ssh:cook=n1", "--listen", "127.0.0.1"]].concat());
+    assert!(ran.code == Some(2) && ran.stderr.contains("\"cook\" is not a role"), "{ran:?}");
+}
+
+#[test]
 fn a_failure_is_a_record_and_the_round_goes_on() {
     let dying = "import sys\nprint('cannot find x')\nsys.exit(7)\n";
     let tree = Tree::new().with_server("python-good", GOOD, 60).with_server("python-dying", dying, 60);
