@@ -118,6 +118,7 @@ impl Tree {
             balancers_dir: self.path("balancers"),
             databases_dir: self.path("databases"),
             state_dir: self.path(".paceline"),
+            user: None,
         };
         Catalogue::read(places).unwrap()
     }

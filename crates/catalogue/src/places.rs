@@ -20,6 +20,8 @@ pub struct PlaceFlags {
     pub databases_dir: Option<PathBuf>,
     /// `--state-dir`, or `PACELINE_HOME`.
     pub state_dir: Option<PathBuf>,
+    /// `--user`, or `PACELINE_USER`.
+    pub user: Option<String>,
 }
 
 /// The places, absolute. `plans_dir`, `balancers_dir`, `databases_dir` and `state_dir` need not exist.
@@ -37,6 +39,8 @@ pub struct Places {
     pub databases_dir: PathBuf,
     /// What the lab builds and keeps.
     pub state_dir: PathBuf,
+    /// As whom the commands of servers run; none for the user of the lab.
+    pub user: Option<String>,
 }
 
 impl Places {
@@ -88,7 +92,9 @@ impl Places {
             (None, Some(tree)) if tree.installed => home_state(here),
             _ => servers_dir.parent().unwrap_or(here).join(".paceline"),
         };
-        Self { servers_dir, workloads_dir, plans_dir, balancers_dir, databases_dir, state_dir }.speakable()
+        let user = flags.user.clone();
+        Self { servers_dir, workloads_dir, plans_dir, balancers_dir, databases_dir, state_dir, user }
+            .speakable()
     }
 
     /// Servers' commands are told these paths, and a manifest's `env` holds text only.

@@ -28,6 +28,7 @@ mod slurm;
 pub mod system;
 pub mod tree;
 mod tune;
+mod user;
 
 pub use cores::{CoreTicks, physical_cores, pin_self};
 #[cfg(fuzzing)]
@@ -39,3 +40,4 @@ pub use neighbours::{Joined, Look, Neighbours};
 pub use place::{Machines, Place, PlaceError};
 pub use slurm::{Allocation, AllocationRequest, SlurmError};
 pub use tune::{Tuning, mend_tuning};
+pub use user::{User, UserError};

@@ -41,6 +41,17 @@ pub fn die_with_parent() -> io::Result<()> {
     checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) }).map(drop)
 }
 
+/// Becomes another user with its one group, for good: no program that it starts can have more rights than it has.
+pub fn become_user(uid: u32, gid: u32) -> io::Result<()> {
+    // SAFETY: system calls with integers only; an empty list of groups is not read.
+    unsafe {
+        checked(libc::setgroups(0, std::ptr::null()))?;
+        checked(libc::setresgid(gid, gid, gid))?;
+        checked(libc::setresuid(uid, uid, uid))?;
+        checked(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)).map(drop)
+    }
+}
+
 /// Children from now on live in namespaces of their own, as `flags` says.
 pub fn unshare(flags: c_int) -> io::Result<()> {
     // SAFETY: takes an integer; CLONE_NEW* flags share no memory anew.

@@ -255,6 +255,7 @@ impl Commands {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let printed = self.logs.join(format!("{name}.out"));
         let step = CommandStep {
+            user: None,
             server: &self.database.id,
             name,
             command: Words::Program(&words),
@@ -311,6 +312,7 @@ impl Commands {
         let paths = [from, to].map(|path| path.to_string_lossy().into_owned());
         let words: Vec<&str> = words.iter().chain(&paths).map(String::as_str).collect();
         let step = CommandStep {
+            user: None,
             server: &self.database.id,
             name: "copy",
             command: Words::Program(&words),

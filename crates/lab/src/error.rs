@@ -3,6 +3,7 @@
 //! The binary renders it and turns [`LabError::blame`] into an exit status. Nothing here prints.
 
 use paceline_catalogue::CatalogueError;
+use paceline_host::UserError;
 use paceline_record::Blame;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,6 +33,9 @@ pub enum LabError {
         /// What is missing, for people.
         missing: String,
     },
+    /// The commands of servers cannot run as the user that was asked for.
+    #[error(transparent)]
+    User(#[from] UserError),
     /// Packages are missing and only root may install them.
     #[error("packages are missing and this is not root; run: {command}")]
     PackagesMissing {
@@ -111,7 +115,7 @@ impl LabError {
     pub fn blame(&self) -> Blame {
         match self {
             LabError::Catalogue(error) => error.blame(),
-            LabError::Generator { .. } | LabError::Interrupted => Blame::User,
+            LabError::Generator { .. } | LabError::Interrupted | LabError::User(_) => Blame::User,
             LabError::Command(_) | LabError::NoVersion { .. } => Blame::Server,
             LabError::File { .. }
             | LabError::Keep { .. }

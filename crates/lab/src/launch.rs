@@ -8,7 +8,7 @@ use paceline_catalogue::{Manifest, Variables, WorkloadCase};
 use paceline_host::cgroup::ControlGroup;
 use paceline_host::shepherd::{Ended, Gone, Guard, Order, Output, Shepherd};
 use paceline_host::tree::Tree;
-use paceline_host::{Interrupt, port, system};
+use paceline_host::{Interrupt, User, port, system};
 use paceline_record::{Fault, Stage, Startup};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -62,6 +62,8 @@ pub struct Starter {
     pub logs: Option<PathBuf>,
     /// Ctrl-C.
     pub interrupt: Interrupt,
+    /// As whom servers run; none for the lab's own user.
+    pub user: Option<User>,
 }
 
 /// What to start.
@@ -177,6 +179,7 @@ impl Starter {
             groups: group.map(|group| group.folder().to_owned()).into_iter().collect(),
             guard: self.guard,
             stop_limit_ms: STOP_LIMIT.as_millis() as u64,
+            user: self.user.clone(),
             inherit: None,
             restore: Vec::new(),
             restore_note: None,

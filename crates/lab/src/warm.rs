@@ -113,6 +113,7 @@ impl Warmer<'_> {
             groups: Vec::new(),
             guard: Guard::Subreaper,
             stop_limit_ms: STOP_LIMIT.as_millis() as u64,
+            user: None,
             inherit: None,
             restore: Vec::new(),
             restore_note: None,

@@ -5,8 +5,9 @@
 //! lab's; where results are kept is said in `kept`.
 
 use crate::exit::{Complaint, Status, told};
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
 use paceline_catalogue::{Catalogue, PlaceFlags, Places};
+use paceline_host::User;
 use paceline_lab::LabError;
 use paceline_record::Blame;
 use std::path::PathBuf;
@@ -33,6 +34,10 @@ pub struct PlaceArguments {
     /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
+    /// Set up, build and run servers as this user, with a home in the state folder. Needs root; without it servers run as
+    /// the user of the lab
+    #[arg(long, global = true, value_name = "NAME", env = "PACELINE_USER", value_parser = NonEmptyStringValueParser::new())]
+    user: Option<String>,
 }
 
 impl PlaceArguments {
@@ -45,6 +50,7 @@ impl PlaceArguments {
             balancers_dir: self.balancers_dir,
             databases_dir: self.databases_dir,
             state_dir: self.state_dir.filter(|folder| !folder.as_os_str().is_empty()),
+            user: self.user,
         };
         Places::find(&flags).and_then(Catalogue::read).map_err(complain)
     }
@@ -59,6 +65,12 @@ pub fn path_or_nothing() -> impl TypedValueParser<Value = PathBuf> {
 pub fn shepherd_command() -> anyhow::Result<Vec<String>> {
     let program = std::env::current_exe()?;
     Ok(vec![program.to_string_lossy().into_owned(), "shepherd".into()])
+}
+
+/// As whom servers' commands run, where the flags name somebody.
+pub fn server_user(places: &Places) -> anyhow::Result<Option<User>> {
+    let user = places.user.as_ref().map(|name| User::named(name, &places.state_dir.join("home"))).transpose();
+    user.map_err(|error| complain(LabError::User(error)))
 }
 
 /// The lab's error as a complaint: its whole chain, its hint, and the exit status for whose doing it is.

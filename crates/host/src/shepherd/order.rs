@@ -2,6 +2,7 @@
 //!
 //! The order comes on the shepherd's standard input; the reports leave by its standard output.
 
+use crate::user::User;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,6 +27,9 @@ pub struct Order {
     pub guard: Guard,
     /// How long it may take to end after SIGTERM, in milliseconds.
     pub stop_limit_ms: u64,
+    /// As whom it runs, for good; none for the lab's own user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<User>,
     /// One descriptor of the shepherd's that it inherits, beside the standard three.
     pub inherit: Option<i32>,
     /// Files the shepherd writes when nothing is left of the command, whatever ended it.

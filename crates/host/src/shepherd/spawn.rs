@@ -36,16 +36,24 @@ pub fn spawn(order: &Order, groups: Vec<File>) -> io::Result<Spawned> {
     let (stdout, stderr, printed) = streams(&order.output)?;
     let mut command = Command::new(program);
     command.args(arguments).current_dir(&order.folder).envs(&order.env);
+    if let Some(user) = &order.user {
+        command.env("HOME", &user.home).env("USER", &user.name).env("LOGNAME", &user.name);
+        for own in ["XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"]
+        {
+            command.env_remove(own);
+        }
+    }
     command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
     let (cores, inherit) = (order.cores.clone(), order.inherit);
+    let user = order.user.as_ref().map(|user| (user.uid, user.gid));
     // SAFETY: between fork and exec in a process of one thread; nothing but system calls.
-    unsafe { command.pre_exec(move || settle(&cores, &groups, inherit)) };
+    unsafe { command.pre_exec(move || settle(&cores, &groups, user, inherit)) };
     let child = command.spawn()?;
     Ok(Spawned { child, printed })
 }
 
 /// What the child does to itself before it becomes the command.
-fn settle(cores: &[u32], groups: &[File], inherit: Option<i32>) -> io::Result<()> {
+fn settle(cores: &[u32], groups: &[File], user: Option<(u32, u32)>, inherit: Option<i32>) -> io::Result<()> {
     system::unblock_signals()?;
     system::new_session()?;
     system::die_with_parent()?;
@@ -55,6 +63,11 @@ fn settle(cores: &[u32], groups: &[File], inherit: Option<i32>) -> io::Result<()
     }
     if !cores.is_empty() {
         system::set_affinity(cores)?;
+    }
+    if let Some((uid, gid)) = user {
+        system::become_user(uid, gid)?;
+        // A change of user takes it back (prctl(2)).
+        system::die_with_parent()?;
     }
     inherit.map_or(Ok(()), system::keep_on_exec)
 }

@@ -286,6 +286,7 @@ mod tests {
             groups: Vec::new(),
             guard: Guard::Subreaper,
             stop_limit_ms: 0,
+            user: None,
             inherit: None,
             restore: files.iter().map(put_back).collect(),
             restore_note: Some(note.to_owned()),

@@ -103,6 +103,7 @@ impl Tuning {
             // A user namespace could not write what its machine could.
             guard: Guard::Subreaper,
             stop_limit_ms: STOP_LIMIT_MS,
+            user: None,
             inherit: None,
             restore: self.changed.clone(),
             restore_note: self.earlier.is_empty().then(|| self.note.clone()),

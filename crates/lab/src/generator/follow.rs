@@ -144,6 +144,7 @@ fn order(argv: &[String], events: i32, following: &Following<'_>) -> Order {
         // One well-behaved process: the plain fence perturbs it least.
         guard: Guard::Subreaper,
         stop_limit_ms: STOP_LIMIT.as_millis() as u64,
+        user: None,
         inherit: Some(events),
         restore: Vec::new(),
         restore_note: None,

@@ -6,8 +6,8 @@
 
 use crate::error::seconds;
 use crate::{CommandFailure, LabError};
-use paceline_host::Interrupt;
 use paceline_host::shepherd::{Ended, Guard, Order, Output, Shepherd};
+use paceline_host::{Interrupt, User};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -42,6 +42,8 @@ pub(crate) struct Step<'a> {
     pub printed: Option<PathBuf>,
     /// How long it may take.
     pub limit: Duration,
+    /// As whom it runs; none for the lab's own user.
+    pub user: Option<User>,
 }
 
 /// A command, for a shell or without one.
@@ -125,6 +127,7 @@ fn order(step: &Step<'_>) -> Order {
         // A package's scripts and a build's tools may expect the system's own process ids.
         guard: Guard::Subreaper,
         stop_limit_ms: STOP_LIMIT_MS,
+        user: step.user.clone(),
         inherit: None,
         restore: Vec::new(),
         restore_note: None,

@@ -25,7 +25,7 @@ pub(crate) use tools::program;
 use crate::LabError;
 use command::Step;
 use paceline_catalogue::{Manifest, Places, Variables};
-use paceline_host::Interrupt;
+use paceline_host::{Interrupt, User};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,6 +44,9 @@ const GUARDS: [(&str, &str); 2] = [("PIP_REQUIRE_VIRTUALENV", "1"), ("PIP_DISABL
 fn own<const N: usize>(pairs: [(&str, &str); N]) -> impl Iterator<Item = (String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter()
 }
+
+/// The folder of a build that is the workshop's own.
+const KEPT: &str = ".paceline";
 
 /// The stamp of the first launch that answered; whatever makes the server anew takes it back.
 const LAUNCHED: &str = "launched";
@@ -90,6 +93,7 @@ pub struct Workshop {
     workloads_dir: PathBuf,
     shepherd: Vec<String>,
     interrupt: Interrupt,
+    user: Option<User>,
     toolbox: Toolbox,
     listen: IpAddr,
     notice: Box<dyn Fn(&str) + Send + Sync>,
@@ -105,6 +109,7 @@ impl Workshop {
             workloads_dir: places.workloads_dir.clone(),
             shepherd,
             interrupt,
+            user: None,
             toolbox: Toolbox::default(),
             listen: IpAddr::from([127, 0, 0, 1]),
             notice: Box::new(|_| {}),
@@ -122,6 +127,20 @@ impl Workshop {
     #[must_use]
     pub fn listening_on(self, listen: IpAddr) -> Self {
         Self { listen, ..self }
+    }
+
+    /// Has the commands of servers run as `user`: in a home below the state folder, and with build folders that are its
+    /// own but for what the workshop keeps in them.
+    ///
+    /// # Errors
+    /// [`LabError::User`] where it cannot enter the state folder, or its home cannot be made.
+    pub fn with_user(mut self, user: Option<User>) -> Result<Self, LabError> {
+        if let Some(user) = &user {
+            user.prepare_home()?;
+            user.check_reach(&self.state_dir)?;
+        }
+        self.user = user;
+        Ok(self)
     }
 
     /// `PACELINE_BUILD` of a server. It need not exist yet.
@@ -207,7 +226,12 @@ impl Workshop {
             path: keep.clone(),
             source,
         })?;
+        if let Some(user) = &self.user {
+            user.share_folder(&self.build_dir(server), KEPT)?;
+            user.check_reach(&server.folder)?;
+        }
         Ok(Step {
+            user: self.user.clone(),
             server: &server.id,
             name,
             command: Words::Shell(command),
@@ -230,7 +254,7 @@ impl Workshop {
 
     /// Where the workshop keeps its stamps, logs and lock of a server.
     fn keep_dir(&self, server: &Manifest) -> PathBuf {
-        self.build_dir(server).join(".paceline")
+        self.build_dir(server).join(KEPT)
     }
 
     fn stamp(&self, server: &Manifest, name: &str) -> Option<String> {

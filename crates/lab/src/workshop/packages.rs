@@ -122,6 +122,7 @@ impl Workshop {
             source,
         })?;
         let step = Step {
+            user: None,
             server: "packages",
             name,
             command: Words::Program(command),

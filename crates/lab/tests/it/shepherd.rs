@@ -22,6 +22,7 @@ fn endless(groups: Vec<PathBuf>) -> Order {
         groups,
         guard: Guard::Subreaper,
         stop_limit_ms: 2_000,
+        user: None,
         inherit: None,
         restore: Vec::new(),
         restore_note: None,

@@ -13,7 +13,7 @@ mod serve;
 mod setup;
 
 use crate::exit::{Complaint, Status, print, told};
-use crate::places::{PlaceArguments, complain, shepherd_command};
+use crate::places::{PlaceArguments, complain, server_user, shepherd_command};
 use anyhow::Context as _;
 use clap::Subcommand;
 use paceline_catalogue::{Catalogue, Manifest, nearest};
@@ -170,7 +170,8 @@ fn of_plan(name: &str, catalogue: &Catalogue) -> Result<Vec<Arc<Manifest>>, LabE
 
 fn workshop(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
-    Ok(Workshop::new(&catalogue.places, shepherd_command()?, interrupt).with_notice(warn))
+    let workshop = Workshop::new(&catalogue.places, shepherd_command()?, interrupt).with_notice(warn);
+    workshop.with_user(server_user(&catalogue.places)?).map_err(complain)
 }
 
 /// Does `step` for each server and goes on after a failure, which is told at once; an interruption ends it all.

@@ -5,7 +5,7 @@
 
 use super::{check_form, check_workloads, warn, workshop};
 use crate::exit::{Complaint, Status, print};
-use crate::places::{complain, shepherd_command};
+use crate::places::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, POOL, Variables, WorkloadCase, fresh_seed};
 use paceline_host::Interrupt;
@@ -55,7 +55,8 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     workshop.build(&server, false).map_err(complain)?;
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
     let guard = if arguments.no_namespace { Guard::Subreaper } else { Guard::Namespace };
-    let starter = Starter { shepherd: shepherd_command()?, guard, logs: None, interrupt };
+    let user = server_user(&catalogue.places)?;
+    let starter = Starter { shepherd: shepherd_command()?, guard, logs: None, interrupt, user };
     let variables = workshop.variables(&server, 0, cores.len() as u32);
     let databases = Databases { workshop: &workshop, starter: &starter };
     let database = match &arguments.database {

@@ -18,7 +18,7 @@ pub use flags::Arguments;
 
 use super::view::Beside;
 use crate::exit::{Complaint, Status, check_printable, print};
-use crate::places::{complain, shepherd_command};
+use crate::places::{complain, server_user, shepherd_command};
 use crate::{kept, terminal};
 use anyhow::Context as _;
 use flags::Carrying;
@@ -132,9 +132,20 @@ fn sit(
         .map_err(Stopped::By)?;
     let starter_command = shepherd.clone();
     let listen = carrying.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
+    let user = server_user(&catalogue.places).map_err(Stopped::By)?;
+    let workshop = Workshop::new(&catalogue.places, shepherd.clone(), interrupt)
+        .listening_on(listen)
+        .with_user(user.clone());
+    let workshop = workshop.map_err(|error| Stopped::By(complain(error)))?;
     let bench = Bench {
-        workshop: &Workshop::new(&catalogue.places, shepherd.clone(), interrupt).listening_on(listen),
-        starter: &Starter { shepherd, guard: carrying.guard(), logs: Some(state.join("logs")), interrupt },
+        workshop: &workshop,
+        starter: &Starter {
+            shepherd,
+            guard: carrying.guard(),
+            logs: Some(state.join("logs")),
+            interrupt,
+            user,
+        },
         generator: &*opened.generator,
         own_generator: &starter_command[..1],
         steady_within: opened.steady_within,

@@ -16,4 +16,5 @@ mod rounds;
 mod survivors;
 mod tree;
 mod tuning;
+mod users;
 mod witness;

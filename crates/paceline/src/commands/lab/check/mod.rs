@@ -7,7 +7,7 @@ mod table;
 
 use super::{Chosen, check_form, check_workloads, workshop};
 use crate::exit::{Complaint, Status, print};
-use crate::places::{complain, shepherd_command};
+use crate::places::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
 use one::{Checker, Found};
 use paceline_catalogue::{Catalogue, Manifest, fresh_seed, parse_duration};
@@ -52,10 +52,11 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
     let logs = Some(catalogue.places.state_dir.join("logs"));
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
+    let user = server_user(&catalogue.places)?;
     let checker = Checker {
         catalogue,
         workshop: &workshop(catalogue)?,
-        starter: &Starter { shepherd: shepherd_command()?, guard: Guard::Namespace, logs, interrupt },
+        starter: &Starter { shepherd: shepherd_command()?, guard: Guard::Namespace, logs, interrupt, user },
         form: &arguments.form,
         how: Examination { idle: arguments.idle, seed },
     };
