@@ -1,4 +1,4 @@
-//! The A/A check: a server and its copy in one table, and what a set of rounds claimed of such pairs.
+//! The noise of a table and its A/A check: a server and its copy, and what a set of rounds claimed of such pairs.
 //!
 //! A copy is the same server with launches of its own, so that every difference claimed between the two is a false one.
 //! The copies are not the noise floor: that comes from the variance of the whole table
@@ -17,6 +17,41 @@ use std::fmt::Write as _;
 
 /// The share of claims that is false where two are equal.
 const FALSE_CLAIMS: f64 = 0.05;
+
+/// How noisy a metric is over the launches of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MetricNoise {
+    /// The key of the metric.
+    pub metric: &'static str,
+    /// The difference from which one pair of rows, named in advance, can be told apart, as a share: 0.03 is 3 %.
+    pub smallest_difference: f64,
+}
+
+/// The noise of the metrics by which servers are compared, the least first.
+pub(crate) fn noise(rows: &[Row], kind: LoopKind) -> Vec<MetricNoise> {
+    let of = |metric: &&Metric| {
+        let smallest_difference = fit(rows, metric)?.smallest_ratio_difference()?;
+        Some(MetricNoise { metric: metric.key, smallest_difference })
+    };
+    let mut noise: Vec<MetricNoise> = compared_metrics(kind).iter().filter_map(of).collect();
+    noise.sort_by(|a, b| a.smallest_difference.total_cmp(&b.smallest_difference));
+    noise
+}
+
+/// The metrics by which servers are compared. The schedule decides the rate of an open loop.
+fn compared_metrics(kind: LoopKind) -> &'static [&'static Metric] {
+    let all: &[&Metric] = &[
+        &Metric::ACHIEVED_PER_S,
+        &Metric::SERVER_CPU,
+        &Metric::TIME_P50,
+        &Metric::TIME_P99,
+        &Metric::RSS_PEAK,
+    ];
+    match kind {
+        LoopKind::Closed => all,
+        LoopKind::Open => &all[1..],
+    }
+}
 
 /// One figure of a copy, compared with its original's.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -44,26 +79,15 @@ pub(crate) fn copy_checks(rows: &[Row], kind: LoopKind) -> Vec<CopyCheck> {
         .iter()
         .filter_map(|row| Some((place(&row.server.id)?, place(row.server.copy_of.as_deref()?)?)))
         .collect();
-    let metrics: [&Metric; 5] = [
-        &Metric::ACHIEVED_PER_S,
-        &Metric::SERVER_CPU,
-        &Metric::TIME_P50,
-        &Metric::TIME_P99,
-        &Metric::RSS_PEAK,
-    ];
     let mut checks = Vec::new();
-    for metric in metrics {
-        // The schedule decides the rate of an open loop.
-        if pairs.is_empty() || (kind == LoopKind::Open && *metric == Metric::ACHIEVED_PER_S) {
-            continue;
-        }
+    for metric in compared_metrics(kind).iter().filter(|_| !pairs.is_empty()) {
         let Some(fit) = fit(rows, metric) else { continue };
         for (copy, original) in &pairs {
             let Some((ratio, t)) = fit.ratio(*copy, *original).zip(fit.t(*copy, *original)) else { continue };
             checks.push(CopyCheck {
                 server: rows[*original].server.id.clone(),
                 metric: metric.key,
-                is_deciding: *metric == *key_metric(&rows[*original], kind),
+                is_deciding: **metric == *key_metric(&rows[*original], kind),
                 ratio: ratio.ratio,
                 interval: [ratio.interval.low, ratio.interval.high],
                 t,

@@ -26,7 +26,7 @@ mod svg;
 mod table;
 
 pub use balanced::{BalancedRow, BalancedTable, FaultEffect};
-pub use copies::{ClaimCount, CopyCheck, CopyTally, copies_text};
+pub use copies::{ClaimCount, CopyCheck, CopyTally, MetricNoise, copies_text};
 pub use figure::{Figure, Figures};
 pub use format::{Format, Options};
 pub use hdr::{hgrm, hlog_header, hlog_line};

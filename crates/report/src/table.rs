@@ -4,7 +4,7 @@
 //! trials are told apart, and rows that the generator held back get their CPU time at a fixed rate. Loads that belong
 //! together as twins have tables of their own, and meet in `pairing.rs`.
 
-use crate::copies::{CopyCheck, copy_checks};
+use crate::copies::{CopyCheck, MetricNoise, copy_checks, noise};
 use crate::figure::{Figure, set_intervals};
 use crate::launch::Launches;
 use crate::machine::Machines;
@@ -48,6 +48,9 @@ pub struct Table {
     /// too few launches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smallest_difference: Option<f64>,
+    /// How noisy its metrics are, the least noisy first: the one to judge by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub noise: Vec<MetricNoise>,
     /// What the table says of a server and its copy, where the round entered one twice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<CopyCheck>,
@@ -107,6 +110,7 @@ pub fn tables(machines: &Machines, trials: &[&Trial], planned: u32) -> Vec<Table
     for table in &mut tables {
         table.smallest_difference = rank(&mut table.rows, table.load.kind);
         table.copies = copy_checks(&table.rows, table.load.kind);
+        table.noise = noise(&table.rows, table.load.kind);
     }
     tables
 }
@@ -144,6 +148,7 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
         },
         reference_load: None,
         smallest_difference: None,
+        noise: Vec::new(),
         copies: Vec::new(),
         rows,
         notes: notes.into_values().collect(),

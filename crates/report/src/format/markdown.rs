@@ -71,8 +71,10 @@ impl Formatter for Markdown {
 fn section(text: &mut String, table: &Table) {
     let title = sentence(&words::title(table));
     text.push_str(&format!("\n## {}\n\n{}.", escaped(&title), escaped(&sentence(&words::load(table)))));
-    for line in words::pinning(&table.pinnings).into_iter().chain([words::ranking(table)]) {
-        text.push_str(&format!(" {}.", escaped(&sentence(&line))));
+    for line in
+        words::pinning(&table.pinnings).into_iter().chain([words::ranking(table)]).chain(words::noise(table))
+    {
+        text.push_str(&format!(" {}.", escaped(sentence(&line).trim_end_matches('.'))));
     }
     text.push_str("\n\n");
     let columns: Vec<Column> =

@@ -139,6 +139,9 @@ impl Page {
             self.prose("", &pinning, if shared { DOUBT } else { DIM });
         }
         self.prose("", &words::ranking(table), DIM);
+        if let Some(noise) = words::noise(table).filter(|_| self.options.full) {
+            self.prose("", &noise, DIM);
+        }
         let fitted = fit(&columns(table), self.options.width);
         self.grid(table, &fitted.columns);
         let new: Vec<_> = fitted.left_out.into_iter().filter(|what| !self.left_out.contains(what)).collect();

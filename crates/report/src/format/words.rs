@@ -181,6 +181,18 @@ pub fn ranking(table: &Table) -> String {
     format!("{by}{}{}{unranked}", smallest.unwrap_or_default(), copies.unwrap_or_default())
 }
 
+/// From which difference on each metric tells two rows apart, the least noisy first.
+pub fn noise(table: &Table) -> Option<String> {
+    let name = |key: &str| Metric::parse(key).map_or_else(|| key.to_owned(), |metric| metric.name.to_owned());
+    let parts: Vec<String> = table
+        .noise
+        .iter()
+        .map(|noise| format!("{} {}", name(noise.metric), number::percent(noise.smallest_difference)))
+        .collect();
+    let named = "Smallest difference between two rows named in advance, the least noisy metric first";
+    (!parts.is_empty()).then(|| format!("{named}: {}.", parts.join(", ")))
+}
+
 /// The sentence below a table: by how much the copies differed.
 fn copy_sentence(table: &Table) -> Option<String> {
     let deciding: Vec<&CopyCheck> = table.copies.iter().filter(|check| check.is_deciding).collect();

@@ -459,3 +459,15 @@ fn a_rate_that_was_measured_at_many_sizes_is_fitted() {
     trials.retain(|trial| trial.load.connections < 256 && trial.load.connections > 1);
     assert!(Report::new(&built::round(), &trials).scaling.is_empty(), "three sizes determine nothing");
 }
+
+#[test]
+fn the_least_noisy_metric_comes_first() {
+    let report = with_copy(1.0);
+    let noise: Vec<&str> = report.tables[0].noise.iter().map(|noise| noise.metric).collect();
+    assert_eq!(noise.last(), Some(&"achieved_per_s"), "the others do not vary: {noise:?}");
+    let shown = words(&text(&report));
+    assert!(
+        shown.contains("the least noisy metric first: ") && shown.contains(", requests/s 2.0%."),
+        "{shown}"
+    );
+}
