@@ -21,6 +21,7 @@ pub type CountedRound = (Round, Option<u64>);
 pub struct Library {
     origin: Origin,
     kept: Mutex<VecDeque<Arc<Records>>>,
+    pages: Mutex<VecDeque<(Arc<Records>, Arc<[u8]>)>>,
 }
 
 enum Origin {
@@ -80,7 +81,7 @@ impl Library {
     }
 
     fn new(origin: Origin) -> Self {
-        Self { origin, kept: Mutex::default() }
+        Self { origin, kept: Mutex::default(), pages: Mutex::default() }
     }
 
     /// Where the results are, for people.
@@ -154,6 +155,31 @@ impl Library {
         }
     }
 
+    /// What is made of a round's records as bytes, once for as long as they stay the same: ranks of a large round take
+    /// longer than the visitor waits for.
+    ///
+    /// # Errors
+    /// Those of [`Self::round`], and those of `make`.
+    pub fn round_page(
+        &self,
+        id: &str,
+        make: impl FnOnce(&Records) -> Result<Vec<u8>, WebError>,
+    ) -> Result<Arc<[u8]>, WebError> {
+        let records = self.round(id)?;
+        let made = |pages: &VecDeque<(Arc<Records>, Arc<[u8]>)>| {
+            pages.iter().find(|(of, _)| Arc::ptr_eq(of, &records)).map(|(_, page)| page.clone())
+        };
+        if let Some(page) = made(&self.pages.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(page);
+        }
+        let page: Arc<[u8]> = make(&records)?.into();
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.retain(|(of, _)| of.round.id != records.round.id);
+        pages.push_front((records, page.clone()));
+        pages.truncate(ROUNDS_KEPT);
+        Ok(page)
+    }
+
     /// A trial of a round, with its histograms.
     ///
     /// # Errors
@@ -185,5 +211,26 @@ impl Library {
         kept.push_front(records.clone());
         kept.truncate(ROUNDS_KEPT);
         records
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_made_once_while_its_records_stay_the_same() {
+        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history");
+        let library = Library::of_folder(&history).unwrap();
+        let (rounds, _) = library.rounds().unwrap();
+        let ids: Vec<&str> = rounds.iter().map(|(round, _)| round.id.as_str()).collect();
+        let make = |records: &Records| Ok(records.round.id.clone().into_bytes());
+        let page = library.round_page(ids[0], make).unwrap();
+        let again = library.round_page(ids[0], |_| Err(WebError::Request("made again".to_owned()))).unwrap();
+        assert!(Arc::ptr_eq(&page, &again) && &*page == ids[0].as_bytes());
+        for id in ids.iter().skip(1) {
+            assert_eq!(&*library.round_page(id, make).unwrap(), id.as_bytes());
+        }
+        assert!(library.pages.lock().unwrap().len() <= ROUNDS_KEPT);
     }
 }

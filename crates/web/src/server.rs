@@ -7,7 +7,7 @@ use crate::assets::{ASSETS, Asset};
 use crate::guard::{Access, protect};
 use crate::live::Live;
 use crate::page::{ComparePage, IndexPage, RoundPage, RunPage};
-use crate::{Library, WebError, download};
+use crate::{Library, Records, WebError, download};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
@@ -154,7 +154,9 @@ async fn index(State(state): State<Shared>) -> Response<Body> {
 }
 
 async fn round(State(state): State<Shared>, Path(round): Path<String>) -> Response<Body> {
-    page(&state, move |library| Ok(RoundPage::of(&*library.round(&round)?))).await
+    let make = |records: &Records| Ok(serde_json::to_vec(&RoundPage::of(records))?);
+    let json = read(&state, move |library| library.round_page(&round, make)).await;
+    json.map_or_else(|refused| refused, |json| typed("application/json", Body::from(json.to_vec())))
 }
 
 async fn run_of_round(
