@@ -483,6 +483,8 @@ export interface Loop {
   requests?: number;
   /** Requests after which each connection was closed and another made. */
   requests_per_connection?: number;
+  /** Sessions that the schedule asks for, where it asks for sessions; `offered_per_s` is then the requests of them that fell due. */
+  sessions_offered_per_s?: number;
   /** How that rate changes, where it does. */
   shape?: Shape;
   /** How each connection rested between an answer and its next request. */
