@@ -31,6 +31,7 @@ pub use events::Events;
 pub use follow::{Plan, Progress, Rows, Sink, times};
 pub use health::Health;
 pub use inputs::{BYTES_MAX, Inputs};
+pub use outcome::block;
 pub use prepare::{Prepared, Watching, allowed_cores};
 pub use schedule::read_schedule;
 pub use segments::arrival_check;

@@ -262,7 +262,8 @@ fn intervals(outcome: &RunOutcome) -> Vec<record::Interval> {
     kept
 }
 
-pub(crate) fn block(tally: &Tally) -> Block {
+/// What a tally counted and timed, as records have it.
+pub fn block(tally: &Tally) -> Block {
     let counts = &tally.counts;
     let times = |measure| Some(tally.times(measure)).filter(|times| !times.is_empty()).map(Times::of);
     Block {
