@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test, in a test's own functions too")]
 
+mod database;
 mod repository;
 mod shepherd;
 mod shepherd_door;

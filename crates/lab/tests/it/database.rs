@@ -1,0 +1,172 @@
+//! A real PostgreSQL as a launch has it, and servers that are broken on purpose, each in one way.
+//!
+//! Skipped, and said to be, where PostgreSQL or Python is not installed.
+
+use crate::shepherd_door;
+use paceline_catalogue::{Catalogue, Database, PlaceFlags, Places, Variables};
+use paceline_host::Interrupt;
+use paceline_host::shepherd::Guard;
+use paceline_lab::{Databases, RunningDatabase, Spoiled, Starter, Workshop, examine_database};
+use paceline_record::CheckOutcome;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+/// What a test starts databases with; it lives as long as the test.
+struct Lab {
+    _state: tempfile::TempDir,
+    catalogue: Catalogue,
+    workshop: Workshop,
+    starter: Starter,
+}
+
+impl Lab {
+    /// With the databases of this repository; none where a program is missing.
+    fn new() -> Option<Self> {
+        let state = tempfile::tempdir().unwrap();
+        let flags = PlaceFlags { state_dir: Some(state.path().to_owned()), ..PlaceFlags::default() };
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let places = Places::find_from(&flags, here, Path::new("/nowhere/bin/paceline")).unwrap();
+        let python = Command::new("python3").arg("-V").stdout(Stdio::null()).status();
+        let has_database = glob::glob("/usr/lib/postgresql/*/bin/initdb").unwrap().next().is_some();
+        if !has_database || !python.is_ok_and(|status| status.success()) {
+            eprintln!(
+                "skipped: PostgreSQL or Python is not installed (Debian: apt-get install postgresql python3)"
+            );
+            return None;
+        }
+        let interrupt = Interrupt::never();
+        Some(Self {
+            workshop: Workshop::new(&places, shepherd_door::command(), interrupt),
+            catalogue: Catalogue::read(places).unwrap(),
+            starter: Starter {
+                shepherd: shepherd_door::command(),
+                guard: Guard::Subreaper,
+                logs: Some(state.path().join("logs")),
+                interrupt,
+            },
+            _state: state,
+        })
+    }
+
+    fn databases(&self) -> Databases<'_> {
+        Databases { workshop: &self.workshop, starter: &self.starter }
+    }
+
+    fn database(&self) -> Arc<Database> {
+        self.catalogue.database("postgresql").unwrap()
+    }
+
+    /// The names and details of what fails at a server that is broken in this way.
+    fn failures(&self, broken: &str, workload: &str, database: &RunningDatabase) -> Vec<String> {
+        let server = Server::start(broken, database);
+        let workloads = [Arc::clone(self.catalogue.workload(workload).unwrap())];
+        let checks = examine_database(server.address, &workloads, database, self.starter.interrupt).unwrap();
+        let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Fail);
+        failed.map(|check| format!("{}: {}", check.name, check.detail)).collect()
+    }
+}
+
+/// The Python server beside this file.
+struct Server {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Server {
+    fn start(broken: &str, database: &RunningDatabase) -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/broken_server.py");
+        let given = Variables {
+            port: None,
+            host: "127.0.0.1".to_owned(),
+            build: "/".into(),
+            cores: 1,
+            workloads: "/".into(),
+            database: Some(database.access(1)),
+        };
+        let mut process = Command::new("python3")
+            .arg(script)
+            .arg(broken)
+            .envs(given.texts())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { process, address: SocketAddr::from(([127, 0, 0, 1], line.trim().parse().unwrap())) }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn a_server_that_is_broken_in_one_way_fails_by_that() {
+    let Some(lab) = Lab::new() else { return };
+    let (process, database) = lab.databases().start(&lab.database(), "broken", &[], 7).unwrap();
+    for workload in ["db", "queries", "fortunes", "updates"] {
+        assert_eq!(lab.failures("in no way", workload, &database), [""; 0], "{workload}");
+    }
+    for (broken, workload, told) in [
+        ("cache", "db", "GET /db: the database's work: 0 statements instead of 25"),
+        ("in", "queries", "GET /queries?queries=20: the database's work: 25 statements instead of 500"),
+        ("skip", "updates", "0 rows updated instead of 500"),
+        ("skip", "updates", "GET /updates?queries=20: stored: "),
+        ("raw", "fortunes", "GET /fortunes: a page with <script> instead of"),
+    ] {
+        let failures = lab.failures(broken, workload, &database);
+        assert!(failures.iter().any(|failure| failure.contains(told)), "{broken}: {failures:?}");
+    }
+    process.stop().unwrap();
+}
+
+#[test]
+fn rows_are_those_of_the_seed_again_after_a_reset_and_nothing_is_left() {
+    let Some(lab) = Lab::new() else { return };
+    let (process, database) = lab.databases().start(&lab.database(), "reset", &[], 7).unwrap();
+    let before = database.world().unwrap();
+    assert_eq!(before.len(), 10_000);
+    let server = Server::start("in no way", &database);
+    let workloads = [Arc::clone(lab.catalogue.workload("updates").unwrap())];
+    examine_database(server.address, &workloads, &database, lab.starter.interrupt).unwrap();
+    drop(server);
+    assert_ne!(database.world().unwrap(), before);
+    database.reset().unwrap();
+    assert_eq!(database.world().unwrap(), before);
+    let folder = database.folder().to_owned();
+    assert!(folder.exists());
+    process.stop().unwrap();
+    drop(database);
+    assert!(!folder.exists(), "{}", folder.display());
+}
+
+#[test]
+fn a_database_that_does_not_come_up_is_a_fault_with_its_command() {
+    let Some(lab) = Lab::new() else { return };
+    let spoiled = |database: Database, id: &str| match lab.databases().start(&Arc::new(database), id, &[], 7)
+    {
+        Err(Spoiled::Fault { fault, .. }) => fault.message,
+        Err(Spoiled::Interrupted) => "interrupted".to_owned(),
+        Ok((process, _)) => {
+            process.stop().unwrap();
+            "it started".to_owned()
+        }
+    };
+    let mut no_init = (*lab.database()).clone();
+    no_init.commands.init = Some("echo no room >&2; exit 1".to_owned());
+    assert_eq!(spoiled(no_init, "noinit"), "the database postgresql: init ended with exit status 1: no room");
+    let mut no_start = (*lab.database()).clone();
+    no_start.commands.start = "exit 3".to_owned();
+    let told = spoiled(no_start, "nostart");
+    assert!(told.starts_with("the database postgresql: it ended with exit status 3"), "{told}");
+    let mut not_there = (*lab.database()).clone();
+    not_there.needs = vec!["/nowhere/initdb".to_owned()];
+    let told = spoiled(not_there, "notthere");
+    assert_eq!(told, "PostgreSQL is not set up: paceline lab setup postgresql");
+}
