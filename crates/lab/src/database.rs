@@ -190,8 +190,9 @@ impl Databases<'_> {
         let variables = self.workshop.variables(&server, port, cores.len().max(1) as u32);
         let ready = commands.database.commands.ready.clone();
         let asked = commands.clone();
-        let launch = self
-            .starter
+        // A database gives up root itself, whatever user servers run as.
+        let starter = Starter { user: None, ..self.starter.clone() };
+        let launch = starter
             .launch(&LaunchOf {
                 id: &format!("{id}-database"),
                 server: &server,

@@ -46,6 +46,7 @@ impl Lab {
                 guard: Guard::Subreaper,
                 logs: Some(state.path().join("logs")),
                 interrupt,
+                user: None,
             },
             _state: state,
         })
