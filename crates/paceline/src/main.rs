@@ -47,6 +47,8 @@ enum Command {
     View(commands::view::Arguments),
     /// How good is this tool on this very machine?
     Selftest(commands::selftest::Arguments),
+    /// What this machine needs for good measurements
+    Doctor(commands::doctor::Arguments),
     /// Print a completion script for a shell
     Completions(commands::completions::Arguments),
     /// Serve with known service times; started by the self-test, not by people
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Command::View(arguments) => commands::view::run(arguments),
         Command::Selftest(arguments) => commands::selftest::run(arguments),
         Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),
+        Command::Doctor(arguments) => commands::doctor::run(arguments),
         Command::Completions(arguments) => commands::completions::run(arguments),
         Command::Loader => commands::run::loader(),
         Command::Shepherd(arguments) => commands::shepherd::run(arguments),

@@ -170,6 +170,54 @@ mod tests {
         assert!(lonely.is_empty(), "{lonely:?}");
     }
 
+    /// The flags of a command and of those below it, as a page has them.
+    fn sections(command: &Command, path: &str) -> String {
+        let name = format!("{path} {}", command.get_name()).trim().to_owned();
+        let mut text =
+            format!("\n## {name}\n\n{}\n", command.get_about().map(ToString::to_string).unwrap_or_default());
+        let shown: Vec<_> =
+            command.get_arguments().filter(|arg| !arg.is_hide_set() && arg.get_id() != "help").collect();
+        if !shown.is_empty() {
+            text += "\n| flag | what |\n|---|---|\n";
+        }
+        for arg in shown {
+            let values =
+                arg.get_value_names().filter(|_| arg.get_action().takes_values()).unwrap_or_default();
+            let value = values.iter().map(|name| format!(" {name}")).collect::<String>();
+            let names = [
+                arg.get_short().map(|short| format!("-{short}")),
+                arg.get_long().map(|long| format!("--{long}")),
+            ];
+            let names: Vec<String> = names.into_iter().flatten().collect();
+            let flag = if names.is_empty() {
+                value.trim().to_owned()
+            } else {
+                format!("{}{value}", names.join(", "))
+            };
+            let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+            let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ").replace("  ", " ");
+            let code = cell(&flag);
+            text += &format!("| `{code}` | {} |\n", cell(&help).replace('<', "&lt;"));
+        }
+        let below =
+            command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help");
+        text + &below.map(|inner| sections(inner, &name)).collect::<String>()
+    }
+
+    #[test]
+    fn the_page_of_flags_is_the_command_line() {
+        let mut command = crate::Arguments::command();
+        command.build();
+        let head = "# All commands and flags\n\nGenerated from the command line itself: `UPDATE=1 cargo test -p paceline flags`.\n";
+        let page = format!("{head}{}", sections(&command, ""));
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/flags.md");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, &page).unwrap();
+        }
+        let published = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(published == page, "docs/flags.md is not current: UPDATE=1 cargo test -p paceline flags");
+    }
+
     #[test]
     fn the_command_line_makes_sense() {
         crate::Arguments::command().debug_assert();

@@ -20,6 +20,7 @@ mod schema;
 mod second;
 mod shape;
 pub mod slim;
+mod summary;
 mod target;
 mod trial;
 mod verdict;
@@ -46,6 +47,7 @@ pub use run::{
 pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, second_schema, trial_schema};
 pub use second::Second;
 pub use shape::{ArrivalCheck, Segment};
+pub use summary::{Summary, SummaryTime};
 pub use target::{Target, Tls, Tried};
 pub use trial::{
     Check, CheckOutcome, CoreTime, CpuSource, Fault, Pinning, Sample, Server, Stage, Startup, Trial, Usage,

@@ -6,7 +6,7 @@
 
 use crate::{
     ArrivalCheck, BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, Loader, RequestPart,
-    Segment, SessionPart, Target, Verdict,
+    Segment, SessionPart, Summary, Target, Verdict,
 };
 use paceline_job::{Arrivals, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -82,6 +82,9 @@ pub struct Run {
     /// Whether random arrivals left as randomly as was asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub arrival_check: Option<ArrivalCheck>,
+    /// The figures that are asked for most, under the same keys for both loops.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub summary: Option<Summary>,
     /// Rates over the window, derived from `total` and the schedule.
     pub rate_per_s: Rates,
     /// Why a number may not mean what it seems to.

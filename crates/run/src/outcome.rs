@@ -62,6 +62,7 @@ pub(crate) fn record(
         intervals: intervals(&outcome),
         carried_over: Some(carried_over(&outcome)),
         arrival_check: arrival_check(&outcome.arrival_gaps),
+        summary: None,
         rate_per_s: record::Rates::default(),
         verdicts: Vec::new(),
         gates: Vec::new(),
@@ -73,6 +74,7 @@ pub(crate) fn record(
     };
     run.verdicts = paceline_judge::run_verdicts(&run);
     run.gates = paceline_judge::judge_gates(&prepared.gates, &run);
+    run.summary = Some(record::Summary::of(&run));
     run
 }
 

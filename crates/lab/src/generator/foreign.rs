@@ -94,6 +94,7 @@ impl Foreign {
             by_segment: None,
             by_request: None,
             sessions: None,
+            summary: None,
             bad_bodies: Vec::new(),
             by_generator: None,
             loaders: Vec::new(),

@@ -5,6 +5,7 @@
 
 mod archive;
 pub mod completions;
+pub mod doctor;
 pub mod experiment;
 pub mod lab;
 pub mod report;

@@ -227,6 +227,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         by_segment: None,
         by_request: None,
         sessions: None,
+        summary: None,
         by_generator: None,
         loaders: Vec::new(),
         intervals: Vec::new(),

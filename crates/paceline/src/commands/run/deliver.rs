@@ -5,8 +5,8 @@
 
 use super::telling::{HistogramsFlag, OutputFlags, OutputFormat};
 use crate::exit::{Complaint, print};
-use paceline_record::{LoopKind, Run};
-use paceline_report::{RunTextOptions, hgrm, run_text};
+use paceline_record::{LoopKind, Run, Summary};
+use paceline_report::{RunTextOptions, escape, hgrm, run_text};
 use paceline_web::{Contents, single_file};
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -38,6 +38,21 @@ fn page(run: &Run) -> anyhow::Result<String> {
     Ok(single_file(&format!("{} · Paceline", run.target.url), &Contents::of_run(run)?)?)
 }
 
+/// The summary as CSV: a line of keys, a line of values. No value has a comma or a quote but the URL.
+fn csv(run: &Run) -> String {
+    let (keys, values): (Vec<String>, Vec<String>) = Summary::of(run).cells().into_iter().unzip();
+    let url = run.target.url.replace('"', "\"\"");
+    format!("url,{}\n\"{url}\",{}\n", keys.join(","), values.join(","))
+}
+
+/// The summary as a table of Markdown.
+fn markdown(run: &Run) -> String {
+    let rows = Summary::of(run).cells().into_iter().filter(|(_, value)| !value.is_empty());
+    let rows: String =
+        rows.map(|(key, value)| format!("| {key} | {} |\n", escape::markdown(&value))).collect();
+    format!("| {} | |\n|---|--:|\n{rows}", escape::markdown(&run.target.url))
+}
+
 /// The result in a format.
 fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) -> anyhow::Result<String> {
     Ok(match format {
@@ -51,6 +66,8 @@ fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) ->
         },
         OutputFormat::Hgrm => distribution(run),
         OutputFormat::Html => page(run)?,
+        OutputFormat::Csv => csv(run),
+        OutputFormat::Markdown => markdown(run),
         OutputFormat::Text => run_text(
             run,
             RunTextOptions {

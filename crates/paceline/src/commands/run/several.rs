@@ -29,7 +29,7 @@ pub struct SeveralFlags {
     ///
     /// They follow one schedule and begin at one moment; rate and connections are those of all together. The result is one
     /// record, with each generator under `by_generator`.
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Machines")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
     loaders: Option<u32>,
 
     /// Where the generators run: `ssh:loader=HOST,loader=HOST`, `slurm` or `slurm:PARTITION`; this machine if missing

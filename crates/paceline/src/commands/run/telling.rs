@@ -29,7 +29,7 @@ pub struct OutputFlags {
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
     json: bool,
 
-    /// Write the result to FILE: .json, .html, .txt, .hgrm; may be repeated
+    /// Write to FILE: .json, .html, .txt, .csv, .md, .hgrm; may be repeated
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
@@ -96,6 +96,8 @@ impl OutputFlags {
             ("txt", OutputFormat::Text),
             ("hgrm", OutputFormat::Hgrm),
             ("html", OutputFormat::Html),
+            ("csv", OutputFormat::Csv),
+            ("md", OutputFormat::Markdown),
         ];
         let known = endings.into_iter().find(|(ending, _)| has_ending(path, ending));
         known.map_or(self.printed_format(), |(_, format)| format)
@@ -187,6 +189,11 @@ pub enum OutputFormat {
     Hgrm,
     /// A page with charts, in one file that needs no server
     Html,
+    /// The summary: a line of keys and a line of values
+    Csv,
+    /// The summary as a table
+    #[value(name = "md", alias = "markdown")]
+    Markdown,
 }
 
 /// Takes a path, and `-` for standard output.

@@ -102,3 +102,33 @@ fn a_terminal_that_takes_text_alone_gets_no_colours() {
         assert_eq!(terminal.bytes.contains(&0x1b), is_coloured, "{change:?}");
     }
 }
+
+#[test]
+fn a_summary_is_the_same_in_every_format() {
+    let server = Server::start("immediate");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (flags, time) in [(&[][..], "service"), (&["-r", "5000"], "response")] {
+        let files = ["-o", &path("a.json"), "-o", &path("a.csv"), "-o", &path("a.md")];
+        let url = server.url();
+        let output = Command::new(PACELINE)
+            .args(["run", &url, "-c", "2", "-n", "100", "--allow-invalid"])
+            .args(files)
+            .args(flags)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let record: serde_json::Value = serde_json::from_str(&read("a.json")).unwrap();
+        let summary = &record["summary"];
+        assert_eq!((&summary["time"], &summary["requests"]), (&time.into(), &100.into()));
+        assert_eq!(summary["p99_ns"], record["total"][format!("{time}_time_ns")]["p99"]);
+        let csv = read("a.csv");
+        let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        let [keys, values] = lines.as_slice() else { panic!("{csv}") };
+        assert_eq!(keys.len(), values.len(), "{csv}");
+        let p99 = keys.iter().position(|key| *key == "p99_ns").map(|at| values[at].to_owned());
+        assert_eq!(p99, Some(summary["p99_ns"].to_string()));
+        assert!(read("a.md").contains(&format!("| p99_ns | {} |", summary["p99_ns"])), "{}", read("a.md"));
+    }
+}

@@ -1,0 +1,297 @@
+//! `paceline doctor`: what this machine needs for good measurements, each with the command that sets it.
+//!
+//! It changes nothing. Exit status 1 says that measurements made now would be invalid; everything else is advice.
+
+use crate::exit::{Status, print};
+use paceline_record::Environment;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// How long steal and other load are looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// A hypervisor or other programs that take more than this share of the processors make times meaningless.
+const TAKEN_MOST: f64 = 0.1;
+
+/// Flags of `paceline doctor`.
+#[derive(clap::Args)]
+pub struct Arguments {}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grade {
+    Good,
+    Better,
+    Invalid,
+}
+
+/// One thing that was looked at.
+#[derive(Debug)]
+struct Finding {
+    grade: Grade,
+    what: &'static str,
+    found: String,
+    /// What to do, and why.
+    advice: Option<String>,
+}
+
+/// What was read of the machine beside its description.
+#[derive(Debug, Default)]
+struct Load {
+    /// Share of the processors' time that the hypervisor took.
+    steal: f64,
+    /// Share that other programs used.
+    busy: f64,
+    /// Whether the processor may exceed its nominal frequency; none if it does not say.
+    turbo: Option<bool>,
+    /// Whether this process may create control groups.
+    cgroup: bool,
+}
+
+/// Prints what was found.
+pub fn run(_: Arguments) -> anyhow::Result<Status> {
+    let environment = paceline_run::environment::read();
+    let findings = findings(&environment, &load());
+    print(&text(&environment, &findings))?;
+    let is_invalid = findings.iter().any(|finding| finding.grade == Grade::Invalid);
+    Ok(if is_invalid { Status::Failed } else { Status::Done })
+}
+
+fn text(environment: &Environment, findings: &[Finding]) -> String {
+    let kind = if environment.virtual_machine { "virtual machine" } else { "machine" };
+    let mut text =
+        format!("{kind}: {} x {}\n{}\n\n", environment.cores, environment.cpu_model, environment.kernel);
+    for finding in findings {
+        let mark = match finding.grade {
+            Grade::Good => "ok      ",
+            Grade::Better => "improve ",
+            Grade::Invalid => "INVALID ",
+        };
+        let _ = writeln!(text, "{mark} {}: {}", finding.what, finding.found);
+        if let Some(advice) = &finding.advice {
+            let _ = writeln!(text, "         {advice}");
+        }
+    }
+    let worst = findings.iter().filter(|finding| finding.grade == Grade::Invalid).count();
+    let better = findings.iter().filter(|finding| finding.grade == Grade::Better).count();
+    let _ = match (worst, better) {
+        (0, 0) => writeln!(text, "\nNothing to improve."),
+        (0, _) => writeln!(text, "\nMeasurements are valid here; {better} settings would make them better."),
+        (_, _) => writeln!(text, "\nMeasurements made now are not to be trusted."),
+    };
+    text
+}
+
+/// What is to be said of each setting.
+fn findings(environment: &Environment, load: &Load) -> Vec<Finding> {
+    let sysctl = |key: &str| environment.sysctl.get(key).map(String::as_str);
+    vec![
+        judged(
+            "cores",
+            environment.cores.to_string(),
+            environment.cores >= 2,
+            "with one core the server and Paceline take time from each other: use a machine with two or more",
+        ),
+        clock(environment),
+        share(
+            "steal (time taken by the hypervisor)",
+            load.steal,
+            "use a machine of your own, or measure at another time",
+        ),
+        share("other load", load.busy, "end other programs: `top` shows them"),
+        governor(environment),
+        match load.turbo {
+            None => good("turbo", "not reported".to_owned()),
+            Some(on) => judged(
+                "turbo",
+                if on { "on" } else { "off" }.to_owned(),
+                !on,
+                "frequencies depend on temperature and load: echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo",
+            ),
+        },
+        judged(
+            "open files (ulimit -n)",
+            format!("{} (hard limit {})", environment.open_files_soft, environment.open_files_hard),
+            environment.open_files_hard >= 20_000,
+            "10,000 connections need more in server and Paceline: ulimit -n 65536 (as root first: ulimit -Hn 65536)",
+        ),
+        at_least(
+            "net.core.somaxconn",
+            sysctl("net.core.somaxconn"),
+            1_024,
+            "sudo sysctl -w net.core.somaxconn=4096",
+        ),
+        ports(sysctl("net.ipv4.ip_local_port_range")),
+        judged(
+            "control groups",
+            if load.cgroup { "can be created" } else { "cannot be created" }.to_owned(),
+            load.cgroup,
+            "the lab then reads CPU time from /proc, which misses ended children: run as root, or in a delegated group \
+             (systemd-run --user --scope -p Delegate=yes paceline ...)",
+        ),
+    ]
+}
+
+fn good(what: &'static str, found: String) -> Finding {
+    Finding { grade: Grade::Good, what, found, advice: None }
+}
+
+fn judged(what: &'static str, found: String, is_good: bool, advice: &str) -> Finding {
+    match is_good {
+        true => good(what, found),
+        false => Finding { grade: Grade::Better, what, found, advice: Some(advice.to_owned()) },
+    }
+}
+
+/// A share of the processors that is not ours: some is disturbing, much makes times meaningless.
+fn share(what: &'static str, share: f64, advice: &str) -> Finding {
+    let found = format!("{:.1} %", share * 100.0);
+    let grade = match share {
+        share if share > TAKEN_MOST => Grade::Invalid,
+        share if share > 0.02 => Grade::Better,
+        _ => return good(what, found),
+    };
+    Finding { grade, what, found, advice: Some(advice.to_owned()) }
+}
+
+fn clock(environment: &Environment) -> Finding {
+    let what = "clock source";
+    match environment.clock_source.as_deref() {
+        Some(found @ ("jiffies" | "refined-jiffies")) => Finding {
+            grade: Grade::Invalid,
+            what,
+            found: found.to_owned(),
+            advice: Some("it ticks in milliseconds: choose one of /sys/devices/system/clocksource/clocksource0/available_clocksource".to_owned()),
+        },
+        Some(found @ ("hpet" | "acpi_pm")) => Finding {
+            grade: Grade::Better,
+            what,
+            found: found.to_owned(),
+            advice: Some("reading it takes a microsecond: echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource".to_owned()),
+        },
+        found => good(what, found.unwrap_or("not reported").to_owned()),
+    }
+}
+
+fn governor(environment: &Environment) -> Finding {
+    let what = "CPU frequency governor";
+    match environment.governor.as_deref() {
+        None => good(what, "none (the hypervisor or firmware decides)".to_owned()),
+        Some("performance") => good(what, "performance".to_owned()),
+        Some(other) => Finding {
+            grade: Grade::Better,
+            what,
+            found: other.to_owned(),
+            advice: Some("idle cores slow down: sudo cpupower frequency-set -g performance (or `paceline round --tune`)".to_owned()),
+        },
+    }
+}
+
+fn at_least(what: &'static str, found: Option<&str>, least: u64, command: &str) -> Finding {
+    let number = found.and_then(|found| found.parse().ok()).unwrap_or(0);
+    let advice = format!("a burst of connections overflows a shorter queue: {command}");
+    match found {
+        None => good(what, "not reported".to_owned()),
+        Some(found) => judged(what, found.to_owned(), number >= least, &advice),
+    }
+}
+
+fn ports(range: Option<&str>) -> Finding {
+    let what = "local ports (net.ipv4.ip_local_port_range)";
+    let count = range.and_then(|range| {
+        let (low, high) = range.split_once(' ')?;
+        high.parse::<u32>().ok()?.checked_sub(low.parse().ok()?)
+    });
+    match (range, count) {
+        (Some(range), Some(count)) => judged(
+            what,
+            range.to_owned(),
+            count >= 28_000,
+            "connections to one address need a port each: sudo sysctl -w net.ipv4.ip_local_port_range='10000 65535'",
+        ),
+        _ => good(what, "not reported".to_owned()),
+    }
+}
+
+/// Looks at the processors for a moment.
+fn load() -> Load {
+    let before = ticks();
+    std::thread::sleep(LOOK);
+    let after = ticks();
+    let [all, busy, steal] = [0, 1, 2].map(|at| after[at].saturating_sub(before[at]) as f64);
+    let turbo = |path: &str, on: &str| std::fs::read_to_string(path).ok().map(|text| text.trim() == on);
+    Load {
+        steal: steal / all.max(1.0),
+        busy: busy / all.max(1.0),
+        turbo: turbo("/sys/devices/system/cpu/intel_pstate/no_turbo", "0")
+            .or_else(|| turbo("/sys/devices/system/cpu/cpufreq/boost", "1")),
+        cgroup: rustix::fs::access("/sys/fs/cgroup", rustix::fs::Access::WRITE_OK).is_ok(),
+    }
+}
+
+/// Ticks of all processors since the machine was started: all, busy, and taken by the hypervisor (proc_stat(5)).
+fn ticks() -> [u64; 3] {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    ticks_of(text.lines().next().unwrap_or_default())
+}
+
+fn ticks_of(line: &str) -> [u64; 3] {
+    let fields: Vec<u64> = line.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
+    let at = |index: usize| fields.get(index).copied().unwrap_or(0);
+    let all: u64 = fields.iter().take(8).sum();
+    [all, all - at(3) - at(4) - at(7), at(7)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Environment {
+        Environment {
+            cores: 4,
+            open_files_soft: 1_024,
+            open_files_hard: 1_048_576,
+            clock_source: Some("tsc".to_owned()),
+            governor: Some("performance".to_owned()),
+            sysctl: [("net.core.somaxconn", "4096"), ("net.ipv4.ip_local_port_range", "32768 60999")]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
+            ..Environment::default()
+        }
+    }
+
+    fn not_good(environment: &Environment, load: &Load) -> Vec<(&'static str, Grade)> {
+        let found = findings(environment, load).into_iter().filter(|finding| finding.grade != Grade::Good);
+        found
+            .map(|finding| {
+                assert!(finding.advice.is_some(), "{finding:?}");
+                (finding.what, finding.grade)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_good_machine_needs_nothing() {
+        let load = Load { cgroup: true, ..Load::default() };
+        assert_eq!(not_good(&machine(), &load), []);
+        assert!(text(&machine(), &findings(&machine(), &load)).ends_with("Nothing to improve.\n"));
+    }
+
+    #[test]
+    fn settings_are_advice_and_a_stolen_processor_is_invalid() {
+        let mut machine = machine();
+        (machine.cores, machine.open_files_hard) = (1, 4_096);
+        machine.governor = Some("powersave".to_owned());
+        machine.sysctl.insert("net.core.somaxconn".to_owned(), "128".to_owned());
+        let load = Load { steal: 0.2, busy: 0.05, turbo: Some(true), cgroup: false };
+        let grades = not_good(&machine, &load);
+        let invalid: Vec<_> = grades.iter().filter(|(_, grade)| *grade == Grade::Invalid).collect();
+        assert_eq!(invalid, [&("steal (time taken by the hypervisor)", Grade::Invalid)]);
+        assert_eq!(grades.len(), 8, "{grades:?}");
+    }
+
+    #[test]
+    fn ticks_are_read_as_proc_stat_has_them() {
+        assert_eq!(ticks_of("cpu  10 1 5 80 2 1 1 20 7 0"), [120, 18, 20]);
+        assert_eq!(ticks_of(""), [0, 0, 0]);
+    }
+}

@@ -1,0 +1,110 @@
+//! The figures of a run that are asked for most, under the same keys for both loops.
+//!
+//! Derived from the rest of the record when it is made; `--format csv` and `md` are its keys and values.
+
+use crate::{LoopKind, Run};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The figures of a run that are asked for most.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Valid responses completed in the window, per second of it.
+    pub achieved_per_s: f64,
+    /// What the schedule asked for, per second; none in a closed loop.
+    pub offered_per_s: Option<f64>,
+    /// Requests of the window's cohort.
+    pub requests: u64,
+    /// Those that were answered as expected.
+    pub ok: u64,
+    /// All others.
+    pub not_ok: u64,
+    /// Which time the following figures are of: the response time in an open loop, the service time in a closed one.
+    pub time: SummaryTime,
+    /// Its mean, in nanoseconds.
+    pub mean_ns: Option<f64>,
+    /// Its median, in nanoseconds.
+    pub p50_ns: Option<u64>,
+    /// Its 90th percentile, in nanoseconds.
+    pub p90_ns: Option<u64>,
+    /// Its 95th percentile, in nanoseconds.
+    pub p95_ns: Option<u64>,
+    /// Its 99th percentile, in nanoseconds.
+    pub p99_ns: Option<u64>,
+    /// Its 99.9th percentile, in nanoseconds.
+    pub p99_9_ns: Option<u64>,
+    /// Its maximum, in nanoseconds.
+    pub max_ns: Option<u64>,
+    /// Names of the verdicts, the severe ones first.
+    pub verdicts: Vec<String>,
+}
+
+/// Which time a summary is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SummaryTime {
+    /// From the intended send.
+    Response,
+    /// From the actual send.
+    Service,
+}
+
+impl Summary {
+    /// The summary of a run.
+    pub fn of(run: &Run) -> Self {
+        let (time, times) = match run.loop_.kind {
+            LoopKind::Open => (SummaryTime::Response, run.total.response_time_ns.as_ref()),
+            LoopKind::Closed => (SummaryTime::Service, run.total.service_time_ns.as_ref()),
+        };
+        let counts = &run.total.counts;
+        let mut verdicts: Vec<_> = run.verdicts.iter().collect();
+        verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
+        Self {
+            achieved_per_s: run.rate_per_s.achieved,
+            offered_per_s: run.rate_per_s.offered,
+            requests: counts.scheduled,
+            ok: counts.ok,
+            not_ok: counts.not_ok(),
+            time,
+            mean_ns: times.map(|times| times.mean),
+            p50_ns: times.map(|times| times.p50),
+            p90_ns: times.map(|times| times.p90),
+            p95_ns: times.map(|times| times.p95),
+            p99_ns: times.map(|times| times.p99),
+            p99_9_ns: times.map(|times| times.p99_9),
+            max_ns: times.map(|times| times.max),
+            verdicts: verdicts.into_iter().map(|verdict| verdict.name.clone()).collect(),
+        }
+    }
+
+    /// Its keys with their values as text, in order; an absent value is empty.
+    pub fn cells(&self) -> Vec<(String, String)> {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        // The order of the fields, which a map of JSON does not keep.
+        const KEYS: [&str; 14] = [
+            "achieved_per_s",
+            "offered_per_s",
+            "requests",
+            "ok",
+            "not_ok",
+            "time",
+            "mean_ns",
+            "p50_ns",
+            "p90_ns",
+            "p95_ns",
+            "p99_ns",
+            "p99_9_ns",
+            "max_ns",
+            "verdicts",
+        ];
+        let text = |value: &serde_json::Value| match value {
+            serde_json::Value::Null => String::new(),
+            serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::Array(items) => {
+                items.iter().filter_map(serde_json::Value::as_str).collect::<Vec<_>>().join(" ")
+            }
+            other => other.to_string(),
+        };
+        KEYS.iter().map(|key| ((*key).to_owned(), value.get(key).map(text).unwrap_or_default())).collect()
+    }
+}
