@@ -1,7 +1,7 @@
 //! How busy each core was, from /proc/stat, and how much of it was neither server nor generator.
 //!
 //! `runner` reads before and after each run and takes the difference. The generator's own CPU time is not from here:
-//! the kernel tells it when the process is waited for (`process`).
+//! the kernel returns it when the process is waited for (`process`).
 
 use anyhow::Context as _;
 use std::fs;

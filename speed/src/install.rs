@@ -31,7 +31,7 @@ pub fn packaged(workplace: &Workplace) {
         return;
     }
     let wanted = packages.join(" ");
-    // SAFETY: geteuid only tells.
+    // SAFETY: geteuid only reads.
     if unsafe { libc::geteuid() } != 0 {
         return crate::say(&format!("not installed: {wanted} (as root: apt-get install {wanted})"));
     }

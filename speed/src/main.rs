@@ -146,14 +146,14 @@ fn take(plan: &mut Plan, rounds: u32, workplace: &Workplace) -> anyhow::Result<S
     Ok(page::section(plan, &outcome, &taken, workplace))
 }
 
-/// The page with a section taken anew and those it had of the other experiments, in the experiments' own order.
+/// The page with a new section and those it had of the other experiments, in the experiments' own order.
 fn write_page(titles: &[String], section: String, output: &Path) -> anyhow::Result<()> {
     let before = fs::read_to_string(output).unwrap_or_default();
     let text = page::page(&page::merged(titles, &before, section));
     fs::write(output, text).with_context(|| output.display().to_string())
 }
 
-/// Tells the person who waits.
+/// Prints progress.
 fn say(what: &str) {
     // A closed standard error is no reason to stop.
     let _ = writeln!(std::io::stderr(), "speed: {what}");

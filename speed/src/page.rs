@@ -199,7 +199,7 @@ fn notes(outcome: &Outcome) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// What ran, with PORT for a port chosen anew each time. A server's line stands above those of its generators.
+/// What ran, with PORT for a port that differs each time. A server's line stands above those of its generators.
 fn commands(contenders: &[Contender], workplace: &Workplace) -> String {
     let mut text = "```sh\n".to_owned();
     let mut last_server = String::new();

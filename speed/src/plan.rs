@@ -147,7 +147,7 @@ pub struct Sample {
     pub others_share: f64,
     /// Peak resident memory of the generator.
     pub rss_bytes_peak: u64,
-    /// What only this tool tells, under a name that says its unit.
+    /// What only this tool reports, under a name that says its unit.
     pub extra: BTreeMap<&'static str, f64>,
     /// What the tool said of its own run, such as verdicts.
     pub remarks: Vec<String>,

@@ -51,7 +51,7 @@ pub fn start(command: &mut Command, stdout: &Path, stderr: &Path) -> anyhow::Res
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
     if descriptor < 0 {
         let error = io::Error::last_os_error();
-        // SAFETY: as above; without a descriptor nobody would end it.
+        // SAFETY: as above; without a descriptor it would never be ended.
         unsafe { libc::kill(pid, libc::SIGKILL) };
         return Err(error).context("pidfd_open (needs Linux 5.3)");
     }

@@ -15,7 +15,7 @@ use paceline_http::Method;
 use std::sync::Arc;
 use std::thread;
 
-/// The only ones in the world: nobody stops them, and they begin when they are ready.
+/// There are no others: they are never stopped, and begin when they are ready.
 struct Alone;
 
 impl Conductor for Alone {

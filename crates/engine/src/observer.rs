@@ -1,11 +1,11 @@
-//! Who is told what happens while a run goes on.
+//! The interface that reports what happens while a run goes on.
 //!
 //! The binary is, for its events, its live view and the health of its threads. `run.rs` and the workers call it when a
 //! phase begins or a second is over, never for a request. The engine itself reads nothing from `/proc`.
 
 use crate::{KeptInterval, Nanos, Phase};
 
-/// Is told of phases as they begin. Implementations are quick: they run on the threads they are told about. It is the
+/// Receives phases as they begin. Implementations are quick: they run on the threads that they hear from. It is the
 /// one thing the engine calls through `dyn`, a few times a run, so that the engine is compiled whole and not once for
 /// each observer.
 pub trait Observer: Sync {
@@ -15,7 +15,7 @@ pub trait Observer: Sync {
     /// A phase began for one worker, on that worker's own thread.
     fn thread_phase(&self, worker: u32, phase: Phase);
 
-    /// Whether to be told of seconds; asked once, before the run. Where nobody listens nothing is copied.
+    /// Whether seconds are wanted; asked once, before the run. If not, nothing is copied.
     fn wants_seconds(&self) -> bool {
         false
     }

@@ -129,7 +129,7 @@ pub struct ConnectionCounts {
     /// Requests of the window that each connection served.
     pub served: Vec<u64>,
     /// The median service time of each connection of an open loop that answered often enough; the true one is within a
-    /// ninth of what is told.
+    /// ninth of what is reported.
     pub medians: Vec<Nanos>,
 }
 
@@ -280,6 +280,7 @@ impl From<Failure> for io::Error {
             Failure::Os(number) => io::Error::from_raw_os_error(number),
             Failure::Tls(fault) => TlsError::plain(fault).into(),
             Failure::ConnectLimit => io::Error::new(io::ErrorKind::TimedOut, failure.to_string()),
+            Failure::NotHttp2 => io::Error::new(io::ErrorKind::Unsupported, failure.to_string()),
             other => io::Error::other(other.to_string()),
         }
     }

@@ -53,7 +53,7 @@ pub fn due_between(shape: &Shape, warmup: Nanos, window: Nanos, from: Nanos, to:
     (until(to) - until(from)).max(0.0)
 }
 
-/// A rate over time, and a cursor into it: whoever asks for moments asks for later and later ones.
+/// A rate over time, and a cursor into it: moments may only be requested in rising order.
 #[derive(Clone, Debug)]
 pub(crate) struct Profile {
     pieces: Arc<[Piece]>,

@@ -1,7 +1,7 @@
 //! Random numbers for arrivals and simulations: small, seeded, the same on every machine.
 //!
 //! Think times, the choice among requests and the values in them come from here as well, each from a sequence of its
-//! own. Nobody asks the system for a seed in here: the binary draws one where `--seed` gives none.
+//! own. No seed comes from the system here: the binary draws one where `--seed` gives none.
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): 64 bits of
 /// state, passes BigCrush, good enough to space arrivals and cheap enough for the hot path. Not for secrets.

@@ -7,7 +7,7 @@
 use crate::arrivals::{Stretches, since_epoch};
 use crate::h1::Http1;
 use crate::h2::Http2;
-use crate::hot::{Conductor, Protocol, Recorder, Worker, settling_nap};
+use crate::hot::{Conductor, ProtocolHandler, Recorder, Worker, settling_nap};
 use crate::kernel::{Epoll, KernelClock, own_descriptor_table, sharpen_timers};
 use crate::outcome::ThreadOutcome;
 use crate::session::Sessions;
@@ -16,7 +16,7 @@ use crate::{
     Clock, EngineError, Nanos, Observer, Phase, RunOutcome, Settings, Spans, Tally, Transport, WindowLength,
     WrongBody,
 };
-use paceline_job::Protocol as HttpVersion;
+use paceline_job::Protocol;
 use paceline_stats::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
@@ -39,7 +39,7 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// Nobody has asked yet.
+    /// Not requested yet.
     pub const fn new() -> Self {
         Self(AtomicU64::new(Nanos::NEVER.0))
     }
@@ -167,7 +167,7 @@ pub fn run_when(
         }
         outcomes
     });
-    // The last error is the one that tells: workers that were told to give up have little to say.
+    // The last error is the cause: the others only gave up because of it.
     let (workers, errors): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
     if let Some(error) = errors.into_iter().filter_map(Result::err).next_back() {
         return Err(error);
@@ -226,15 +226,15 @@ fn speak<T: Transport>(
         return drive::<_, Sessions>(settings, worker, transport, recorder, gate, observer);
     }
     match settings.job.protocol {
-        HttpVersion::Http10 | HttpVersion::Http11 => {
+        Protocol::Http10 | Protocol::Http11 => {
             drive::<_, Http1>(settings, worker, transport, recorder, gate, observer)
         }
-        HttpVersion::Http2 => drive::<_, Http2>(settings, worker, transport, recorder, gate, observer),
+        Protocol::Http2 => drive::<_, Http2>(settings, worker, transport, recorder, gate, observer),
     }
 }
 
 /// The loop, compiled for each transport and protocol by itself.
-fn drive<T: Transport, P: Protocol>(
+fn drive<T: Transport, P: ProtocolHandler>(
     settings: &Settings,
     worker: u32,
     transport: T,
@@ -247,7 +247,7 @@ fn drive<T: Transport, P: Protocol>(
     Ok(worker.into_outcome())
 }
 
-/// Tells the others when a worker ends, and that they are to stop if it did not end well.
+/// Reports to the others when a worker ends, and stops them if it did not end well.
 struct Finish<'a>(&'a Gate<'a>);
 
 impl Finish<'_> {
@@ -267,7 +267,7 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// Sets the epoch when all workers are connected, and tells the observer of phases as they begin. Where somebody has
+/// Sets the epoch when all workers are connected, and reports phases to the observer as they begin. Where somebody has
 /// asked for the end by then, the run never begins: there is no epoch, and the workers that wait for it are let go.
 fn coordinate(
     settings: &Settings,

@@ -21,7 +21,7 @@ pub enum Alarm {
     Step,
 }
 
-/// A heap of alarms. An alarm may be stale: whoever it wakes looks at the slot first.
+/// A heap of alarms. An alarm may be stale: check the slot when it rings.
 #[derive(Debug, Default)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(Nanos, Slot, Alarm)>>,

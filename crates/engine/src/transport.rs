@@ -16,7 +16,7 @@ pub type Slot = u32;
 pub enum Progress {
     /// It is.
     Done,
-    /// A readiness event will tell.
+    /// A readiness event will follow.
     Pending,
 }
 
@@ -76,7 +76,7 @@ pub trait Transport {
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// When the kernel received the last byte of the last [`Transport::receive`], on the worker's clock; none where it
-    /// was not asked, or does not tell.
+    /// was not asked, or does not know.
     #[inline]
     fn received_at(&self) -> Option<Nanos> {
         None

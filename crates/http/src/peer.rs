@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// What speaks on a connection instead of the expected protocol, as far as its first bytes tell.
+/// What speaks on a connection instead of the expected protocol, as far as its first bytes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// TLS records (RFC 8446 §5.1).

@@ -15,7 +15,7 @@ const WORDS: [&str; 4] = ["rand", "seq", "line", "var"];
 pub(crate) enum Piece<'t> {
     /// As it stands.
     Text(&'t str),
-    /// A number from `least` to `most`, both included, drawn anew for each request.
+    /// A number from `least` to `most`, both included, drawn for each request.
     Random { least: u64, most: u64 },
     /// The number of the request.
     Sequence,

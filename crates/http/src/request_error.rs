@@ -100,7 +100,7 @@ pub enum RequestError {
         /// The file.
         file: String,
     },
-    /// A file of lines that nobody read: the caller's doing.
+    /// A file of lines that was not read: an error of the caller.
     #[error("{place}: {{line:{file}}}: the file was not read")]
     UnreadLines {
         /// Where it is named.

@@ -9,7 +9,7 @@ use crate::tools::Tool;
 
 const CONNECTIONS: u32 = 64;
 
-/// Bodies of complete responses alone: heads, and what the end of a run cut off, count for nobody.
+/// Bodies of complete responses alone: heads, and what the end of a run cut off, do not count.
 const GB_PER_CPU_S: Column = Column {
     heading: "GB/CPU s",
     of: |s| {

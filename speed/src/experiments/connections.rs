@@ -1,6 +1,6 @@
 //! 100,000 connections open at once, each used.
 //!
-//! The goals: all of them had, nothing failed, 15 s for everything, 1 KiB of memory apiece. wrk does not tell how many
+//! The goals: all of them had, nothing failed, 15 s for everything, 1 KiB of memory apiece. wrk does not report how many
 //! connections it had, so its row has gaps. CPU time is no figure here: `closed` and `open` have it.
 
 use super::{Settings, contender, known, paceline_closed};

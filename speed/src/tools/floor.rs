@@ -1,7 +1,7 @@
 //! The floor clients of `speed/floor/`: one object of JSON.
 //!
 //! The closed loop on epoll or io_uring and the open loop print the same keys. They never report a failure: they count
-//! bytes and cannot tell a wrong answer. How they are asked is in `experiments`, where their flags are chosen.
+//! bytes and cannot recognise a wrong answer. How they are asked is in `experiments`, where their flags are chosen.
 
 use super::Report;
 use anyhow::Context as _;
@@ -15,7 +15,7 @@ struct Printed {
     system_s: f64,
 }
 
-/// What was done, and CPU time as wait4 tells it: connecting included, as for every other closed loop.
+/// What was done, and CPU time by wait4: connecting included, as for every other closed loop.
 pub fn read_whole(output: &str) -> anyhow::Result<Report> {
     Ok(Report { cpu_s: None, ..read_connected(output)? })
 }

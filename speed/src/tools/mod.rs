@@ -32,13 +32,13 @@ pub struct Report {
     pub requests: u64,
     /// Requests that were not.
     pub failures: u64,
-    /// What they were counted over, in seconds, where it tells.
+    /// What they were counted over, in seconds, where it reports it.
     pub wall_s: Option<f64>,
     /// User and system CPU seconds to take instead of those of the whole process.
     pub cpu_s: Option<(f64, f64)>,
     /// Peak resident memory to take instead of what wait4 says.
     pub rss_bytes_peak: Option<u64>,
-    /// What only this tool tells.
+    /// What only this tool reports.
     pub extra: BTreeMap<&'static str, f64>,
     /// What it says of its own run.
     pub remarks: Vec<String>,

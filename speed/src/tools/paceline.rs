@@ -9,7 +9,7 @@ use paceline_stats::Histogram;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Every request of the run, and CPU time as wait4 tells it. Needs `--warmup 0s`, so that the window is the run.
+/// Every request of the run, and CPU time by wait4. Needs `--warmup 0s`, so that the window is the run.
 pub fn read_whole(output: &str) -> anyhow::Result<Report> {
     Ok(Report { cpu_s: None, ..read_window(output)? })
 }

@@ -8,7 +8,7 @@ mod familiar;
 mod outgoing;
 
 use crate::hot::{
-    Block, Cancelled, Departure, Exchange, Fault, Flow, Incoming, Ledger, Place, Protocol, Response,
+    Block, Cancelled, Departure, Exchange, Fault, Flow, Incoming, Ledger, Place, ProtocolHandler, Response,
 };
 use crate::outcome::Failure;
 use crate::{BodyCheck, Ending, Nanos, Progress, RequestKind, Settings, Slot, Transport};
@@ -140,7 +140,7 @@ impl Http1 {
     }
 
     /// The oldest exchange of a connection, which the next response answers, and its kind. Where there are several kinds,
-    /// the decoder is told what the method means.
+    /// the decoder gets what the method means.
     #[inline(never)]
     fn oldest(&mut self, slot: Slot, ledger: &Ledger<'_>) -> (Exchange, usize) {
         let connection = &mut self.connections[slot as usize];
@@ -328,7 +328,7 @@ fn not_http(error: ProtocolError) -> Fault {
     Fault { failure: Failure::Protocol, detail: Some(error.to_string()) }
 }
 
-impl Protocol for Http1 {
+impl ProtocolHandler for Http1 {
     fn new(settings: &Settings, worker: u32) -> Self {
         let &Settings { ref requests, seed, .. } = settings;
         let (place, places) = settings.place_of(worker);

@@ -13,7 +13,7 @@ mod connection;
 mod stream;
 
 use crate::hot::{
-    AnswerGroup, Cancelled, Departure, Fault, Flow, KindChoice, Ledger, Place, Protocol, Response,
+    AnswerGroup, Cancelled, Departure, Fault, Flow, KindChoice, Ledger, Place, ProtocolHandler, Response,
 };
 use crate::outcome::Failure;
 use crate::{Ending, Nanos, Progress, Random, Settings, Slot, Transport};
@@ -159,7 +159,7 @@ impl Http2State {
         }
     }
 
-    /// The socket took so many of the bytes: tells the ledger of the streams that have begun with them, and undoes the
+    /// The socket took so many of the bytes: reports to the ledger the streams that have begun with them, and undoes the
     /// others. Returns how many have.
     fn settle_begun(
         &mut self,
@@ -513,7 +513,7 @@ impl Http2State {
     }
 }
 
-impl Protocol for Http2 {
+impl ProtocolHandler for Http2 {
     fn new(settings: &Settings, worker: u32) -> Self {
         let &Settings { ref requests, seed, .. } = settings;
         let (place, places) = settings.place_of(worker);

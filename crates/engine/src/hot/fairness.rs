@@ -2,13 +2,13 @@
 //!
 //! In a closed loop a slow connection shows by how few requests it served. In an open loop every connection gets its
 //! turn, and only its times can tell. A few hundred bytes for each must do, so buckets are a quarter of an octave wide
-//! and told by their middle: the true median is within a ninth of the one that is told.
+//! and reported by their middle: the true median is within a ninth of the reported one.
 
 use crate::{Nanos, Slot};
 
 /// Buckets to an octave.
 const SPLIT: u32 = 4;
-/// The exponent of the first octave: below 1.024 microseconds nothing is told apart.
+/// The exponent of the first octave: shorter times than 1.024 microseconds share a bucket.
 const FIRST: u32 = 10;
 /// Buckets of a connection: 24 octaves, up to 17 seconds; what is longer falls into the last.
 const BUCKETS: usize = 24 * SPLIT as usize;
@@ -18,7 +18,7 @@ const ANSWERS_LEAST: u64 = 16;
 /// Service times by connection.
 #[derive(Debug, Default)]
 pub(super) struct Medians {
-    /// [`BUCKETS`] for each connection, one after the other; none where nobody asked.
+    /// [`BUCKETS`] for each connection, one after the other; none where it is not wanted.
     buckets: Box<[u16]>,
 }
 
@@ -83,10 +83,10 @@ mod tests {
             times.iter().for_each(|time| medians.record(1, Nanos(*time), 1));
             times.sort_unstable();
             let truth = times[(times.len() - 1) / 2] as f64;
-            let told = medians.into_medians();
-            prop_assert_eq!(told.len(), 1, "the other connection answered nothing");
-            let told = told[0].0 as f64;
-            prop_assert!((told - truth).abs() <= told / 9.0, "{} for {}", told, truth);
+            let medians = medians.into_medians();
+            prop_assert_eq!(medians.len(), 1, "the other connection answered nothing");
+            let median = medians[0].0 as f64;
+            prop_assert!((median - truth).abs() <= median / 9.0, "{} for {}", median, truth);
         }
     }
 
@@ -97,8 +97,8 @@ mod tests {
             medians.record(0, Nanos(1_000_000), 1);
             medians.record(0, Nanos(8_000_000), 2);
         }
-        let told = medians.into_medians();
-        assert!((7_000_000..9_000_000).contains(&told[0].0), "{told:?}");
+        let medians = medians.into_medians();
+        assert!((7_000_000..9_000_000).contains(&medians[0].0), "{medians:?}");
     }
 
     #[test]

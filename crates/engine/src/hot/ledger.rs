@@ -1,6 +1,6 @@
 //! The ledger: which requests are due and in flight, and what came of them.
 //!
-//! The loop asks it what is due. A protocol tells it of each exchange that begins and ends; it takes requests off the
+//! The loop asks it what is due. A protocol reports each exchange that begins and ends; it takes requests off the
 //! schedule, judges bodies, and has everything recorded. It knows no socket and no protocol.
 
 use super::blocks::Block;

@@ -32,7 +32,7 @@ pub(crate) use blocks::Block;
 pub(crate) use exchange::{Exchange, Place};
 pub(crate) use intervals::join_intervals;
 pub(crate) use ledger::{AnswerGroup, Departure, Incoming, Ledger};
-pub use protocol::Protocol;
+pub use protocol::ProtocolHandler;
 pub(crate) use protocol::{Cancelled, Fault, Flow, WaitingStep};
 pub use record::Recorder;
 pub(crate) use record::Response;

@@ -183,7 +183,7 @@ impl Pool {
         self.of_mut(slot).free_at = now;
     }
 
-    /// What there is to tell of the connections.
+    /// What happened to the connections.
     pub(super) fn counts(&self) -> &ConnectionCounts {
         &self.counts
     }

@@ -56,7 +56,7 @@ pub struct WaitingStep {
 }
 
 /// A protocol, with what it knows of each connection of a worker.
-pub trait Protocol {
+pub trait ProtocolHandler {
     /// For the connections of one worker.
     fn new(settings: &Settings, worker: u32) -> Self;
 
@@ -64,7 +64,7 @@ pub trait Protocol {
     fn places(settings: &Settings) -> u16;
 
     /// A connection was made: says what the protocol says first. Pending where an answer to that must come before the
-    /// first exchange; [`Protocol::receive`] reads it.
+    /// first exchange; [`ProtocolHandler::receive`] reads it.
     ///
     /// # Errors
     /// Those of sending.
@@ -76,8 +76,8 @@ pub trait Protocol {
     /// How many more exchanges a connection can take, with so many in flight.
     fn room(&self, slot: Slot, live: u16) -> u16;
 
-    /// Begins exchanges, at least one and at most `wanted`, which [`Protocol::room`] had room for: hands their bytes to
-    /// the transport and tells the ledger of those of which at least a byte was taken. Returns how many.
+    /// Begins exchanges, at least one and at most `wanted`, which [`ProtocolHandler::room`] had room for: hands their bytes
+    /// to the transport and reports to the ledger those of which at least a byte was taken. Returns how many.
     ///
     /// # Errors
     /// `WouldBlock` when the socket has no room, any other when the connection is broken: then nothing was begun.
@@ -90,7 +90,7 @@ pub trait Protocol {
         transport: &mut T,
     ) -> io::Result<u16>;
 
-    /// Reads bytes that came, and tells the ledger which exchanges they end.
+    /// Reads bytes that came, and reports to the ledger which exchanges they end.
     ///
     /// # Errors
     /// A [`Fault`] of the server.

@@ -66,8 +66,8 @@ pub struct Recorder {
     notes: Notes,
     /// Whether intended sends come from a schedule, so that there are response times.
     open: bool,
-    /// Seconds that are over and have not been told of; none where nobody listens.
-    news: Option<Vec<Told>>,
+    /// Seconds that are over and have not been reported; none where no observer wants them.
+    news: Option<Vec<EndedSecond>>,
 }
 
 /// Length of an interval: a second, or less where the window is so short that it would have fewer than ten.
@@ -82,7 +82,7 @@ fn tick(settings: &Settings) -> Nanos {
 }
 
 /// A second that is over: when it began and ended, and what ended in it.
-pub(super) type Told = (Nanos, Nanos, Vec<KeptInterval>);
+pub(super) type EndedSecond = (Nanos, Nanos, Vec<KeptInterval>);
 
 impl Default for Recorder {
     fn default() -> Self {
@@ -171,19 +171,19 @@ impl Recorder {
         self.notes.take()
     }
 
-    /// From now on seconds are told of.
+    /// From now on seconds are reported.
     pub(super) fn listen(&mut self) {
         self.news = Some(Vec::with_capacity(4));
     }
 
-    /// Whether there is something to tell.
+    /// Whether there is something to report.
     #[inline]
     pub(super) fn has_news(&self) -> bool {
         self.news.as_ref().is_some_and(|news| !news.is_empty())
     }
 
-    /// What there is to tell.
-    pub(super) fn take_news(&mut self) -> Vec<Told> {
+    /// What there is to report.
+    pub(super) fn take_news(&mut self) -> Vec<EndedSecond> {
         self.news.as_mut().map(std::mem::take).unwrap_or_default()
     }
 

@@ -156,7 +156,7 @@ impl Schedule {
         on_schedule + self.returned.len() as u64
     }
 
-    /// What [`TICKS_COUNTED`] ticks tell of the backlog.
+    /// The backlog, extrapolated from [`TICKS_COUNTED`] ticks.
     fn extrapolated_backlog(&self, now: Nanos) -> u64 {
         let mut cursor = self.clone();
         cursor.returned.clear();
@@ -170,7 +170,7 @@ impl Schedule {
         }
         let (counted, span) = (cursor.next(now).since(first), self.end.min(now).since(first));
         if counted == Nanos::ZERO {
-            // Ticks that share a moment do not tell how they go on.
+            // Ticks that share a moment cannot be extrapolated.
             return TICKS_COUNTED;
         }
         let all = TICKS_COUNTED as f64 * span.as_secs_f64() / counted.as_secs_f64();
@@ -273,7 +273,7 @@ mod tests {
         let even = |gap_ns| schedule(TickSource::Constant { index: 0, stride: 1, gap_ns }, 0);
         assert_eq!(even(1_000.0).backlog_about(START + Nanos(1_000_000)), 1_000);
         assert_eq!(even(1_000.0).backlog_about(START + Nanos(1_000_000_000)), 1_000_000);
-        // Nothing tells how those go on that share a moment.
+        // Ticks that share a moment cannot be extrapolated.
         assert_eq!(even(0.0).backlog_about(START + Nanos(1)), TICKS_COUNTED);
     }
 }

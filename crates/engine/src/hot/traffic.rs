@@ -7,7 +7,7 @@
 
 use super::ledger::{Departure, Ledger};
 use super::pool::{ClosedBy, Pool, State};
-use super::protocol::{Cancelled, Fault, Flow, Protocol};
+use super::protocol::{Cancelled, Fault, Flow, ProtocolHandler};
 use super::record::Recorder;
 use crate::outcome::Failure;
 use crate::timers::{Alarm, Timers};
@@ -43,7 +43,7 @@ pub(super) struct Traffic<'a, C, T, P> {
     last_progress: Nanos,
 }
 
-impl<'a, C: Clock, T: Transport, P: Protocol> Traffic<'a, C, T, P> {
+impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
     /// With all connections still to make.
     pub(super) fn new(
         settings: &'a Settings,
@@ -157,7 +157,7 @@ impl<'a, C: Clock, T: Transport, P: Protocol> Traffic<'a, C, T, P> {
 }
 
 /// Connections are made.
-impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
+impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Starts handshakes for slots that want one: before the run as far as the cap allows, in it some of them each turn.
     pub(super) fn keep_connecting(&mut self) {
         if self.running {
@@ -191,7 +191,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
         }
     }
 
-    /// The server has too many connections to accept, and no event tells when it has fewer, as with a unix socket. That
+    /// The server has too many connections to accept, and no event reports when it has fewer, as with a unix socket. That
     /// is no failure: over TCP the handshake would wait.
     fn queue_outside(&mut self, slot: Slot, now: Nanos) {
         self.pool.attempt_ended(slot);
@@ -331,7 +331,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
 }
 
 /// Requests go out.
-impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
+impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Sends what is due on connections that are free, longest free first. Returns a moment not long past.
     #[inline]
     pub(super) fn dispatch(&mut self, mut now: Nanos) -> Nanos {
@@ -369,7 +369,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
         !self.pool.line().any(|slot| self.room(slot) > 0)
     }
 
-    /// Whether nobody stands in line, free or not.
+    /// Whether the line is empty, of free connections and of others.
     #[inline]
     pub(super) fn has_no_line(&self) -> bool {
         self.pool.line().next().is_none()
@@ -473,7 +473,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
 
 /// Steps of sessions, which the connection that they are on sends when they are due. Without sessions nothing waits, and
 /// all of it is left out by the compiler.
-impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
+impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Sends the step that waits on a connection, now or when it is due. Whether there is one.
     #[inline(always)]
     fn await_step(&mut self, slot: Slot, now: Nanos) -> bool {
@@ -514,7 +514,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
 }
 
 /// Responses come in.
-impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
+impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Does what an event calls for.
     pub(super) fn handle(&mut self, event: Ready, buffer: &mut [u8]) {
         let slot = event.slot;
@@ -601,7 +601,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
     /// Has the protocol read some bytes, and does what follows for the connection.
     #[inline(always)]
     fn consume(&mut self, slot: Slot, input: &[u8], now: Nanos) {
-        // In a closed loop nobody asks when a connection became free.
+        // A closed loop does not need to know when a connection became free.
         let was_full = self.ledger.schedule().is_open() && self.room(slot) == 0;
         let flow = self.protocol.receive(slot, input, now, &mut self.ledger, &mut self.transport);
         if self.pool.state(slot) == State::Greeting {
@@ -710,7 +710,7 @@ impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
 }
 
 /// Time is up.
-impl<C: Clock, T: Transport, P: Protocol> Traffic<'_, C, T, P> {
+impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Does what alarms that are due call for.
     #[inline]
     pub(super) fn ring(&mut self, now: Nanos) {

@@ -4,7 +4,7 @@
 //! those of the timeline, the same in every worker.
 
 use super::pool::{Pool, State};
-use super::protocol::Protocol;
+use super::protocol::ProtocolHandler;
 use super::record::Recorder;
 use super::traffic::Traffic;
 use crate::outcome::{Carried, Failure, Stall};
@@ -35,9 +35,9 @@ pub trait Conductor {
     fn connected(&self, had: u64);
     /// The warm-up's beginning, once every worker is connected. There is none if the run is given up before.
     fn epoch(&self) -> Option<Nanos>;
-    /// Whether all have told what connections they have, and nobody has one.
+    /// Whether all have reported their connections, and none has one.
     fn unreachable(&self) -> bool;
-    /// When to stop sending before the planned end; [`Nanos::NEVER`] as long as nobody asked.
+    /// When to stop sending before the planned end; [`Nanos::NEVER`] as long as no stop is requested.
     fn stop_at(&self) -> Nanos;
     /// Whether the run is given up: another worker cannot go on, or somebody asked for the end before it began.
     fn aborted(&self) -> bool;
@@ -67,7 +67,7 @@ pub struct Worker<'a, C, T, P> {
     stall: Stall,
 }
 
-impl<'a, C: Clock, T: Transport, P: Protocol> Worker<'a, C, T, P> {
+impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     /// A worker with all its connections still to make.
     pub fn new(
         settings: &'a Settings,
@@ -125,20 +125,20 @@ impl<'a, C: Clock, T: Transport, P: Protocol> Worker<'a, C, T, P> {
             self.advance(now, conductor.stop_at(), observer);
             if self.phase == Phase::End {
                 self.traffic.ledger_mut().recorder().end(now);
-                self.tell(now, observer);
+                self.report_seconds(now, observer);
                 break;
             }
             self.turn(now, NAP)?;
             if self.traffic.ledger_mut().recorder().has_news() {
-                self.tell(now, observer);
+                self.report_seconds(now, observer);
             }
         }
         Ok(())
     }
 
-    /// Tells of the seconds that are over.
+    /// Reports the seconds that are over.
     #[cold]
-    fn tell(&mut self, now: Nanos, observer: &dyn Observer) {
+    fn report_seconds(&mut self, now: Nanos, observer: &dyn Observer) {
         for (start, end, cohorts) in self.traffic.ledger_mut().recorder().take_news() {
             let start = start.max(self.spans.start);
             let backlog = self.traffic.ledger().schedule().backlog_about(end.min(now));
@@ -242,7 +242,7 @@ impl<'a, C: Clock, T: Transport, P: Protocol> Worker<'a, C, T, P> {
 }
 
 /// The phases.
-impl<C: Clock, T: Transport, P: Protocol> Worker<'_, C, T, P> {
+impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
     /// The next moment at which a phase may change.
     fn next_boundary(&self, now: Nanos) -> Nanos {
         let Some(timeline) = &self.timeline else { return Nanos::NEVER };

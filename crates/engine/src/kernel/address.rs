@@ -67,7 +67,7 @@ impl RawAddress {
     }
 }
 
-/// The zero after the path is part of the length: whoever is longer has one anyway (unix(7)).
+/// The zero after the path is part of the length: a longer path has one anyway (unix(7)).
 fn unix(path: &Path) -> libc::sockaddr_un {
     let mut raw = libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
     for (place, byte) in raw.sun_path.iter_mut().zip(path.as_os_str().as_bytes()) {

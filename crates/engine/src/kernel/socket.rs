@@ -1,7 +1,7 @@
 //! One stream socket, of TCP or unix: opened, connected, read, written and closed by system calls that never block.
 //!
 //! Sending and receiving go through syscall(2): in a process with several threads glibc's send and recv are
-//! cancellation points, which costs 110 instructions a request that nobody here has a use for.
+//! cancellation points, which costs 110 instructions a request and is not needed here.
 
 use super::address::RawAddress;
 use crate::Progress;
@@ -20,7 +20,7 @@ impl Socket {
         let raw = check(unsafe {
             libc::socket(peer.family(), libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0)
         })?;
-        // SAFETY: `raw` was just opened and belongs to nobody else.
+        // SAFETY: `raw` was just opened and is not shared.
         let socket = Self(unsafe { OwnedFd::from_raw_fd(raw) });
         if peer.family() != libc::AF_UNIX {
             socket.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
@@ -51,7 +51,7 @@ impl Socket {
     }
 
     /// Starts the handshake. A unix socket has none: it is connected at once, or `WouldBlock` as long as the server has
-    /// too many to accept (connect(2)), and no event tells when that is over.
+    /// too many to accept (connect(2)), and no event reports when that is over.
     pub(super) fn connect(&self, peer: &RawAddress) -> io::Result<Progress> {
         // SAFETY: pointer and length are those of an address that outlives the call.
         match check(unsafe { libc::connect(self.raw(), peer.pointer(), peer.length()) }) {
@@ -91,10 +91,10 @@ impl Socket {
     /// Hands bytes over. A broken connection is an error, not a signal.
     #[inline]
     pub(super) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        let (nobody, flags) = (std::ptr::null::<libc::c_void>(), libc::MSG_NOSIGNAL);
+        let (address, flags) = (std::ptr::null::<libc::c_void>(), libc::MSG_NOSIGNAL);
         // SAFETY: the pointer and length are those of a live slice; there is no address.
         let taken = unsafe {
-            libc::syscall(libc::SYS_sendto, self.raw(), bytes.as_ptr(), bytes.len(), flags, nobody, 0usize)
+            libc::syscall(libc::SYS_sendto, self.raw(), bytes.as_ptr(), bytes.len(), flags, address, 0usize)
         };
         if taken < 0 { Err(io::Error::last_os_error()) } else { Ok(taken as usize) }
     }
@@ -102,7 +102,7 @@ impl Socket {
     /// Takes received bytes.
     #[inline]
     pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (nobody, flags) = (std::ptr::null::<libc::c_void>(), 0);
+        let (address, flags) = (std::ptr::null::<libc::c_void>(), 0);
         // SAFETY: the pointer and length are those of a live, exclusively borrowed slice; no address is asked for.
         let count = unsafe {
             libc::syscall(
@@ -111,8 +111,8 @@ impl Socket {
                 buffer.as_mut_ptr(),
                 buffer.len(),
                 flags,
-                nobody,
-                nobody,
+                address,
+                address,
             )
         };
         if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count as usize) }

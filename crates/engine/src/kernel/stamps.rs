@@ -1,7 +1,7 @@
 //! Kernel receive timestamps: when the last segment of a read arrived, on the monotonic clock.
 //!
 //! The kernel stamps with CLOCK_REALTIME (socket(7), SO_TIMESTAMPNS; it does so for TCP too, the stamp is the last
-//! segment's). The distance between that clock and the monotonic one is taken anew before each batch, so that a step of
+//! segment's). The distance between that clock and the monotonic one is measured again before each batch, so that a step of
 //! the wall clock spoils one batch at most. These are receive times only: nothing is known of when a send left.
 
 use super::KernelClock;

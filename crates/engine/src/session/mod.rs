@@ -11,7 +11,9 @@ mod plan;
 pub use cookies::Cookies;
 pub use plan::{Extract, ExtractFault, Session, SessionPlan, Source, Step};
 
-use crate::hot::{Block, Cancelled, Departure, Fault, Flow, Ledger, Place, Protocol, Response, WaitingStep};
+use crate::hot::{
+    Block, Cancelled, Departure, Fault, Flow, Ledger, Place, ProtocolHandler, Response, WaitingStep,
+};
 use crate::outcome::Failure;
 use crate::random::Random;
 use crate::{Ending, Nanos, Progress, Requests, Settings, Slot, Transport, think};
@@ -222,7 +224,7 @@ impl Sessions {
     }
 }
 
-impl Protocol for Sessions {
+impl ProtocolHandler for Sessions {
     fn new(settings: &Settings, worker: u32) -> Self {
         let requests = Arc::clone(&settings.requests);
         let kinds = requests.kinds();

@@ -1,4 +1,4 @@
-//! A clock that moves only when it is told to, or by a fixed step at every look.
+//! A clock that moves only when it is set, or by a fixed step at every look.
 //!
 //! The simulated network moves it to whatever happens next; the worker looks, and a step makes it as slow as a test
 //! wants it. All clones are one clock, of one thread: a simulation has a single worker.

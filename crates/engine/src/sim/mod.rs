@@ -18,10 +18,10 @@ pub use server::{Freezing, Unruly, response};
 
 use crate::h1::Http1;
 use crate::h2::Http2;
-use crate::hot::{Conductor, Protocol, Recorder, Worker};
+use crate::hot::{Conductor, ProtocolHandler, Recorder, Worker};
 use crate::session::Sessions;
 use crate::{EngineError, Nanos, NoObserver, Observer, Settings, Tally, ThreadOutcome};
-use paceline_job::Protocol as HttpVersion;
+use paceline_job::Protocol;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -37,7 +37,7 @@ pub fn simulate<S: Script>(
     simulate_observed(settings, script, clock, &NoObserver)
 }
 
-/// As [`simulate`], with somebody who is told.
+/// As [`simulate`], with an observer.
 ///
 /// # Errors
 /// As [`crate::run`].
@@ -54,10 +54,10 @@ pub fn simulate_observed<S: Script>(
         );
     }
     Ok(match settings.job.protocol {
-        HttpVersion::Http10 | HttpVersion::Http11 => {
+        Protocol::Http10 | Protocol::Http11 => {
             drive::<Http1, _>(settings, script, clock, never, &mut recorder, observer)?.into_outcome()
         }
-        HttpVersion::Http2 => {
+        Protocol::Http2 => {
             drive::<Http2, _>(settings, script, clock, never, &mut recorder, observer)?.into_outcome()
         }
     })
@@ -93,17 +93,17 @@ pub fn simulate_with<S: Script, R>(
     look: impl FnOnce(&[Tally], &S) -> R,
 ) -> Result<R, EngineError> {
     match settings.job.protocol {
-        HttpVersion::Http10 | HttpVersion::Http11 => {
+        Protocol::Http10 | Protocol::Http11 => {
             Ok(drive::<Http1, _>(settings, script, clock, stop_at, recorder, &NoObserver)?.settle(look))
         }
-        HttpVersion::Http2 => {
+        Protocol::Http2 => {
             Ok(drive::<Http2, _>(settings, script, clock, stop_at, recorder, &NoObserver)?.settle(look))
         }
     }
 }
 
 /// Drives one worker, which still has everything that it came to.
-pub(crate) fn drive<'a, P: Protocol, S: Script>(
+pub(crate) fn drive<'a, P: ProtocolHandler, S: Script>(
     settings: &'a Settings,
     script: S,
     clock: &VirtualClock,
@@ -152,7 +152,7 @@ impl Conductor for Alone {
     }
 }
 
-impl<S: Script, P: Protocol> Worker<'_, VirtualClock, Network<S>, P> {
+impl<S: Script, P: ProtocolHandler> Worker<'_, VirtualClock, Network<S>, P> {
     fn settle<R>(mut self, look: impl FnOnce(&[Tally], &S) -> R) -> R {
         self.settled(|tallies, network| look(tallies, network.script()))
     }

@@ -273,7 +273,7 @@ impl<S: Script> Transport for Network<S> {
             pipe.read = 0;
         }
         if !pipe.inbox.is_empty() {
-            // A kernel would have given everything in one read; here the rest is announced anew.
+            // A kernel would have given everything in one read; here the rest is announced again.
             let now = self.clock.peek();
             self.schedule(now, slot, Event::More);
         }

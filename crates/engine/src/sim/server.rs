@@ -1,7 +1,7 @@
 //! Scripted servers: one that freezes by the clock, and one that does everything a server should not.
 //!
 //! The integration tests load them: the first to see coordinated omission exactly, the second to see that every
-//! request ends once. Neither reads what it is asked: the network tells it that a whole request came.
+//! request ends once. Neither reads what it is asked: the network reports that a whole request came.
 
 use super::{Act, Connect, Script};
 use crate::{Nanos, Random, Slot};

@@ -22,7 +22,7 @@ pub enum TlsFault {
     NotYetValid,
     /// The certificate is for other names.
     WrongName,
-    /// Nobody trusted vouches for the certificate.
+    /// The certificate is not signed by a trusted authority.
     UnknownIssuer,
     /// The certificate is bad in another way.
     BadCertificate,

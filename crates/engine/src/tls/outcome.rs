@@ -13,7 +13,7 @@ pub struct TlsAgreed {
     pub version: &'static str,
     /// The cipher suite, by its name at IANA.
     pub cipher: String,
-    /// The group of the key exchange, where a full handshake told.
+    /// The group of the key exchange, where a full handshake reported it.
     pub group: Option<String>,
     /// The application protocol, where the server chose one.
     pub alpn: Option<String>,

@@ -17,7 +17,7 @@ pub(super) enum End {
     /// It has not.
     Open,
     /// With a close_notify: nothing is missing.
-    Told,
+    Reported,
     /// The connection ended without one: whether something is missing cannot be known.
     Cut,
 }
@@ -36,7 +36,7 @@ pub(super) struct Session {
     answered: bool,
     /// How the peer ended its side.
     pub(super) end: End,
-    /// What went wrong behind bytes that were still good: told when they have been read.
+    /// What went wrong behind bytes that were still good: reported when they have been read.
     pub(super) failed: Option<io::Error>,
 }
 
@@ -143,7 +143,7 @@ impl Session {
             self.spoken |= !self.tls.is_handshaking() || self.tls.protocol_version().is_some();
             filled += self.drain(&mut buffer[filled..]);
             if state.peer_has_closed() {
-                self.end = End::Told;
+                self.end = End::Reported;
             }
         }
         Ok(filled)

@@ -2,7 +2,7 @@
 //!
 //! rustls's own store keeps 8 tickets of TLS 1.3 for a server, which suits a browser. Here every connection stands for a
 //! client of its own, so as many are kept as there are connections. The locks are the trait's demand: each worker has a
-//! store of its own, and nobody ever waits.
+//! store of its own, so that no thread waits for another.
 
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};

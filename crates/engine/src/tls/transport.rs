@@ -11,7 +11,7 @@ use super::outcome::TlsOutcome;
 use super::session::{End, Session};
 use super::settings::TlsSettings;
 use crate::{Clock, Nanos, Patience, Progress, Ready, Slot, Transport};
-use paceline_job::Protocol as HttpVersion;
+use paceline_job::Protocol;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use std::io;
@@ -21,10 +21,10 @@ use std::sync::Arc;
 const WIRE: usize = 32 * 1024;
 
 /// What a version of HTTP is called in ALPN (RFC 9113 §3.2).
-fn alpn(version: HttpVersion) -> &'static [u8] {
+fn alpn(version: Protocol) -> &'static [u8] {
     match version {
-        HttpVersion::Http10 | HttpVersion::Http11 => b"http/1.1",
-        HttpVersion::Http2 => b"h2",
+        Protocol::Http10 | Protocol::Http11 => b"http/1.1",
+        Protocol::Http2 => b"h2",
     }
 }
 
@@ -43,21 +43,21 @@ pub struct Tls<T: Transport, C> {
     answered: bool,
     /// What was just read from the wire.
     wire: Box<[u8]>,
-    /// Slots with an end or an error still to be told.
+    /// Slots with an end or an error still to be reported.
     owing: Vec<Slot>,
     outcome: TlsOutcome,
 }
 
 impl<T: Transport, C: Clock> Tls<T, C> {
     /// TLS for so many slots of a transport.
-    pub fn new(settings: &TlsSettings, version: HttpVersion, slots: u32, clock: C, inner: T) -> Self {
+    pub fn new(settings: &TlsSettings, version: Protocol, slots: u32, clock: C, inner: T) -> Self {
         let alpn = alpn(version);
         let (config, when_asked) = settings.for_worker(slots, alpn);
         Self {
             inner,
             clock,
             config,
-            agreement: (version == HttpVersion::Http2).then_some(alpn),
+            agreement: (version == Protocol::Http2).then_some(alpn),
             name: settings.name.clone(),
             when_asked,
             sessions: (0..slots).map(|_| None).collect(),
@@ -154,7 +154,7 @@ impl<T: Transport, C: Clock> Tls<T, C> {
                     if let Err(error) = session.flush(slot, &mut self.inner) {
                         session.failed.get_or_insert(error);
                     }
-                    // Behind half a record or a ticket may be an end, of which no further event will tell.
+                    // Behind half a record or a ticket may be an end, which no further event will report.
                     if count < room && filled > 0 {
                         break;
                     }
@@ -263,8 +263,8 @@ impl<T: Transport, C: Clock> Transport for Tls<T, C> {
                 self.make_use_of_room(event.slot);
             }
         }
-        let told = |slot| Ready { slot, readable: true, writable: false, hangup: true };
-        ready.extend(self.owing.drain(..).map(told));
+        let owed = |slot| Ready { slot, readable: true, writable: false, hangup: true };
+        ready.extend(self.owing.drain(..).map(owed));
         Ok(())
     }
 }
@@ -288,9 +288,9 @@ fn lost(
     certificate: ClientCertificate,
 ) -> io::Error {
     match session.gone(error.as_ref(), certificate) {
-        Some(told) => {
-            outcome.note(&told);
-            told.into()
+        Some(error) => {
+            outcome.note(&error);
+            error.into()
         }
         None => error.unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into()),
     }

@@ -120,7 +120,7 @@ enum State {
     PadLength(FrameHead),
     /// In DATA.
     Data { stream: u32, left: u32, padding: u32, overhead: u32, end_stream: bool },
-    /// In what nobody needs: padding, or an ignored frame.
+    /// In what is skipped: padding, or an ignored frame.
     Skip { left: u32 },
     /// In the payload of another frame.
     Payload(FrameHead),

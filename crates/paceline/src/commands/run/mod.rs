@@ -152,6 +152,9 @@ fn connect_hint(error: &std::io::Error, address: &Address, attempts: u64, made: 
         None if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {
             "no local address or port to connect from: check --source, or wait for ports to become free"
         }
+        None if error.kind() == std::io::ErrorKind::Unsupported && error.raw_os_error().is_none() => {
+            "try --http 1.1, or another port"
+        }
         None if attempts == 0 => "the connect timeout ended before any attempt did: raise --connect-timeout",
         None if made > 0 => {
             "a server listens there and closes connections before any request: check the port; the server's log should say why"
