@@ -126,7 +126,8 @@ impl Database {
             Some(setting) => (Some(setting.span().start), setting.into_inner()),
             None => (None, String::new()),
         };
-        if !wire.settings.is_empty() && !(setting.contains("{name}") && setting.contains("{value}")) {
+        let has_both = ["{name}", "{value}"].iter().all(|placeholder| setting.contains(placeholder));
+        if !wire.settings.is_empty() && !has_both {
             let problem = "`setting` needs `{name}` and `{value}`, such as \"-c {name}={value}\"";
             return Err(document.complain(at, problem));
         }
