@@ -17,11 +17,14 @@ const ROUNDS_KEPT: usize = 6;
 /// A round, and how many trials are kept of it where that is known without reading them.
 pub type CountedRound = (Round, Option<u64>);
 
+/// Pages as bytes, with the records that each was made of.
+type Pages = VecDeque<(Arc<Records>, Arc<[u8]>)>;
+
 /// Kept results to be shown.
 pub struct Library {
     origin: Origin,
     kept: Mutex<VecDeque<Arc<Records>>>,
-    pages: Mutex<VecDeque<(Arc<Records>, Arc<[u8]>)>>,
+    pages: Mutex<Pages>,
 }
 
 enum Origin {
@@ -166,7 +169,7 @@ impl Library {
         make: impl FnOnce(&Records) -> Result<Vec<u8>, WebError>,
     ) -> Result<Arc<[u8]>, WebError> {
         let records = self.round(id)?;
-        let made = |pages: &VecDeque<(Arc<Records>, Arc<[u8]>)>| {
+        let made = |pages: &Pages| {
             pages.iter().find(|(of, _)| Arc::ptr_eq(of, &records)).map(|(_, page)| page.clone())
         };
         if let Some(page) = made(&self.pages.lock().unwrap_or_else(PoisonError::into_inner)) {
