@@ -98,3 +98,87 @@ pub(crate) fn network_bound(run: &Run) -> Option<Finding> {
         percent: 100.0 * share,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_record::{Counts, NetworkUse, Span, Times, fixture};
+    use paceline_stats::Histogram;
+
+    /// A run by two loaders with these median service times, in microseconds.
+    fn run(medians_us: [u64; 2]) -> Run {
+        let mut run = fixture::run(0);
+        let block = |micros: u64| {
+            let mut times = Histogram::new();
+            times.record_n(micros * 1_000, 5_000);
+            let counts = Counts { scheduled: 5_000, ok: 5_000, ..Counts::default() };
+            Block { counts, service_time_ns: Some(Times::of(&times)), ..Block::default() }
+        };
+        let window = Some(Span { start_ns: 1_000_000_000, end_ns: 11_000_000_000 });
+        let loader =
+            |host: &str| Loader { host: host.to_owned(), share: Some(5_000), window, ..Loader::default() };
+        run.by_generator = Some(medians_us.map(block).into());
+        run.loaders = vec![loader("n3"), loader("n4")];
+        run
+    }
+
+    #[test]
+    fn equal_loaders_raise_no_verdict() {
+        let run = run([900, 1_000]);
+        assert!(lost(&run).is_none() && apart(&run).is_none() && differ(&run).is_none());
+        assert!(network_bound(&run).is_none() && differ(&fixture::run(0)).is_none());
+    }
+
+    #[test]
+    fn a_slower_path_is_named() {
+        assert!(
+            matches!(differ(&run([1_000, 1_300])), Some(Finding::LoadersDiffer { host, .. }) if host == "n4")
+        );
+        // A third of little is little.
+        assert!(differ(&run([100, 133])).is_none());
+        let mut failing = run([1_000, 1_000]);
+        let blocks = failing.by_generator.as_mut().unwrap();
+        (blocks[0].counts.ok, blocks[0].counts.timed_out) = (4_900, 100);
+        assert!(matches!(differ(&failing), Some(Finding::LoadersDiffer { host, .. }) if host == "n3"));
+    }
+
+    #[test]
+    fn a_lost_loader_makes_the_run_invalid() {
+        let mut run = run([1_000, 1_000]);
+        run.loaders[1].lost = Some("it ended without a result".to_owned());
+        let finding = lost(&run).unwrap();
+        assert_eq!(
+            (finding.severity(), finding.evidence()["missing_share"].as_f64()),
+            (Severity::Invalid, Some(0.5))
+        );
+    }
+
+    #[test]
+    fn windows_that_do_not_overlap_are_found() {
+        let mut run = run([1_000, 1_000]);
+        for (late_ns, severity) in [
+            (99_000_000, None),
+            (200_000_000, Some(Severity::Caution)),
+            (1_500_000_000, Some(Severity::Invalid)),
+        ] {
+            run.loaders[1].window =
+                Some(Span { start_ns: 1_000_000_000 + late_ns, end_ns: 11_000_000_000 + late_ns });
+            assert_eq!(apart(&run).map(|finding| finding.severity()), severity, "{late_ns}");
+        }
+    }
+
+    #[test]
+    fn a_full_link_is_the_limit() {
+        let mut run = run([1_000, 1_000]);
+        let network = |received_bytes_per_s| NetworkUse {
+            interface: "eth0".to_owned(),
+            sent_bytes_per_s: 1e5,
+            received_bytes_per_s,
+            speed_bytes_per_s: Some(12.5e6),
+        };
+        run.loaders[0].network = Some(network(10e6));
+        assert!(network_bound(&run).is_none());
+        run.loaders[1].network = Some(network(12e6));
+        assert!(matches!(network_bound(&run), Some(Finding::NetworkBound { host, .. }) if host == "n4"));
+    }
+}
