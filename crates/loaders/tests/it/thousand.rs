@@ -73,6 +73,7 @@ fn record(outcome: &ThreadOutcome) -> (Run, usize) {
 }
 
 /// All loaders' records as one, and the sends they noted.
+#[expect(clippy::print_stdout, reason = "figures for people")]
 fn merged(all: &Settings, of: u32) -> (Run, Vec<Vec<Vec<Nanos>>>) {
     let shares = scheduled_in_window(all, of).unwrap();
     let (mut merge, mut noted, mut bytes, mut merging) =
