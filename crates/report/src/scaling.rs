@@ -93,7 +93,7 @@ pub fn scaling(machines: &Machines, trials: &[&Trial]) -> Vec<ScalingTable> {
         let alike = |table: &ScalingTable| {
             (&table.machine, table.workload.as_str(), table.by) == (&machine, workload, by)
         };
-        if !tables.iter().any(|table| alike(table)) {
+        if !tables.iter().any(&alike) {
             let (rows, undetermined) = (Vec::new(), Vec::new());
             tables.push(ScalingTable {
                 machine: machine.clone(),
