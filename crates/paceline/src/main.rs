@@ -32,7 +32,7 @@ enum Command {
     /// The servers under test: list, set up, build, check, serve
     Lab(commands::lab::Arguments),
     /// Servers x workloads x loads, repeated, kept
-    Round(commands::round::Arguments),
+    Round(Box<commands::round::Arguments>),
     /// Find the highest rate that meets an objective
     Capacity(Box<commands::experiment::capacity::Arguments>),
     /// Say whether the second of two servers is faster, slower or equivalent
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     let outcome = match usage::read().command {
         Command::Run(arguments) => commands::run::run(*arguments),
         Command::Lab(arguments) => commands::lab::run(arguments),
-        Command::Round(arguments) => commands::round::run(arguments),
+        Command::Round(arguments) => commands::round::run(*arguments),
         Command::Capacity(arguments) => commands::experiment::capacity::run(*arguments),
         Command::Compare(arguments) => commands::experiment::compare::run(*arguments),
         Command::Gate(arguments) => commands::experiment::gate::run(*arguments),
