@@ -12,12 +12,13 @@ const AMBIGUOUS: [&str; 2] = ["latenc", "throughput"];
 /// Names of others that hold such a word: wrk's flag, the kernel's device, its file of an idle state.
 const QUALIFIED: [&str; 4] = ["--latency", "cpu_dma_latency", "/latency", "idle-state latency"];
 
-/// Files and folders in which other tools' reports and scripts are quoted, word for word.
-const QUOTING: [&str; 5] = [
+/// Files and folders in which other tools' reports and scripts are quoted, word for word, or their settings have keys.
+const QUOTING: [&str; 6] = [
     "crates/import/",
     "crates/lab/src/generator/peers/",
     "crates/paceline/tests/it/style/words.rs",
     "fuzz/seeds/",
+    "servers/scala-play/conf/",
     "speed/percentiles.lua",
 ];
 
