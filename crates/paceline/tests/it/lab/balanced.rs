@@ -198,6 +198,6 @@ fn a_load_whose_fault_was_never_made_is_no_trial() {
     let fault = last(&trials, "c4").error.as_ref().expect("no instance was killed");
     assert_eq!(
         (fault.message.as_str(), fault.transient),
-        ("the fault was never made: the generator told no window", true)
+        ("the fault was never made: the generator reported no window", true)
     );
 }

@@ -131,13 +131,13 @@ fn a_generator_that_fails_says_why() {
 #[test]
 fn a_generator_that_is_not_understood_is_told_before_anything_runs() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
-    let ran = tree.run(&[&SHORT[..], &["--generator", "hey -z 1s {url}"]].concat());
+    let ran = tree.run(&[&SHORT[..], &["--generator", "sh -c 'hey {url}'"]].concat());
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("understood for wrk and oha"), "{ran:?}");
+    assert!(ran.stderr.contains("use a template for wrk, oha, h2load"), "{ran:?}");
     let nameless = tree.script("wrk", "#!/bin/sh\necho hello\n");
     let ran = tree.run(&[&SHORT[..], &["--generator", nameless.to_str().unwrap()]].concat());
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("what has no version is not measured"), "{ran:?}");
+    assert!(ran.stderr.contains("only a program with a version is measured"), "{ran:?}");
     let ran = tree.run(&["report", "--list"]);
     assert!(ran.stderr.contains("no round is kept"), "{ran:?}");
 }
@@ -240,7 +240,7 @@ fn a_generator_that_cannot_be_is_told_before_a_round_is_kept() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     for (generator, told) in [
         ("", "an empty command is no generator"),
-        ("sh {foo}", "nobody can read what `sh` prints"),
+        ("sh {foo}", "the output of `sh` cannot be read"),
         ("no-such-program --fast", "there is no program `no-such-program`"),
     ] {
         let ran = tree.run(&[&SHORT[..], &["--generator", generator]].concat());
@@ -301,7 +301,7 @@ fn a_plan_that_is_not_there_and_a_report_to_nowhere_are_mistakes() {
     assert!(!tree.path("nowhere").exists());
     let ran = tree.run(&["report", "-o", "r.pdf"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("known are .txt, .md, .csv, .json and .html"), "{ran:?}");
+    assert!(ran.stderr.contains("known are .txt, .md, .csv, .json, .html and .svg"), "{ran:?}");
     let ran = tree.run(&["report", "-o", "-", "--format", "csv"]);
     assert!(ran.code == Some(0) && ran.stdout.contains("python-good"), "{ran:?}");
     assert!(!tree.path("-").exists());
