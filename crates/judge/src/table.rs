@@ -475,7 +475,7 @@ verdict_table! {
     { percentiles_ns: BTreeMap<String, u64> = "the percentiles as that generator printed them" } with { generator: String = "wrk" }
     => "{generator} checks no body, has no warm-up and omits requests that a stalled server kept it from sending; compare its rate, not its percentiles.";
 
-    /// The row's responses differ in size from those of the table's other rows: their bodies by more than 1 % from the
+    /// The row's responses differ in size from those of the table's other rows: their bodies by more than 10 % from the
     /// middle row's, or head and body together by more than a factor of two. The servers did not do the same work, and a
     /// network carries the larger response less often.
     UnequalWork "unequal_work" Row [Server] [Note, Caution: if *body_bytes_per_response != *body_bytes_typical { Severity::Caution } else { Severity::Note }]
@@ -486,7 +486,7 @@ verdict_table! {
         bytes_per_response: f64 = "bytes received for each response of the row, head included",
         bytes_typical: f64 = "that of the middle row",
     }
-    => "This row transfers {bytes_per_response:.0} bytes per response, the middle row {bytes_typical:.0}. Check what the server sends: curl -i";
+    => "This row's responses have {body_bytes_per_response:.0} bytes of body ({bytes_per_response:.0} with the head), the middle row's {body_bytes_typical:.0} ({bytes_typical:.0}). Check what the server sends: curl -i";
 
     /// The launches of the row were not all measured by the same build of the generator: its name, version or commit
     /// differs. They differ by more than the server then.

@@ -520,7 +520,7 @@ fn rows_that_do_other_work_are_named() {
         (run.total.bytes.body, run.total.bytes.received) = (body * 10_000, (body + head) * 10_000);
         run
     };
-    let runs = [run(12, 140), run(12, 200), run(12, 40), run(13, 150), run(12, 330), run(12, 150)];
+    let runs = [run(12, 140), run(12, 200), run(12, 40), run(14, 150), run(12, 330), run(12, 150)];
     let rows: Vec<Vec<&Run>> = runs.iter().map(|run| vec![run]).collect();
     let severities: Vec<Option<Severity>> =
         unequal_work(&rows).into_iter().map(|verdict| Some(verdict?.severity)).collect();

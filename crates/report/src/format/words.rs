@@ -159,6 +159,9 @@ pub fn reference(table: &Table) -> Option<String> {
     )
 }
 
+/// Two launches have one degree of freedom: what they could tell apart is then a factor without meaning.
+const LARGEST_SHOWN: f64 = 10.0;
+
 /// How the rows are ordered, and what their ranks mean.
 pub fn ranking(table: &Table) -> String {
     let bound = table.rows.iter().any(|row| row.standing == Standing::GeneratorBound);
@@ -173,9 +176,13 @@ pub fn ranking(table: &Table) -> String {
             )
         }
     };
-    let smallest = table
-        .smallest_difference
-        .map(|share| format!(" Differences below {} are not claimed.", number::percent(share)));
+    let smallest = table.smallest_difference.map(|share| {
+        if share > LARGEST_SHOWN {
+            " No difference is claimed: it takes more launches (--repeats).".to_owned()
+        } else {
+            format!(" Differences below {} are not claimed.", number::percent(share))
+        }
+    });
     let unranked = if ranked { "" } else { " Not ranked: one launch per row." };
     let copies = copy_sentence(table).map(|sentence| format!(" {sentence}"));
     format!("{by}{}{}{unranked}", smallest.unwrap_or_default(), copies.unwrap_or_default())
@@ -187,6 +194,7 @@ pub fn noise(table: &Table) -> Option<String> {
     let parts: Vec<String> = table
         .noise
         .iter()
+        .filter(|noise| noise.smallest_difference <= LARGEST_SHOWN)
         .map(|noise| format!("{} {}", name(noise.metric), number::percent(noise.smallest_difference)))
         .collect();
     let named = "Smallest difference between two rows named in advance, the least noisy metric first";
