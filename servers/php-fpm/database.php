@@ -14,7 +14,7 @@ function connect(): PDO
     };
     $address = sprintf('host=%s;port=%s;dbname=%s', getenv('DATABASE_HOST'), getenv('DATABASE_PORT'), getenv('DATABASE_NAME'));
     return new PDO($driver . $address, getenv('DATABASE_USER'), getenv('DATABASE_PASSWORD'), [
-        // The connection outlives the request; otherwise each would connect anew.
+        // The connection outlives the request; otherwise each request would connect again.
         PDO::ATTR_PERSISTENT => true,
         PDO::ATTR_EMULATE_PREPARES => false,
         PDO::ATTR_DEFAULT_FETCH_MODE => PDO::FETCH_ASSOC,

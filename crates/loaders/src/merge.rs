@@ -19,7 +19,7 @@ const UNSENT_EXACT: u64 = 1 << 20;
 /// What one loader contributes.
 #[derive(Debug)]
 pub struct Part {
-    /// Where it ran, and what is known of it.
+    /// Its entry in the record.
     pub loader: Loader,
     /// Its record; none if it is lost.
     pub run: Option<Run>,

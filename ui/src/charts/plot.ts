@@ -21,7 +21,7 @@ export function draw(options: Plot.PlotOptions): SVGElement {
   const svg = drawn instanceof SVGSVGElement ? drawn : drawn.querySelector("svg");
   if (!(svg instanceof SVGSVGElement)) throw new Error("Plot drew no SVG");
   svg.querySelectorAll("style").forEach((style) => style.remove());
-  // The chart is one picture with one name; labels of its groups are read by nobody.
+  // The chart is one picture with one name; labels of its groups are not announced.
   svg.querySelectorAll("[aria-label], [aria-description]").forEach((group) => {
     group.removeAttribute("aria-label");
     group.removeAttribute("aria-description");

@@ -112,8 +112,8 @@ fn places(state_dir: &Path) -> Vec<String> {
 
 fn readme(round: &Round, trials: usize, left_out: &[LeftOut]) -> String {
     let mut text = format!(
-        "# {}: round {}\n\n{trials} trials, begun {}. `report.md` is the report; `paceline report --from DIR` makes it \
-         anew, in any format.\n`round.json` has the plan as it was carried out and the machine, `{TRIALS}` one trial a \
+        "# {}: round {}\n\n{trials} trials, begun {}. `report.md` is the report; `paceline report --from DIR` \
+         renders it again in any format.\n`round.json` has the plan as it was carried out and the machine, `{TRIALS}` one trial a \
          line.\n\nLeft out of the trials, to keep this small:\n\n",
         round.plan, round.id, round.started_at
     );

@@ -84,7 +84,7 @@ pub struct Asked {
     /// Say what it comes to and about how long it takes, and do nothing
     #[arg(long, conflicts_with = "resume", help_heading = "Order")]
     pub estimate: bool,
-    /// Where every order is drawn from [default: the plan's, or drawn anew; recorded]
+    /// Where every order is drawn from [default: the plan's, or a random one, recorded]
     #[arg(long, value_name = "N", help_heading = "Order")]
     pub seed: Option<u64>,
 }

@@ -36,7 +36,7 @@ pub struct Arguments {
     /// How long a connection is left idle at most
     #[arg(long, default_value = "6s", value_name = "T", value_parser = parse_duration)]
     idle: Duration,
-    /// Where random numbers are drawn from [default: drawn anew; told]
+    /// Where random numbers are drawn from [default: a random one, reported]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Show checks that passed too
