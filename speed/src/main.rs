@@ -2,31 +2,37 @@
 //!
 //! `speed/run` builds and starts this; `make speed` calls that. It measures and prints; it asserts no speed.
 
-mod cores;
-mod experiments;
-mod install;
-mod machine;
+mod experiment;
+mod freeze;
+mod number;
 mod page;
-mod plan;
-mod process;
-mod runner;
-mod server;
-mod statistics;
-mod tools;
+mod run;
+mod tool;
 mod workplace;
 
 use anyhow::{Context as _, ensure};
 use clap::{CommandFactory as _, Parser};
-use plan::Plan;
+use experiment::Experiment;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use workplace::Workplace;
+
+/// Calls per second that `httperf` is expected to manage: it knows no closed loop for a time, only so many calls on each
+/// connection.
+const CALLS_PER_S: u32 = 40_000;
+/// Connections in the experiment `peers`.
+const PEER_CONNECTIONS: u32 = 64;
 
 /// Paceline beside its peers and the physical floor, round after round; writes docs/performance.md.
 #[derive(Parser)]
 #[command(name = "speed/run", version, about, max_term_width = 100)]
+#[command(
+    after_help = "speed/run also takes --no-install (install nothing; what is missing is left out) and --with-built \
+                        (build oha, k6 and fortio from source too; needs Go for two of them)."
+)]
 struct Arguments {
     /// Experiments to take, of those that --list shows; the page keeps the sections of the others [default: all]
     experiments: Vec<String>,
@@ -44,16 +50,8 @@ struct Arguments {
     seconds: u32,
 
     /// Length of one run against the freezing server: a multiple of its period of 10
-    #[arg(long, default_value_t = 60, value_name = "S", value_parser = clap::value_parser!(u32).range(10..=120))]
+    #[arg(long, default_value_t = 60, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=120))]
     freeze_seconds: u32,
-
-    /// Build the peers that are not packaged too: oha, k6, fortio
-    #[arg(long)]
-    with_built: bool,
-
-    /// Install nothing; what is missing is left out
-    #[arg(long, conflicts_with = "with_built")]
-    no_install: bool,
 
     /// Where the page goes
     #[arg(long, default_value = "docs/performance.md", value_name = "FILE")]
@@ -62,6 +60,10 @@ struct Arguments {
     /// The Paceline to compare [default: the one beside this program]
     #[arg(long, value_name = "FILE")]
     paceline: Option<PathBuf>,
+
+    /// An older Paceline: each row of Paceline is followed by one of this binary, and compared with it
+    #[arg(long, value_name = "FILE")]
+    before: Option<PathBuf>,
 
     /// The server's core
     #[arg(long, default_value_t = 0, value_name = "N")]
@@ -73,7 +75,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    match take(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&format!("error: {error:#}"));
@@ -82,27 +84,30 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let settings =
-        experiments::Settings { seconds: arguments.seconds, freeze_seconds: arguments.freeze_seconds, cores };
-    let mut plans = experiments::all(&settings);
+fn take(arguments: &Arguments) -> anyhow::Result<()> {
+    let mut experiments = experiment::all(&texts(arguments), arguments.before.is_some())?;
     if arguments.list {
         let mut stdout = std::io::stdout().lock();
-        return Ok(plans.iter().try_for_each(|plan| writeln!(stdout, "{:18} {}", plan.name, plan.title))?);
+        return Ok(experiments
+            .iter()
+            .try_for_each(|one| writeln!(stdout, "{:18} {}", one.name, one.title))?);
     }
-    refuse_unknown(&plans, &arguments.experiments);
-    ensure!(cores >= 2, "a server and a generator need a core each; this machine offers {cores}");
+    refuse_unknown(&experiments, &arguments.experiments);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    ensure!(cores >= 2, "a server and a generator need a core each; this machine has {cores}");
     ensure!(
         arguments.server_core != arguments.generator_core,
         "the server and the generator need a core each"
     );
-    let paceline = arguments.paceline.clone().map_or_else(beside_this, Ok)?;
-    let workplace = Workplace::prepare(paceline, arguments.server_core, arguments.generator_core)?;
-    get_peers(arguments, &workplace);
-    let titles: Vec<String> = plans.iter().map(|plan| plan.title.clone()).collect();
-    for plan in plans.iter_mut().filter(|plan| is_chosen(plan, &arguments.experiments)) {
-        let section = take(plan, arguments.rounds, &workplace)?;
+    let workplace = workplace(arguments)?;
+    workplace.prepare()?;
+    let titles: Vec<String> = experiments.iter().map(|experiment| experiment.title.clone()).collect();
+    let names = &arguments.experiments;
+    let is_chosen = |one: &Experiment| {
+        if names.is_empty() { one.machine_cores_least <= cores } else { names.contains(&one.name) }
+    };
+    for experiment in experiments.iter_mut().filter(|experiment| is_chosen(experiment)) {
+        let section = section(experiment, arguments.rounds, &workplace)?;
         // After each, so that an interrupted comparison leaves what it has.
         write_page(&titles, section, &arguments.output)?;
     }
@@ -110,40 +115,78 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn is_chosen(plan: &Plan, names: &[String]) -> bool {
-    names.is_empty() || names.iter().any(|name| name == plan.name)
+/// Texts that the experiments fill in.
+fn texts(arguments: &Arguments) -> BTreeMap<&'static str, String> {
+    let seconds = arguments.seconds;
+    let numbers = [
+        ("seconds", seconds),
+        ("twice_seconds", seconds * 2),
+        ("freeze_seconds", arguments.freeze_seconds),
+        // Of the peers' own command lines.
+        ("duration_s", seconds),
+        ("connections", PEER_CONNECTIONS),
+        ("threads", 1),
+        ("calls", CALLS_PER_S * seconds / PEER_CONNECTIONS),
+    ];
+    numbers.map(|(name, number)| (name, number.to_string())).into()
 }
 
-/// Ends with the status of a usage error where a name is no experiment's.
-fn refuse_unknown(plans: &[Plan], names: &[String]) {
-    let known: Vec<&str> = plans.iter().map(|plan| plan.name).collect();
+/// Exits with the status of a usage error if a name is no experiment's.
+fn refuse_unknown(experiments: &[Experiment], names: &[String]) {
+    let known: Vec<&str> = experiments.iter().map(|experiment| experiment.name.as_str()).collect();
     if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
         let what = format!("no experiment {name:?}; there are {}\n", known.join(", "));
         Arguments::command().error(clap::error::ErrorKind::InvalidValue, what).exit();
     }
 }
 
-fn beside_this() -> anyhow::Result<PathBuf> {
-    Ok(std::env::current_exe().context("where this program is")?.with_file_name("paceline"))
-}
-
-fn get_peers(arguments: &Arguments, workplace: &Workplace) {
-    if !arguments.no_install {
-        install::packaged(workplace);
-    }
-    if arguments.with_built {
-        install::built(workplace);
-    }
+fn workplace(arguments: &Arguments) -> anyhow::Result<Workplace> {
+    let own = std::env::current_exe().context("where this program is")?;
+    let beside = own.with_file_name("paceline");
+    // This program lies in target/release.
+    let target =
+        own.ancestors().nth(2).with_context(|| format!("{} is in no target folder", own.display()))?;
+    Ok(Workplace {
+        folder: target.join("speed"),
+        shepherd: [beside.display().to_string(), "shepherd".to_owned()],
+        paceline: arguments.paceline.clone().unwrap_or(beside),
+        before: arguments.before.clone(),
+        server_core: arguments.server_core,
+        generator_core: arguments.generator_core,
+    })
 }
 
 /// Carries an experiment out and keeps its samples; its section.
-fn take(plan: &mut Plan, rounds: u32, workplace: &Workplace) -> anyhow::Result<String> {
-    let taken = format!("{} at {} on {}", machine::today(), machine::commit(), machine::describe());
-    let outcome = runner::run(plan, rounds, workplace);
-    let kept = workplace.folder.join("results").join(plan.name).with_extension("json");
+fn section(experiment: &mut Experiment, rounds: u32, workplace: &Workplace) -> anyhow::Result<String> {
+    let today: String = jiff::Timestamp::now().to_string().chars().take(10).collect();
+    let taken = format!("{today} at {} on {}", commit(), machine());
+    let outcome = run::run(experiment, rounds, workplace);
+    let kept = workplace.folder.join("results").join(&experiment.name).with_extension("json");
     fs::write(&kept, serde_json::to_string_pretty(&outcome.samples)?)
         .with_context(|| kept.display().to_string())?;
-    Ok(page::section(plan, &outcome, &taken, workplace))
+    Ok(page::section(experiment, &outcome, &taken, workplace))
+}
+
+/// The machine in a line: processor, cores, memory, kernel.
+fn machine() -> String {
+    let machine = paceline_run::environment::read();
+    let kind = if machine.virtual_machine { ", virtual" } else { "" };
+    let gib = machine.memory_bytes as f64 / f64::from(1 << 30);
+    let kernel: Vec<&str> = machine.kernel.split(' ').take(2).collect();
+    format!("{}, {} cores{kind}, {gib:.0} GiB, {}", machine.cpu_model, machine.cores, kernel.join(" "))
+}
+
+/// The commit of the tree, with a mark where the tree differs from it.
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    match (git(&["rev-parse", "--short=12", "HEAD"]), git(&["status", "--porcelain", "-uno"])) {
+        (Some(commit), Some(changes)) if changes.is_empty() => commit,
+        (Some(commit), _) => format!("{commit} with changes"),
+        (None, _) => "an unknown commit".to_owned(),
+    }
 }
 
 /// The page with a new section and those it had of the other experiments, in the experiments' own order.

@@ -3,11 +3,11 @@
 //! One experiment can be taken again without the others, whose sections stay as they stand on the page: each says
 //! when, of which commit and on which machine it was taken.
 
-use crate::plan::{Column, Comparison, Contender, Plan, Sample};
-use crate::runner::Outcome;
-use crate::server;
-use crate::statistics::Spread;
+use crate::experiment::{Comparison, Experiment, Row};
+use crate::number::{Number, number};
+use crate::run::{Outcome, Sample};
 use crate::workplace::Workplace;
+use paceline_stats::Spread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -21,8 +21,8 @@ Paceline beside its peers and beside the *floor*: tiny C programs (`speed/floor/
 same kernel and do nothing else. They are the physical limit; nothing that uses the same system calls can be cheaper.
 
 This page is written by `make speed` (or `speed/run NAME...` for some of it; `speed/run --help`). Generator and server
-each have a core. In every round the contenders run one after the other, each against a server started for it. CPU time is
-what the kernel charged the generator's process (wait4), connecting and starting included, unless a section says
+each have a core. In every round the rows run one after the other, each against a server started for it. CPU time is
+what the kernel counts for the generator's process (wait4), connecting and starting included, unless a section says
 otherwise; the split into user and system time is sampled by the kernel's tick and is good to a few percent of the
 whole. *Core* time is everything that happened on the generator's core, interrupts included. Tables show the median of the
 rounds, with the lowest and the highest; ratios are taken within each round, then their median.
@@ -54,64 +54,55 @@ pub fn merged(titles: &[String], before: &str, section: String) -> Vec<String> {
 }
 
 /// One section.
-pub fn section(plan: &Plan, outcome: &Outcome, taken: &str, workplace: &Workplace) -> String {
-    let mut text = format!("## {}\n\n{}\n\n", plan.title, plan.about);
+pub fn section(experiment: &Experiment, outcome: &Outcome, taken: &str, workplace: &Workplace) -> String {
+    let mut text = format!("## {}\n\n{}\n\n", experiment.title, experiment.about);
     let _ = writeln!(text, "Taken {taken}, {} rounds. {}\n", outcome.rounds, quietness(&outcome.samples));
-    text.push_str(&table(plan, &outcome.samples));
-    text.push_str(&comparisons(&plan.comparisons, &outcome.samples));
+    text.push_str(&table(experiment, &outcome.samples));
+    text.push_str(&comparisons(&experiment.comparisons, &outcome.samples));
     text.push_str(&notes(outcome));
-    text.push_str(&commands(&plan.contenders, workplace));
+    text.push_str(&commands(&experiment.rows, workplace));
     text
 }
 
 fn quietness(samples: &[Sample]) -> String {
-    let shares: Vec<f64> =
-        samples.iter().filter(|s| s.error.is_none() && s.wall_s > 0.0).map(|s| s.others_share).collect();
-    let Some(spread) = Spread::of(&shares) else { return String::new() };
-    let said = format!(
+    let shares = samples.iter().filter_map(|sample| sample.others_share);
+    let Some(spread) = Spread::of(shares) else { return String::new() };
+    let sentence = format!(
         "Everything else on the machine used {:.1} % of a core ({:.1} to {:.1} %).",
         spread.median * 100.0,
         spread.min * 100.0,
         spread.max * 100.0
     );
     let mark = " **The machine was not quiet: do not rely on these figures.**";
-    if spread.median > QUIET_SHARE { said + mark } else { said }
+    if spread.median > QUIET_SHARE { sentence + mark } else { sentence }
 }
 
-/// Rows of the plan's order, then derived ones in order of appearance.
-fn rows(plan: &Plan, samples: &[Sample]) -> Vec<String> {
-    let mut names: Vec<String> = plan.contenders.iter().map(|contender| contender.name.clone()).collect();
+fn table(experiment: &Experiment, samples: &[Sample]) -> String {
+    let numbers: Vec<&Number> = experiment.numbers.iter().filter_map(|key| number(key)).collect();
+    let headings: Vec<&str> = numbers.iter().map(|number| number.heading).collect();
+    let mut text = format!("| | {} |\n|---|{}\n", headings.join(" | "), "---:|".repeat(headings.len()));
+    let mut names = Vec::new();
     for sample in samples {
-        if !names.contains(&sample.contender) {
-            names.push(sample.contender.clone());
+        if !names.contains(&&sample.row) {
+            names.push(&sample.row);
         }
     }
-    names
-}
-
-fn table(plan: &Plan, samples: &[Sample]) -> String {
-    let headings: Vec<&str> = plan.columns.iter().map(|column| column.heading).collect();
-    let mut text = format!("| | {} |\n|---|{}\n", headings.join(" | "), "---:|".repeat(headings.len()));
-    for name in rows(plan, samples) {
-        let of_row: Vec<&Sample> = samples.iter().filter(|sample| sample.contender == name).collect();
-        let cells: Vec<String> = plan.columns.iter().map(|column| cell(column, &of_row)).collect();
+    for name in names {
+        let of_row: Vec<&Sample> = samples.iter().filter(|sample| sample.row == *name).collect();
+        let cells: Vec<String> = numbers.iter().map(|number| cell(number, &of_row)).collect();
         let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
     }
     text + "\n"
 }
 
-fn cell(column: &Column, samples: &[&Sample]) -> String {
-    let good = samples.iter().filter(|sample| sample.error.is_none());
-    let numbers: Vec<f64> = good.filter_map(|sample| (column.of)(sample)).collect();
-    if numbers.is_empty() {
+fn cell(number: &Number, samples: &[&Sample]) -> String {
+    let Some(spread) =
+        Spread::of(samples.iter().filter_map(|sample| sample.numbers.get(number.key).copied()))
+    else {
         return if samples.iter().any(|sample| sample.error.is_some()) { "failed" } else { "" }.to_owned();
-    }
-    Spread::of(&numbers).map_or(String::new(), |spread| shown(spread, column.digits))
-}
-
-fn shown(spread: Spread, digits: usize) -> String {
-    let number = |number: f64| with_commas(&format!("{number:.digits$}"));
-    let (median, min, max) = (number(spread.median), number(spread.min), number(spread.max));
+    };
+    let [median, min, max] = [spread.median, spread.min, spread.max]
+        .map(|value| with_commas(&format!("{value:.0$}", number.digits)));
     if min == max { median } else { format!("{median} ({min} to {max})") }
 }
 
@@ -135,48 +126,43 @@ fn comparisons(comparisons: &[Comparison], samples: &[Sample]) -> String {
     }
     let mut text = "| comparison | median | each round | goal | |\n|---|---:|---|---|---|\n".to_owned();
     for comparison in comparisons {
-        let numbers = by_round(comparison, samples);
-        if numbers.is_empty() && comparison.goal.is_none() {
+        let (values, goal) = (by_round(comparison, samples), comparison.goal());
+        let Some(number) = number(&comparison.number) else { continue };
+        if values.is_empty() && goal.is_empty() {
             // A peer that is not there; the notes say so.
             continue;
         }
-        let what = match comparison.to {
-            Some(to) => format!("{}: {} / {to}", comparison.column.heading, comparison.of),
-            None => format!("{}: {}", comparison.column.heading, comparison.of),
+        let (to, digits) = match &comparison.to {
+            Some(to) => (format!(" / {to}"), 3),
+            None => (String::new(), number.digits),
         };
-        let digits = if comparison.to.is_some() { 3 } else { comparison.column.digits };
-        let median = Spread::of(&numbers).map(|spread| spread.median);
-        let met = match (comparison.goal, median) {
-            (Some(goal), Some(median)) => {
-                if goal.met_by(median) {
-                    "met"
-                } else {
-                    "**missed**"
-                }
-            }
-            (Some(_), None) => "**not measured**",
-            (None, _) => "",
+        let median = Spread::of(values.iter().copied()).map(|spread| spread.median);
+        let met = match median {
+            _ if goal.is_empty() => "",
+            None => "**not measured**",
+            Some(median) if comparison.is_met_by(median) => "met",
+            Some(_) => "**missed**",
         };
-        let goal = comparison.goal.map_or(String::new(), |goal| goal.to_string());
-        let rounds: Vec<String> = numbers.iter().map(|number| format!("{number:.digits$}")).collect();
+        let rounds: Vec<String> = values.iter().map(|value| format!("{value:.digits$}")).collect();
         let median = median.map_or(String::new(), |median| with_commas(&format!("{median:.digits$}")));
-        let _ = writeln!(text, "| {what} | {median} | {} | {goal} | {met} |", rounds.join(" "));
+        let (heading, of, rounds) = (number.heading, &comparison.of, rounds.join(" "));
+        let _ = writeln!(text, "| {heading}: {of}{to} | {median} | {rounds} | {goal} | {met} |");
     }
     text + "\n"
 }
 
-/// The number of each round in which it is there, or the ratio of two of the same round.
+/// The number of each round that has it, or the ratio of two of the same round.
 fn by_round(comparison: &Comparison, samples: &[Sample]) -> Vec<f64> {
-    let number = |name: &str, round: u32| {
-        let sample = samples.iter().find(|sample| sample.contender == name && sample.round == round)?;
-        if sample.error.is_some() { None } else { (comparison.column.of)(sample) }
+    let value = |name: &str, round: u32| {
+        let sample = samples.iter().find(|sample| sample.row == name && sample.round == round)?;
+        sample.numbers.get(&comparison.number).copied()
     };
     let rounds: BTreeSet<u32> = samples.iter().map(|sample| sample.round).collect();
     let ratios = rounds.into_iter().filter_map(|round| {
-        let of = number(comparison.of, round)?;
-        comparison.to.map_or(Some(of), |to| number(to, round).map(|to| of / to))
+        let of = value(&comparison.of, round)?;
+        comparison.to.as_ref().map_or(Some(of), |to| value(to, round).map(|to| of / to))
     });
-    ratios.filter(|number| number.is_finite()).collect()
+    ratios.filter(|value| value.is_finite()).collect()
 }
 
 /// Rows left out, errors and remarks, each once with how often.
@@ -185,59 +171,44 @@ fn notes(outcome: &Outcome) -> String {
     for reason in &outcome.left_out {
         let _ = writeln!(text, "- Left out: {reason}.");
     }
-    let mut said: BTreeMap<(String, String), u32> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, String), u32> = BTreeMap::new();
     for sample in &outcome.samples {
-        let failed = (sample.failures > 0).then(|| "had failed requests".to_owned());
+        let has_failed = sample.numbers.get("failed").is_some_and(|failed| *failed > 0.0);
+        let failed = has_failed.then(|| "had failed requests".to_owned());
         let error = sample.error.as_ref().map(|error| format!("failed: {error}"));
         for remark in sample.remarks.iter().cloned().chain(failed).chain(error) {
-            *said.entry((sample.contender.clone(), remark)).or_default() += 1;
+            *counts.entry((&sample.row, remark)).or_default() += 1;
         }
     }
-    for ((contender, remark), times) in said {
-        let _ = writeln!(text, "- {contender}, in {times} of {} rounds: {remark}.", outcome.rounds);
+    for ((row, remark), times) in counts {
+        let _ = writeln!(text, "- {row}, in {times} of {} rounds: {remark}.", outcome.rounds);
     }
     if text.is_empty() { text } else { text + "\n" }
 }
 
 /// What ran, with PORT for a port that differs each time. A server's line stands above those of its generators.
-fn commands(contenders: &[Contender], workplace: &Workplace) -> String {
+fn commands(rows: &[Row], workplace: &Workplace) -> String {
     let mut text = "```sh\n".to_owned();
     let mut last_server = String::new();
-    for contender in contenders {
-        let body = workplace.folder.join(format!("body-{}", contender.server.body_bytes));
-        let cores = workplace.cores(contender.server.cores);
-        let server = format!("taskset -c {cores} {} &", server::command_line(&contender.server, &body));
+    for row in rows {
+        let server = format!("{} &", line(&row.server, &row.server_cores, row, workplace));
         if server != last_server {
-            let _ = writeln!(text, "{}", workplace.shown(&server));
+            let _ = writeln!(text, "{server}");
         }
         last_server = server;
-        let _ = writeln!(text, "{}", workplace.shown(&generator_line(contender, workplace)));
+        let _ = writeln!(text, "{}", line(&row.command, &row.cores, row, workplace));
     }
     text + "```\n"
 }
 
-fn generator_line(contender: &Contender, workplace: &Workplace) -> String {
-    let body = workplace.folder.join(format!("body-{}", contender.server.body_bytes));
-    let places = BTreeMap::from([
-        ("url", "http://127.0.0.1:PORT/".to_owned()),
-        ("port", "PORT".to_owned()),
-        ("response_bytes", "BYTES".to_owned()),
-        ("body", body.display().to_string()),
-        ("work", workplace.folder.display().to_string()),
-    ]);
-    let command = &contender.command;
-    let environment: String =
-        command.environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
-    let program = match command.program {
-        floor @ ("floor-closed" | "floor-open") => format!("target/speed/{floor}"),
-        other => other.to_owned(),
-    };
-    let line = format!(
-        "{environment}taskset -c {} {program} {}",
-        workplace.cores(contender.cores),
-        command.arguments.join(" ")
-    );
-    Workplace::fill(&line, &places)
+/// A command as a person would type it.
+fn line(command: &str, cores: &str, row: &Row, workplace: &Workplace) -> String {
+    let filled = workplace.fill(command, row, "PORT", "BYTES");
+    let env: String = filled.env.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+    let folder = if filled.program.starts_with("floor-") { "target/speed/" } else { "" };
+    let cores: Vec<String> = workplace.cores(cores).unwrap_or_default().iter().map(u32::to_string).collect();
+    let (cores, program, arguments) = (cores.join(","), filled.program, filled.arguments.join(" "));
+    workplace.shown(&format!("{env}taskset -c {cores} {folder}{program} {arguments}"))
 }
 
 #[cfg(test)]

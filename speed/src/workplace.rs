@@ -1,11 +1,8 @@
 //! Where the comparison works: the folder `speed` in the target folder, the programs in it, and the cores.
-//!
-//! Everything made here is made again by the next run; only the page leaves it.
 
-use crate::plan::Side;
+use crate::experiment::{Row, fill};
 use anyhow::{Context as _, bail};
 use paceline_lab::peers::{K6_SCRIPT, SIEGE_SETTINGS};
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,109 +13,136 @@ const FLOOR_PROGRAMS: [(&str, &str); 3] = [
     ("floor-closed", include_str!("../floor/closed.c")),
     ("floor-open", include_str!("../floor/open.c")),
 ];
-/// Needs liburing; where it is missing, its rows are left out.
+/// Needs liburing; where that is missing, its rows are left out.
 const URING_PROGRAM: (&str, &str) = ("floor-uring", include_str!("../floor/uring.c"));
 const SCRIPTS: [(&str, &str); 4] = [
-    ("pipeline.lua", include_str!("../pipeline.lua")),
-    ("percentiles.lua", include_str!("../percentiles.lua")),
+    ("pipeline.lua", include_str!("../scripts/pipeline.lua")),
+    ("percentiles.lua", include_str!("../scripts/percentiles.lua")),
     ("siegerc", SIEGE_SETTINGS),
     ("k6.js", K6_SCRIPT),
 ];
 
-/// The folder, what is in it, and the machine's cores by side.
+/// The folder, the binaries compared, and the machine's cores by side.
 pub struct Workplace {
     /// `target/speed`.
     pub folder: PathBuf,
     /// The binary under test.
     pub paceline: PathBuf,
-    /// What `paceline run --help` says: which flags it has.
-    paceline_help: String,
-    server_core: u32,
-    generator_core: u32,
+    /// An older one to compare it with.
+    pub before: Option<PathBuf>,
+    /// The command that starts a shepherd: the binary beside this program.
+    pub shepherd: [String; 2],
+    /// The server's core.
+    pub server_core: u32,
+    /// The generator's core.
+    pub generator_core: u32,
+}
+
+/// A command with everything filled in.
+pub struct Filled {
+    /// Variables of the environment.
+    pub env: Vec<(String, String)>,
+    /// The program, by its name.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
 }
 
 impl Workplace {
     /// Makes the folder, compiles the floor programs and writes the scripts.
-    pub fn prepare(paceline: PathBuf, server_core: u32, generator_core: u32) -> anyhow::Result<Self> {
-        let target = target_folder()?;
-        let folder = target.join("speed");
+    pub fn prepare(&self) -> anyhow::Result<()> {
         for sub in ["home", "results", "floor"] {
-            fs::create_dir_all(folder.join(sub)).with_context(|| folder.display().to_string())?;
+            fs::create_dir_all(self.folder.join(sub)).with_context(|| self.folder.display().to_string())?;
         }
         for (name, text) in SCRIPTS {
-            fs::write(folder.join(name), text).with_context(|| name.to_owned())?;
+            fs::write(self.folder.join(name), text).with_context(|| name.to_owned())?;
         }
-        compile_floor(&folder)?;
-        let help = Command::new(&paceline).args(["run", "--help"]).output();
-        let help = help.with_context(|| {
-            format!("cannot start {}; build it first: cargo build --release -p paceline", paceline.display())
-        })?;
-        let paceline_help = String::from_utf8_lossy(&help.stdout).into_owned();
-        Ok(Self { folder, paceline, paceline_help, server_core, generator_core })
+        compile_floor(&self.folder)?;
+        for binary in std::iter::once(&self.paceline).chain(&self.before) {
+            Command::new(binary).arg("--version").output().with_context(|| {
+                format!(
+                    "cannot start {}; build it first: cargo build --release -p paceline",
+                    binary.display()
+                )
+            })?;
+        }
+        Ok(())
     }
 
-    /// A body of so many bytes, in a file: numbered lines, so that a part in the wrong place does not compare equal.
-    pub fn body(&self, bytes: usize) -> anyhow::Result<PathBuf> {
-        let path = self.folder.join(format!("body-{bytes}"));
+    /// Writes a body of so many bytes.
+    pub fn make_body(&self, bytes: usize) -> anyhow::Result<()> {
+        let path = self.body(bytes);
         if !path.exists() {
+            fs::create_dir_all(self.documents(bytes))?;
             fs::write(&path, body_text(bytes)).with_context(|| path.display().to_string())?;
         }
-        Ok(path)
+        Ok(())
     }
 
-    /// Where a program is: one of ours, one built from source, or wherever `PATH` finds it.
+    fn body(&self, bytes: usize) -> PathBuf {
+        self.documents(bytes).join("index.html")
+    }
+
+    fn documents(&self, bytes: usize) -> PathBuf {
+        self.folder.join(format!("body-{bytes}"))
+    }
+
+    /// Finds a program: one of ours, one built from source, or by `PATH`.
     pub fn find(&self, program: &str) -> Option<PathBuf> {
-        if program == "paceline" {
-            return Some(self.paceline.clone());
+        match program {
+            "paceline" => return Some(self.paceline.clone()),
+            "paceline-before" => return self.before.clone(),
+            _ => {}
         }
         let ours = [self.folder.join(program), self.folder.join("peers/bin").join(program)];
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let elsewhere = std::env::split_paths(&path).map(|folder| folder.join(program));
-        ours.into_iter().chain(elsewhere).find(|path| path.is_file())
+        let others = std::env::split_paths(&path).map(|folder| folder.join(program));
+        ours.into_iter().chain(others).find(|path| path.is_file())
     }
 
-    /// Whether this Paceline knows a flag.
-    pub fn paceline_has(&self, flag: &str) -> bool {
-        let is_part_of_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        self.paceline_help.split(|c| !is_part_of_name(c)).any(|word| word == flag)
-    }
-
-    /// The cores of a side, as taskset(1) takes them.
-    pub fn cores(&self, side: Side) -> String {
-        let list: Vec<String> = self.core_numbers(side).iter().map(u32::to_string).collect();
-        list.join(",")
-    }
-
-    /// The cores of a side.
-    pub fn core_numbers(&self, side: Side) -> Vec<u32> {
+    /// The cores of a side, or those whose numbers are given.
+    pub fn cores(&self, side: &str) -> anyhow::Result<Vec<u32>> {
         match side {
-            Side::Server => vec![self.server_core],
-            Side::Generator => vec![self.generator_core],
-            Side::Both => vec![self.server_core, self.generator_core],
-            Side::These(cores) => cores.to_vec(),
+            "server" => Ok(vec![self.server_core]),
+            "generator" => Ok(vec![self.generator_core]),
+            "both" => Ok(vec![self.server_core, self.generator_core]),
+            numbers => numbers
+                .split(',')
+                .map(|number| number.parse().with_context(|| format!("{numbers:?} names no cores")))
+                .collect(),
         }
     }
 
-    /// A text with its places filled in.
-    pub fn fill(text: &str, places: &BTreeMap<&str, String>) -> String {
-        places.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+    /// A command of a row, the server's or the generator's, with everything filled in.
+    pub fn fill(&self, command: &str, row: &Row, port: &str, response_bytes: &str) -> Filled {
+        let (body, documents) = (self.body(row.body_bytes), self.documents(row.body_bytes));
+        let values = [
+            ("url", format!("http://127.0.0.1:{port}/")),
+            ("port", port.to_owned()),
+            ("response_bytes", response_bytes.to_owned()),
+            ("body", body.display().to_string()),
+            ("documents", documents.display().to_string()),
+            ("work", self.folder.display().to_string()),
+        ];
+        let command = fill(command, values.iter().map(|(name, value)| (*name, value.as_str())));
+        let mut words = command.split_whitespace().map(str::to_owned).peekable();
+        let mut env = Vec::new();
+        while let Some((name, value)) = words.peek().and_then(|word| word.split_once('=')) {
+            env.push((name.to_owned(), value.to_owned()));
+            words.next();
+        }
+        Filled { env, program: words.next().unwrap_or_default(), arguments: words.collect() }
     }
 
-    /// A path as the page prints it: the target folder is wherever the reader has it.
+    /// A text as the page prints it: the target folder is wherever the reader has it.
     pub fn shown(&self, text: &str) -> String {
         let target = self.folder.parent().unwrap_or(Path::new("target"));
         text.replace(&target.display().to_string(), "target")
     }
 }
 
-/// The target folder this program was built into: it lies in `target/release`.
-fn target_folder() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("where this program is")?;
-    let target = own.ancestors().nth(2).map(Path::to_path_buf);
-    target.with_context(|| format!("{} is in no target folder", own.display()))
-}
-
-/// Numbered lines of 64 bytes; the shortest body is the usual hello.
+/// Numbered lines of 64 bytes, so that a part in the wrong place does not compare equal; the shortest body is the usual
+/// hello.
 fn body_text(bytes: usize) -> Vec<u8> {
     if bytes == 12 {
         return b"Hello World\n".to_vec();
@@ -130,9 +154,8 @@ fn body_text(bytes: usize) -> Vec<u8> {
 fn compile_floor(folder: &Path) -> anyhow::Result<()> {
     fs::write(folder.join("floor/floor.h"), FLOOR_HEADER)?;
     for program in FLOOR_PROGRAMS {
-        let said = compile(folder, program, &[])?;
-        if let Some(said) = said {
-            bail!("gcc could not build {}:\n{said}", program.0);
+        if let Some(errors) = compile(folder, program, &[])? {
+            bail!("gcc could not build {}:\n{errors}", program.0);
         }
     }
     if compile(folder, URING_PROGRAM, &["-luring"])?.is_some() {
@@ -141,7 +164,7 @@ fn compile_floor(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds one program; what gcc said where it could not.
+/// Builds one program; the compiler's errors where it could not.
 fn compile(folder: &Path, (name, text): (&str, &str), libraries: &[&str]) -> anyhow::Result<Option<String>> {
     let file = folder.join(format!("floor/{name}.c"));
     fs::write(&file, text)?;
@@ -166,24 +189,24 @@ mod tests {
     }
 
     #[test]
-    fn places_are_filled_in() {
-        let places = BTreeMap::from([("port", "80".to_owned()), ("url", "http://x/".to_owned())]);
-        assert_eq!(Workplace::fill("--port {port} {url} {other}", &places), "--port 80 http://x/ {other}");
-    }
-
-    #[test]
-    fn flags_are_whole_words() {
+    fn commands_are_filled_in() {
         let workplace = Workplace {
             folder: "/nowhere/target/speed".into(),
             paceline: "paceline".into(),
-            paceline_help: "  --pipeline <DEPTH>\n  --pipeline-batch\n".into(),
+            before: None,
+            shepherd: ["paceline", "shepherd"].map(str::to_owned),
             server_core: 0,
             generator_core: 1,
         };
-        assert!(workplace.paceline_has("--pipeline") && workplace.paceline_has("--pipeline-batch"));
-        assert!(!workplace.paceline_has("--pipe"));
-        assert_eq!(workplace.cores(Side::Both), "0,1");
-        assert_eq!(workplace.shown("-b /nowhere/target/speed/body-12"), "-b target/speed/body-12");
+        let row = Row { body_bytes: 12, ..Row::default() };
+        let filled = workplace.fill("HOME={work}/home siege -b @{body} {url} {other}", &row, "80", "");
+        assert_eq!(filled.env, [("HOME".to_owned(), "/nowhere/target/speed/home".to_owned())]);
+        assert_eq!(filled.program, "siege");
+        let shown = workplace.shown(&filled.arguments.join(" "));
+        assert_eq!(shown, "-b @target/speed/body-12/index.html http://127.0.0.1:80/ {other}");
+        assert_eq!(workplace.cores("both").unwrap(), [0, 1]);
+        assert_eq!(workplace.cores("2,3").unwrap(), [2, 3]);
+        assert!(workplace.cores("all").is_err());
         assert_eq!(workplace.find("no-such-program-anywhere"), None);
     }
 }

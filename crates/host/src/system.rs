@@ -105,8 +105,19 @@ fn gone_is_fine(answer: io::Result<c_int>) -> io::Result<()> {
     }
 }
 
-/// CPU time of all children waited for, and of theirs: user and system, in seconds.
-pub fn children_cpu_s() -> (f64, f64) {
+/// What processes have used together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// User CPU time, in seconds.
+    pub user_s: f64,
+    /// System CPU time, in seconds.
+    pub system_s: f64,
+    /// Peak resident memory of the largest process, in bytes.
+    pub rss_bytes_peak: u64,
+}
+
+/// What all children waited for have used, and theirs: getrusage(2).
+pub fn children_usage() -> Usage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills the struct; zeroes are a valid one should it not.
     let usage = unsafe {
@@ -114,7 +125,11 @@ pub fn children_cpu_s() -> (f64, f64) {
         usage.assume_init()
     };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
-    (seconds(usage.ru_utime), seconds(usage.ru_stime))
+    Usage {
+        user_s: seconds(usage.ru_utime),
+        system_s: seconds(usage.ru_stime),
+        rss_bytes_peak: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),
+    }
 }
 
 /// A set of signals.

@@ -4,11 +4,11 @@
 //! speed is asserted.
 
 use super::*;
-use crate::plan::{CPU_US, Goal, RATE};
 
-fn sample(contender: &str, round: u32, cpu_us: f64) -> Sample {
-    let (requests, wall_s) = (1_000_000, 4.0);
-    Sample { contender: contender.to_owned(), round, requests, wall_s, system_s: cpu_us, ..Sample::default() }
+fn sample(row: &str, round: u32, cpu_us: f64) -> Sample {
+    let numbers = [("cpu_us", cpu_us), ("requests_per_s", 250_000.0)];
+    let numbers = numbers.map(|(key, value)| (key.to_owned(), value)).into();
+    Sample { row: row.to_owned(), round, numbers, others_share: Some(0.0), ..Sample::default() }
 }
 
 fn samples() -> Vec<Sample> {
@@ -17,43 +17,45 @@ fn samples() -> Vec<Sample> {
         .into()
 }
 
-fn against(goal: Option<Goal>) -> Comparison {
-    Comparison { of: "a", to: Some("b"), column: CPU_US, goal }
+fn against(at_most: Option<f64>, at_least: Option<f64>) -> Comparison {
+    let [of, to, number] = ["a", "b", "cpu_us"].map(str::to_owned);
+    Comparison { of, to: Some(to), number, at_most, at_least }
 }
 
 #[test]
 fn ratios_are_paired_before_their_median() {
     // The ratio of the medians would be 4 / 6.
-    assert_eq!(by_round(&against(None), &samples()), [0.5, 0.8, 1.0]);
-    let text = comparisons(&[against(Some(Goal::AtMost(0.73)))], &samples());
+    assert_eq!(by_round(&against(None, None), &samples()), [0.5, 0.8, 1.0]);
+    let text = comparisons(&[against(Some(0.73), None)], &samples());
     assert!(
         text.contains("| CPU us/request: a / b | 0.800 | 0.500 0.800 1.000 | at most 0.73 | **missed** |"),
         "{text}"
     );
-    let text = comparisons(&[against(Some(Goal::AtLeast(0.8)))], &samples());
+    let text = comparisons(&[against(None, Some(0.8))], &samples());
     assert!(text.contains("| at least 0.8 | met |"), "{text}");
 }
 
 #[test]
-fn a_failed_run_leaves_its_pair_out_and_is_said() {
+fn a_failed_run_leaves_its_pair_out_and_is_noted() {
     let mut samples = samples();
-    samples[1].error = Some("it hung".to_owned());
-    assert_eq!(by_round(&against(None), &samples), [0.8, 1.0]);
+    samples[1] = Sample { numbers: BTreeMap::new(), error: Some("it hung".to_owned()), ..samples[1].clone() };
+    assert_eq!(by_round(&against(None, None), &samples), [0.8, 1.0]);
     let outcome = Outcome { samples, rounds: 3, left_out: vec!["siege: not installed".to_owned()] };
     let text = notes(&outcome);
     assert_eq!(text, "- Left out: siege: not installed.\n- b, in 1 of 3 rounds: failed: it hung.\n\n");
-    let none = comparisons(&[against(Some(Goal::AtMost(1.0)))], &[]);
+    let none = comparisons(&[against(Some(1.0), None)], &[]);
     assert!(none.contains("**not measured**"), "{none}");
 }
 
 #[test]
 fn cells_show_median_and_range() {
     let samples = samples();
-    let of_a: Vec<&Sample> = samples.iter().filter(|sample| sample.contender == "a").collect();
-    assert_eq!(cell(&CPU_US, &of_a), "4.000 (3.000 to 9.000)");
-    assert_eq!(cell(&RATE, &of_a), "250,000");
-    assert_eq!(cell(&RATE, &[&Sample { error: Some(String::new()), ..Sample::default() }]), "failed");
-    assert_eq!(cell(&RATE, &[&Sample::default()]), "");
+    let of_a: Vec<&Sample> = samples.iter().filter(|sample| sample.row == "a").collect();
+    let cell = |key, samples: &[&Sample]| cell(number(key).unwrap(), samples);
+    assert_eq!(cell("cpu_us", &of_a), "4.000 (3.000 to 9.000)");
+    assert_eq!(cell("requests_per_s", &of_a), "250,000");
+    assert_eq!(cell("cpu_us", &[&Sample { error: Some(String::new()), ..Sample::default() }]), "failed");
+    assert_eq!(cell("cpu_us", &[&Sample::default()]), "");
 }
 
 #[test]
@@ -67,13 +69,13 @@ fn commas() {
 fn a_busy_machine_is_marked() {
     let mut samples = samples();
     assert!(!quietness(&samples).contains("not quiet"));
-    samples.iter_mut().for_each(|sample| sample.others_share = 0.4);
+    samples.iter_mut().for_each(|sample| sample.others_share = Some(0.4));
     assert!(quietness(&samples).starts_with("Everything else on the machine used 40.0 % of a core"));
     assert!(quietness(&samples).contains("not quiet"));
 }
 
 #[test]
-fn a_section_taken_anew_takes_its_place_and_leaves_the_others() {
+fn a_section_taken_again_replaces_its_predecessor_and_leaves_the_others() {
     let titles = ["One", "Two", "Three"].map(str::to_owned);
     let before = page(&["## One\n\nold 1\n".to_owned(), "## Three\n\nold 3\n".to_owned()]);
     for (section, expected) in [

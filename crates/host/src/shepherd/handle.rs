@@ -4,7 +4,7 @@
 //! signals no process of the command: to let go of the pipe is enough, the other end (`watch`) does the rest.
 
 use super::{Guard, Order, Report};
-use crate::system::Pid;
+use crate::system::{Pid, Usage};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -34,8 +34,8 @@ pub struct Ended {
 pub struct Gone {
     /// How its own process ended, where that was seen.
     pub ended: Option<Ended>,
-    /// CPU time of all its processes that were waited for, in seconds: a lower bound.
-    pub cpu_s: f64,
+    /// What its processes that were waited for have used: a lower bound.
+    pub usage: Usage,
     /// Whether anything had to be killed by force.
     pub forced: bool,
 }
@@ -236,8 +236,9 @@ impl Shepherd {
     fn take(&mut self, report: Report) {
         match report {
             Report::Ended { code, signal, asked } => self.ended = Some(Ended { code, signal, asked }),
-            Report::Gone { user_s, system_s, forced } => {
-                self.gone = Some(Gone { ended: self.ended, cpu_s: user_s + system_s, forced });
+            Report::Gone { user_s, system_s, rss_bytes_peak, forced } => {
+                let usage = Usage { user_s, system_s, rss_bytes_peak };
+                self.gone = Some(Gone { ended: self.ended, usage, forced });
             }
             Report::Started { .. } | Report::Failed { .. } => {}
         }

@@ -143,6 +143,8 @@ pub enum Report {
         user_s: f64,
         /// System CPU time of the same, in seconds.
         system_s: f64,
+        /// Peak resident memory of the largest of them, in bytes.
+        rss_bytes_peak: u64,
         /// Whether anything had to be killed by force.
         forced: bool,
     },
@@ -154,9 +156,11 @@ mod tests {
 
     #[test]
     fn a_report_survives_the_pipe() {
-        let report = Report::Gone { user_s: 1.5, system_s: 0.25, forced: true };
+        let report = Report::Gone { user_s: 1.5, system_s: 0.25, rss_bytes_peak: 4096, forced: true };
         let line = serde_json::to_string(&report).unwrap();
-        assert_eq!(line, r#"{"report":"gone","user_s":1.5,"system_s":0.25,"forced":true}"#);
+        let expected =
+            r#"{"report":"gone","user_s":1.5,"system_s":0.25,"rss_bytes_peak":4096,"forced":true}"#;
+        assert_eq!(line, expected);
         assert_eq!(serde_json::from_str::<Report>(&line).unwrap(), report);
     }
 }

@@ -226,8 +226,8 @@ impl<'a> Watch<'a> {
         }
         remove_groups(self.order);
         restore(self.order);
-        let (user_s, system_s) = system::children_cpu_s();
-        report(&Report::Gone { user_s, system_s, forced: self.forced });
+        let system::Usage { user_s, system_s, rss_bytes_peak } = system::children_usage();
+        report(&Report::Gone { user_s, system_s, rss_bytes_peak, forced: self.forced });
         Ok(())
     }
 }

@@ -105,7 +105,7 @@ pub fn follow(
         )
         .unwrap_or_default(),
         stderr: tail(&following.folder.join("stderr")),
-        cpu_s: gone.cpu_s,
+        cpu_s: gone.usage.user_s + gone.usage.system_s,
         elapsed_s: watch.start.elapsed().as_secs_f64(),
     };
     let measured = generator.read(assignment, &finished);

@@ -1,6 +1,6 @@
 //! wrk 4: `N requests in T, ... read`, errors only where there were any, percentiles with `--latency`.
 //!
-//! Percentiles are also read from lines `percentile 85 4069 us`, which `speed/percentiles.lua` prints. The lines of
+//! Percentiles are also read from lines `percentile 85 4069 us`, which `speed/scripts/percentiles.lua` prints. The lines of
 //! averages are skipped.
 
 use super::peer::{Peer, PeerReport};

@@ -1,0 +1,216 @@
+//! Carries an experiment out: round after round, in each round one row after the other (A B A B).
+//!
+//! Each run has a server of its own; both are started by a shepherd, which pins them and reports their CPU time. A row
+//! that fails leaves a sample with the error, never a missing row; one whose program is not installed is left out, with
+//! the reason. No run is repeated.
+
+use crate::experiment::{Experiment, Row};
+use crate::number::{Observed, numbers};
+use crate::workplace::{Filled, Workplace};
+use crate::{freeze, tool};
+use anyhow::{Context as _, bail};
+use paceline_host::shepherd::{Guard, Order, Output, Shepherd};
+use paceline_host::tree::Tree;
+use paceline_host::{CoreTicks, port};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Longer than any run here takes: what has not ended by then hangs.
+const RUN_LIMIT: Duration = Duration::from_secs(180);
+/// How long a server may take to listen: it reads one small file.
+const START_LIMIT: Duration = Duration::from_secs(10);
+/// How often a starting server is asked. Nothing is measured meanwhile.
+const ASK_EVERY: Duration = Duration::from_millis(5);
+/// How long a program may take to end after SIGTERM, in milliseconds.
+const STOP_LIMIT_MS: u64 = 1_000;
+/// How much of a program's last words is shown.
+const LAST_BYTES: u64 = 400;
+
+/// What an experiment came to.
+pub struct Outcome {
+    /// Every run, in the order in which they were made.
+    pub samples: Vec<Sample>,
+    /// Rounds carried out.
+    pub rounds: u32,
+    /// Rows left out, and why.
+    pub left_out: Vec<String>,
+}
+
+/// One run of one row.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Sample {
+    /// Whose.
+    pub row: String,
+    /// In which round, from 0.
+    pub round: u32,
+    /// Its numbers, by their keys.
+    pub numbers: BTreeMap<String, f64>,
+    /// CPU time of neither the server nor the generator, as a share of one core; none of a computed row.
+    pub others_share: Option<f64>,
+    /// What the tool said of its own run, such as verdicts.
+    pub remarks: Vec<String>,
+    /// Why there are no numbers.
+    pub error: Option<String>,
+}
+
+/// Carries out so many rounds.
+pub fn run(experiment: &mut Experiment, rounds: u32, workplace: &Workplace) -> Outcome {
+    let left_out = leave_out(experiment, workplace);
+    let rounds = experiment.rounds_most.map_or(rounds, |most| rounds.min(most));
+    let mut samples = Vec::new();
+    for round in 0..rounds {
+        let mut of_round: Vec<Sample> =
+            experiment.rows.iter().map(|row| sample(row, round, workplace)).collect();
+        of_round.extend(truth(experiment, round, &of_round));
+        crate::say(&format!("{}: round {} of {rounds}: {}", experiment.name, round + 1, in_short(&of_round)));
+        samples.extend(of_round);
+    }
+    Outcome { samples, rounds, left_out }
+}
+
+/// Takes rows out whose program is not here, and says so.
+fn leave_out(experiment: &mut Experiment, workplace: &Workplace) -> Vec<String> {
+    let mut reasons = Vec::new();
+    experiment.rows.retain(|row| {
+        let programs =
+            [&row.command, &row.server].map(|command| workplace.fill(command, row, "", "").program);
+        let missing = programs.into_iter().find(|program| workplace.find(program).is_none());
+        reasons.extend(missing.iter().map(|program| format!("{}: {program} is not installed", row.name)));
+        missing.is_none()
+    });
+    reasons
+}
+
+fn truth(experiment: &Experiment, round: u32, samples: &[Sample]) -> Option<Sample> {
+    let served_per_s = *samples.first()?.numbers.get("requests_per_s")?;
+    let numbers = freeze::percentiles(experiment.truth?, served_per_s);
+    Some(Sample { row: freeze::TRUTH.to_owned(), round, numbers, ..Sample::default() })
+}
+
+fn in_short(samples: &[Sample]) -> String {
+    let short = samples.iter().map(|sample| match (&sample.error, sample.numbers.get("cpu_us")) {
+        (Some(_), _) => format!("{} failed", sample.row),
+        (None, Some(us)) => format!("{} {us:.2} us", sample.row),
+        (None, None) => sample.row.clone(),
+    });
+    short.collect::<Vec<_>>().join(", ")
+}
+
+fn sample(row: &Row, round: u32, workplace: &Workplace) -> Sample {
+    let named = Sample { row: row.name.clone(), round, ..Sample::default() };
+    match measure(row, workplace) {
+        Ok(sample) => Sample { row: named.row, round, ..sample },
+        Err(error) => Sample { error: Some(workplace.shown(&format!("{error:#}"))), ..named },
+    }
+}
+
+fn measure(row: &Row, workplace: &Workplace) -> anyhow::Result<Sample> {
+    workplace.make_body(row.body_bytes)?;
+    let server = Server::start(row, workplace)?;
+    let mut tree = Tree::new(&server.shepherd, None);
+    let filled = workplace.fill(&row.command, row, &server.port.to_string(), &server.response_bytes);
+    let cores = workplace.cores(&row.cores)?;
+    let (started, ticks, server_before) = (Instant::now(), CoreTicks::now(), tree.sample());
+    let mut generator = start(&filled, &cores, "generator", workplace)?;
+    let ended = generator.wait_ended(RUN_LIMIT);
+    let (all_s, cores_time) = (started.elapsed().as_secs_f64(), CoreTicks::now().since(&ticks));
+    let server_s = tree.sample().cpu_s - server_before.cpu_s;
+    let usage = generator.stop().context("the generator does not end")?.usage;
+    let Some(ended) = ended else { bail!("did not end within {} s and was killed", RUN_LIMIT.as_secs()) };
+
+    let [out, err] = outputs(workplace, "generator");
+    let output = paceline_files::read_text(&out, paceline_files::OUTPUT_BYTES_MOST)?;
+    let well = ended.code == Some(0);
+    let mut report = match (tool::read(&filled.program, &output), well) {
+        (Err(_), false) => bail!("ended with {ended}: {}", last_words(&err)),
+        (report, _) => report?,
+    };
+    if !well {
+        report.remarks.push(format!("ended with {ended}"));
+    }
+    let busy = |core: Option<&u32>| {
+        let of = cores_time.iter().filter(|time| core.is_none_or(|core| *core == time.core));
+        of.map(|time| time.busy_s).sum::<f64>()
+    };
+    let others_s = busy(None) - usage.user_s - usage.system_s - server_s;
+    let core_busy_s = (row.cores == "generator").then(|| busy(cores.first()));
+    let observed = Observed { all_s, usage, core_busy_s, body_bytes: row.body_bytes };
+    Ok(Sample {
+        numbers: numbers(&report, &observed, row.cpu),
+        others_share: Some((others_s / all_s).max(0.0)),
+        remarks: report.remarks,
+        ..Sample::default()
+    })
+}
+
+/// A server that listens. Dropped, it is gone.
+struct Server {
+    shepherd: Shepherd,
+    port: u16,
+    /// Length of every response, head included, as the floor server prints it; empty for others.
+    response_bytes: String,
+}
+
+#[derive(serde::Deserialize)]
+struct Ready {
+    response_bytes: u64,
+}
+
+impl Server {
+    fn start(row: &Row, workplace: &Workplace) -> anyhow::Result<Self> {
+        let port = port::free_port().context("no free port")?;
+        let filled = workplace.fill(&row.server, row, &port.to_string(), "");
+        let is_floor = filled.program == "floor-server";
+        let mut shepherd = start(&filled, &workplace.cores(&row.server_cores)?, "server", workplace)?;
+        let ([out, err], started) = (outputs(workplace, "server"), Instant::now());
+        while started.elapsed() < START_LIMIT {
+            let line = std::fs::read_to_string(&out).unwrap_or_default();
+            if is_floor && line.ends_with('\n') {
+                let ready: Ready = serde_json::from_str(&line).context("the floor server's first line")?;
+                return Ok(Self { shepherd, port, response_bytes: ready.response_bytes.to_string() });
+            }
+            if !is_floor && TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+                return Ok(Self { shepherd, port, response_bytes: String::new() });
+            }
+            if let Some(ended) = shepherd.wait_ended(ASK_EVERY) {
+                bail!("{} ended with {ended} before it listened: {}", filled.program, last_words(&err));
+            }
+        }
+        bail!("{} did not listen within {} s", filled.program, START_LIMIT.as_secs())
+    }
+}
+
+fn start(filled: &Filled, cores: &[u32], name: &str, workplace: &Workplace) -> anyhow::Result<Shepherd> {
+    let program = workplace.find(&filled.program).with_context(|| format!("{} has gone", filled.program))?;
+    let command = std::iter::once(program.display().to_string()).chain(filled.arguments.iter().cloned());
+    let [stdout, stderr] = outputs(workplace, name);
+    let order = Order {
+        command: command.collect(),
+        folder: workplace.folder.clone(),
+        env: filled.env.iter().cloned().collect(),
+        cores: cores.to_vec(),
+        output: Output::Files { stdout, stderr },
+        groups: Vec::new(),
+        guard: Guard::Subreaper,
+        stop_limit_ms: STOP_LIMIT_MS,
+        user: None,
+        inherit: None,
+        restore: Vec::new(),
+        restore_note: None,
+    };
+    Ok(Shepherd::start(&workplace.shepherd, &order)?)
+}
+
+fn outputs(workplace: &Workplace, name: &str) -> [PathBuf; 2] {
+    ["out", "err"].map(|stream| workplace.folder.join(format!("{name}.{stream}")))
+}
+
+/// The last lines that a program wrote to standard error.
+fn last_words(path: &Path) -> String {
+    let bytes = paceline_files::tail(path, LAST_BYTES).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(3)..].join(" / ")
+}
