@@ -5,10 +5,10 @@
 //! read it. Whose report and README stand beside the two is up to the caller.
 
 use flate2::{Compression, GzBuilder};
-use paceline_files::TEXT_BYTES_MOST;
+use paceline_files::{FileError, TEXT_BYTES_MOST};
 use paceline_record::{RecordError, Round, Trial, read_round, read_trial};
 use std::collections::HashMap;
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, BufRead, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The file with the round.
@@ -17,6 +17,12 @@ pub const ROUND: &str = "round.json";
 pub const TRIALS: &str = "trials.ndjson.gz";
 /// Trials are read up to this length, decompressed. The largest round in `history/` has 7 MB.
 const INFLATED_BYTES_MOST: u64 = 256 << 20;
+/// The longest line, a trial. The longest in `history/` has 0.2 MB.
+const LINE_BYTES_MOST: u64 = 8 << 20;
+/// Trials of one export: more than any plan has, and few enough to be held in memory.
+const TRIALS_MOST: usize = 100_000;
+/// Launches of a row: tables keep a place for each.
+const REPEATS_MOST: u32 = 1_000;
 
 /// Why a folder is not an exported round, or could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +87,7 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
         paceline_files::open_gzip(&path, inflated_most).map_err(cannot(path.display().to_string()))?;
     let mut trials = Vec::new();
     let mut lines_by_id = HashMap::new();
-    for (line, text) in (1..).zip(lines.lines()) {
+    for (line, text) in (1..).zip(Lines(lines)) {
         let at = format!("{}, line {line}", path.display());
         let text = text.map_err(cannot(at.clone()))?;
         let trial = read_trial(&text).map_err(|source| ArchiveError::Record { at: at.clone(), source })?;
@@ -89,17 +95,50 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
         if let Some(problem) = misplaced(&trial, &round, (first < line).then_some(first)) {
             return Err(ArchiveError::Mixed { at, problem, round: round.id });
         }
+        if trials.len() == TRIALS_MOST {
+            let problem = format!("it holds more than the limit of {TRIALS_MOST} trials");
+            return Err(ArchiveError::Mixed { at, problem, round: round.id });
+        }
         trials.push(trial);
     }
     Ok((round, trials))
 }
 
-/// What is wrong with finding a trial there: it is of another round, or was on an earlier line already.
+/// Lines, each read only up to [`LINE_BYTES_MOST`].
+struct Lines<R>(R);
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = io::Result<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut line = Vec::new();
+        let read = (&mut self.0).take(LINE_BYTES_MOST + 1).read_until(b'\n', &mut line);
+        match read {
+            Ok(0) => None,
+            Ok(_) if line.len() as u64 > LINE_BYTES_MOST => {
+                Some(Err(FileError::TooLarge(LINE_BYTES_MOST).into()))
+            }
+            Ok(_) => Some(
+                String::from_utf8(line)
+                    .map_err(|error| FileError::NotText(error.utf8_error().valid_up_to()).into()),
+            ),
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+/// What is wrong with finding a trial there: it is of another round, was on an earlier line already, or is one too many.
 fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<String> {
     if trial.round != round.id {
         return Some(format!(
             "trial {} belongs to round {}, {ROUND} to round {}",
             trial.id, trial.round, round.id
+        ));
+    }
+    if trial.repeat >= REPEATS_MOST {
+        return Some(format!(
+            "trial {} is launch {} of its row; {REPEATS_MOST} is the limit",
+            trial.id, trial.repeat
         ));
     }
     Some(format!("trial {} is on line {} too", trial.id, earlier?))
@@ -206,6 +245,26 @@ mod tests {
             panic!("not refused by its size")
         };
         assert_eq!(source.to_string(), "it decompresses to more than the limit of 2 KiB");
+    }
+
+    #[test]
+    fn a_line_longer_than_any_trial_is_refused() {
+        let folder = with_trials(&[]);
+        let mut packer = GzBuilder::new().write(Vec::new(), Compression::fast());
+        packer.write_all(&vec![b' '; LINE_BYTES_MOST as usize + 1]).unwrap();
+        std::fs::write(folder.path().join(TRIALS), packer.finish().unwrap()).unwrap();
+        let error = read(folder.path()).unwrap_err();
+        let ArchiveError::File { at, source, .. } = &error else { panic!("{error}") };
+        assert!(at.ends_with(", line 1"), "{at}");
+        assert_eq!(source.to_string(), "it is larger than the limit of 8 MiB");
+    }
+
+    #[test]
+    fn a_launch_beyond_any_plan_is_refused() {
+        let mut trial = stored("one").1[0].clone();
+        trial.repeat = u32::MAX;
+        let error = refused(&[&[trial]]);
+        assert!(error.ends_with("is launch 4294967295 of its row; 1000 is the limit"), "{error}");
     }
 
     #[test]

@@ -37,7 +37,9 @@ impl Store {
         let (rounds, damaged) = self.readable_rounds()?;
         checked.add(damaged);
         // A damaged round's trials are checked too.
-        let ids: Vec<String> = self.ids("rounds")?;
+        let list = "SELECT id FROM rounds ORDER BY started_at DESC, id DESC";
+        let rows = self.database().query(list, &[]).map_err(|error| self.failed(error))?;
+        let ids: Vec<String> = rows.into_iter().map(|mut row| row.text(0)).collect();
         for id in &ids {
             let (trials, damaged) = self.readable_whole_trials(id)?;
             checked.add(damaged);

@@ -2,11 +2,14 @@
 //!
 //! A round is one document, replaced whole as it goes on. Its trials are put by `trials.rs`.
 
-use crate::database::Row;
+use crate::database::{Database, Parameter, Row};
 use crate::store::checksum;
 use crate::{Store, StoreError};
 use paceline_record::{Round, read_round};
 use serde::Deserialize as _;
+
+/// Ids that are named where a beginning fits more than one.
+const CANDIDATES_MOST: usize = 10;
 
 impl Store {
     /// Keeps a round, replacing an earlier state of it. Durable when it returns.
@@ -14,25 +17,28 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when it could not be written; what was there before is then still there.
     pub fn put_round(&self, round: &Round) -> Result<(), StoreError> {
+        self.database().transaction(self.place(), |database| self.write_round(database, round))
+    }
+
+    /// Writes a round, in the transaction of the caller.
+    pub(crate) fn write_round(&self, database: &mut Database, round: &Round) -> Result<(), StoreError> {
         let unstorable = |source| StoreError::Unstorable { kind: "round", id: round.id.clone(), source };
         let document = serde_json::to_value(round).map_err(unstorable)?;
         Round::deserialize(&document).map_err(unstorable)?;
         let document = document.to_string();
-        self.database().transaction(self.place(), |database| {
-            let put = "INSERT INTO rounds (id, plan, started_at, finished_at, document, checksum)
-                 VALUES ($1, $2, $3, $4, $5, $6)
-                 ON CONFLICT (id) DO UPDATE SET plan = excluded.plan, started_at = excluded.started_at,
-                 finished_at = excluded.finished_at, document = excluded.document, checksum = excluded.checksum";
-            let parameters = [
-                round.id.as_str().into(),
-                round.plan.as_str().into(),
-                round.started_at.as_str().into(),
-                round.finished_at.as_deref().into(),
-                document.as_str().into(),
-                checksum(&round.id, &document).into(),
-            ];
-            database.execute(put, &parameters).map_err(|error| self.failed(error))
-        })
+        let put = "INSERT INTO rounds (id, plan, started_at, finished_at, document, checksum)
+             VALUES ($1, $2, $3, $4, $5, $6)
+             ON CONFLICT (id) DO UPDATE SET plan = excluded.plan, started_at = excluded.started_at,
+             finished_at = excluded.finished_at, document = excluded.document, checksum = excluded.checksum";
+        let parameters = [
+            round.id.as_str().into(),
+            round.plan.as_str().into(),
+            round.started_at.as_str().into(),
+            round.finished_at.as_deref().into(),
+            document.as_str().into(),
+            checksum(&round.id, &document).into(),
+        ];
+        database.execute(put, &parameters).map_err(|error| self.failed(error))
     }
 
     /// The round of this id; none where there is none.
@@ -88,7 +94,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotFound`] or [`StoreError::Ambiguous`] with the ids that would fit, or when it cannot be read.
     pub fn find_round(&self, prefix: &str) -> Result<Round, StoreError> {
-        let id = the_one("round", prefix, self.ids("rounds")?)?;
+        let id = self.the_one("round", prefix)?;
         self.round(&id)?.ok_or(StoreError::NotFound { kind: "round", prefix: prefix.to_owned() })
     }
 
@@ -97,7 +103,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotFound`] when there is no round of exactly this id, or when it could not be written.
     pub fn delete_round(&self, id: &str) -> Result<u64, StoreError> {
-        if !self.ids("rounds")?.iter().any(|known| known == id) {
+        let get = "SELECT id FROM rounds WHERE id = $1";
+        let known = self.database().query(get, &[id.into()]).map_err(|error| self.failed(error))?;
+        if known.is_empty() {
             return Err(StoreError::NotFound { kind: "round", prefix: id.to_owned() });
         }
         self.database().transaction(self.place(), |database| {
@@ -120,27 +128,43 @@ impl Store {
         }
     }
 
-    /// The ids of a table, newest first.
-    pub(crate) fn ids(&self, table: &'static str) -> Result<Vec<String>, StoreError> {
-        let list = format!("SELECT id FROM {table} ORDER BY started_at DESC, id DESC");
-        let rows = self.database().query(&list, &[]).map_err(|error| self.failed(error))?;
-        Ok(rows.into_iter().map(|mut row| row.text(0)).collect())
+    /// The one id of the table of `kind`s that begins with `prefix`; a whole id always means itself. Only the index of
+    /// the ids is read, however many records there are.
+    pub(crate) fn the_one(&self, kind: &'static str, prefix: &str) -> Result<String, StoreError> {
+        let find = |condition: &str, parameters: &[Parameter<'_>]| {
+            let get = format!(
+                "SELECT id FROM {kind}s WHERE {condition} ORDER BY id DESC LIMIT {}",
+                CANDIDATES_MOST + 1
+            );
+            let rows = self.database().query(&get, parameters).map_err(|error| self.failed(error))?;
+            Ok(rows.into_iter().map(|mut row| row.text(0)).collect::<Vec<String>>())
+        };
+        if let Some(whole) = find("id = $1", &[prefix.into()])?.pop() {
+            return Ok(whole);
+        }
+        let after = format!("{prefix}{}", char::MAX);
+        let mut fitting = find("id >= $1 AND id < $2", &[prefix.into(), after.as_str().into()])?;
+        let prefix = prefix.to_owned();
+        match fitting.len() {
+            0 => Err(StoreError::NotFound { kind, prefix }),
+            1 => Ok(fitting.swap_remove(0)),
+            _ => {
+                fitting.truncate(CANDIDATES_MOST);
+                Err(StoreError::Ambiguous { kind, prefix, candidates: fitting })
+            }
+        }
     }
 
     fn first_round(
         &self,
         condition: &str,
-        parameters: &[crate::database::Parameter<'_>],
+        parameters: &[Parameter<'_>],
     ) -> Result<Option<Round>, StoreError> {
         self.round_rows(condition, parameters)?.into_iter().next().map(read).transpose()
     }
 
     /// Rows of id, document and checksum, newest first.
-    fn round_rows(
-        &self,
-        condition: &str,
-        parameters: &[crate::database::Parameter<'_>],
-    ) -> Result<Vec<Row>, StoreError> {
+    fn round_rows(&self, condition: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, StoreError> {
         let get = format!(
             "SELECT id, document, {} FROM rounds {condition} ORDER BY started_at DESC, id DESC",
             self.checksum_column()
@@ -166,22 +190,5 @@ pub(crate) fn verified(kind: &'static str, row: &mut Row) -> Result<(String, Str
             Err(StoreError::Altered { kind, id, found: "its checksum does not match".to_owned() })
         }
         _ => Ok((id, document)),
-    }
-}
-
-/// The one id that begins with `prefix`.
-pub(crate) fn the_one(kind: &'static str, prefix: &str, ids: Vec<String>) -> Result<String, StoreError> {
-    let mut fitting: Vec<String> = ids.into_iter().filter(|id| id.starts_with(prefix)).collect();
-    if let Some(whole) = fitting.iter().position(|id| id == prefix) {
-        return Ok(fitting.swap_remove(whole));
-    }
-    let prefix = prefix.to_owned();
-    match fitting.len() {
-        0 => Err(StoreError::NotFound { kind, prefix }),
-        1 => Ok(fitting.swap_remove(0)),
-        _ => {
-            fitting.truncate(10);
-            Err(StoreError::Ambiguous { kind, prefix, candidates: fitting })
-        }
     }
 }

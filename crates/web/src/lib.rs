@@ -17,7 +17,8 @@ mod single_file;
 
 pub use error::WebError;
 pub use guard::Access;
-pub use library::{Library, Records};
+pub use library::{Library, ReadRound};
 pub use live::Live;
+pub use page::Records;
 pub use server::{Server, Shown};
 pub use single_file::{Contents, single_file};

@@ -1,30 +1,26 @@
 //! The results that pages are made of: a store, exported folders, or single runs.
 //!
-//! Read-only. A round's trials are read when a page asks for them and the last few rounds are kept in memory, since a
-//! visitor goes back and forth between the same ones. Called from blocking threads only: the store blocks.
+//! Read-only. A round's trials are read when a page asks for them, and the last few rounds are kept in memory with the
+//! page made of them, since a visitor goes back and forth between the same ones. Called from blocking threads only: the
+//! store blocks.
 
 use crate::WebError;
 use crate::export;
+use crate::page::{IndexPage, Records, RoundPage};
 use paceline_record::{Round, Run, Trial};
 use paceline_store::{Store, archive};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Rounds whose trials are kept in memory.
+/// Rounds that are kept in memory, and how many trials they have together at most: the newest one always stays.
 const ROUNDS_KEPT: usize = 6;
-
-/// A round, and how many trials are kept of it where that is known without reading them.
-pub type CountedRound = (Round, Option<u64>);
-
-/// Pages as bytes, with the records that each was made of.
-type Pages = VecDeque<(Arc<Records>, Arc<[u8]>)>;
+const TRIALS_KEPT: usize = 10_000;
 
 /// Kept results to be shown.
 pub struct Library {
     origin: Origin,
-    kept: Mutex<VecDeque<Arc<Records>>>,
-    pages: Mutex<Pages>,
+    kept: Mutex<VecDeque<Arc<ReadRound>>>,
 }
 
 enum Origin {
@@ -34,15 +30,31 @@ enum Origin {
     Nothing,
 }
 
-/// A round with its trials.
-#[derive(Debug)]
-pub struct Records {
-    /// The round.
-    pub round: Round,
-    /// Its trials as far as they can be read. Histograms may be empty; [`Library::trial`] has them.
-    pub trials: Vec<Trial>,
-    /// What could not be read, for people.
-    pub unreadable: Vec<String>,
+/// A round that was read, with its page: ranks of a large round take longer than a visitor waits for, so that it is made
+/// once.
+pub struct ReadRound {
+    records: Records,
+    page: OnceLock<RoundPage>,
+    json: OnceLock<Arc<[u8]>>,
+}
+
+impl ReadRound {
+    /// Its page.
+    pub fn page(&self) -> &RoundPage {
+        self.page.get_or_init(|| RoundPage::of(&self.records))
+    }
+
+    /// Its page as JSON.
+    ///
+    /// # Errors
+    /// [`WebError::Json`] when it cannot be written.
+    pub fn json(&self) -> Result<Arc<[u8]>, WebError> {
+        if let Some(json) = self.json.get() {
+            return Ok(json.clone());
+        }
+        let json: Arc<[u8]> = serde_json::to_vec(self.page())?.into();
+        Ok(self.json.get_or_init(|| json).clone())
+    }
 }
 
 impl Library {
@@ -84,7 +96,7 @@ impl Library {
     }
 
     fn new(origin: Origin) -> Self {
-        Self { origin, kept: Mutex::default(), pages: Mutex::default() }
+        Self { origin, kept: Mutex::default() }
     }
 
     /// Where the results are, for people.
@@ -97,27 +109,31 @@ impl Library {
         }
     }
 
-    /// Every round, newest first, with how many trials are kept of each where that is known without reading them; and
-    /// what could not be read.
+    /// The first page: every round, newest first, and what could not be read.
     ///
     /// # Errors
     /// [`WebError`] when the store cannot be read.
-    pub fn rounds(&self) -> Result<(Vec<CountedRound>, Vec<String>), WebError> {
-        match &self.origin {
+    pub fn index(&self) -> Result<IndexPage, WebError> {
+        let of = |rounds, unreadable| IndexPage::of(self.place(), rounds, unreadable);
+        Ok(match &self.origin {
             Origin::Store(store) => {
                 let (rounds, unreadable) = store.readable_rounds()?;
+                let mut counts = store.counts()?;
                 let counted = rounds.into_iter().map(|round| {
-                    let (kept, _) = store.tally(&round.id)?;
-                    Ok((round, Some(kept)))
+                    let kept = counts.remove(&round.id).unwrap_or_default();
+                    (round, Some(kept))
                 });
-                let rounds = counted.collect::<Result<Vec<_>, WebError>>()?;
-                Ok((rounds, unreadable.into_iter().map(|error| WebError::Store(error).chain()).collect()))
+                of(
+                    counted.collect(),
+                    unreadable.into_iter().map(|error| WebError::Store(error).chain()).collect(),
+                )
             }
             Origin::Folders { rounds, unreadable, .. } => {
-                Ok((rounds.iter().map(|(_, round)| (round.clone(), None)).collect(), unreadable.clone()))
+                of(rounds.iter().map(|(_, round)| (round.clone(), None)).collect(), unreadable.clone())
             }
-            Origin::Run(_) | Origin::Nothing => Ok((Vec::new(), Vec::new())),
-        }
+            Origin::Run(run) => IndexPage { run: Some(run.id.clone()), ..of(Vec::new(), Vec::new()) },
+            Origin::Nothing => of(Vec::new(), Vec::new()),
+        })
     }
 
     /// The single run, where there is nothing else.
@@ -132,23 +148,27 @@ impl Library {
     ///
     /// # Errors
     /// [`WebError::NotFound`], or what is wrong with its records.
-    pub fn round(&self, id: &str) -> Result<Arc<Records>, WebError> {
+    pub fn round(&self, id: &str) -> Result<Arc<ReadRound>, WebError> {
         let not_found = || WebError::NotFound { kind: "round", id: id.to_owned() };
         match &self.origin {
             Origin::Store(store) => {
                 let round = store.round(id)?.ok_or_else(not_found)?;
-                let (count, _) = store.tally(id)?;
-                let same = |records: &Records| records.round == round && records.trials.len() as u64 == count;
-                if let Some(records) = self.remembered(id).filter(|records| same(records)) {
-                    return Ok(records);
+                let count = store.count(id)?;
+                let same = |read: &ReadRound| {
+                    let records = &read.records;
+                    records.round == round
+                        && (records.trials.len() + records.unreadable.len()) as u64 == count
+                };
+                if let Some(read) = self.remembered(id).filter(|read| same(read)) {
+                    return Ok(read);
                 }
                 let (trials, unreadable) = store.readable_trials(id)?;
                 let unreadable = unreadable.into_iter().map(|error| WebError::Store(error).chain()).collect();
                 Ok(self.remember(Records { round, trials, unreadable }))
             }
             Origin::Folders { rounds, .. } => {
-                if let Some(records) = self.remembered(id) {
-                    return Ok(records);
+                if let Some(read) = self.remembered(id) {
+                    return Ok(read);
                 }
                 let (folder, _) = rounds.iter().find(|(_, round)| round.id == id).ok_or_else(not_found)?;
                 let (round, trials) = archive::read(folder)?;
@@ -156,31 +176,6 @@ impl Library {
             }
             Origin::Run(_) | Origin::Nothing => Err(not_found()),
         }
-    }
-
-    /// What is made of a round's records as bytes, once for as long as they stay the same: ranks of a large round take
-    /// longer than the visitor waits for.
-    ///
-    /// # Errors
-    /// Those of [`Self::round`], and those of `make`.
-    pub fn round_page(
-        &self,
-        id: &str,
-        make: impl FnOnce(&Records) -> Result<Vec<u8>, WebError>,
-    ) -> Result<Arc<[u8]>, WebError> {
-        let records = self.round(id)?;
-        let made = |pages: &Pages| {
-            pages.iter().find(|(of, _)| Arc::ptr_eq(of, &records)).map(|(_, page)| page.clone())
-        };
-        if let Some(page) = made(&self.pages.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(page);
-        }
-        let page: Arc<[u8]> = make(&records)?.into();
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        pages.retain(|(of, _)| of.round.id != records.round.id);
-        pages.push_front((records, page.clone()));
-        pages.truncate(ROUNDS_KEPT);
-        Ok(page)
     }
 
     /// A trial of a round, with its histograms.
@@ -191,29 +186,35 @@ impl Library {
         let not_found = || WebError::NotFound { kind: "run", id: id.to_owned() };
         match &self.origin {
             Origin::Store(store) => {
-                let trial = store.find_trial(id)?;
-                if trial.id == id && trial.round == round { Ok(trial) } else { Err(not_found()) }
+                store.trial(id)?.filter(|trial| trial.round == round).ok_or_else(not_found)
             }
             Origin::Folders { .. } => {
-                let records = self.round(round)?;
-                records.trials.iter().find(|trial| trial.id == id).cloned().ok_or_else(not_found)
+                let read = self.round(round)?;
+                read.records.trials.iter().find(|trial| trial.id == id).cloned().ok_or_else(not_found)
             }
             Origin::Run(_) | Origin::Nothing => Err(not_found()),
         }
     }
 
-    fn remembered(&self, id: &str) -> Option<Arc<Records>> {
+    fn remembered(&self, id: &str) -> Option<Arc<ReadRound>> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().find(|records| records.round.id == id).cloned()
+        kept.iter().find(|read| read.records.round.id == id).cloned()
     }
 
-    fn remember(&self, records: Records) -> Arc<Records> {
-        let records = Arc::new(records);
+    fn remember(&self, records: Records) -> Arc<ReadRound> {
+        let read = Arc::new(ReadRound { records, page: OnceLock::new(), json: OnceLock::new() });
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|other| other.round.id != records.round.id);
-        kept.push_front(records.clone());
+        kept.retain(|other| other.records.round.id != read.records.round.id);
+        kept.push_front(read.clone());
         kept.truncate(ROUNDS_KEPT);
-        records
+        let mut trials = 0;
+        let fitting = kept.iter().take_while(|read| {
+            trials += read.records.trials.len();
+            trials <= TRIALS_KEPT
+        });
+        let fitting = fitting.count().max(1);
+        kept.truncate(fitting);
+        read
     }
 }
 
@@ -225,15 +226,30 @@ mod tests {
     fn a_page_is_made_once_while_its_records_stay_the_same() {
         let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history");
         let library = Library::of_folder(&history).unwrap();
-        let (rounds, _) = library.rounds().unwrap();
-        let ids: Vec<&str> = rounds.iter().map(|(round, _)| round.id.as_str()).collect();
-        let make = |records: &Records| Ok(records.round.id.clone().into_bytes());
-        let page = library.round_page(ids[0], make).unwrap();
-        let again = library.round_page(ids[0], |_| Err(WebError::Request("made again".to_owned()))).unwrap();
-        assert!(Arc::ptr_eq(&page, &again) && &*page == ids[0].as_bytes());
-        for id in ids.iter().skip(1) {
-            assert_eq!(&*library.round_page(id, make).unwrap(), id.as_bytes());
+        let rounds = library.index().unwrap().rounds;
+        let first = library.round(&rounds[0].id).unwrap();
+        let again = library.round(&rounds[0].id).unwrap();
+        assert!(Arc::ptr_eq(&first.json().unwrap(), &again.json().unwrap()));
+        for round in &rounds {
+            assert_eq!(library.round(&round.id).unwrap().page().about.id, round.id);
         }
-        assert!(library.pages.lock().unwrap().len() <= ROUNDS_KEPT);
+        assert_eq!(library.kept.lock().unwrap().len(), ROUNDS_KEPT);
+    }
+
+    #[test]
+    fn of_many_trials_only_the_newest_round_stays() {
+        let records = |id: &str, count: usize| {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/source-001");
+            let (round, trials) = archive::read(&folder).unwrap();
+            let trials = trials.iter().cycle().take(count).cloned().collect();
+            Records { round: Round { id: id.to_owned(), ..round }, trials, unreadable: Vec::new() }
+        };
+        let library = Library::empty();
+        for (id, count) in [("a", 10), ("b", 10), ("c", TRIALS_KEPT + 1)] {
+            library.remember(records(id, count));
+        }
+        assert!(library.remembered("b").is_none() && library.remembered("c").is_some());
+        library.remember(records("d", 10));
+        assert!(library.remembered("c").is_none() && library.remembered("d").is_some());
     }
 }

@@ -6,8 +6,8 @@
 use crate::assets::{ASSETS, Asset};
 use crate::guard::{Access, protect};
 use crate::live::Live;
-use crate::page::{ComparePage, IndexPage, RoundPage, RunPage};
-use crate::{Library, Records, WebError, download};
+use crate::page::{ComparePage, RunPage};
+use crate::{Library, WebError, download};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
@@ -150,12 +150,11 @@ async fn file(asset: Asset, _: Request) -> Response<Body> {
 }
 
 async fn index(State(state): State<Shared>) -> Response<Body> {
-    page(&state, |library| IndexPage::of(&library)).await
+    page(&state, |library| library.index()).await
 }
 
 async fn round(State(state): State<Shared>, Path(round): Path<String>) -> Response<Body> {
-    let make = |records: &Records| Ok(serde_json::to_vec(&RoundPage::of(records))?);
-    let json = read(&state, move |library| library.round_page(&round, make)).await;
+    let json = read(&state, move |library| library.round(&round)?.json()).await;
     json.map_or_else(|refused| refused, |json| typed("application/json", Body::from(json.to_vec())))
 }
 
@@ -185,7 +184,7 @@ struct Pair {
 async fn compare(State(state): State<Shared>, Query(pair): Query<Pair>) -> Response<Body> {
     page(&state, move |library| {
         let (a, b) = (library.round(&pair.a)?, library.round(&pair.b)?);
-        Ok(ComparePage::of((&a, pair.server_a.as_deref()), (&b, pair.server_b.as_deref())))
+        Ok(ComparePage::of((a.page(), pair.server_a.as_deref()), (b.page(), pair.server_b.as_deref())))
     })
     .await
 }

@@ -4,8 +4,7 @@
 
 use crate::WebError;
 use crate::assets::{SCRIPT, STYLE};
-use crate::library::Records;
-use crate::page::{ComparePage, IndexPage, RoundPage, RunPage};
+use crate::page::{ComparePage, IndexPage, Records, RoundPage, RunPage};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
@@ -60,7 +59,10 @@ impl Contents {
         let mut contents = Self { start: format!("/compare?{query}"), ..Self::default() };
         let rounds = vec![a.round.clone(), b.round.clone()];
         contents.put("/api/index".to_owned(), &IndexPage::of_file(rounds))?;
-        contents.put(format!("/api/compare?{query}"), &ComparePage::of((a, None), (b, None)))?;
+        contents.put(
+            format!("/api/compare?{query}"),
+            &ComparePage::of((&RoundPage::of(a), None), (&RoundPage::of(b), None)),
+        )?;
         Ok(contents)
     }
 

@@ -147,8 +147,7 @@ fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Sta
             }
             remove(store, &round.id)?;
         }
-        store.put_round(&round).map_err(complain)?;
-        trials.iter().try_for_each(|trial| store.put_trial(trial)).map_err(complain)?;
+        store.put_whole(&round, &trials).map_err(complain)?;
         print(&format!(
             "round {} of {} with {} trials\n",
             terminal(&round.id),

@@ -6,7 +6,6 @@
 use super::metric::{FigurePage, MetricPage};
 use super::round::{RoundPage, RowPage, ServerEntry, TablePage};
 use super::ties::counts;
-use crate::library::Records;
 use paceline_record::{Load, Variant};
 use paceline_report::{About, Standing};
 use paceline_stats::{Decision, compare_launches, holm};
@@ -114,14 +113,14 @@ pub enum Finding {
 
 impl ComparePage {
     /// Compares two rounds, of either one server where it is named.
-    pub fn of(a: (&Records, Option<&str>), b: (&Records, Option<&str>)) -> Self {
-        let (page_a, page_b) = (RoundPage::of(a.0), RoundPage::of(b.0));
-        let cells_a = cells(&page_a, a.1, a.1.is_some() && b.1.is_some());
-        let cells_b = cells(&page_b, b.1, a.1.is_some() && b.1.is_some());
+    pub fn of(a: (&RoundPage, Option<&str>), b: (&RoundPage, Option<&str>)) -> Self {
+        let (page_a, page_b) = (a.0, b.0);
+        let cells_a = cells(page_a, a.1, a.1.is_some() && b.1.is_some());
+        let cells_b = cells(page_b, b.1, a.1.is_some() && b.1.is_some());
         let (mut rows, mut p_values) = (Vec::new(), BTreeMap::new());
         for (key, (table, row)) in &cells_a {
             if let Some((_, other)) = cells_b.get(key) {
-                let (row, of_row) = CompareRow::of(table, row, other, &page_a, &page_b);
+                let (row, of_row) = CompareRow::of(table, row, other, page_a, page_b);
                 p_values.extend(of_row.into_iter().map(|(metric, p_value)| ((rows.len(), metric), p_value)));
                 rows.push(row);
             }
@@ -132,11 +131,11 @@ impl ComparePage {
         settle(&mut rows, &p_values, &metrics);
         Self {
             metrics,
-            machine_differs: machine_differs(&page_a, &page_b),
+            machine_differs: machine_differs(page_a, page_b),
             equivalence: EQUIVALENCE,
             unmatched: cells_a.len() + cells_b.len() - 2 * matched,
-            a: side(&page_a, a.1),
-            b: side(&page_b, b.1),
+            a: side(page_a, a.1),
+            b: side(page_b, b.1),
             rows,
         }
     }

@@ -2,8 +2,6 @@
 //!
 //! Only the rounds' own documents are read for it, not their trials.
 
-use crate::WebError;
-use crate::library::Library;
 use paceline_record::Round;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -31,7 +29,7 @@ pub struct RoundEntry {
     pub id: String,
     /// The plan's name.
     pub plan: String,
-    /// What the plan says of itself in one sentence; empty where it says nothing.
+    /// What the plan, or the published document, measured; empty where it does not say.
     pub about: String,
     /// Whether its figures were published by others: it has no plan that was carried out.
     pub imported: bool,
@@ -54,43 +52,37 @@ pub struct RoundEntry {
 }
 
 impl IndexPage {
-    /// The page of these results.
-    ///
-    /// # Errors
-    /// [`WebError`] when they cannot be read.
-    pub fn of(library: &Library) -> Result<Self, WebError> {
-        let (rounds, unreadable) = library.rounds()?;
-        Ok(Self {
-            version: env!("CARGO_PKG_VERSION"),
-            place: library.place(),
-            rounds: rounds.into_iter().map(|(round, kept)| RoundEntry::of(round, kept)).collect(),
-            run: library.run().map(|run| run.id.clone()),
-            unreadable,
-        })
-    }
-}
-
-impl IndexPage {
-    /// The page of a report of one file, which has one round or none.
-    pub fn of_file(rounds: Vec<Round>) -> Self {
+    /// The page of rounds at a place, each with how many trials are kept of it where that is known.
+    pub fn of(place: String, rounds: Vec<(Round, Option<u64>)>, unreadable: Vec<String>) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
-            place: "this file".to_owned(),
-            rounds: rounds.into_iter().map(|round| RoundEntry::of(round, None)).collect(),
+            place,
+            rounds: rounds.into_iter().map(|(round, kept)| RoundEntry::of(round, kept)).collect(),
             run: None,
-            unreadable: Vec::new(),
+            unreadable,
         }
+    }
+
+    /// The page of a report of one file.
+    pub fn of_file(rounds: Vec<Round>) -> Self {
+        let rounds = rounds.into_iter().map(|round| (round, None)).collect();
+        Self::of("this file".to_owned(), rounds, Vec::new())
     }
 }
 
 impl RoundEntry {
     /// A round in the list.
     pub fn of(round: Round, kept: Option<u64>) -> Self {
+        let imported = round.plan_toml.is_empty();
         Self {
             id: round.id,
             plan: round.plan,
-            about: plan_about(&round.plan_toml),
-            imported: round.plan_toml.is_empty(),
+            about: if imported {
+                round.changes.get(1..).unwrap_or_default().join(" ")
+            } else {
+                plan_about(&round.plan_toml)
+            },
+            imported,
             started_at: round.started_at,
             finished_at: round.finished_at,
             planned: round.planned,

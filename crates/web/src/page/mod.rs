@@ -17,6 +17,6 @@ pub use explanation::Explanation;
 pub use heat::{Column, Heat};
 pub use index::{IndexPage, RoundEntry};
 pub use metric::{FigurePage, MetricPage, MetricUnit};
-pub use round::{RoundPage, RowPage, ServerEntry, TablePage, TrialEntry};
+pub use round::{Records, RoundPage, RowPage, ServerEntry, TablePage, TrialEntry};
 pub use run::{Measured, RunPage, TimesPage, TrialFacts};
 pub use series::{Stretch, UsagePoint, seconds};

@@ -7,14 +7,62 @@ use super::explanation::{self, Explanation};
 use super::index::plan_about;
 use super::metric::{FigurePage, MetricPage, figure, metrics};
 use super::ties;
-use crate::library::Records;
 use paceline_judge::Metric;
-use paceline_record::{Load, Pinning, Server, Trial};
+use paceline_record::{Load, Pinning, Round, Server, Trial};
 use paceline_report::Standing;
 use paceline_report::{About, Beside, Failure, Machine, Note, RankedBy, Report, Row, StartTable, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one page shows at most; a file that anybody may have written decides how much there is. A board of every
+/// framework has some 600 servers, the largest plan some 100 tables and 10 launches.
+const SERVERS_MOST: usize = 1_000;
+const TABLES_MOST: usize = 1_000;
+const LAUNCHES_MOST: u32 = 1_000;
+/// Rows of a table that are compared in pairs: the work grows with their square, and nobody reads so many ranks.
+const COMPARED_MOST: usize = 200;
+
+/// A round with its trials: what its page is made of.
+#[derive(Debug)]
+pub struct Records {
+    /// The round.
+    pub round: Round,
+    /// Its trials as far as they can be read. Histograms may be empty.
+    pub trials: Vec<Trial>,
+    /// What could not be read, for people.
+    pub unreadable: Vec<String>,
+}
+
+impl Records {
+    /// The trials that fit on a page, and what is to be said of the others.
+    fn shown(&self) -> (Cow<'_, [Trial]>, Option<String>) {
+        let (mut servers, mut tables, mut shown) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        for trial in &self.trials {
+            let (server, table) =
+                (&*trial.server.id, (&*trial.workload, &*trial.form, &*trial.load.name, &*trial.sitting));
+            let fits = trial.repeat < LAUNCHES_MOST
+                && (servers.contains(server) || servers.len() < SERVERS_MOST)
+                && (tables.contains(&table) || tables.len() < TABLES_MOST);
+            if fits {
+                servers.insert(server);
+                tables.insert(table);
+                shown.push(trial);
+            }
+        }
+        match self.trials.len() - shown.len() {
+            0 => (Cow::Borrowed(&self.trials), None),
+            left_out => {
+                let what = format!(
+                    "{left_out} trials are not shown: a page has at most {SERVERS_MOST} servers, {TABLES_MOST} tables and \
+                     {LAUNCHES_MOST} launches of a row"
+                );
+                (Cow::Owned(shown.into_iter().cloned().collect()), Some(what))
+            }
+        }
+    }
+}
 
 /// A round.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -64,12 +112,14 @@ pub struct ServerEntry {
     pub tags: Vec<String>,
     /// What its version command printed last.
     pub versions: String,
+    /// The sources that published a figure of it: documents of `docs/sources.md`.
+    pub sources: Vec<String>,
 }
 
 impl From<&Server> for ServerEntry {
     fn from(server: &Server) -> Self {
         let Server { id, name, language, framework, engine, kind, tags, versions, .. } = server.clone();
-        Self { id, name, language, framework, engine, kind, tags, versions }
+        Self { id, name, language, framework, engine, kind, tags, versions, sources: Vec::new() }
     }
 }
 
@@ -94,7 +144,8 @@ pub struct TablePage {
     pub single: bool,
     /// The rows, best first by that metric.
     pub rows: Vec<RowPage>,
-    /// Pairs of rows that cannot be told apart, by metric, as places in `rows`. Only rows that count are in them.
+    /// Pairs of rows that cannot be told apart, by metric, as places in `rows`. Only rows that count are in them. A metric
+    /// without pairs has no ranks: its rows have one launch, or are too many.
     pub ties: BTreeMap<&'static str, Vec<(u16, u16)>>,
     /// From which difference on it tells two rows apart, as a share, by metric.
     pub smallest_difference: BTreeMap<&'static str, f64>,
@@ -141,13 +192,22 @@ pub struct TrialEntry {
 impl RoundPage {
     /// The page of a round.
     pub fn of(records: &Records) -> Self {
-        let report = Report::new(&records.round, &records.trials);
+        let (trials, left_out) = records.shown();
+        let report = Report::new(&records.round, &trials);
         let mut servers = BTreeMap::new();
         let mut cells: BTreeMap<(&str, &str, &str, &str), Vec<&Trial>> = BTreeMap::new();
-        for trial in &records.trials {
+        for trial in &*trials {
             servers.insert(trial.server.id.clone(), ServerEntry::from(&trial.server));
             let cell = (&*trial.workload, &*trial.form, &*trial.load.name, &*trial.server.id);
             cells.entry(cell).or_default().push(trial);
+        }
+        for observed in &records.round.observed {
+            let server = observed.server.as_ref().and_then(|server| servers.get_mut(server));
+            if let Some(ServerEntry { sources, .. }) =
+                server.filter(|server| !server.sources.contains(&observed.source))
+            {
+                sources.push(observed.source.clone());
+            }
         }
         let all = metrics();
         let tables: Vec<TablePage> =
@@ -174,7 +234,7 @@ impl RoundPage {
             tables,
             starts: report.starts,
             observed: report.observed,
-            unreadable: records.unreadable.clone(),
+            unreadable: records.unreadable.iter().cloned().chain(left_out).collect(),
         }
     }
 }
@@ -196,15 +256,18 @@ impl TablePage {
         };
         let mut rows: Vec<RowPage> = table.rows.iter().map(|row| RowPage::of(row, trials(row))).collect();
         let (mut tied, mut smallest_difference) = (BTreeMap::new(), BTreeMap::new());
+        let is_compared = !single && table.rows.len() <= COMPARED_MOST;
         for metric in metrics {
             let figures: Vec<Option<FigurePage>> =
                 table.rows.iter().map(|row| figure(metric.id, row, table.load.kind)).collect();
-            let ties = ties::by_metric(metric.id, &table.rows, &figures);
-            let by_rank = metric.id == ordered_by
-                && table.rows.iter().all(|row| row.standing != Standing::GeneratorBound);
-            tied.insert(metric.id, if by_rank { ties::by_rank(&table.rows) } else { ties.pairs });
-            let smallest = if by_rank { table.smallest_difference } else { ties.smallest_difference };
-            smallest_difference.extend(smallest.map(|share| (metric.id, share)));
+            if is_compared && figures.iter().any(Option::is_some) {
+                let ties = ties::by_metric(metric.id, &table.rows, &figures);
+                let by_rank = metric.id == ordered_by
+                    && table.rows.iter().all(|row| row.standing != Standing::GeneratorBound);
+                tied.insert(metric.id, if by_rank { ties::by_rank(&table.rows) } else { ties.pairs });
+                let smallest = if by_rank { table.smallest_difference } else { ties.smallest_difference };
+                smallest_difference.extend(smallest.map(|share| (metric.id, share)));
+            }
             for (row, figure) in rows.iter_mut().zip(figures) {
                 row.values.extend(figure.map(|figure| (metric.id, figure)));
             }
@@ -250,5 +313,43 @@ fn entry(trial: &Trial) -> TrialEntry {
         started_at: trial.started_at.clone(),
         repeat: trial.repeat,
         usable: trial.is_usable(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_store::archive;
+    use std::path::Path;
+
+    fn records() -> Records {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/source-001");
+        let (round, trials) = archive::read(&folder).unwrap();
+        Records { round, trials, unreadable: Vec::new() }
+    }
+
+    #[test]
+    fn a_round_larger_than_a_page_is_cut_and_says_so() {
+        let mut records = records();
+        let one = records.trials.swap_remove(0);
+        let of = |place: usize| Trial {
+            id: format!("t{place}"),
+            server: Server { id: format!("server-{place}"), ..one.server.clone() },
+            ..one.clone()
+        };
+        records.trials = (0..SERVERS_MOST + 7).map(of).collect();
+        records.trials.push(Trial { repeat: u32::MAX, ..of(0) });
+        let page = RoundPage::of(&records);
+        assert_eq!((page.servers.len(), page.tables.len()), (SERVERS_MOST, 1));
+        assert!(page.unreadable[0].starts_with("8 trials are not shown: "), "{:?}", page.unreadable);
+        assert!(page.tables[0].ties.is_empty(), "a thousand rows were compared in pairs");
+    }
+
+    #[test]
+    fn a_server_knows_the_sources_that_published_a_figure_of_it() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
+        let (round, trials) = archive::read(&folder).unwrap();
+        let page = RoundPage::of(&Records { round, trials, unreadable: Vec::new() });
+        assert_eq!(page.servers["go-nethttp"].sources, ["001", "000"]);
     }
 }
