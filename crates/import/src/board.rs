@@ -84,8 +84,8 @@ pub fn techempower(text: &Text<'_>) -> Result<Report, String> {
         finished_at: board.completion_time.map(|ms| rfc3339(ms / 1e3)),
         name: Some(board.name.unwrap_or_else(|| "techempower".to_owned())),
         machine: board.environment_description.unwrap_or_default(),
-        cores: 0,
         measurements,
+        ..Report::default()
     })
 }
 

@@ -7,6 +7,9 @@ use crate::measurement::{Measurement, Report};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+/// Names that the sentence about a file has at most.
+const NAMES_MOST: usize = 6;
+
 /// The file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -91,6 +94,7 @@ pub fn read(text: &Text<'_>) -> Result<Report, String> {
         let line = error.span().map(|span| text.text[..span.start].matches('\n').count() + 1);
         line.map_or_else(|| error.message().to_owned(), |line| format!("line {line}: {}", error.message()))
     })?;
+    let about = about(&file);
     let argv: Vec<String> = file.command.split_whitespace().map(str::to_owned).collect();
     let measurement = |figure: Figure| Measurement {
         tool: file.tool.clone(),
@@ -134,6 +138,23 @@ pub fn read(text: &Text<'_>) -> Result<Report, String> {
         finished_at: None,
         machine: file.machine,
         cores: file.cores,
+        about,
         measurements,
     })
+}
+
+/// What the document measured and with what: `Go and Tornado, measured with ab 2.3: \`ab -n 10 URL\``.
+fn about(file: &File) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for figure in &file.figure {
+        if !names.contains(&figure.name.as_str()) {
+            names.push(&figure.name);
+        }
+    }
+    let more = names.len().saturating_sub(NAMES_MOST);
+    names.truncate(NAMES_MOST);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let tool = [file.tool.as_str(), &file.tool_version].join(" ");
+    let command = if file.command.is_empty() { String::new() } else { format!(": `{}`", file.command) };
+    format!("{}{more}, measured with {}{command}", names.join(", "), tool.trim())
 }

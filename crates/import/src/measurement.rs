@@ -19,6 +19,8 @@ pub struct Report {
     pub machine: String,
     /// Processors of the machine, where it says.
     pub cores: u32,
+    /// What was measured and how, in one sentence; empty where the report does not say.
+    pub about: String,
     /// Each run.
     pub measurements: Vec<Measurement>,
 }
@@ -86,12 +88,18 @@ impl Report {
             "schema": SCHEMA, "id": id, "plan": plan, "plan_toml": "", "seed": 0, "started_at": self.started_at,
             "finished_at": self.finished_at.as_deref().unwrap_or(&self.started_at), "generator": Value::Null,
             "planned": self.measurements.len(), "environment": self.environment(), "sittings": [],
-            "changes": [format!("imported from {file} ({format}); not measured by Paceline")],
+            "changes": self.changes(file, format),
         });
         let trials = (0..).zip(&self.measurements).map(|(order, measurement)| {
             read_trial(&measurement.trial(self, &id, order, format, file).to_string())
         });
         Ok((read_round(&round.to_string())?, trials.collect::<Result<_, _>>()?))
+    }
+
+    /// Where the round is from, and what it is.
+    fn changes(&self, file: &str, format: &str) -> Vec<String> {
+        let from = format!("imported from {file} ({format}); not measured by Paceline");
+        [from, self.about.clone()].into_iter().filter(|text| !text.is_empty()).collect()
     }
 
     fn environment(&self) -> Value {

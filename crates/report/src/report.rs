@@ -65,6 +65,9 @@ pub struct About {
     pub trials_retried: u32,
     /// How many launches each row should have.
     pub launches_planned: u32,
+    /// Whether its figures were published by others: it has no plan, and `changes` say where it is from.
+    #[serde(skip)]
+    pub is_imported: bool,
     /// What of the plan was not carried out as it is written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
@@ -145,6 +148,7 @@ fn about(round: &Round, trials: &[&Trial], launches_planned: u32) -> About {
         trials_done: cells.len() as u32,
         trials_retried: (trials.len() - cells.len()) as u32,
         launches_planned,
+        is_imported: round.plan_toml.is_empty(),
         changes: round.changes.clone(),
         tuned: tuned(round),
         not_tuned: not_tuned(round),

@@ -25,7 +25,8 @@ impl Formatter for Markdown {
             sentence(&words::progress(about))
         );
         for change in &about.changes {
-            text.push_str(&format!("\nDiffers from the plan: {}.\n", escaped(change)));
+            let differs = if about.is_imported { "" } else { "Differs from the plan: " };
+            text.push_str(&format!("\n{differs}{}.\n", escaped(change)));
         }
         if !about.tuned.is_empty() {
             text.push_str(&format!(

@@ -98,7 +98,8 @@ impl Page {
         first.push(self.painted(&format!("{}  {}", about.id, words::moment(&about.started_at)), DIM));
         self.put(&first);
         self.line(&words::progress(about), PLAIN);
-        about.changes.iter().for_each(|change| self.prose("differs from the plan: ", change, DOUBT));
+        let differs = if about.is_imported { "" } else { "differs from the plan: " };
+        about.changes.iter().for_each(|change| self.prose(differs, change, DOUBT));
         if !about.tuned.is_empty() {
             self.prose("settings changed, then restored: ", &about.tuned.join("; "), DIM);
         }
