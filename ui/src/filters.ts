@@ -6,14 +6,18 @@ export interface Filter {
   /** Its key in the address. */
   key: string;
   name: string;
+  /** Whether it is shown only when asked for: what fewer visitors filter by. */
+  more?: boolean;
   of: (server: ServerEntry) => string[];
 }
 
 export const FILTERS: Filter[] = [
   { key: "language", name: "language", of: (s) => [s.language] },
   { key: "kind", name: "kind", of: (s) => (s.kind ? [s.kind] : []) },
-  { key: "engine", name: "engine", of: (s) => (s.engine ? [s.engine] : []) },
   { key: "tag", name: "tag", of: (s) => s.tags },
+  { key: "framework", name: "framework", more: true, of: (s) => (s.framework ? [s.framework] : []) },
+  { key: "engine", name: "engine", more: true, of: (s) => (s.engine ? [s.engine] : []) },
+  { key: "source", name: "published in source", more: true, of: (s) => s.sources },
 ];
 
 export function chosen(query: Query, key: string): string[] {

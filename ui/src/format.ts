@@ -42,7 +42,8 @@ export function shownUnit(unit: MetricUnit, typical: number, price: number): Sho
     case "share":
       return { factor: 0.01, name: "%" };
     case "cpu_seconds_per_million":
-      return { factor: 3600 / price, name: "" };
+      // In hundredths of the price's currency where a request costs little, as most do.
+      return (typical * price) / 3600 < 0.1 ? { factor: 36 / price, name: "cents" } : { factor: 3600 / price, name: "" };
   }
 }
 
@@ -148,6 +149,18 @@ export function words(name: string): string {
 /** `a, b and c`. */
 export function list(items: string[]): string {
   return items.length < 2 ? (items[0] ?? "") : `${items.slice(0, -1).join(", ")} and ${items[items.length - 1]}`;
+}
+
+/** Those of the labels on an axis `width` wide that have room beside each other, each centred at a place from 0 to 100. */
+export function roomy<T>(labels: T[], at: (label: T) => number, text: (label: T) => string, width: number): T[] {
+  let free = -Infinity;
+  return labels.filter((label) => {
+    const half = (text(label).length * 6.8) / 2;
+    const middle = (at(label) * width) / 100;
+    if (middle - half < free) return false;
+    free = middle + half + 8;
+    return true;
+  });
 }
 
 /** Steps of an axis: round numbers, about so many. */

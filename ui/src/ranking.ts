@@ -25,9 +25,9 @@ export function counts(row: RowPage): boolean {
 
 export function ranking(page: RoundPage, table: TablePage, metric: string, shown: (server: ServerEntry) => boolean): Ranking {
   const less = page.metrics.find((m) => m.id === metric)?.less_is_better ?? false;
-  const pairs = table.ties[metric] ?? [];
+  const pairs = table.ties[metric];
   const ties = new Map<number, Set<number>>();
-  for (const [a, b] of pairs) {
+  for (const [a, b] of pairs ?? []) {
     (ties.get(a) ?? ties.set(a, new Set()).get(a)!).add(b);
     (ties.get(b) ?? ties.set(b, new Set()).get(b)!).add(a);
   }
@@ -44,7 +44,7 @@ export function ranking(page: RoundPage, table: TablePage, metric: string, shown
   const bound = (r: Ranked) => (r.value.at_least && !less ? 0 : 1);
   ranked.sort((a, b) => bound(a) - bound(b) || (less ? a.value.estimate - b.value.estimate : b.value.estimate - a.value.estimate));
   ranked.forEach((r, at) => {
-    if (r.value.launches < 2) return;
+    if (r.value.launches < 2 || !pairs) return;
     const apartFrom = (other: Ranked) => !r.ties.has(other.place);
     const ahead = ranked.slice(0, at).filter(apartFrom).length;
     const behind = ranked.slice(at + 1).filter(apartFrom).length;

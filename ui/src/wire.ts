@@ -693,7 +693,7 @@ export interface Ratio {
 
 /** A round in the list. */
 export interface RoundEntry {
-  /** What the plan says of itself in one sentence; empty where it says nothing. */
+  /** What the plan, or the published document, measured; empty where it does not say. */
   about: string;
   /** Processors online. */
   cores: number;
@@ -884,6 +884,8 @@ export interface ServerEntry {
   language: string;
   /** For people. */
   name: string;
+  /** The sources that published a figure of it: documents of `docs/sources.md`. */
+  sources: (string)[];
   /** `idiomatic` or `tuned`, and others. */
   tags: (string)[];
   /** What its version command printed last. */
@@ -1037,7 +1039,7 @@ export interface TablePage {
   single: boolean;
   /** From which difference on it tells two rows apart, as a share, by metric. */
   smallest_difference: Record<string, number>;
-  /** Pairs of rows that cannot be told apart, by metric, as places in `rows`. Only rows that count are in them. */
+  /** Pairs of rows that cannot be told apart, by metric, as places in `rows`. Only rows that count are in them. A metric without pairs has no ranks: its rows have one launch, or are too many. */
   ties: Record<string, ([number, number])[]>;
   /** The workload. */
   workload: string;

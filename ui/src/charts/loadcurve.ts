@@ -71,7 +71,7 @@ export function loadCurve(steps: TablePage[], closed: TablePage[], server: strin
     note: capacityText(limits, objective),
     draw: (width, height) =>
       draw({
-        width, height, marginLeft: 64, marginRight: 48,
+        width, height, marginLeft: 64, marginRight: 48, marginBottom: 40,
         x: { domain: [0, far], label: "offered requests/s", tickFormat: rateTick, ticks: Math.max(Math.floor(width / 90), 3) },
         y: points.length > 0 ? timeAxis("↑ time", lowest * 0.8, highest * 1.2) : {},
         marks: [

@@ -1,8 +1,8 @@
 // Rates, times, errors, CPU and memory over the seconds of one or several runs.
 import * as Plot from "@observablehq/plot";
 import type { RunPage, Stretch, UsagePoint } from "../wire";
-import { bytes, significant, time } from "../format";
-import { draw, rateTick, timeAxis } from "./plot";
+import { significant, time } from "../format";
+import { bytesTick, draw, rateTick, timeAxis } from "./plot";
 import type { ChartSource, Line } from "./source";
 
 export interface Series extends Line {
@@ -68,11 +68,11 @@ export function overTime(over: Over, all: Series[]): ChartSource {
           label: null,
           domain: [0, (Math.max(...values, 0) || 1) * 1.05],
           ticks: 5,
-          tickFormat: over === "memory" ? (v: number) => bytes(v) : over === "cpu" ? (v: number) => significant(v, 2) : rateTick,
+          tickFormat: over === "memory" ? bytesTick : over === "cpu" ? (v: number) => significant(v, 2) : rateTick,
         };
   return {
     draw: (width, height) => {
-      const shade = window && window.from > window.begin ? [Plot.rectX([window], { x1: "begin", x2: "from", fill: "var(--raised)" })] : [];
+      const shade = window && window.from > window.begin ? [Plot.rectX([window], { x1: "begin", x2: "from", fill: "var(--text)", fillOpacity: 0.05 })] : [];
       const label = window && window.from - window.begin > (window.to - window.begin) * 0.12
         ? [Plot.text([window], { x: (w: { begin: number; from: number }) => (w.begin + w.from) / 2, text: () => "warm-up", frameAnchor: "top", dy: -13, fill: "var(--muted)", fontSize: 11 })]
         : [];

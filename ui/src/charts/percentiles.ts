@@ -3,7 +3,7 @@ import * as Plot from "@observablehq/plot";
 import type { RoundPage, TablePage } from "../wire";
 import { time } from "../format";
 import { counts } from "../ranking";
-import { draw, timeAxis } from "./plot";
+import { draw, roomyLog, timeAxis, timeTick } from "./plot";
 import type { ChartSource } from "./source";
 
 export const PERCENTILES = [
@@ -37,16 +37,19 @@ export function percentileDots(round: RoundPage, table: TablePage, servers: stri
   return {
     note: "Mean over launches, logarithmic axis. Hollow: too few requests for this percentile, or a minimum.",
     draw: (width, height) => {
+      const marginLeft = Math.min(width * 0.34, 200);
+      const legend = Math.min((width - marginLeft) / 4.2, 64);
+      const axis = timeAxis("", low, high);
       return draw({
-        width, height, marginLeft: Math.min(width * 0.34, 200), marginTop: 40, marginBottom: 24, marginRight: 24,
-        x: { ...timeAxis("", low, high), label: null },
+        width, height, marginLeft, marginTop: 40, marginBottom: 24, marginRight: 24,
+        x: { ...axis, ticks: roomyLog(axis.ticks as number[], low, high, timeTick, width - marginLeft - 24), label: null },
         y: { type: "band", domain: servers, tickFormat: (server: string) => name(server).slice(0, width < 600 ? 16 : 30), label: null, tickSize: 0 },
         marks: [
           Plot.link(spans, { x1: "low", x2: "high", y1: "server", y2: "server", stroke: "var(--rule)", strokeWidth: 3 }),
           Plot.dot(points, { x: "value", y: "server", r: 5, stroke: "colour", strokeWidth: 2, fill: (p: { sound: boolean; colour: string }) => (p.sound ? p.colour : "var(--ground)") }),
           ...PERCENTILES.flatMap((p, at): Plot.Markish[] => [
-            Plot.dot([p], { frameAnchor: "top-left", dx: 8 + at * 64, dy: -22, r: 5, fill: p.colour }),
-            Plot.text([p], { frameAnchor: "top-left", dx: 18 + at * 64, dy: -22, text: () => p.name, textAnchor: "start", lineAnchor: "middle", fill: "var(--text)" }),
+            Plot.dot([p], { frameAnchor: "top-left", dx: 8 + at * legend, dy: -22, r: 5, fill: p.colour }),
+            Plot.text([p], { frameAnchor: "top-left", dx: 16 + at * legend, dy: -22, text: () => p.name, textAnchor: "start", lineAnchor: "middle", fill: "var(--text)" }),
           ]),
         ],
         color: { type: "identity" },

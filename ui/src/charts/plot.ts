@@ -1,6 +1,6 @@
 // What all charts drawn with Plot share: margins, colours of text, steps of a time axis.
 import * as Plot from "@observablehq/plot";
-import { logTicks, rate, time } from "../format";
+import { bytes, logTicks, rate, roomy, time } from "../format";
 
 export type Marks = Plot.Markish[];
 
@@ -29,8 +29,15 @@ export function draw(options: Plot.PlotOptions): SVGElement {
   return svg;
 }
 
-export const timeTick = (ns: number): string => time(ns).replace(/\.0+(?= )/, "").replace(/(\.[0-9]*[1-9])0+(?= )/, "$1");
+const short = (text: string): string => text.replace(/\.0+(?= )/, "").replace(/(\.[0-9]*[1-9])0+(?= )/, "$1");
+export const timeTick = (ns: number): string => short(time(ns));
+export const bytesTick = (count: number): string => (count === 0 ? "0" : short(bytes(count)));
 export const rateTick = (perS: number): string => rate(perS);
+
+/** Those of the labels of a logarithmic horizontal axis that have room in `width` pixels. */
+export function roomyLog(labels: number[], low: number, high: number, text: (value: number) => string, width: number): number[] {
+  return roomy(labels, (value) => (100 * Math.log(value / low)) / Math.log(high / low), text, width);
+}
 
 /** A logarithmic axis of times, with as many steps as have room. */
 export function timeAxis(label: string, low: number, high: number): Plot.ScaleOptions {

@@ -2,7 +2,7 @@
 import * as Plot from "@observablehq/plot";
 import type { TimesPage } from "../wire";
 import { time } from "../format";
-import { draw, timeAxis } from "./plot";
+import { draw, roomyLog, timeAxis } from "./plot";
 import type { ChartSource, Line } from "./source";
 
 export interface Spectrum extends Line {
@@ -30,7 +30,7 @@ export function spectra(all: Spectrum[]): ChartSource {
       const room = Math.min(width * 0.34, 190);
       return draw({
         width, height, marginLeft: 64, marginRight: room,
-        x: { type: "log", domain: [1, far], label: "percentile", ticks: LEVELS.filter((x) => x <= far * 1.01 && (x > 1 || width > 700)), tickFormat: level, grid: true },
+        x: { type: "log", domain: [1, far], label: "percentile", ticks: roomyLog(LEVELS.filter((x) => x <= far * 1.01), 1, far, level, width - 64 - room), tickFormat: level, grid: true },
         y: timeAxis("↑ time", low * 0.9, high * 1.1),
         marks: drawn.flatMap(({ spectrum, solid, last }): Plot.Markish[] => [
           Plot.line(solid, { x: "x", y: "y", stroke: spectrum.colour, strokeWidth: 2, curve: "monotone-x", ...(spectrum.dashed ? { strokeDasharray: "4 3" } : {}) }),
