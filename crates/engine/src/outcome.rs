@@ -122,6 +122,8 @@ pub struct ConnectionCounts {
     pub stream_limit: Option<u32>,
     /// Requests that servers handed back unprocessed, and that were sent again.
     pub handed_back: u64,
+    /// Redirects that were followed, of the warm-up too.
+    pub redirects: u64,
     /// What went wrong how often.
     pub failures: Vec<(Failure, u64)>,
     /// What was wrong with the first response or connection that broke the rules.
@@ -151,6 +153,7 @@ impl ConnectionCounts {
         self.closed_as_asked += other.closed_as_asked;
         self.failed_attempts += other.failed_attempts;
         self.handed_back += other.handed_back;
+        self.redirects += other.redirects;
         self.stream_limit = self.stream_limit.into_iter().chain(other.stream_limit).min();
         other.failures.into_iter().for_each(|(failure, count)| self.note(failure, count));
         self.protocol_error = self.protocol_error.take().or(other.protocol_error);

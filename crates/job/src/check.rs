@@ -95,7 +95,7 @@ pub enum JobProblem {
     ThinkInOpenLoop,
     /// Sessions over HTTP/2, pipelined, or on connections that do not last.
     #[error(
-        "sessions and cookies need HTTP/1.1, keep-alive and one request at a time: they cannot be combined with HTTP/2, pipelining, a number of requests per connection or a think time of connections"
+        "sessions, --cookies and --follow need HTTP/1.1, keep-alive and one request at a time: they cannot be combined with HTTP/2, pipelining, a number of requests per connection or --think"
     )]
     SessionsOnConnections,
     /// Think time between pipelined requests.
@@ -129,7 +129,7 @@ impl Job {
             (!self.keep_alive && self.depth > 1, DepthWithoutKeepAlive),
             (thinks && is_open, ThinkInOpenLoop),
             (thinks && self.depth > 1, ThinkWithDepth),
-            (self.has_sessions() && !self.has_connections_for_sessions(), SessionsOnConnections),
+            (self.has_users() && !self.has_connections_for_users(), SessionsOnConnections),
         ]
         .into_iter()
         .filter_map(|(is_wrong, problem)| is_wrong.then_some(problem))
@@ -140,7 +140,7 @@ impl Job {
         if problems.is_empty() { Ok(()) } else { Err(JobError(problems)) }
     }
 
-    fn has_connections_for_sessions(&self) -> bool {
+    fn has_connections_for_users(&self) -> bool {
         self.protocol != Protocol::Http2 && self.depth == 1 && self.has_plain_connections()
     }
 

@@ -3,7 +3,7 @@
 use crate::target::localhost;
 use crate::time::seconds;
 use crate::{IpVersion, LoadModel, LoaderShare, Nanos, RequestSpec, Think, TlsSpec};
-use paceline_http::Url;
+use paceline_http::{LineEnds, Url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -89,6 +89,13 @@ pub struct Job {
     /// Whether each connection keeps the cookies that the server sets. A session always does, from its first step on.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cookies: bool,
+    /// How many redirects of one request are followed. Its status and body are those of the last response, its times
+    /// include the whole chain.
+    #[serde(skip_serializing_if = "is_default")]
+    pub follow: u16,
+    /// Accept responses whose head has lines that end in LF alone (RFC 9112, section 2.2).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lenient: bool,
     /// Keep processors out of deep idle states during the run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub quiet_cpu: bool,
@@ -131,6 +138,8 @@ impl Default for Job {
             seed: None,
             share: None,
             cookies: false,
+            follow: 0,
+            lenient: false,
             quiet_cpu: false,
             requests: vec![RequestSpec::default()],
         }
@@ -143,9 +152,19 @@ impl Job {
         self.requests.len() != 1 || self.requests.iter().any(|request| request.name.is_some())
     }
 
-    /// Whether connections are users whose next request may depend on what was answered.
+    /// Whether requests are steps of sessions.
     pub fn has_sessions(&self) -> bool {
-        self.cookies || self.requests.iter().any(|request| request.session.is_some())
+        self.requests.iter().any(|request| request.session.is_some())
+    }
+
+    /// Whether connections are users whose next request may depend on what was answered.
+    pub fn has_users(&self) -> bool {
+        self.cookies || self.follow > 0 || self.has_sessions()
+    }
+
+    /// How lines of a response's head may end.
+    pub fn line_ends(&self) -> LineEnds {
+        if self.lenient { LineEnds::LfAllowed } else { LineEnds::CrLf }
     }
 
     /// The same with secrets replaced, so that it can be shown to others.

@@ -210,6 +210,7 @@ fn connections(each: &[Connections]) -> Connections {
         closed_as_asked: sum(|one| one.closed_as_asked),
         failed_attempts: sum(|one| one.failed_attempts),
         failed_here: sum(|one| one.failed_here),
+        redirects_followed: sum(|one| one.redirects_followed),
         broke_rules: sum(|one| one.broke_rules),
         commonest_failure: each.iter().find_map(|one| one.commonest_failure.clone()),
         served: spread(|one| one.served),

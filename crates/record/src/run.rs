@@ -228,6 +228,9 @@ pub struct Connections {
     /// Those of them that failed for want of something on this machine: descriptors, ports, memory.
     #[serde(default)]
     pub failed_here: u64,
+    /// Redirects that were followed, in the warm-up too.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub redirects_followed: u64,
     /// Connections given up because what came was not HTTP, or had not been asked for.
     #[serde(default)]
     pub broke_rules: u64,

@@ -5,10 +5,10 @@
 //! own, so that what it shows is what the run would do. Whoever shows it escapes what the server sent.
 
 use crate::{Prepared, RunError};
-use paceline_engine::session::{Cookies, Session};
+use paceline_engine::session::{Cookies, Redirect, Session};
 use paceline_engine::{Address, RequestKind, decoded};
-use paceline_http::{Decoder, Expander, HeadCache, RandomBits, Step};
-use paceline_job::Protocol;
+use paceline_http::{Decoder, Expander, HeadCache, LineEnds, RandomBits, Step};
+use paceline_job::{Protocol, RequestSpec};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -20,6 +20,8 @@ const BODY_BYTES_MAX: usize = 16 << 20;
 /// What one exchange came to.
 #[derive(Debug)]
 pub struct DebugExchange {
+    /// The name of the request; the same for those that follow its redirects.
+    pub name: String,
     /// Where the connection went.
     pub address: Address,
     /// What TLS agreed on: version, cipher, whether the certificate was checked.
@@ -81,10 +83,22 @@ impl Prepared {
             let mut request = Vec::new();
             expander.set_variables(&values);
             expander.expand(&kind.template, &mut request);
-            cookies.put_into(&mut request);
-            let mut exchange = self.exchange(kind, request)?;
+            let mut cookie_bytes = cookies.put_into(&mut request, 0);
+            let name = self.settings.job.requests.get(number).map_or("", RequestSpec::shown_name);
+            let mut exchange = self.exchange(name, kind, request)?;
+            for followed in 0..self.settings.job.follow {
+                if plan.is_some_and(|plan| plan.takes_cookies) {
+                    cookies.take(&exchange.head);
+                }
+                let Some(next) = self.redirected(&mut exchange, followed) else { break };
+                let mut request = next;
+                cookie_bytes = cookies.put_into(&mut request, cookie_bytes);
+                exchanges.push(std::mem::replace(&mut exchange, self.exchange(name, kind, request)?));
+            }
             if let Some(step) = plan.and_then(|plan| plan.steps.get(number)) {
-                cookies.take(&exchange.head);
+                if plan.is_some_and(|plan| plan.takes_cookies) {
+                    cookies.take(&exchange.head);
+                }
                 for extract in &step.extract {
                     match extract.value(&exchange.head, &exchange.body) {
                         Ok(value) => values[extract.variable] = value,
@@ -97,7 +111,32 @@ impl Prepared {
         Ok(exchanges)
     }
 
-    fn exchange(&self, kind: &RequestKind, request: Vec<u8>) -> Result<DebugExchange, RunError> {
+    /// The request that follows the redirect which an exchange ended with.
+    fn redirected(&self, exchange: &mut DebugExchange, followed: u16) -> Option<Vec<u8>> {
+        if !Redirect::is_one(exchange.status) {
+            return None;
+        }
+        let job = &self.settings.job;
+        let redirect = Redirect {
+            request: &exchange.request,
+            status: exchange.status,
+            head: &exchange.head,
+            can_send: true,
+            followed,
+        };
+        match redirect.next_request(job.url.scheme, job.follow) {
+            Ok(next) => {
+                exchange.faults.clear();
+                Some(next)
+            }
+            Err(fault) => {
+                exchange.faults.push(fault.to_string());
+                None
+            }
+        }
+    }
+
+    fn exchange(&self, name: &str, kind: &RequestKind, request: Vec<u8>) -> Result<DebugExchange, RunError> {
         let failed = |what: &str, error: io::Error| {
             RunError::environment(format!("{what} {}", self.destination.address)).because(error)
         };
@@ -114,7 +153,7 @@ impl Prepared {
             .write_all(&request)
             .and_then(|()| stream.flush())
             .map_err(|error| failed("cannot send the request to", error))?;
-        let response = receive(&mut *stream, kind, sent, &mut times)
+        let response = receive(&mut *stream, kind, self.settings.job.line_ends(), sent, &mut times)
             .map_err(|error| failed("no complete response from", error))?;
         times.push(("complete", sent.elapsed()));
         let Response { head, status, body } = response;
@@ -127,6 +166,7 @@ impl Prepared {
         }
         faults.extend(kind.check.body.judge(&body).err().map(|fault| format!("body: {fault}")));
         Ok(DebugExchange {
+            name: name.to_owned(),
             address: self.destination.address.clone(),
             tls,
             request,
@@ -188,10 +228,11 @@ struct Response {
 fn receive(
     stream: &mut dyn Stream,
     kind: &RequestKind,
+    line_ends: LineEnds,
     sent: Instant,
     times: &mut Vec<(&'static str, Duration)>,
 ) -> io::Result<Response> {
-    let mut decoder = Decoder::new(kind.method);
+    let mut decoder = Decoder::new(kind.method).with_line_ends(line_ends);
     let mut cache = HeadCache::new();
     let mut response = Response { head: Vec::new(), status: 0, body: Vec::new() };
     let mut buffer = vec![0; 64 * 1024];

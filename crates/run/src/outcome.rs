@@ -133,6 +133,7 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
         closed_by_us: counts.closed_by_us,
         closed_as_asked: counts.closed_as_asked,
         failed_attempts: counts.failed_attempts,
+        redirects_followed: counts.redirects,
         failed_here: sum_of(counts, Failure::is_ours),
         broke_rules: sum_of(counts, Failure::breaks_rules),
         commonest_failure: commonest.map(|(failure, count)| {

@@ -16,7 +16,7 @@ const REGEX_BYTES_MAX: usize = 1 << 20;
 
 /// The sessions of a job, where it has some.
 pub(crate) fn plan(job: &Job) -> Result<Option<SessionPlan>, RunError> {
-    if !job.has_sessions() {
+    if !job.has_users() {
         return Ok(None);
     }
     let (mut sessions, mut steps, mut variables) = (Vec::<Session>::new(), Vec::new(), 0);
@@ -45,7 +45,8 @@ pub(crate) fn plan(job: &Job) -> Result<Option<SessionPlan>, RunError> {
         variables = variables.max(names.len());
     }
     let keeps_cookies = job.requests.iter().all(|spec| spec.session.is_none());
-    Ok(Some(SessionPlan { sessions, steps, variables, keeps_cookies }))
+    let takes_cookies = job.cookies || job.has_sessions();
+    Ok(Some(SessionPlan { sessions, steps, variables, takes_cookies, keeps_cookies }))
 }
 
 /// The variables that a request may name, with their numbers: those of the earlier steps of its session.

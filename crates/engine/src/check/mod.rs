@@ -9,7 +9,7 @@ mod json;
 pub use decode::{DecodeError, decoded};
 
 use crate::Nanos;
-use crate::session::ExtractFault;
+use crate::session::{ExtractFault, RedirectFault};
 use paceline_job::{ExpectedValue, FormFault, JsonForm};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -68,8 +68,22 @@ pub enum BodyFault {
     Compressed,
     /// A step of a session takes a value from the response, and cannot.
     NotExtracted(ExtractFault),
+    /// It is a redirect that could not be followed.
+    NotFollowed(RedirectFault),
     /// It is compressed, and cannot be decompressed.
     Undecodable(DecodeError),
+}
+
+impl From<ExtractFault> for BodyFault {
+    fn from(fault: ExtractFault) -> Self {
+        BodyFault::NotExtracted(fault)
+    }
+}
+
+impl From<RedirectFault> for BodyFault {
+    fn from(fault: RedirectFault) -> Self {
+        BodyFault::NotFollowed(fault)
+    }
 }
 
 /// How a body that was not as expected looked: the first of its kind, so that a person sees what came.
@@ -169,6 +183,7 @@ impl fmt::Display for BodyFault {
             ),
             BodyFault::Undecodable(error) => write!(f, "{error}"),
             BodyFault::NotExtracted(fault) => write!(f, "{fault}"),
+            BodyFault::NotFollowed(fault) => write!(f, "{fault}"),
         }
     }
 }

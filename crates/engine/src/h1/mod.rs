@@ -14,7 +14,7 @@ use crate::outcome::Failure;
 use crate::{BodyCheck, Ending, Nanos, Progress, RequestKind, Settings, Slot, Transport};
 use familiar::Familiar;
 use outgoing::{Begun, Outgoing};
-use paceline_http::{Decoder, HeadCache, Method, ProtocolError, Step};
+use paceline_http::{Decoder, HeadCache, LineEnds, Method, ProtocolError, Step};
 use std::io;
 
 /// What becomes of a connection after a response that is the last on it: the server closes it, or, where the framing
@@ -83,7 +83,7 @@ impl Answers {
 }
 
 impl Connection {
-    fn new(method: Method) -> Self {
+    fn new(method: Method, line_ends: LineEnds) -> Self {
         Self {
             oldest: 0,
             keep_alive: true,
@@ -92,7 +92,7 @@ impl Connection {
             unsent_block: 0,
             unsent_since: Nanos::ZERO,
             incoming: Incoming::default(),
-            decoder: Decoder::new(method),
+            decoder: Decoder::new(method).with_line_ends(line_ends),
         }
     }
 }
@@ -337,7 +337,7 @@ impl ProtocolHandler for Http1 {
         let count = settings.connections_of(worker);
         Self {
             depth,
-            connections: (0..count).map(|_| Connection::new(method)).collect(),
+            connections: (0..count).map(|_| Connection::new(method, settings.job.line_ends())).collect(),
             outgoing: Outgoing::new(requests, depth, seed, place, places),
             answers: requests.kinds().iter().map(Answers::new).collect(),
         }

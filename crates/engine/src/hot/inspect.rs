@@ -6,7 +6,6 @@
 //! one and the same. How the first wrong body of a kind looked is kept for people.
 
 use crate::check::same_digest;
-use crate::session::ExtractFault;
 use crate::{BodyCheck, BodyFault, Check, Ending, Nanos, WrongBody};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
@@ -183,9 +182,9 @@ impl Inspector {
         false
     }
 
-    /// A body that passed its check is wrong all the same.
-    pub(super) fn reject(&mut self, status: u16, body: &[u8], fault: ExtractFault, now: Nanos) {
-        self.note(status, body.len() as u64, 0, body, BodyFault::NotExtracted(fault), now);
+    /// A body is wrong whatever its check says.
+    pub(super) fn reject(&mut self, status: u16, body: &[u8], fault: BodyFault, now: Nanos) {
+        self.note(status, body.len() as u64, 0, body, fault, now);
     }
 
     /// Keeps how the first wrong body looked: `part` of it, from `start`.

@@ -12,8 +12,7 @@ use super::record::{Recorder, Response};
 use super::schedule::{Returned, Schedule};
 use crate::arrivals::Stretches;
 use crate::outcome::{ConnectionCounts, Failure};
-use crate::session::ExtractFault;
-use crate::{Ending, LoadModel, Nanos, Settings, Slot, Timeline, WrongBody};
+use crate::{BodyFault, Ending, LoadModel, Nanos, Settings, Slot, Timeline, WrongBody};
 
 /// How often a request may be handed back before it counts as failed: a server that refuses everything ends a run.
 const RETURNS_MOST: u8 = 100;
@@ -103,6 +102,8 @@ pub struct Ledger<'a> {
     answered: bool,
     /// Requests that servers handed back.
     returned: u64,
+    /// Redirects that were followed.
+    redirects: u64,
     /// What went wrong with single exchanges, and how often.
     failures: Vec<(Failure, u64)>,
     /// What was wrong with the first that broke the rules.
@@ -134,6 +135,7 @@ impl<'a> Ledger<'a> {
             kernel_received: None,
             answered: false,
             returned: 0,
+            redirects: 0,
             failures: Vec::new(),
             fault: None,
         }
@@ -220,9 +222,17 @@ impl<'a> Ledger<'a> {
         self.recorder.step_not_sent(step, ending, now);
     }
 
-    /// A response that passed its check is wrong all the same: a value could not be taken from it.
-    pub(crate) fn reject(&mut self, kind: usize, status: u16, body: &[u8], fault: ExtractFault, now: Nanos) {
-        self.inspectors[kind].reject(status, body, fault, now);
+    /// A response is wrong whatever its check says: a value could not be taken from it, or it is a redirect that cannot
+    /// be followed.
+    pub(crate) fn reject(
+        &mut self,
+        kind: usize,
+        status: u16,
+        body: &[u8],
+        fault: impl Into<BodyFault>,
+        now: Nanos,
+    ) {
+        self.inspectors[kind].reject(status, body, fault.into(), now);
     }
 
     /// Whether a block is the window's, not the warm-up's.
@@ -326,6 +336,12 @@ impl<'a> Ledger<'a> {
         }
     }
 
+    /// A redirect of an exchange is followed by a further request, of which `sent_bytes` have left.
+    pub(crate) fn redirected(&mut self, block: Block, sent_bytes: usize) {
+        self.redirects += 1;
+        self.moved(block, sent_bytes as u64, 0);
+    }
+
     /// The exchange at a place ends without an answer.
     pub(crate) fn abandon(&mut self, slot: Slot, place: Place, ending: Ending, now: Nanos) {
         let Some(exchange) = self.exchanges.end(slot, place) else { return };
@@ -407,6 +423,7 @@ impl<'a> Ledger<'a> {
         connections.served = self.served;
         connections.medians = self.medians.into_medians();
         connections.handed_back = self.returned;
+        connections.redirects = self.redirects;
         self.failures.into_iter().for_each(|(failure, count)| connections.note(failure, count));
         if connections.protocol_error.is_none() {
             connections.protocol_error = self.fault;

@@ -823,7 +823,7 @@ fn coarse(at: Nanos, grid: Nanos) -> Nanos {
 
 impl Failure {
     /// What the network said.
-    fn of(error: &io::Error) -> Self {
+    pub(crate) fn of(error: &io::Error) -> Self {
         match (TlsError::within(error), error.raw_os_error()) {
             (Some(error), _) => Failure::Tls(error.fault),
             (None, Some(number)) => Failure::Os(number),

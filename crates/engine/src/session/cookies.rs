@@ -35,12 +35,15 @@ impl Cookies {
         self.0.clear();
     }
 
-    /// Puts the cookies into a request, behind its other fields.
-    pub fn put_into(&self, request: &mut Vec<u8>) {
+    /// Puts the cookies into a request, behind its other fields. Those that were put in before are `length` bytes there.
+    /// Returns how many bytes they are now.
+    pub fn put_into(&self, request: &mut Vec<u8>, length: usize) -> usize {
+        let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") else { return 0 };
+        let at = end + 2 - length;
+        request.drain(at..end + 2);
         if self.0.is_empty() {
-            return;
+            return 0;
         }
-        let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") else { return };
         let mut line = b"Cookie: ".to_vec();
         for (index, (name, value)) in self.0.iter().enumerate() {
             line.extend_from_slice(if index == 0 { b"" } else { b"; " });
@@ -49,7 +52,9 @@ impl Cookies {
             line.extend_from_slice(value);
         }
         line.extend_from_slice(b"\r\n");
-        request.splice(end + 2..end + 2, line);
+        let length = line.len();
+        request.splice(at..at, line);
+        length
     }
 }
 
@@ -73,11 +78,12 @@ mod tests {
         cookies.take(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Path=/\r\nset-cookie: b=2\r\n\r\n");
         cookies.take(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=3\r\nSet-Cookie: b=; Max-Age=0\r\n\r\n");
         let mut request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\nbody".to_vec();
-        cookies.put_into(&mut request);
+        let length = cookies.put_into(&mut request, 0);
+        assert_eq!(cookies.put_into(&mut request, length), length, "they are there once");
         assert_eq!(request, b"GET / HTTP/1.1\r\nHost: a\r\nCookie: a=3\r\n\r\nbody");
         cookies.clear();
         let before = request.clone();
-        cookies.put_into(&mut request);
+        cookies.put_into(&mut request, 0);
         assert_eq!(request, before);
     }
 

@@ -7,9 +7,11 @@
 
 mod cookies;
 mod plan;
+mod redirect;
 
 pub use cookies::Cookies;
 pub use plan::{Extract, ExtractFault, Session, SessionPlan, Source, Step};
+pub use redirect::{Redirect, RedirectFault};
 
 use crate::hot::{
     Block, Cancelled, Departure, Fault, Flow, Ledger, Place, ProtocolHandler, Response, WaitingStep,
@@ -17,7 +19,7 @@ use crate::hot::{
 use crate::outcome::Failure;
 use crate::random::Random;
 use crate::{Ending, Nanos, Progress, Requests, Settings, Slot, Transport, think};
-use paceline_http::{Decoder, Expander, HeadCache, ProtocolError, Step as DecodedStep};
+use paceline_http::{Decoder, Expander, HeadCache, ProtocolError, Scheme, Step as DecodedStep};
 use paceline_stats::Histogram;
 use std::io;
 use std::sync::Arc;
@@ -58,7 +60,21 @@ struct User {
     /// The request being sent, and how much of it the socket has taken.
     request: Vec<u8>,
     taken: usize,
+    /// Bytes of it that are cookies put into it.
+    cookie_bytes: usize,
+    /// Redirects that were followed for the request in flight.
+    followed: u16,
     sent_at: Nanos,
+}
+
+/// How far a step through a response came.
+enum Reached {
+    /// There is more to come.
+    More,
+    /// The response was a redirect: the request that follows it is ready to be sent.
+    Redirect,
+    /// The request is answered; what becomes of the connection.
+    End(Flow),
 }
 
 /// HTTP/1.1 with sessions on the connections of one worker.
@@ -76,17 +92,20 @@ pub struct Sessions {
     /// A session that was drawn and could not begin.
     drawn: Option<u16>,
     open: u64,
+    /// How many redirects of a request are followed, and the scheme that they must keep to.
+    follow: u16,
+    scheme: Scheme,
     /// How long sessions of the window took that were completed, by session.
     times: Vec<Histogram>,
 }
 
 impl User {
-    fn new(kind: &crate::RequestKind) -> Self {
+    fn new(kind: &crate::RequestKind, settings: &Settings) -> Self {
         Self {
             current: None,
             values: Vec::new(),
             cookies: Cookies::default(),
-            decoder: Decoder::new(kind.method),
+            decoder: Decoder::new(kind.method).with_line_ends(settings.job.line_ends()),
             keep_alive: true,
             status: 0,
             first_byte: Nanos::ZERO,
@@ -95,8 +114,22 @@ impl User {
             body: Vec::new(),
             request: Vec::new(),
             taken: 0,
+            cookie_bytes: 0,
+            followed: 0,
             sent_at: Nanos::ZERO,
         }
+    }
+
+    /// Makes the request that follows the redirect which has come.
+    fn redirect(&mut self, can_send: bool, scheme: Scheme, most: u16) -> Result<(), RedirectFault> {
+        let can_send = can_send && self.keep_alive && self.unsent() == 0;
+        let (request, followed) = (self.request.as_slice(), self.followed);
+        let redirect = Redirect { request, status: self.status, head: &self.head, can_send, followed };
+        self.request = redirect.next_request(scheme, most)?;
+        self.cookie_bytes = self.cookies.put_into(&mut self.request, self.cookie_bytes);
+        self.taken = 0;
+        self.followed += 1;
+        Ok(())
     }
 
     /// Bytes of the request that the socket has not taken.
@@ -123,14 +156,25 @@ impl Sessions {
         self.weights.partition_point(|sum| *sum <= drawn) as u16
     }
 
-    /// The response to the step in flight is complete.
-    fn complete(&mut self, slot: Slot, now: Nanos, ledger: &mut Ledger<'_>) -> Flow {
+    /// The response to the step in flight is complete. Where it is a redirect, the request that follows is ready to be
+    /// sent, if the connection can carry one.
+    fn complete(&mut self, slot: Slot, can_send: bool, now: Nanos, ledger: &mut Ledger<'_>) -> Reached {
         let user = &mut self.users[slot as usize];
         let flow = if user.keep_alive { Flow::Keep } else { Flow::Close };
-        let Some(exchange) = ledger.exchanges_mut().end(slot, 0) else { return flow };
+        let exchange = *ledger.exchanges().at(slot, 0);
         let kind = ledger.kind_of(&exchange);
+        if self.plan.takes_cookies {
+            user.cookies.take(&user.head);
+        }
+        let is_expected = self.requests.kinds()[kind].check.status == Some(user.status);
+        if self.follow > 0 && Redirect::is_one(user.status) && !is_expected {
+            match user.redirect(can_send, self.scheme, self.follow) {
+                Ok(()) => return Reached::Redirect,
+                Err(fault) => ledger.reject(kind, user.status, &user.body, fault, now),
+            }
+        }
+        let Some(exchange) = ledger.exchanges_mut().end(slot, 0) else { return Reached::End(flow) };
         let mut ending = ledger.judge(kind, user.status, &user.body, now);
-        user.cookies.take(&user.head);
         if ending == Ending::Ok {
             for extract in &self.plan.steps[kind].extract {
                 match extract.value(&user.head, &user.body) {
@@ -152,7 +196,7 @@ impl Sessions {
         };
         ledger.answered(slot, &exchange, 1, &response, now);
         self.advance(slot, ending, ledger.is_windows(exchange.block), now);
-        flow
+        Reached::End(flow)
     }
 
     /// A step has ended: the next one falls due, or the session is over.
@@ -175,14 +219,14 @@ impl Sessions {
         self.open -= 1;
     }
 
-    /// One step through a response: the bytes it took, and what becomes of the connection if it is complete.
+    /// One step through a response: the bytes it took, and how far it came.
     fn decode(
         &mut self,
         slot: Slot,
         input: &[u8],
         now: Nanos,
         ledger: &mut Ledger<'_>,
-    ) -> Result<(usize, Option<Flow>), ProtocolError> {
+    ) -> Result<(usize, Reached), ProtocolError> {
         let exchange = *ledger.exchanges().at(slot, 0);
         let kind = ledger.kind_of(&exchange);
         let user = &mut self.users[slot as usize];
@@ -194,7 +238,7 @@ impl Sessions {
         }
         let (step, consumed) = user.decoder.decode(&mut self.heads[kind], input)?;
         ledger.moved(exchange.block, 0, consumed as u64);
-        let mut completed = None;
+        let mut reached = Reached::More;
         match step {
             DecodedStep::NeedMore if user.status == 0 => user.head.extend_from_slice(&input[..consumed]),
             DecodedStep::NeedMore => {}
@@ -208,9 +252,29 @@ impl Sessions {
                 let room = KEPT_MOST - user.body.len().min(KEPT_MOST);
                 user.body.extend_from_slice(&piece[..piece.len().min(room)]);
             }
-            DecodedStep::End => completed = Some(self.complete(slot, now, ledger)),
+            DecodedStep::End => reached = self.complete(slot, true, now, ledger),
         }
-        Ok((consumed, completed))
+        Ok((consumed, reached))
+    }
+
+    /// Sends the request that follows a redirect, as far as there is room for it.
+    fn send_redirected<T: Transport>(
+        &mut self,
+        slot: Slot,
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+        transport: &mut T,
+    ) -> Result<(), Fault> {
+        let user = &mut self.users[slot as usize];
+        user.sent_at = now;
+        let taken = match transport.send(slot, &user.request) {
+            Ok(taken) => taken,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) => return Err(Fault::of(Failure::of(&error))),
+        };
+        user.taken = taken;
+        ledger.redirected(ledger.exchanges().at(slot, 0).block, taken);
+        Ok(())
     }
 
     /// Makes the bytes of the step that a user is at.
@@ -220,7 +284,8 @@ impl Sessions {
         user.request.clear();
         user.taken = 0;
         self.expander.expand(&self.requests.kinds()[usize::from(kind)].template, &mut user.request);
-        user.cookies.put_into(&mut user.request);
+        user.cookie_bytes = user.cookies.put_into(&mut user.request, 0);
+        user.followed = 0;
     }
 }
 
@@ -240,13 +305,15 @@ impl ProtocolHandler for Sessions {
         });
         Self {
             weights: weights.collect(),
-            users: (0..settings.connections_of(worker)).map(|_| User::new(&kinds[0])).collect(),
+            users: (0..settings.connections_of(worker)).map(|_| User::new(&kinds[0], settings)).collect(),
             heads: kinds.iter().map(|_| HeadCache::new()).collect(),
             times: plan.sessions.iter().map(|_| Histogram::new()).collect(),
             expander,
             random,
             drawn: None,
             open: 0,
+            follow: settings.job.follow,
+            scheme: settings.job.url.scheme,
             plan,
             requests,
         }
@@ -327,21 +394,22 @@ impl ProtocolHandler for Sessions {
         mut input: &[u8],
         now: Nanos,
         ledger: &mut Ledger<'_>,
-        _: &mut T,
+        transport: &mut T,
     ) -> Result<Flow, Fault> {
         loop {
             if ledger.exchanges().live(slot) == 0 {
                 let nothing_more = input.is_empty();
                 return if nothing_more { Ok(Flow::Keep) } else { Err(Fault::of(Failure::Unsolicited)) };
             }
-            let (consumed, completed) = self
+            let (consumed, reached) = self
                 .decode(slot, input, now, ledger)
                 .map_err(|error| Fault { failure: Failure::Protocol, detail: Some(error.to_string()) })?;
             input = &input[consumed..];
-            match completed {
-                Some(Flow::Close) => return Ok(Flow::Close),
-                None if consumed == 0 && input.is_empty() => return Ok(Flow::Keep),
-                Some(Flow::Keep) | None => {}
+            match reached {
+                Reached::End(Flow::Close) => return Ok(Flow::Close),
+                Reached::More if consumed == 0 && input.is_empty() => return Ok(Flow::Keep),
+                Reached::Redirect => self.send_redirected(slot, now, ledger, transport)?,
+                Reached::End(Flow::Keep) | Reached::More => {}
             }
         }
     }
@@ -384,7 +452,7 @@ impl ProtocolHandler for Sessions {
         match self.users[slot as usize].decoder.end_of_input() {
             Ok(true) if cut => Some(Failure::Truncated),
             Ok(true) => {
-                self.complete(slot, now, ledger);
+                self.complete(slot, false, now, ledger);
                 None
             }
             Ok(false) if ledger.exchanges().live(slot) == 0 => None,
@@ -444,6 +512,7 @@ impl SessionPlan {
             sessions: kinds.iter().zip(0..).map(single).collect(),
             steps: kinds.iter().map(|_| Step::default()).collect(),
             variables: 0,
+            takes_cookies: true,
             keeps_cookies: true,
         }
     }

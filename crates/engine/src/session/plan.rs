@@ -17,6 +17,8 @@ pub struct SessionPlan {
     pub steps: Vec<Step>,
     /// How many variables there are.
     pub variables: usize,
+    /// Whether users have cookies.
+    pub takes_cookies: bool,
     /// Whether a user keeps its cookies from one session to the next.
     pub keeps_cookies: bool,
 }

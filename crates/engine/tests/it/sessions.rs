@@ -124,6 +124,7 @@ fn shopping() -> Requests {
             Step::default(),
         ],
         variables: 1,
+        takes_cookies: true,
         keeps_cookies: false,
     };
     Requests::of(kinds, 0).with_sessions(plan)

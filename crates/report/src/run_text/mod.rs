@@ -234,6 +234,10 @@ fn connections(run: &Run) -> String {
             connections.failed_attempts,
             &*format!("attempt{} to connect failed", plural(connections.failed_attempts as f64)),
         ),
+        (
+            connections.redirects_followed,
+            &*format!("redirect{} followed", plural(connections.redirects_followed as f64)),
+        ),
     ] {
         if number > 0 {
             parts.push(format!("{} {what}", count(number as f64)));

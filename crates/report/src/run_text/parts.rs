@@ -145,7 +145,7 @@ fn body_lines(bad: &BadBody, style: Style) -> String {
     let of = bad.request.as_deref().map_or(String::new(), |name| format!(" of {name}"));
     let differs = bad.differs_at.map_or(String::new(), |at| format!("; the first other byte is at {at}"));
     let told = format!(
-        "the first bad body{of}: status {}, {}: {}{differs}",
+        "the first bad response{of}: status {}, {}: {}{differs}",
         bad.status,
         counted(bad.body_bytes as f64, "byte"),
         bad.fault
@@ -196,8 +196,8 @@ mod tests {
         assert_eq!(
             body_lines(&bad(Some(7), "Hello\u{1b}[2JWorld\n", 0, 15), style),
             concat!(
-                "  the first bad body of order: status 200, 15 bytes: it differs from the one expected, of 12 bytes;\n",
-                "  the first other byte is at 7\n",
+                "  the first bad response of order: status 200, 15 bytes: it differs from the one expected, of 12\n",
+                "  bytes; the first other byte is at 7\n",
                 "    Hello\\u{1b}[2JWorld\\n\n",
                 "                ^\n"
             )

@@ -16,12 +16,11 @@ const LINE_CHARACTERS_MOST: usize = 400;
 /// Sends each request once and prints what came of it.
 pub fn run(prepared: &Prepared) -> anyhow::Result<Status> {
     let exchanges = prepared.debug().map_err(super::explain)?;
-    let names = prepared.settings.job.requests.iter().map(paceline_job::RequestSpec::shown_name);
     let is_mix = prepared.settings.job.is_mix();
     let mut text = String::new();
-    for (name, exchange) in names.zip(&exchanges) {
+    for exchange in &exchanges {
         if is_mix {
-            let _ = writeln!(text, "* request {}", terminal(name));
+            let _ = writeln!(text, "* request {}", terminal(&exchange.name));
         }
         text += &shown(exchange);
     }

@@ -46,6 +46,10 @@ pub struct RequestFlags {
     #[arg(hide_short_help = true, long, value_name = "CODINGS", help_heading = "Requests")]
     pub accept_encoding: Option<String>,
 
+    /// Follow up to N redirects of a request to the same host; its times include all of them, its status is the last
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = super::flags::whole::<u16>, help_heading = "Requests")]
+    pub follow: Option<u16>,
+
     /// Basic authentication, USER:PASS
     #[arg(short = 'a', long, value_name = "USER:PASS", conflicts_with = "bearer", help_heading = "Requests")]
     pub auth: Option<String>,
@@ -71,6 +75,10 @@ pub struct RequestFlags {
         help_heading = "Requests"
     )]
     pub mix: Option<PathBuf>,
+
+    /// Accept response heads whose lines end in LF alone
+    #[arg(hide_short_help = true, long, help_heading = "Checks")]
+    pub lenient: bool,
 
     /// Require this status; without it any 2xx is ok
     #[arg(long, value_name = "STATUS", value_parser = status, help_heading = "Checks")]
@@ -117,6 +125,8 @@ impl RequestFlags {
         if let Some(path) = &self.mix {
             job.requests = mix(path, inputs)?;
         }
+        job.follow = self.follow.unwrap_or(job.follow);
+        job.lenient |= self.lenient;
         let headers = self.headers()?;
         for request in &mut job.requests {
             self.fill_request(request);

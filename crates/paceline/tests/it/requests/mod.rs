@@ -4,6 +4,7 @@
 //! expanded, rule by rule, is held by the http crate; where it goes to is `target.rs`'s.
 
 mod described;
+mod redirects;
 mod refused;
 mod server;
 mod sessions;
@@ -115,7 +116,7 @@ fn a_mix_tells_the_wrong_request_from_the_right_one() {
     let output = paceline(&[&url, "-n", "100", "--mix", mix]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
-        text.contains(" bad body\n") && text.contains("the first bad body of order: status 200"),
+        text.contains(" bad body\n") && text.contains("the first bad response of order: status 200"),
         "{text}"
     );
     assert!(text.contains(r#"{"order": {"id": 7, "state": "lost"}}"#), "{text}");

@@ -24,7 +24,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers each request with a status and a body; the threads end with the test process.
+    /// Answers each request with a status and a body, which for a redirect is its Location; the threads end with the test process.
     pub fn start(answer: impl Fn(&Heard) -> (u16, Vec<u8>) + Clone + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -54,9 +54,14 @@ fn converse(mut stream: TcpStream, answer: &impl Fn(&Heard) -> (u16, Vec<u8>), k
         let mut answers = Vec::new();
         while let Some(heard) = first(&bytes) {
             bytes.drain(..heard.bytes.len());
-            let (status, body) = answer(&heard);
+            let (status, mut body) = answer(&heard);
+            let location = if (300..400).contains(&status) { std::mem::take(&mut body) } else { Vec::new() };
+            let location = match String::from_utf8(location).unwrap() {
+                location if location.is_empty() => location,
+                location => format!("Location: {location}\r\n"),
+            };
             answers.extend_from_slice(
-                format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n", body.len()).as_bytes(),
+                format!("HTTP/1.1 {status} X\r\n{location}Content-Length: {}\r\n\r\n", body.len()).as_bytes(),
             );
             if heard.method != "HEAD" {
                 answers.extend_from_slice(&body);

@@ -1,0 +1,96 @@
+//! `--follow` through the whole binary: chains of redirects, and those that are not followed. How a Location is resolved
+//! is held beside the code (`crates/engine/src/session/redirect.rs`).
+
+use super::server::{Heard, Server};
+use super::{complaint, count, paceline, run};
+
+fn site(heard: &Heard) -> (u16, Vec<u8>) {
+    match heard.path.as_str() {
+        "/old" => (301, b"/older".to_vec()),
+        "/older" => (302, b"new?a=1".to_vec()),
+        "/new?a=1" if heard.method == "GET" && heard.body.is_empty() => (200, b"here".to_vec()),
+        "/loop" => (307, b"/loop".to_vec()),
+        "/away" => (302, b"http://127.0.0.2:1/".to_vec()),
+        "/nowhere" => (303, Vec::new()),
+        _ => (404, Vec::new()),
+    }
+}
+
+#[test]
+fn a_chain_is_followed_as_one_request() {
+    let server = Server::start(site);
+    for flags in [&["-c", "2"][..], &["-c", "2", "-r", "2000"], &["-c", "2", "--body", "x"]] {
+        let flags = [&["--follow", "2", "--expect-body", "here"], flags].concat();
+        let record = run(&server, "/old", 50, &flags);
+        assert_eq!(count(&record["total"], "ok"), 50, "{flags:?}: {}", record["bad_bodies"]);
+        assert_eq!(record["total"]["status"], serde_json::json!({"200": 50}));
+        assert_eq!(record["connections"]["redirects_followed"], 100);
+        assert_eq!(record["job"]["follow"], 2);
+        assert_eq!(record["summary"]["requests"], 50, "{}", record["summary"]);
+    }
+    let record = run(&server, "/old", 10, &["-c", "1"]);
+    assert_eq!(
+        (count(&record["total"], "bad_status"), &record["job"]["follow"]),
+        (10, &serde_json::Value::Null)
+    );
+}
+
+#[test]
+fn what_is_not_followed_ends_with_its_status_and_says_why() {
+    let server = Server::start(site);
+    for (path, why) in [
+        ("/loop", "2 had been followed already (a loop?"),
+        ("/away", "it leads away from http://127.0.0.1:"),
+        ("/nowhere", "it has no Location"),
+    ] {
+        let record = run(&server, path, 6, &["-c", "2", "--follow", "2"]);
+        assert_eq!(count(&record["total"], "bad_status"), 6, "{path}");
+        let fault = record["bad_bodies"][0]["fault"].as_str().unwrap();
+        assert!(fault.contains(why), "{fault}");
+    }
+}
+
+#[test]
+fn debug_shows_each_response_of_a_chain() {
+    let server = Server::start(site);
+    let url = format!("http://{}/old", server.address);
+    let output = paceline(&[&url, "--debug", "--follow", "5"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let sent: Vec<&str> = text.lines().filter(|line| line.starts_with("> GET ")).collect();
+    assert_eq!(sent, ["> GET /old HTTP/1.1", "> GET /older HTTP/1.1", "> GET /new?a=1 HTTP/1.1"], "{text}");
+}
+
+#[test]
+fn redirects_cannot_be_followed_over_http_2_or_pipelined() {
+    for flags in [&["--follow", "1", "--http", "2"][..], &["--follow", "1", "--pipeline", "2"]] {
+        assert!(complaint(flags).contains("--follow need HTTP/1.1"), "{}", complaint(flags));
+    }
+}
+
+#[test]
+fn heads_that_end_in_lf_alone_are_accepted_if_asked() {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(1..) = stream.read(&mut buffer) {
+                    if stream.write_all(b"HTTP/1.1 200 OK\nContent-Length: 2\n\nhi").is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    let flags = [&*url, "-n", "20", "-c", "1", "--format", "json"];
+    let run = |more: &[&str]| {
+        let output = paceline(&[&flags[..], more].concat());
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap_or_default()
+    };
+    assert_eq!(count(&run(&["--lenient"])["total"], "ok"), 20);
+    assert_eq!(count(&run(&["--lenient", "--follow", "1"])["total"], "ok"), 20);
+    assert_eq!(run(&[])["total"]["counts"]["ok"].as_u64().unwrap_or(0), 0);
+}
