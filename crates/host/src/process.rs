@@ -107,6 +107,12 @@ pub fn is_runnable(pid: Pid, thread: Pid) -> bool {
         .is_some_and(|state| state.trim().starts_with('R'))
 }
 
+/// How long a thread has been on a core, in nanoseconds; none where the kernel keeps no such account.
+pub fn on_core_ns(pid: Pid, thread: Pid) -> Option<u64> {
+    let schedstat = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
+    schedstat.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// The threads of a process.
 pub fn threads(pid: Pid) -> Vec<Pid> {
     numbered(&format!("/proc/{pid}/task"))

@@ -91,7 +91,7 @@ impl Request {
         self.check_headers()?;
         let body = self.body_parts(files)?;
         self.check_body_length(&body)?;
-        let mut head = vec![text(&self.method), text(" ")];
+        let mut head = vec![text(&self.method), text(" "), text(&self.target_prefix())];
         head.extend(parts(Place::Path, &self.path, files)?);
         head.extend([text(" "), text(self.version.as_str()), text("\r\n")]);
         for (name, value) in self.fields() {

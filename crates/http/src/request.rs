@@ -7,7 +7,7 @@
 use crate::Method;
 use crate::request_error::RequestError;
 use crate::syntax::{first_invalid, is_text, is_token};
-use crate::url::{Url, check_target};
+use crate::url::{Scheme, Url, check_target};
 
 /// What `User-Agent` says by default.
 pub const USER_AGENT: &str = concat!("paceline/", env!("CARGO_PKG_VERSION"));
@@ -29,6 +29,8 @@ pub struct Request {
     pub method: String,
     /// The request target in origin form, with its query: `/path?query`, or `*` for OPTIONS.
     pub path: String,
+    /// The scheme, where the request is sent to a proxy: the request line then has the whole URL (RFC 9112 §3.2.2).
+    pub through_proxy: Option<Scheme>,
     /// What `Host` says: [`Url::authority`].
     pub host: String,
     /// Fields in order. One of the default fields' name, in any case, takes that default's place.
@@ -71,6 +73,7 @@ impl Request {
         Request {
             method: "GET".into(),
             path: url.path.clone(),
+            through_proxy: None,
             host: url.authority(),
             headers: Vec::new(),
             body: Vec::new(),
@@ -92,7 +95,8 @@ impl Request {
         check_target(&self.path, &self.method)?;
         self.check_headers()?;
         self.check_length(self.body.len())?;
-        let mut bytes = format!("{} {} {}\r\n", self.method, self.path, self.version.as_str()).into_bytes();
+        let (method, prefix, version) = (&self.method, self.target_prefix(), self.version.as_str());
+        let mut bytes = format!("{method} {prefix}{} {version}\r\n", self.path).into_bytes();
         for (name, value) in self.fields() {
             push(&mut bytes, name, value);
         }
@@ -102,6 +106,11 @@ impl Request {
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(&self.body);
         Ok(bytes)
+    }
+
+    /// What stands before the path in the request line.
+    pub(crate) fn target_prefix(&self) -> String {
+        self.through_proxy.map_or_else(String::new, |scheme| format!("{}://{}", scheme.name(), self.host))
     }
 
     /// The fields in the order in which they are sent, but for a `Content-Length` that is added behind them.

@@ -1,6 +1,7 @@
 //! Whether the parts of a job make sense together.
 
 use crate::{Arrivals, Bound, Job, LoadModel, Nanos, Protocol, Shape};
+use paceline_http::Scheme;
 use std::fmt;
 
 /// Each step has a block with histograms of its own.
@@ -98,6 +99,14 @@ pub enum JobProblem {
         "sessions, --cookies and --follow need HTTP/1.1, keep-alive and one request at a time: they cannot be combined with HTTP/2, pipelining, a number of requests per connection or --think"
     )]
     SessionsOnConnections,
+    /// A proxy decides itself where to connect.
+    #[error(
+        "--proxy cannot be combined with --unix-socket, --resolve or --connect-to: the proxy makes the connections"
+    )]
+    ProxyWithAddress,
+    /// No proxy speaks HTTP/2 without TLS.
+    #[error("--proxy cannot be combined with --http 2 for an http:// URL: use https://, or HTTP/1.1")]
+    ProxyWithHttp2,
     /// Think time between pipelined requests.
     #[error("think time cannot be combined with pipelining")]
     ThinkWithDepth,
@@ -129,6 +138,11 @@ impl Job {
             (!self.keep_alive && self.depth > 1, DepthWithoutKeepAlive),
             (thinks && is_open, ThinkInOpenLoop),
             (thinks && self.depth > 1, ThinkWithDepth),
+            (self.proxy.is_some() && self.names_addresses(), ProxyWithAddress),
+            (
+                self.proxy.is_some() && self.protocol == Protocol::Http2 && self.url.scheme == Scheme::Http,
+                ProxyWithHttp2,
+            ),
             (self.has_users() && !self.has_connections_for_users(), SessionsOnConnections),
         ]
         .into_iter()
@@ -138,6 +152,10 @@ impl Job {
             problems.extend(self.shape_problem(shape, *arrivals));
         }
         if problems.is_empty() { Ok(()) } else { Err(JobError(problems)) }
+    }
+
+    fn names_addresses(&self) -> bool {
+        self.unix_socket.is_some() || self.connect_to.is_some() || !self.resolve.is_empty()
     }
 
     fn has_connections_for_users(&self) -> bool {

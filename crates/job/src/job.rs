@@ -2,7 +2,7 @@
 
 use crate::target::localhost;
 use crate::time::seconds;
-use crate::{IpVersion, LoadModel, LoaderShare, Nanos, RequestSpec, Think, TlsSpec};
+use crate::{IpVersion, LoadModel, LoaderShare, Nanos, Proxy, RequestSpec, Think, TlsSpec};
 use paceline_http::{LineEnds, Url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,10 @@ pub struct Job {
     /// Connect to another host and port than the URL's: `HOST:PORT:HOST2:PORT2`; empty parts stand for any, or the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_to: Option<String>,
+    /// The HTTP proxy that requests go through: `http://[USER:PASS@]HOST:PORT`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub proxy: Option<Proxy>,
     /// Use only addresses of this IP version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ip_version: Option<IpVersion>,
@@ -116,6 +120,7 @@ impl Default for Job {
             unix_socket: None,
             resolve: Vec::new(),
             connect_to: None,
+            proxy: None,
             ip_version: None,
             source: None,
             tls: TlsSpec::default(),
@@ -171,6 +176,7 @@ impl Job {
     #[must_use]
     pub fn masked(&self) -> Self {
         let mut masked = self.clone();
+        masked.proxy = self.proxy.as_ref().map(Proxy::masked);
         for request in &mut masked.requests {
             request.headers = request.headers.masked();
         }

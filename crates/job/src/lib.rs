@@ -25,5 +25,5 @@ pub use request::{
     PointerError, RequestSpec, hexadecimal, is_secret,
 };
 pub use shape::{Segment, Shape, Trace};
-pub use target::{IpVersion, TlsSpec, TlsVersion};
+pub use target::{IpVersion, Proxy, ProxyError, TlsSpec, TlsVersion};
 pub use time::{Nanos, Rate};

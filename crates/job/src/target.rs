@@ -1,5 +1,6 @@
 //! Where a job connects to, and TLS.
 
+use crate::request::MASKED;
 use paceline_http::{Scheme, Url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,78 @@ pub enum IpVersion {
     /// IPv6 only.
     #[serde(rename = "6")]
     V6,
+}
+
+/// An HTTP proxy that requests go through: requests for http URLs are sent to it whole (RFC 9112 §3.2.2), for https
+/// URLs it makes a tunnel (CONNECT, RFC 9110 §9.3.6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Proxy {
+    /// Where it is.
+    pub url: Url,
+    /// Name and password that it asks for, with a colon between them.
+    pub credentials: Option<String>,
+}
+
+/// Why a text names no proxy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProxyError {
+    /// Another scheme than http.
+    #[error("a proxy is reached by http://, not {0}://")]
+    Scheme(String),
+    /// No host and port.
+    #[error("{0:?} is not [http://][USER:PASS@]HOST:PORT")]
+    Form(String),
+}
+
+impl Proxy {
+    /// Reads `[http://][USER:PASS@]HOST:PORT`.
+    ///
+    /// # Errors
+    /// [`ProxyError`] saying what is wrong; a password is not repeated.
+    pub fn parse(text: &str) -> Result<Self, ProxyError> {
+        let rest = match text.split_once("://") {
+            None => text,
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
+            Some((scheme, _)) => return Err(ProxyError::Scheme(scheme.to_owned())),
+        };
+        let (credentials, host) = match rest.rsplit_once('@') {
+            Some((credentials, host)) => (Some(credentials.to_owned()), host),
+            None => (None, rest),
+        };
+        let url = Url::parse(&format!("http://{host}")).ok().filter(|url| url.path == "/");
+        let url = url.ok_or_else(|| ProxyError::Form(host.to_owned()))?;
+        Ok(Self { url, credentials })
+    }
+
+    /// The same with its credentials replaced.
+    #[must_use]
+    pub fn masked(&self) -> Self {
+        let credentials = self.credentials.as_ref().map(|_| MASKED.to_owned());
+        Self { credentials, ..self.clone() }
+    }
+}
+
+impl std::fmt::Display for Proxy {
+    /// Where it is, without its credentials.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.url.to_string().trim_end_matches('/'))
+    }
+}
+
+impl TryFrom<String> for Proxy {
+    type Error = ProxyError;
+
+    fn try_from(text: String) -> Result<Self, ProxyError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Proxy> for String {
+    fn from(proxy: Proxy) -> Self {
+        let credentials = proxy.credentials.as_ref().map_or_else(String::new, |text| format!("{text}@"));
+        proxy.to_string().replacen("://", &format!("://{credentials}"), 1)
+    }
 }
 
 /// How TLS is used; for https URLs only.
@@ -73,5 +146,28 @@ pub(crate) mod url {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Url, D::Error> {
         Url::parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_are_read_and_their_passwords_not_shown() {
+        for (text, shown, credentials) in [
+            ("http://a:3128", "http://a:3128", None),
+            ("a:3128", "http://a:3128", None),
+            ("HTTP://u:p@ss@[::1]:8080/", "http://[::1]:8080", Some("u:p@ss")),
+        ] {
+            let proxy = Proxy::parse(text).unwrap();
+            assert_eq!((proxy.to_string().as_str(), proxy.credentials.as_deref()), (shown, credentials));
+            assert_eq!(Proxy::parse(&String::from(proxy.clone())).unwrap(), proxy);
+            assert!(!String::from(proxy.masked()).contains("p@ss"));
+        }
+        assert_eq!(Proxy::parse("https://a:1").unwrap_err(), ProxyError::Scheme("https".to_owned()));
+        for text in ["", "http://u:secret@", "u:secret@a:x", "a:1/path"] {
+            assert!(!Proxy::parse(text).unwrap_err().to_string().contains("secret"), "{text}");
+        }
     }
 }

@@ -34,7 +34,7 @@ pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
 
 /// Every verdict on a run, the most severe first.
 pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
-    let judges: [fn(&Run) -> Option<Finding>; 29] = [
+    let judges: [fn(&Run) -> Option<Finding>; 30] = [
         load::nothing_scheduled,
         load::nothing_sent,
         answers::no_valid_response,
@@ -49,6 +49,7 @@ pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
         answers::starved_connections,
         generator::bound,
         load::saturated,
+        load::server_busy,
         generator::lag,
         generator::own_queue,
         generator::arrivals_off,

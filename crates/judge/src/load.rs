@@ -17,6 +17,8 @@ const GROWTH_REQUESTS_LEAST: f64 = 5.0;
 const SEGMENT_ACHIEVED_LEAST: f64 = 0.95;
 /// Responses that come in a tenth of the timeout are not those of a queue: requests that time out beside them hang.
 const HANGING_SHARE: f64 = 0.1;
+/// A server or a thread that was on a core for this share of the window had nothing left.
+const SERVER_BUSY_LEAST: f64 = 0.9;
 /// A pause counts from this length, in nanoseconds,
 const OUTAGE_NS_LEAST: u64 = 100_000_000;
 /// this share of the window,
@@ -68,6 +70,26 @@ pub(crate) fn gave_up(run: &Run) -> Option<Finding> {
     let (asked, scheduled) = (run.loop_.requests?, run.total.counts.scheduled);
     let url = run.target.url.clone();
     (scheduled < asked && !run.stopped).then_some(Finding::GaveUp { asked, scheduled, url })
+}
+
+/// The server used all of its cores, or all of one thread.
+pub(crate) fn server_busy(run: &Run) -> Option<Finding> {
+    let server = run.server.as_ref()?;
+    let is_full = server.utilization >= SERVER_BUSY_LEAST;
+    let has_full_thread = server.busiest_thread_utilization >= SERVER_BUSY_LEAST;
+    let advice = match (is_full, server.cores_allowed) {
+        (true, 1) => "The server's core was full. Give it more cores, or make its requests cheaper.",
+        (true, _) => "The server's cores were full. Give it more cores, or make its requests cheaper.",
+        (false, _) => {
+            "One thread of the server was busy all the time. Give the server more threads or processes, or make its requests cheaper."
+        }
+    };
+    (is_full || has_full_thread).then_some(Finding::ServerBusy {
+        cores_used: server.utilization * f64::from(server.cores_allowed),
+        cores_allowed: server.cores_allowed,
+        busiest_thread_utilization: server.busiest_thread_utilization,
+        advice,
+    })
 }
 
 /// A rate to try: below what the server achieved, two digits.

@@ -116,6 +116,16 @@ verdict_table! {
     } with { try_rate: String = "350" }
     => "The server cannot keep up, so requests queue and these times depend on how long you run. Try -r {try_rate}.";
 
+    /// The server ran on this machine and was watched (`--pid`, or found by its port): it used at least 90 % of the cores
+    /// that it may run on, or one of its threads was on a core for at least 90 % of the window. More load brings no more.
+    ServerBusy "server_busy" Run [Server] [Note] "The server's CPU was the limit."
+    {
+        cores_used: f64 = "CPU time of the server per second of the window",
+        cores_allowed: u32 = "cores that it may run on",
+        busiest_thread_utilization: f64 = "share of the window that its busiest thread was on a core, 0 to 1",
+    } with { advice: &'static str = "The server's cores were full. Give it more cores, or make its requests cheaper." }
+    => "{advice}";
+
     /// Paceline sent late: its lag at the 99th percentile is above 200 µs and above a tenth of the response time's, or it
     /// stalled for at least 10 ms, 1 % of the window and half of the response time's 99th percentile. Invalid where the
     /// median lag is above 200 µs and above half of the median response time.

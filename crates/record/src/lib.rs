@@ -41,8 +41,8 @@ pub use paceline_job::{
 };
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
 pub use run::{
-    CarriedOver, Connections, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace, Phase,
-    Phases, Rates, Run, Served, Span, Tool,
+    CarriedOver, Connections, FoundBy, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace,
+    Phase, Phases, Rates, Run, Served, ServerUse, Span, Tool,
 };
 pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, second_schema, trial_schema};
 pub use second::Second;

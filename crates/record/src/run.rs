@@ -54,6 +54,9 @@ pub struct Run {
     pub environment: Environment,
     /// What the generator itself cost, and how well it did.
     pub generator: Generator,
+    /// What the server cost, where it runs on this machine and could be watched.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<ServerUse>,
     /// The window's cohort.
     pub total: Block,
     /// The cohort by segment of a ramp or a staircase, in order.
@@ -295,6 +298,43 @@ pub struct Generator {
     /// What was left to make connections with when the window ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub left: Option<Left>,
+}
+
+/// What the server cost over the window, all of its processes together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerUse {
+    /// How its processes were found: others are those that descend from them.
+    pub found_by: FoundBy,
+    /// The first of its processes.
+    pub pid: u32,
+    /// That process's name.
+    pub name: String,
+    /// Processes when the window ended.
+    pub processes: u32,
+    /// Threads when the window ended.
+    pub threads: u32,
+    /// Cores that the first process may run on.
+    pub cores_allowed: u32,
+    /// CPU time over the window, in seconds.
+    pub cpu_s: f64,
+    /// CPU time for each request that was sent in the window, in nanoseconds.
+    pub cpu_ns_per_request: f64,
+    /// CPU time as a share of the window on all cores that it may run on, 0 to 1.
+    pub utilization: f64,
+    /// CPU time of its busiest thread as a share of the window, 0 to 1.
+    pub busiest_thread_utilization: f64,
+    /// Resident memory when the window ended, in bytes.
+    pub rss_bytes: u64,
+}
+
+/// How the processes of a server were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundBy {
+    /// The process was given (`--pid`).
+    Pid,
+    /// They listen on the target's port.
+    Port,
 }
 
 /// Requests of the warm-up that were outstanding when the window opened. They are in no count of the window's cohort.

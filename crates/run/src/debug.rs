@@ -202,6 +202,7 @@ impl Prepared {
     /// The stream with TLS on it, where the URL asks for it, and what was agreed on.
     fn secure(&self, mut stream: Box<dyn Stream>) -> io::Result<(Box<dyn Stream>, Option<String>)> {
         let Some(settings) = &self.destination.tls else { return Ok((stream, None)) };
+        settings.open_tunnel(&mut stream)?;
         let mut client = settings.client(b"http/1.1").map_err(io::Error::other)?;
         while client.is_handshaking() {
             client.complete_io(&mut stream)?;

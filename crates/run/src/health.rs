@@ -5,9 +5,10 @@
 
 use crate::events::Events;
 use crate::left::Sockets;
+use crate::server::ServerWatch;
 use paceline_engine::{Nanos, Observer, Phase};
 use paceline_host::CoreTicks;
-use paceline_record::CoreTime;
+use paceline_record::{CoreTime, ServerUse};
 use std::fs;
 use std::sync::{Mutex, OnceLock};
 
@@ -71,13 +72,26 @@ pub struct Health {
     cores: Mutex<[Option<CoreTicks>; 2]>,
     /// The machine's sockets at the end of the window, ours among them.
     sockets: OnceLock<Sockets>,
+    /// The server, if it is watched.
+    server: Option<ServerWatch>,
 }
 
 impl Health {
     /// Watches a run of so many threads, and tells `events` of its phases.
     pub fn new(threads: u32, events: Option<Events>) -> Self {
         let threads = Mutex::new(vec![Default::default(); threads as usize]);
-        Self { events, threads, cores: Mutex::default(), sockets: OnceLock::new() }
+        Self { events, threads, cores: Mutex::default(), sockets: OnceLock::new(), server: None }
+    }
+
+    /// Watches the server, too.
+    #[must_use]
+    pub(crate) fn with_server(self, server: Option<ServerWatch>) -> Self {
+        Self { server, ..self }
+    }
+
+    /// What the server cost over a window of so many seconds, in which so many requests were sent.
+    pub(crate) fn server(&self, window_s: f64, requests: u64) -> Option<ServerUse> {
+        self.server.as_ref()?.used(window_s, requests)
     }
 
     /// What each thread used over the window.
@@ -117,6 +131,9 @@ impl Observer for Health {
         }
         if let (Some(edge), Ok(mut cores)) = (edge(phase), self.cores.lock()) {
             cores[edge] = Some(CoreTicks::now());
+        }
+        if let (Some(edge), Some(server)) = (edge(phase), &self.server) {
+            server.sample(edge);
         }
     }
 

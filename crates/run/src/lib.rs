@@ -21,6 +21,7 @@ mod quiet;
 mod requests;
 mod schedule;
 mod segments;
+mod server;
 mod sessions;
 mod sources;
 mod target;

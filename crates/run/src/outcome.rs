@@ -58,6 +58,7 @@ pub(crate) fn record(
         sessions: sessions::of_run(prepared, &outcome),
         bad_bodies: parts::bad_bodies(prepared, &outcome),
         by_generator: None,
+        server: health.server(window_s, sent_in_window(&outcome)),
         loaders: Vec::new(),
         intervals: intervals(&outcome),
         carried_over: Some(carried_over(&outcome)),

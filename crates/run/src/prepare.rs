@@ -1,6 +1,7 @@
 //! From a job to a run that can start: everything checked and looked up, nothing started.
 
 use crate::follow::{Follower, Plan, Sink};
+use crate::server::ServerWatch;
 use crate::sources::{asked_sources, sources};
 use crate::target::Destination;
 use crate::{Events, Health, Inputs, RunError, moment, outcome, quiet, read_schedule, requests};
@@ -38,6 +39,8 @@ pub struct Prepared {
     pub notices: Vec<String>,
     /// Keeps the processors awake as long as it is open.
     awake: Option<File>,
+    /// The server, if it is watched.
+    server: Option<ServerWatch>,
 }
 
 /// How a run is watched while it goes on.
@@ -82,10 +85,24 @@ impl Prepared {
             gates,
             notices,
             awake: None,
+            server: None,
         };
         prepared.settings.check().map_err(|error| RunError::usage(error.to_string()))?;
         prepared.keep_awake();
         Ok(prepared)
+    }
+
+    /// Watches what the server costs: of a process, or of what listens at the target's address on this machine.
+    ///
+    /// # Errors
+    /// [`RunError`] if there is no such process.
+    pub fn watch_server(&mut self, pid: Option<u32>) -> Result<(), RunError> {
+        self.server = match pid {
+            Some(pid) => Some(ServerWatch::of_process(pid)?),
+            None if self.settings.job.proxy.is_some() => None,
+            None => ServerWatch::of_address(&self.settings.address),
+        };
+        Ok(())
     }
 
     /// Carries the job out. What could not be written while it went on is returned beside the record.
@@ -93,12 +110,12 @@ impl Prepared {
     /// # Errors
     /// [`RunError::Engine`] if there is no result.
     pub fn carry_out(
-        self,
+        mut self,
         argv: Vec<String>,
         watching: Watching,
         stop: &'static Stop,
     ) -> Result<(Run, Vec<std::io::Error>), RunError> {
-        let health = Health::new(self.settings.threads, watching.events);
+        let health = Health::new(self.settings.threads, watching.events).with_server(self.server.take());
         let started_at = moment::now_rfc3339();
         let follower = Follower::new(health, Plan::of(&self.settings), watching.sinks, stop)?;
         let outcome = paceline_engine::run(&self.settings, stop, &follower);

@@ -2,10 +2,11 @@
 
 use crate::content::{Contents, read};
 use crate::{Inputs, RunError, sessions};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_engine::{BodyCheck, Check, RequestKind, Requests};
 use paceline_http::h2::Http2Request;
-use paceline_http::{LineFiles, Request, RequestError, RequestTemplate, Version};
-use paceline_job::{BodyExpectation, Headers, Job, Protocol, RequestSpec};
+use paceline_http::{LineFiles, Request, RequestError, RequestTemplate, Scheme, Version};
+use paceline_job::{BodyExpectation, Headers, Job, Protocol, Proxy, RequestSpec};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -68,6 +69,10 @@ pub(crate) fn request(
     let get = Request::get(&job.url);
     let mut headers = spec.headers.clone();
     let version = connection_fields(job, &mut headers);
+    let through_proxy = job.proxy.as_ref().filter(|_| job.url.scheme == Scheme::Http);
+    if let Some(authorization) = through_proxy.and_then(proxy_authorization) {
+        headers.set_default("Proxy-Authorization", authorization);
+    }
     Ok(Request {
         method: spec.method.clone(),
         path: spec.path.clone().unwrap_or(get.path),
@@ -76,9 +81,15 @@ pub(crate) fn request(
             Some(content) => contents.of(named_by(job, "--body"), content, inputs)?,
             None => Vec::new(),
         },
+        through_proxy: through_proxy.map(|_| job.url.scheme),
         host: get.host,
         version,
     })
+}
+
+/// What a proxy is shown of its user (RFC 9110 §11.7.2, RFC 7617).
+pub(crate) fn proxy_authorization(proxy: &Proxy) -> Option<String> {
+    proxy.credentials.as_ref().map(|credentials| format!("Basic {}", BASE64_STANDARD.encode(credentials)))
 }
 
 /// The version of the request line. Says what becomes of the connection if that is not what the version implies (RFC

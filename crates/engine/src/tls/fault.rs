@@ -40,6 +40,10 @@ pub enum TlsFault {
     Alert(u8),
     /// A record cannot be decrypted, or breaks the protocol.
     Broken,
+    /// The proxy answered the request for a tunnel with this status.
+    NoTunnel(u16),
+    /// What answered the request for a tunnel is no HTTP proxy.
+    NoProxy,
 }
 
 impl TlsFault {
@@ -129,6 +133,11 @@ impl std::fmt::Display for TlsFault {
                 return write!(f, "the server gave up with TLS alert {number} ({:?})", Alert::from(*number));
             }
             TlsFault::Broken => "the server broke the TLS protocol",
+            TlsFault::NoTunnel(407) => "the proxy asks for a user and password (status 407)",
+            TlsFault::NoTunnel(status) => {
+                return write!(f, "the proxy made no tunnel: it answered CONNECT with status {status}");
+            }
+            TlsFault::NoProxy => "what answers CONNECT is not an HTTP proxy",
         })
     }
 }

@@ -14,6 +14,7 @@ mod session;
 mod settings;
 mod tickets;
 mod transport;
+mod tunnel;
 
 pub use fault::{TlsError, TlsFault};
 pub use outcome::{TlsAgreed, TlsOutcome};

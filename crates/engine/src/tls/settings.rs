@@ -67,6 +67,8 @@ pub struct TlsSettings {
     pub(super) name: ServerName<'static>,
     resumption: bool,
     verified: bool,
+    /// The request that has a proxy make a tunnel.
+    pub(super) tunnel: Option<Arc<[u8]>>,
 }
 
 impl TlsSettings {
@@ -85,7 +87,21 @@ impl TlsSettings {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_client_cert_resolver(Arc::new(WhenAsked::new(None)));
-        Ok(Self { config, key, name: asked.name, resumption: asked.resumption, verified })
+        Ok(Self { config, key, name: asked.name, resumption: asked.resumption, verified, tunnel: None })
+    }
+
+    /// The same through a proxy, which this request has make a tunnel (CONNECT).
+    #[must_use]
+    pub fn through(self, request: Vec<u8>) -> Self {
+        Self { tunnel: Some(Arc::from(request)), ..self }
+    }
+
+    /// Has the proxy make its tunnel on a blocking connection, for a single connection outside of a run.
+    ///
+    /// # Errors
+    /// Those of the connection, or a [`super::TlsError`] if the proxy makes none.
+    pub fn open_tunnel<S: std::io::Read + std::io::Write>(&self, stream: &mut S) -> std::io::Result<()> {
+        self.tunnel.as_deref().map_or(Ok(()), |request| super::tunnel::open(request, stream))
     }
 
     /// Whether the server's certificate is checked.

@@ -10,6 +10,7 @@ use super::fault::{ClientCertificate, TlsError, TlsFault};
 use super::outcome::TlsOutcome;
 use super::session::{End, Session};
 use super::settings::TlsSettings;
+use super::tunnel::Tunnel;
 use crate::{Clock, Nanos, Patience, Progress, Ready, Slot, Transport};
 use paceline_job::Protocol;
 use rustls::pki_types::ServerName;
@@ -39,6 +40,10 @@ pub struct Tls<T: Transport, C> {
     name: ServerName<'static>,
     when_asked: Arc<WhenAsked>,
     sessions: Vec<Option<Box<Session>>>,
+    /// The request that has a proxy make a tunnel, if connections go through one.
+    tunnel: Option<Arc<[u8]>>,
+    /// Tunnels that are being made.
+    tunnels: Vec<Option<Box<Tunnel>>>,
     /// Whether the server has answered anything on any connection.
     answered: bool,
     /// What was just read from the wire.
@@ -61,6 +66,8 @@ impl<T: Transport, C: Clock> Tls<T, C> {
             name: settings.name.clone(),
             when_asked,
             sessions: (0..slots).map(|_| None).collect(),
+            tunnel: settings.tunnel.clone(),
+            tunnels: (0..slots).map(|_| None).collect(),
             answered: false,
             wire: vec![0; WIRE].into_boxed_slice(),
             owing: Vec::new(),
@@ -76,8 +83,34 @@ impl<T: Transport, C: Clock> Tls<T, C> {
         }
     }
 
-    /// The connection stands: begins the handshake.
+    /// The connection stands: begins the handshake, through a proxy the tunnel for it.
     fn begin(&mut self, slot: Slot) -> io::Result<Progress> {
+        match &self.tunnel {
+            Some(request) => {
+                self.tunnels[slot as usize] = Some(Box::new(Tunnel::new(Arc::clone(request))));
+                self.dig(slot)
+            }
+            None => self.begin_handshake(slot),
+        }
+    }
+
+    /// Goes on with a tunnel, and begins the handshake when it is there.
+    fn dig(&mut self, slot: Slot) -> io::Result<Progress> {
+        let Some(tunnel) = &mut self.tunnels[slot as usize] else { return Err(not_connected()) };
+        match tunnel.advance(slot, &mut self.inner) {
+            Ok(Progress::Pending) => Ok(Progress::Pending),
+            Ok(Progress::Done) => {
+                self.tunnels[slot as usize] = None;
+                self.begin_handshake(slot)
+            }
+            Err(error) => {
+                TlsError::within(&error).into_iter().for_each(|error| self.outcome.note(error));
+                Err(error)
+            }
+        }
+    }
+
+    fn begin_handshake(&mut self, slot: Slot) -> io::Result<Progress> {
         let tls = ClientConnection::new(Arc::clone(&self.config), self.name.clone())
             .map_err(|error| self.noted(TlsError::of(&error, self.certificate())))?;
         self.sessions[slot as usize] = Some(Box::new(Session::new(tls, self.clock.now())));
@@ -194,6 +227,9 @@ impl<T: Transport, C: Clock> Transport for Tls<T, C> {
         if self.sessions[slot as usize].is_some() {
             return self.shake_hands(slot);
         }
+        if self.tunnels[slot as usize].is_some() {
+            return self.dig(slot);
+        }
         match self.inner.finish_connect(slot)? {
             Progress::Done => self.begin(slot),
             Progress::Pending => Ok(Progress::Pending),
@@ -250,6 +286,7 @@ impl<T: Transport, C: Clock> Transport for Tls<T, C> {
         if let Some(mut session) = self.sessions[slot as usize].take() {
             session.take_leave(slot, &mut self.inner);
         }
+        self.tunnels[slot as usize] = None;
         self.owing.retain(|owing| *owing != slot);
         self.inner.close(slot);
     }

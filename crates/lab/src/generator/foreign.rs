@@ -97,6 +97,7 @@ impl Foreign {
             summary: None,
             bad_bodies: Vec::new(),
             by_generator: None,
+            server: None,
             loaders: Vec::new(),
             intervals: Vec::new(),
             rate_per_s: Rates {

@@ -78,7 +78,10 @@ fn secure() -> (u16, String) {
 
 fn paceline(url: &str, arguments: &[&str], trusted: Option<&std::path::Path>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
-    command.args(["run", url, "-c", "2", "-n", "400", "--format", "json"]).args(arguments);
+    command.args(["run", url, "-c", "2", "-n", "400"]).args(arguments);
+    if !arguments.contains(&"--format") {
+        command.args(["--format", "json"]);
+    }
     command.env_remove("SSL_CERT_DIR").env_remove("SSL_CERT_FILE");
     if let Some(file) = trusted {
         command.env("SSL_CERT_FILE", file);
@@ -170,6 +173,124 @@ fn what_goes_wrong_with_tls_is_told_with_a_remedy() {
             assert!(told.contains(word), "{word:?} is not in {told}");
         }
     }
+}
+
+/// An HTTP proxy on 127.0.0.1 that wants `u:p`: answers whole URLs itself, and makes tunnels; its port.
+fn proxy(seen: &Seen) -> u16 {
+    let (listener, seen) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::clone(seen));
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let seen = Arc::clone(&seen);
+            thread::spawn(move || {
+                let mut peeked = [0; 4096];
+                let count = stream.peek(&mut peeked).unwrap_or(0);
+                let text = String::from_utf8_lossy(&peeked[..count]).into_owned();
+                let Some(target) = text.strip_prefix("CONNECT ") else { return converse(stream, &seen) };
+                let _ = stream.read(&mut peeked);
+                *seen.lock().unwrap() = text.clone().into_bytes();
+                if !text.contains("\r\nProxy-Authorization: Basic dTpw\r\n") {
+                    let _ = stream.write_all(b"HTTP/1.1 407 Login\r\nContent-Length: 0\r\n\r\n");
+                    return;
+                }
+                let target = target.split(' ').next().unwrap().replace("localhost", "127.0.0.1");
+                let server = std::net::TcpStream::connect(target).unwrap();
+                let _ = stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n");
+                let (mut from, mut to) = (stream.try_clone().unwrap(), server.try_clone().unwrap());
+                thread::spawn(move || std::io::copy(&mut from, &mut to));
+                let _ = std::io::copy(&mut &server, &mut stream);
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn a_proxy_is_sent_whole_urls_and_makes_tunnels() {
+    let seen = Seen::default();
+    let at = proxy(&seen);
+    let with_password = format!("http://u:p@127.0.0.1:{at}");
+    let run = record("http://name.test:81/page?x", &["--proxy", &with_password]);
+    let request = String::from_utf8(seen.lock().unwrap().clone()).unwrap();
+    assert!(
+        request.starts_with("GET http://name.test:81/page?x HTTP/1.1\r\nHost: name.test:81\r\n"),
+        "{request}"
+    );
+    assert!(request.contains("\r\nProxy-Authorization: Basic dTpw\r\n"), "{request}");
+    assert_eq!(run["job"]["proxy"], format!("http://***@127.0.0.1:{at}"));
+    assert!(!run["argv"].to_string().contains("u:p@"), "{}", run["argv"]);
+    assert_eq!(run["target"]["address"], format!("127.0.0.1:{at}"));
+
+    let (port, _) = secure();
+    let url = format!("https://localhost:{port}/");
+    let run = record(&url, &["-k", "--proxy", &with_password]);
+    assert_eq!(run["target"]["tls"]["version"], "1.3");
+    let request = String::from_utf8(seen.lock().unwrap().clone()).unwrap();
+    assert!(request.starts_with(&format!("CONNECT localhost:{port} HTTP/1.1\r\nHost: localhost:{port}\r\n")));
+    let output = paceline(&url, &["-k", "--proxy", &with_password, "--debug"], None);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn what_a_proxy_refuses_names_it() {
+    let (at, free) = (proxy(&Seen::default()), nobody().port());
+    let (port, _) = secure();
+    let https = format!("https://localhost:{port}/");
+    let [without, away] = [at, free].map(|port| format!("127.0.0.1:{port}"));
+    for (url, arguments, status, words) in [
+        (https.as_str(), &["-k", "--proxy", &without][..], 3, &["user and password", "USER:PASS@"][..]),
+        ("http://a.test/", &["--proxy", &away], 3, &["the proxy http://127.0.0.1:", "is the proxy running"]),
+        ("http://a.test/", &["--proxy", "https://a:1"], 2, &["not https://"]),
+        ("http://a.test/", &["--proxy", &away, "--http", "2"], 2, &["--http 2"]),
+        ("http://a.test/", &["--proxy", &away, "--resolve", "a.test:80:127.0.0.1"], 2, &["--resolve"]),
+    ] {
+        let (code, told) = complaint(url, arguments);
+        assert_eq!(code, Some(status), "{told}");
+        for word in words {
+            assert!(told.contains(word), "{word:?} is not in {told}");
+        }
+    }
+}
+
+#[test]
+fn the_server_is_found_by_its_port_and_its_cost_shown() {
+    let program = "import socketserver\n\
+        class Handler(socketserver.BaseRequestHandler):\n    \
+            def handle(self):\n        \
+                while self.request.recv(4096): self.request.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')\n\
+        server = socketserver.ThreadingTCPServer(('127.0.0.1', 0), Handler)\n\
+        server.daemon_threads = True\n\
+        print(server.server_address[1], flush=True)\n\
+        server.serve_forever()";
+    let Ok(mut server) =
+        Command::new("python3").args(["-c", program]).stdout(std::process::Stdio::piped()).spawn()
+    else {
+        println!("skipped: no python3 here");
+        return;
+    };
+    let mut port = String::new();
+    let mut output = std::io::BufReader::new(server.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut output, &mut port).unwrap();
+    let url = format!("http://127.0.0.1:{}/", port.trim());
+    let pid = server.id();
+    let found = record(&url, &[]);
+    let given = record(&url, &["--pid", &pid.to_string()]);
+    let text = paceline(&url, &["--format", "text"], None);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    for (run, by) in [(&found, "port"), (&given, "pid")] {
+        let used = &run["server"];
+        assert_eq!((&used["found_by"], &used["pid"]), (&by.into(), &pid.into()), "{used}");
+        assert!(used["cpu_s"].as_f64().unwrap() >= 0.0 && used["rss_bytes"].as_u64().unwrap() > 0, "{used}");
+        assert_eq!(
+            (&used["processes"], used["name"].as_str().unwrap().contains("python")),
+            (&1.into(), true)
+        );
+    }
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("of CPU per request") && text.contains(&format!("(process {pid})")), "{text}");
+    let (code, told) = complaint(&url, &["--pid", "4194305"]);
+    assert!(code == Some(2) && told.contains("there is no such process"), "{told}");
 }
 
 #[test]

@@ -190,14 +190,16 @@ fn facts_of(run: &Run, style: Style) -> String {
         ("connections", connections(run)),
         ("fairness", fairness(run)),
         ("generator", generator(run)),
+        ("server", server(run)),
     ];
     facts(&told, style)
 }
 
-/// Where connections went, where that was not the first choice.
+/// Where connections went, where that was not the first choice, or a proxy.
 fn address(run: &Run) -> String {
     if run.target.tried.is_empty() {
-        return String::new();
+        let proxy = run.job.as_ref().and_then(|job| job.proxy.as_ref());
+        return proxy.map_or_else(String::new, |proxy| format!("through the proxy {proxy}"));
     }
     let tried = run.target.tried.iter().map(|tried| format!("{}: {}", tried.address, tried.failure));
     format!("{}; no answer from: {}", run.target.address, tried.collect::<Vec<_>>().join("; "))
@@ -265,6 +267,26 @@ fn fairness(run: &Run) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// What the server cost, where it was watched.
+fn server(run: &Run) -> String {
+    let Some(server) = &run.server else { return String::new() };
+    let cores = server.utilization * f64::from(server.cores_allowed);
+    let processes = match server.processes {
+        1 => String::new(),
+        several => format!(", {several} processes"),
+    };
+    format!(
+        "{} (process {}){processes}, {}, {cores:.2} of {} busy, busiest thread {:.0}%, {} of CPU per request, {} of memory",
+        server.name,
+        server.pid,
+        counted(f64::from(server.threads), "thread"),
+        counted(f64::from(server.cores_allowed), "core"),
+        100.0 * server.busiest_thread_utilization,
+        nanos(server.cpu_ns_per_request),
+        bytes(server.rss_bytes)
+    )
 }
 
 fn generator(run: &Run) -> String {

@@ -229,6 +229,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         sessions: None,
         summary: None,
         by_generator: None,
+        server: None,
         loaders: Vec::new(),
         intervals: Vec::new(),
         bad_bodies: Vec::new(),

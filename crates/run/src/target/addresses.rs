@@ -34,8 +34,12 @@ pub(super) fn candidates(job: &Job, sources: &[IpAddr]) -> Result<Vec<SocketAddr
     }
 }
 
-/// The URL, with the host and port that `--connect-to` names in place of its own.
+/// The URL of the proxy; without one that of the target, with the host and port that `--connect-to` names in place of
+/// its own.
 fn peer(job: &Job) -> Result<Url, RunError> {
+    if let Some(proxy) = &job.proxy {
+        return Ok(proxy.url.clone());
+    }
     let url = job.url.clone();
     let Some(text) = &job.connect_to else { return Ok(url) };
     let wrong = || {

@@ -40,9 +40,9 @@ impl Destination {
         let (address, tried) = match &job.unix_socket {
             Some(path) => (Address::from(path.as_path()), Vec::new()),
             None => {
+                let host = &job.proxy.as_ref().map_or(&job.url, |proxy| &proxy.url).host;
                 let candidates = addresses::candidates(job, sources)?;
-                let (address, tried) =
-                    race::first_to_accept(&job.url.host, &candidates, job.connect_timeout.into())?;
+                let (address, tried) = race::first_to_accept(host, &candidates, job.connect_timeout.into())?;
                 (address.into(), tried)
             }
         };

@@ -3,9 +3,10 @@
 //! Called by `mod.rs` for an https URL; the remedies by `paceline run` and its record, too. Handshakes are the
 //! engine's, and so is telling one fault from another.
 
+use crate::requests::proxy_authorization;
 use crate::{Inputs, RunError};
 use paceline_engine::tls::{Identity, TlsAsked, TlsFault, TlsSettings, Trust};
-use paceline_job::{Job, TlsSpec};
+use paceline_job::{Job, Proxy, TlsSpec};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use std::path::Path;
@@ -30,7 +31,23 @@ pub(super) fn settings(job: &Job, inputs: &mut Inputs) -> Result<TlsSettings, Ru
         resumption: !spec.no_resumption,
     };
     let hint = "check --cacert, --cert and --key";
-    TlsSettings::new(asked).map_err(|error| RunError::usage("TLS cannot be set up").because(error).hint(hint))
+    let settings = TlsSettings::new(asked)
+        .map_err(|error| RunError::usage("TLS cannot be set up").because(error).hint(hint))?;
+    Ok(match &job.proxy {
+        Some(proxy) => settings.through(connect_request(job, proxy)),
+        None => settings,
+    })
+}
+
+/// The request that has a proxy make a tunnel to the target (RFC 9112 §3.2.3).
+fn connect_request(job: &Job, proxy: &Proxy) -> Vec<u8> {
+    let host = if job.url.host.contains(':') { format!("[{}]", job.url.host) } else { job.url.host.clone() };
+    let target = format!("{host}:{}", job.url.port);
+    let authorization = proxy_authorization(proxy)
+        .map_or_else(String::new, |value| format!("Proxy-Authorization: {value}\r\n"));
+    let agent = paceline_http::USER_AGENT;
+    format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\nUser-Agent: {agent}\r\n{authorization}\r\n")
+        .into_bytes()
 }
 
 fn trust(spec: &TlsSpec, inputs: &mut Inputs) -> Result<Trust, RunError> {
@@ -101,6 +118,9 @@ pub fn remedy(fault: TlsFault) -> &'static str {
         TlsFault::CertificateRefused => {
             "give one that the server trusts, with what leads to its root, to --cert"
         }
+        TlsFault::NoTunnel(407) => "give its user and password: --proxy http://USER:PASS@HOST:PORT",
+        TlsFault::NoTunnel(_) => "does the proxy allow CONNECT to this host and port? its log may tell more",
+        TlsFault::NoProxy => "is it an HTTP proxy? check --proxy",
         TlsFault::UnknownName => "ask for a name it knows: --sni",
         TlsFault::NothingInCommon => {
             "TLS 1.2 and 1.3 are offered, unless --tls-version says otherwise; an older server cannot be measured"

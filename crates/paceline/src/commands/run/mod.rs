@@ -30,6 +30,7 @@ use anyhow::Context as _;
 use paceline_engine::tls::TlsError;
 use paceline_engine::{Address, EngineError, Nanos};
 use paceline_http::Scheme;
+use paceline_job::Proxy;
 use paceline_judge::VerdictName;
 use paceline_record::{LoopKind, Run, Severity};
 use paceline_run::{Events, Inputs, Prepared, RunError, Sink, Watching};
@@ -61,7 +62,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         deliver::deliver(&run, outputs, Vec::new())?;
         return Ok(status(&run, arguments.gates.allow_invalid));
     }
-    let prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
+    let mut prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
+    // The lab, which follows the events, watches the server itself.
+    if arguments.target.pid.is_some() || outputs.events.is_none() {
+        prepared.watch_server(arguments.target.pid).map_err(explain)?;
+    }
     prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
     if arguments.debug {
         return debug::run(&prepared);
@@ -76,7 +81,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     sinks.extend(view.iter().map(|view| Box::new(Seconds(view.live())) as Box<dyn Sink>));
     let watching = Watching { events, sinks };
     let stop = stop::listen()?;
-    let (run, unwritten) = prepared.carry_out(argv(&arguments), watching, stop).map_err(explain)?;
+    let proxy = prepared.settings.job.proxy.clone();
+    let carried_out = prepared.carry_out(argv(&arguments), watching, stop);
+    let (run, unwritten) = carried_out.map_err(|error| explain_through(error, proxy.as_ref()))?;
     deliver::deliver(&run, outputs, unwritten.into_iter().map(anyhow::Error::from).collect())?;
     if let Some(view) = view {
         view.show(&run);
@@ -121,7 +128,11 @@ fn argv(flags: &Arguments) -> Vec<String> {
     let masked = arguments.map(|argument| without_secret(argument, &flags.request.headers)).map(|argument| {
         without_credentials(argument, [&flags.request.auth, &flags.request.bearer, &flags.curl])
     });
-    masked.collect()
+    let proxy = flags.target.proxy.as_ref().and_then(|proxy| proxy.credentials.as_ref());
+    match proxy {
+        Some(secret) => masked.map(|argument| argument.replace(&format!("{secret}@"), "***@")).collect(),
+        None => masked.collect(),
+    }
 }
 
 /// An argument without the value of `--auth`, `--bearer` or `--curl`.
@@ -173,6 +184,25 @@ fn explain(error: RunError) -> anyhow::Error {
             with_hint(Complaint::environment(problem.to_string()), problem.hint)
         }
         RunError::Engine(error) => explain_engine(error),
+    }
+}
+
+/// The same of a run through a proxy, which is what could not be reached.
+fn explain_through(error: RunError, proxy: Option<&Proxy>) -> anyhow::Error {
+    match (error, proxy) {
+        (RunError::Engine(error @ EngineError::Unreachable { .. }), Some(proxy)) => {
+            let is_tls = matches!(&error, EngineError::Unreachable { source, .. } if TlsError::within(source).is_some());
+            match is_tls {
+                true => explain_engine(error),
+                false => anyhow::Error::new(error).context(
+                    Complaint::environment(format!(
+                        "nothing was measured: the proxy {proxy} cannot be reached"
+                    ))
+                    .hint("is the proxy running, and listening on that address and port? check --proxy"),
+                ),
+            }
+        }
+        (error, _) => explain(error),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Flags of the target: where to connect, and TLS.
 
-use paceline_job::{IpVersion, Job, TlsVersion};
+use paceline_job::{IpVersion, Job, Proxy, TlsVersion};
 use std::path::PathBuf;
 
 /// Where to connect, and TLS.
@@ -26,11 +26,27 @@ pub struct TargetFlags {
     )]
     connect_to: Option<String>,
 
+    /// Send requests through an HTTP proxy: http://[USER:PASS@]HOST:PORT
+    ///
+    /// Requests for http:// are sent to the proxy; for https:// it makes a tunnel (CONNECT) on each connection.
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "URL",
+        value_parser = Proxy::parse,
+        conflicts_with_all = ["unix_socket", "connect_to", "resolve"]
+    )]
+    pub proxy: Option<Proxy>,
+
     /// Local addresses to connect from, in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/28
     ///
     /// Without it the kernel chooses; over loopback as many are used as the ports need.
     #[arg(hide_short_help = true, long, value_name = "ADDR[,ADDR|/PREFIX]")]
     source: Option<String>,
+
+    /// Show what this process and its children cost: CPU, memory, threads [default: what listens on the port, on this machine]
+    #[arg(hide_short_help = true, long, value_name = "PID", conflicts_with_all = ["loaders", "on"])]
+    pub pid: Option<u32>,
 
     /// Use only IPv4 addresses of the name
     #[arg(hide_short_help = true, short = '4', long, conflicts_with = "ipv6")]
@@ -81,6 +97,9 @@ impl TargetFlags {
         }
         if self.connect_to.is_some() {
             job.connect_to.clone_from(&self.connect_to);
+        }
+        if self.proxy.is_some() {
+            job.proxy.clone_from(&self.proxy);
         }
         if source.is_some() {
             job.source.clone_from(source);

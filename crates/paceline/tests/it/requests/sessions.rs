@@ -118,5 +118,5 @@ fn sessions_that_cannot_be_meant_are_refused() {
     }
     let file = mix(LOGIN);
     let told = complaint(&["--mix", file.path().to_str().unwrap(), "--http", "2"]);
-    assert!(told.contains("sessions and cookies need HTTP/1.1"), "{told}");
+    assert!(told.contains("--follow need HTTP/1.1"), "{told}");
 }

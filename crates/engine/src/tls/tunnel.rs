@@ -1,0 +1,100 @@
+//! A tunnel through an HTTP proxy (CONNECT, RFC 9110 §9.3.6): what happens on a connection before its TLS handshake.
+//!
+//! The proxy says nothing behind its answer until TLS begins, so that whatever follows its head is refused.
+
+use super::fault::{TlsError, TlsFault};
+use crate::{Progress, Slot, Transport};
+use std::io;
+use std::sync::Arc;
+
+/// Bytes that the head of the proxy's answer may have.
+const HEAD_MOST: usize = 16 * 1024;
+
+/// A tunnel that is being made.
+#[derive(Debug)]
+pub(super) struct Tunnel {
+    request: Arc<[u8]>,
+    taken: usize,
+    /// The head of the answer, as far as it has come.
+    head: Vec<u8>,
+}
+
+impl Tunnel {
+    /// A tunnel that this request asks for.
+    pub(super) fn new(request: Arc<[u8]>) -> Self {
+        Self { request, taken: 0, head: Vec::new() }
+    }
+
+    /// Goes on as far as there is room to send and something to read.
+    pub(super) fn advance<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<Progress> {
+        let mut buffer = [0; 1024];
+        loop {
+            let moved = if self.taken < self.request.len() {
+                transport.send(slot, &self.request[self.taken..]).map(|count| self.taken += count)
+            } else {
+                transport
+                    .receive(slot, &mut buffer)
+                    .map(|count| self.head.extend_from_slice(&buffer[..count]))
+            };
+            match moved {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Progress::Pending),
+                moved => moved?,
+            }
+            if self.taken == self.request.len() && !self.head.is_empty() && is_open(&self.head)? {
+                return Ok(Progress::Done);
+            }
+        }
+    }
+}
+
+/// Has a tunnel made on a blocking connection.
+pub(super) fn open<S: io::Read + io::Write>(request: &[u8], stream: &mut S) -> io::Result<()> {
+    stream.write_all(request)?;
+    stream.flush()?;
+    let (mut head, mut buffer) = (Vec::new(), [0; 1024]);
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => return Err(TlsError::plain(TlsFault::NoProxy).into()),
+            count => head.extend_from_slice(&buffer[..count]),
+        }
+        if is_open(&head)? {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether the proxy's answer, as far as it has come, says that the tunnel is there; false while its head is incomplete.
+fn is_open(head: &[u8]) -> io::Result<bool> {
+    let fault = |fault| Err(TlsError::plain(fault).into());
+    let begins_well = b"HTTP/1.".iter().zip(head).all(|(expected, byte)| expected == byte);
+    if !begins_well || head.len() > HEAD_MOST {
+        return fault(TlsFault::NoProxy);
+    }
+    let Some(end) = head.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(false) };
+    let status = head.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u16>().ok());
+    match status {
+        Some(200..=299) if end + 4 == head.len() => Ok(true),
+        Some(status @ 300..) => fault(TlsFault::NoTunnel(status)),
+        _ => fault(TlsFault::NoProxy),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_proxy_answers_in_pieces_or_not_as_a_proxy() {
+        let fault = |text: &[u8]| TlsError::within(&is_open(text).unwrap_err()).map(|error| error.fault);
+        let answer = b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n";
+        for length in 1..answer.len() {
+            assert!(!is_open(&answer[..length]).unwrap(), "{length}");
+        }
+        assert!(is_open(answer).unwrap());
+        assert_eq!(fault(b"HTTP/1.1 407 Auth\r\n\r\n"), Some(TlsFault::NoTunnel(407)));
+        assert_eq!(fault(b"HTTP/1.1 502 X\r\nContent-Length: 3\r\n\r\nbad"), Some(TlsFault::NoTunnel(502)));
+        for text in [&b"SSH-2.0"[..], b"HTTP/1.1 2x0 \r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\nmore", &[b'a'; 9]] {
+            assert_eq!(fault(text), Some(TlsFault::NoProxy));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The server's own cost, where it runs on this machine: CPU time, threads and memory of its processes over the window.
+//!
+//! Its processes are given (`--pid`) or found by the port they listen on, with all that descend from them. `/proc` is read
+//! at the two edges of the window and never in between; [`crate::Health`] says when.
+
+use crate::RunError;
+use paceline_engine::Address;
+use paceline_host::process::{self, Stat};
+use paceline_host::{port, system};
+use paceline_record::{FoundBy, ServerUse};
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::UdpSocket;
+use std::sync::Mutex;
+
+/// A process.
+type Pid = i32;
+
+/// Watches the processes of a server.
+#[derive(Debug)]
+pub struct ServerWatch {
+    found_by: FoundBy,
+    /// The processes that were given or found, at least one.
+    roots: Vec<Pid>,
+    /// At the beginning and at the end of the window.
+    samples: Mutex<[Option<Sample>; 2]>,
+}
+
+/// What the processes have cost so far.
+#[derive(Debug, Default)]
+struct Sample {
+    /// CPU time of each process, in clock ticks.
+    ticks: BTreeMap<Pid, u64>,
+    /// Time on a core of each thread, in nanoseconds.
+    on_core_ns: BTreeMap<(Pid, Pid), u64>,
+    rss_bytes: u64,
+}
+
+impl ServerWatch {
+    /// Watches a process.
+    ///
+    /// # Errors
+    /// [`RunError`] if there is none of that number.
+    pub(crate) fn of_process(pid: u32) -> Result<Self, RunError> {
+        let exists = i32::try_from(pid).ok().filter(|pid| *pid > 0 && Stat::read(*pid).is_some());
+        let root = exists.ok_or_else(|| {
+            RunError::usage(format!("--pid {pid}: there is no such process")).hint(
+                "find it with: pgrep NAME, or leave --pid out: a server on this machine is found by its port",
+            )
+        })?;
+        Ok(Self { found_by: FoundBy::Pid, roots: vec![root], samples: Mutex::default() })
+    }
+
+    /// Watches what listens at an address; none where that is not this machine, or the processes cannot be seen.
+    pub(crate) fn of_address(address: &Address) -> Option<Self> {
+        let Address::Tcp(address) = address else { return None };
+        // Only an address of this machine can be bound to.
+        UdpSocket::bind((address.ip(), 0)).ok()?;
+        let own = std::process::id().cast_signed();
+        let mut roots = port::listeners(address.port());
+        roots.retain(|pid| *pid != own);
+        roots.sort_unstable();
+        (!roots.is_empty()).then(|| Self { found_by: FoundBy::Port, roots, samples: Mutex::default() })
+    }
+
+    /// Reads what it has cost so far, at an edge of the window.
+    pub(crate) fn sample(&self, edge: usize) {
+        if let Ok(mut samples) = self.samples.lock() {
+            samples[edge] = Some(Sample::now(&self.roots));
+        }
+    }
+
+    /// What it cost over the window; none if it was not seen at both edges.
+    pub(crate) fn used(&self, window_s: f64, requests: u64) -> Option<ServerUse> {
+        let samples = self.samples.lock().ok()?;
+        let [Some(start), Some(end)] = &*samples else { return None };
+        let first = *self.roots.first()?;
+        if end.ticks.is_empty() || window_s <= 0.0 {
+            return None;
+        }
+        let ticks: u64 = end.ticks.iter().map(|(pid, ticks)| since(*ticks, start.ticks.get(pid))).sum();
+        let cpu_s = ticks as f64 / system::ticks_per_s();
+        let busiest_ns = end.on_core_ns.iter().map(|(thread, ns)| since(*ns, start.on_core_ns.get(thread)));
+        let cores_allowed = cores_allowed(first);
+        Some(ServerUse {
+            found_by: self.found_by,
+            pid: first.unsigned_abs(),
+            name: fs::read_to_string(format!("/proc/{first}/comm")).unwrap_or_default().trim().to_owned(),
+            processes: end.ticks.len() as u32,
+            threads: end.on_core_ns.len() as u32,
+            cores_allowed,
+            cpu_s,
+            cpu_ns_per_request: cpu_s * 1e9 / (requests as f64).max(1.0),
+            utilization: cpu_s / window_s / f64::from(cores_allowed.max(1)),
+            busiest_thread_utilization: busiest_ns.max().unwrap_or(0) as f64 / 1e9 / window_s,
+            rss_bytes: end.rss_bytes,
+        })
+    }
+}
+
+/// What was added since it was so much; all of it, if it was not there.
+fn since(now: u64, before: Option<&u64>) -> u64 {
+    now.saturating_sub(before.copied().unwrap_or(0))
+}
+
+impl Sample {
+    fn now(roots: &[Pid]) -> Self {
+        let mut sample = Self::default();
+        let descendants = roots.iter().flat_map(|root| process::descendants(*root));
+        let own = std::process::id().cast_signed();
+        for pid in roots.iter().copied().chain(descendants).filter(|pid| *pid != own) {
+            let Some(stat) = Stat::read(pid) else { continue };
+            if sample.ticks.insert(pid, stat.cpu_ticks).is_none() {
+                sample.rss_bytes += stat.rss_pages * system::page_bytes();
+            }
+            for thread in process::threads(pid) {
+                sample.on_core_ns.insert((pid, thread), process::on_core_ns(pid, thread).unwrap_or(0));
+            }
+        }
+        sample
+    }
+}
+
+/// How many cores a process may run on; at least one.
+fn cores_allowed(pid: Pid) -> u32 {
+    let set =
+        rustix::process::Pid::from_raw(pid).and_then(|pid| rustix::thread::sched_getaffinity(Some(pid)).ok());
+    set.map_or(1, |set| set.count().max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_busy_process_is_seen_with_its_thread() {
+        let mut busy =
+            Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
+        let watch = ServerWatch::of_process(busy.id()).unwrap();
+        watch.sample(0);
+        while process::on_core_ns(busy.id().cast_signed(), busy.id().cast_signed()) < Some(50_000_000) {
+            std::thread::yield_now();
+        }
+        watch.sample(1);
+        let used = watch.used(1.0, 10).unwrap();
+        busy.kill().unwrap();
+        busy.wait().unwrap();
+        assert_eq!((used.processes, used.threads, used.found_by), (1, 1, FoundBy::Pid));
+        assert!(used.busiest_thread_utilization > 0.01 && used.rss_bytes > 0, "{used:?}");
+        assert_eq!(used.name, "sh");
+        assert_eq!(watch.used(0.0, 10), None);
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_watched() {
+        assert!(ServerWatch::of_process(0).is_err());
+        assert!(ServerWatch::of_process(u32::MAX).is_err());
+        let away = Address::Tcp("192.0.2.1:80".parse().unwrap());
+        assert!(ServerWatch::of_address(&away).is_none());
+        // This process listens, and is no server of its own run.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        assert!(ServerWatch::of_address(&Address::Tcp(listener.local_addr().unwrap())).is_none());
+    }
+}
