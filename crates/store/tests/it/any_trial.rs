@@ -8,12 +8,12 @@ use paceline_record::{
     ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, Block,
     Bytes, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource, DatabaseCounts,
     DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork, Distribution, Environment, Expectations,
-    ExpectedValue, Fault, FaultKind, GateOutcome, GateReason, Generator, GeneratorThread, IdleState,
+    ExpectedValue, Fault, FaultKind, FoundBy, GateOutcome, GateReason, Generator, GeneratorThread, IdleState,
     Imported, InjectedFault, InstanceCounts, Interval, JsonForm, Left, Lengths, Load, Loop, LoopKind,
     Observation, ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse,
-    Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server, Severity, Shape,
-    Sitting, Span, Stage, Startup, StoredRows, Target, Think, Times, Tls, Tool, Trace, Trial, Tried, Usage,
-    Validation, Variant, VariantKind, Verdict,
+    Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server, ServerUse,
+    Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Times, Tls, Tool, Trace,
+    Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -162,7 +162,7 @@ prop_compose! {
         (
             Loop { kind, connections, depth, batch: open, requests, offered_per_s: rate, sessions_offered_per_s: rate, shape: load_shape, arrivals, requests_per_connection: rest.map(|_| connections), without_keep_alive: open, think: rest },
             Connections {
-                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, closed_as_asked: closed, failed_attempts: closed, failed_here: 0, broke_rules: 0,
+                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, closed_as_asked: closed, failed_attempts: closed, failed_here: 0, redirects_followed: closed, broke_rules: 0,
                 commonest_failure: failure, served: served.map(|n| Served { min: n, median: n, max: n }),
                 service_time_ns_p50: served.map(|n| Served { min: 0, median: n, max: n }),
             },
@@ -218,7 +218,8 @@ prop_compose! {
             loop_, pace: Pace { asked: PaceChoice::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
             expectations,
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false,
-            connections, environment, generator, total, carried_over: Some(paceline_record::CarriedOver { outstanding: 2, unanswered: 1 }), arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, sessions: None, summary: None, bad_bodies,
+            connections, environment, generator, server: Some(ServerUse { found_by: FoundBy::Port, pid: 7, name: text.clone(), processes: 1, threads: 2, cores_allowed: 3, cpu_s: n, cpu_ns_per_request: n, utilization: n, busiest_thread_utilization: n, rss_bytes: ns }),
+            total, carried_over: Some(paceline_record::CarriedOver { outstanding: 2, unanswered: 1 }), arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, sessions: None, summary: None, bad_bodies,
             by_generator: segments.map(|segments| segments.into_iter().map(|segment| segment.block).collect()),
             loaders: vec![paceline_record::Loader { host: "local".to_owned(), share: Some(ns), ..paceline_record::Loader::default() }],
             intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { phase, start_ns, block }).collect(),
