@@ -18,7 +18,7 @@ const worldRows = 10_000
 
 type world struct {
 	ID           int `json:"id"`
-	RandomNumber int `json:"randomNumber"`
+	RandomNumber int `json:"randomNumber" bson:"randomNumber"`
 }
 
 type fortune struct {
@@ -30,7 +30,7 @@ type fortune struct {
 type database interface {
 	world(ctx context.Context, id int) (world, error)
 	fortunes(ctx context.Context) ([]fortune, error)
-	// store writes worlds in one transaction, in their order.
+	// store writes worlds in their order, in one transaction where the database has transactions.
 	store(ctx context.Context, worlds []world) error
 }
 
@@ -49,8 +49,10 @@ func openDatabase() (database, error) {
 		return openPostgreSQL(pool)
 	case "mariadb":
 		return openMariaDB(pool)
+	case "mongo-java-server":
+		return openMongoDB(pool)
 	default:
-		return nil, fmt.Errorf("DATABASE is %q: set it to postgresql or mariadb", kind)
+		return nil, fmt.Errorf("DATABASE is %q: set it to postgresql, mariadb or mongo-java-server", kind)
 	}
 }
 

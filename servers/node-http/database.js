@@ -1,10 +1,10 @@
-// Rows of the database workloads, from PostgreSQL by pg or from MariaDB by mysql2.
+// Rows of the database workloads, from PostgreSQL by pg, from MariaDB by mysql2 or by MongoDB's driver.
 'use strict';
 
 const WORLD_ROWS = 10_000;
 const MOST_QUERIES = 500;
 
-// Both drivers are loaded only where the environment names their database.
+// A driver is loaded only where the environment names its database.
 function openDatabase(connections) {
   const address = {
     host: process.env.DATABASE_HOST,
@@ -18,8 +18,10 @@ function openDatabase(connections) {
       return openPostgreSQL(address, connections);
     case 'mariadb':
       return openMariaDB(address, connections);
+    case 'mongo-java-server':
+      return openMongoDB(address, connections);
     default:
-      throw new Error(`DATABASE is ${process.env.DATABASE}: set it to postgresql or mariadb`);
+      throw new Error(`DATABASE is ${process.env.DATABASE}: set it to postgresql, mariadb or mongo-java-server`);
   }
 }
 
@@ -76,6 +78,22 @@ function openMariaDB(address, connections) {
         throw error;
       }
     },
+  };
+}
+
+function openMongoDB({ host, port, database }, connections) {
+  const { MongoClient } = require('mongodb');
+  const documents = new MongoClient(`mongodb://${host}:${port}`, { maxPoolSize: connections }).db(database);
+  const worlds = documents.collection('world');
+  const options = { projection: { _id: 0 } };
+
+  return {
+    world: (id) => worlds.findOne({ _id: id }, options),
+    fortunes: () => documents.collection('fortune').find({}, options).toArray(),
+    store: (rows) =>
+      worlds.bulkWrite(
+        rows.map(({ id, randomNumber }) => ({ updateOne: { filter: { _id: id }, update: { $set: { randomNumber } } } })),
+      ),
   };
 }
 

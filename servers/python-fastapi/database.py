@@ -1,4 +1,4 @@
-"""Rows of the database workloads, from PostgreSQL by asyncpg or from MariaDB by aiomysql."""
+"""Rows of the database workloads, from PostgreSQL by asyncpg, from MariaDB by aiomysql or by PyMongo's asyncio client."""
 
 import operator
 import os
@@ -83,6 +83,39 @@ class MariaDB:
             return list(await cursor.fetchall())
 
 
+class MongoDB:
+    """Anything that speaks MongoDB's protocol; the client has a pool of its own."""
+
+    def __init__(self, database):
+        self.database = database
+
+    @classmethod
+    async def open(cls, connections):
+        import pymongo
+
+        client = pymongo.AsyncMongoClient(
+            os.environ["DATABASE_HOST"], int(os.environ["DATABASE_PORT"]), maxPoolSize=connections
+        )
+        return cls(client[os.environ["DATABASE_NAME"]])
+
+    async def close(self):
+        await self.database.client.close()
+
+    async def random_worlds(self, count):
+        without_key = {"_id": False}
+        return [await self.database.world.find_one({"_id": random_number()}, without_key) for _ in range(count)]
+
+    async def store(self, rows):
+        from pymongo import UpdateOne
+
+        await self.database.world.bulk_write(
+            [UpdateOne({"_id": world_id}, {"$set": {"randomNumber": number}}) for number, world_id in rows]
+        )
+
+    async def fortunes(self):
+        return [(fortune["id"], fortune["message"]) async for fortune in self.database.fortune.find()]
+
+
 def address(name_of_database):
     return {
         "host": os.environ["DATABASE_HOST"],
@@ -95,10 +128,10 @@ def address(name_of_database):
 
 async def open_database(processes):
     """A pool for this process: those of all processes together have DATABASE_POOL connections."""
-    kinds = {"postgresql": PostgreSQL, "mariadb": MariaDB}
+    kinds = {"postgresql": PostgreSQL, "mariadb": MariaDB, "mongo-java-server": MongoDB}
     kind = os.environ["DATABASE"]
     if kind not in kinds:
-        raise ValueError(f"DATABASE is {kind}: set it to postgresql or mariadb")
+        raise ValueError(f"DATABASE is {kind}: set it to one of {', '.join(kinds)}")
     return await kinds[kind].open(max(1, int(os.environ["DATABASE_POOL"]) // processes))
 
 

@@ -71,14 +71,16 @@ fn add_folder(digest: &mut Sha256, root: &Path, folder: &Path) -> Result<(), Lab
     Ok(())
 }
 
-/// Adds what a file holds; of a link, where it leads.
+/// Adds what a file holds; of a link, where it leads too. Servers share a file by a link to it.
 fn add_file(digest: &mut Sha256, path: &Path, is_link: bool) -> Result<(), LabError> {
-    let content = if is_link {
-        std::fs::read_link(path).map(|target| target.into_os_string().as_bytes().to_vec())
-    } else {
-        paceline_files::read(path, paceline_files::OUTPUT_BYTES_MOST)
-    };
-    add(digest, &content.map_err(|source| LabError::File { action: "read", path: path.into(), source })?);
+    let error = |source| LabError::File { action: "read", path: path.into(), source };
+    if is_link {
+        add(digest, std::fs::read_link(path).map_err(error)?.as_os_str().as_bytes());
+    }
+    // A link to a folder, or to a file that is missing, is known by where it leads alone.
+    if !is_link || path.is_file() {
+        add(digest, &paceline_files::read(path, paceline_files::OUTPUT_BYTES_MOST).map_err(error)?);
+    }
     Ok(())
 }
 

@@ -70,6 +70,20 @@ const BUILD: &str =
     "[build]\ncommand = 'cat source.txt >> $PACELINE_BUILD/made; echo >> $PACELINE_BUILD/made'";
 
 #[test]
+fn a_file_that_servers_share_by_a_link_is_a_source_of_each() {
+    let tree = Tree::new(BUILD);
+    tree.write("servers/sh-two/shared.txt", "one");
+    std::os::unix::fs::symlink("../sh-two/shared.txt", tree.path("servers/sh-one/shared.txt")).unwrap();
+    assert!(matches!(tree.build().unwrap(), Made::Now(_)));
+    assert_eq!(tree.build().unwrap(), Made::Already);
+    tree.write("servers/sh-two/shared.txt", "two");
+    assert!(matches!(tree.build().unwrap(), Made::Now(_)));
+    // A link that leads nowhere is a source too, and no error.
+    std::fs::remove_file(tree.path("servers/sh-two/shared.txt")).unwrap();
+    assert!(matches!(tree.build().unwrap(), Made::Now(_)));
+}
+
+#[test]
 fn it_builds_once_and_again_when_a_file_changed() {
     let tree = Tree::new(BUILD);
     let state = || tree.workshop().state(&tree.server()).unwrap();
