@@ -25,7 +25,7 @@ pub struct PlaceFlags {
 }
 
 /// The places, absolute. `plans_dir`, `balancers_dir`, `databases_dir` and `state_dir` need not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Places {
     /// One folder per server.
     pub servers_dir: PathBuf,

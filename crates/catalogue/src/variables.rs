@@ -4,6 +4,7 @@
 //! expanded here, and only from these names.
 
 use crate::nearest;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ pub const DATABASE_USER: &str = "benchmarkdbuser";
 pub const DATABASE_PASSWORD: &str = "benchmarkdbpass";
 
 /// Where a server finds the database of its launch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabaseAccess {
     /// The folder's name of what runs there: `DATABASE`.
     pub database: String,
@@ -46,7 +47,7 @@ impl DatabaseAccess {
 }
 
 /// What one command of a server is given.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variables {
     /// `PACELINE_PORT`: none for a command that listens on nothing, such as a build.
     pub port: Option<u16>,

@@ -5,18 +5,19 @@
 
 use crate::system;
 use paceline_record::CoreTime;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
 /// The account of every core at one moment, in clock ticks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoreTicks {
     monotonic_ns: u64,
     cores: Vec<Ticks>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Ticks {
     core: u32,
     busy: u64,

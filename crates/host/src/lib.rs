@@ -6,6 +6,7 @@
 //! in [`system`] and where a process forks. It knows no server, plan or round, and prints nothing.
 
 pub mod cgroup;
+pub mod clock;
 mod cores;
 #[cfg(fuzzing)]
 mod fuzz {
@@ -37,7 +38,7 @@ pub use id::{Id, InvalidId};
 pub use interrupt::Interrupt;
 pub use lock::{FileLock, LockAttempt};
 pub use neighbours::{Joined, Look, Neighbours};
-pub use place::{Machines, Place, PlaceError};
+pub use place::{Control, Machines, Place, PlaceError, SSH_CONTROL, Shipment};
 pub use slurm::{Allocation, AllocationRequest, SlurmError};
 pub use tune::{Tuning, mend_tuning};
 pub use user::{User, UserError};

@@ -5,10 +5,11 @@
 //! killed, the remote process reads the end of its standard input.
 
 use sha2::{Digest as _, Sha256};
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Write};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Longest time until an ssh connection is made, in seconds.
@@ -17,6 +18,20 @@ const SSH_CONNECT_S: u32 = 10;
 /// given up.
 const SSH_ALIVE_S: u32 = 5;
 const SSH_ALIVE_MISSING: u32 = 3;
+
+/// The variable with the folder of ssh's control sockets: connections that a process above holds are shared by it.
+pub const SSH_CONTROL: &str = "PACELINE_SSH_CONTROL";
+
+/// Whether a command over ssh has a connection of its own.
+#[derive(Clone, Copy, Debug)]
+pub enum Control<'a> {
+    /// It goes through the connection held for [`SSH_CONTROL`], where there is one.
+    Shared,
+    /// It goes through a connection that is held by a socket in this folder, where there is one.
+    Through(&'a Path),
+    /// Its connection is the one that later commands share, by a socket in this folder.
+    Master(&'a Path),
+}
 
 /// A machine that a process can be started on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +55,8 @@ pub enum Place {
 /// Where the roles of a run or a round are, as `--on` says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Machines {
-    /// Hosts reached by ssh, each with its role.
-    Ssh(Vec<(String, Place)>),
+    /// Known machines, each with its role: hosts reached by ssh, or nodes of an allocation that somebody holds.
+    Named(Vec<(String, Place)>),
     /// Nodes that Slurm chooses by role.
     Slurm {
         /// The partition; Slurm's default if missing.
@@ -55,7 +70,7 @@ const ROLES: [&str; 4] = ["server", "balancer", "database", "loader"];
 impl std::str::FromStr for Machines {
     type Err = String;
 
-    /// `ssh:loader=HOST,loader=HOST`, `slurm` or `slurm:PARTITION`.
+    /// `ssh:loader=HOST,loader=HOST`, `slurm` or `slurm:PARTITION`; `job:ID:loader=NODE` for nodes that were granted.
     fn from_str(text: &str) -> Result<Self, String> {
         let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
         match (kind, rest) {
@@ -64,16 +79,24 @@ impl std::str::FromStr for Machines {
                 Ok(Machines::Slurm { partition: Some(name.to_owned()) })
             }
             ("slurm", Some(name)) => Err(format!("{name:?} is not the name of a partition")),
-            ("ssh", Some(list)) => {
-                list.split(',').map(role_and_host).collect::<Result<_, _>>().map(Machines::Ssh)
+            ("ssh", Some(list)) => named(list, |host| Place::Ssh { host }),
+            ("job", Some(list)) => {
+                let (job, list) = list.split_once(':').ok_or("write job:ID:loader=NODE,loader=NODE")?;
+                let job = job.parse().map_err(|_| format!("{job:?} is not the number of a job"))?;
+                named(list, |node| Place::Slurm { job, node })
             }
             _ => Err("write slurm, slurm:PARTITION, or ssh:loader=HOST,loader=HOST".to_owned()),
         }
     }
 }
 
+/// Machines as `ROLE=HOST,ROLE=HOST`.
+fn named(list: &str, place: impl Fn(String) -> Place) -> Result<Machines, String> {
+    list.split(',').map(|text| role_and_place(text, &place)).collect::<Result<_, _>>().map(Machines::Named)
+}
+
 /// One `ROLE=HOST`.
-fn role_and_host(text: &str) -> Result<(String, Place), String> {
+fn role_and_place(text: &str, place: impl Fn(String) -> Place) -> Result<(String, Place), String> {
     let (role, host) =
         text.split_once('=').ok_or_else(|| format!("{text:?} is not ROLE=HOST, such as loader=n3"))?;
     if !ROLES.contains(&role) {
@@ -82,7 +105,7 @@ fn role_and_host(text: &str) -> Result<(String, Place), String> {
     if !is_word(host) {
         return Err(format!("{host:?} is not a host name"));
     }
-    Ok((role.to_owned(), Place::Ssh { host: host.to_owned() }))
+    Ok((role.to_owned(), place(host.to_owned())))
 }
 
 /// A name that no program takes for an option, a list or a pattern.
@@ -116,6 +139,25 @@ pub enum PlaceError {
     },
 }
 
+impl Control<'_> {
+    /// What ssh is given. Without a folder it does what its own configuration says.
+    fn options(self) -> Vec<OsString> {
+        let (folder, master) = match self {
+            Control::Shared => match std::env::var_os(SSH_CONTROL) {
+                Some(folder) => (folder, "no"),
+                None => return Vec::new(),
+            },
+            Control::Through(folder) => (folder.as_os_str().to_owned(), "no"),
+            Control::Master(folder) => (folder.as_os_str().to_owned(), "yes"),
+        };
+        let mut path = OsString::from("ControlPath=");
+        path.push(folder);
+        // A name of fixed length for user, host and port: a socket's path has at most 107 bytes.
+        path.push("/%C");
+        ["-o".into(), format!("ControlMaster={master}").into(), "-o".into(), path].into()
+    }
+}
+
 impl Place {
     /// What records call it.
     pub fn name(&self) -> &str {
@@ -128,6 +170,11 @@ impl Place {
 
     /// A command that runs a program there, in a process group of its own: a terminal's Ctrl-C does not reach it.
     pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        self.command_by(Control::Shared, program, arguments)
+    }
+
+    /// As [`Place::command`], with a say in whether its connection is shared.
+    pub fn command_by(&self, control: Control<'_>, program: &str, arguments: &[&str]) -> Command {
         let mut command = match self {
             Place::Local => Command::new(program),
             Place::Ssh { host } => {
@@ -136,6 +183,7 @@ impl Place {
                 ssh.args(["-o", &format!("ConnectTimeout={SSH_CONNECT_S}")]);
                 ssh.args(["-o", &format!("ServerAliveInterval={SSH_ALIVE_S}")]);
                 ssh.args(["-o", &format!("ServerAliveCountMax={SSH_ALIVE_MISSING}")]);
+                ssh.args(control.options());
                 ssh.args(["--", host]);
                 // What ssh is given is read by a shell on the other side.
                 ssh.arg(
@@ -176,26 +224,73 @@ impl Place {
             |source| PlaceError::Local { program: shown.clone(), host: self.name().to_owned(), source };
         let remote =
             |said: String| PlaceError::Remote { program: shown.clone(), host: self.name().to_owned(), said };
-        let (bytes, id) = identity(program).map_err(local)?;
+        let shipment = Shipment::of(program).map_err(local)?;
         let mut child = self
-            .command("sh", &["-c", &receiving_script(&id, bytes)])
+            .command("sh", &["-c", &receiving_script(&shipment.id, shipment.bytes)])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(local)?;
         if let Some(mut input) = child.stdin.take() {
-            let mut file = File::open(program).map_err(local)?;
             // A host that has the program reads nothing: the pipe breaks, and its answer says where the program is.
-            let _ = io::copy(&mut file, &mut input).and_then(|_| input.flush());
+            let _ = shipment.write(&mut input);
         }
         let output = child.wait_with_output().map_err(local)?;
-        let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let path = String::from_utf8_lossy(&output.stdout).lines().last().unwrap_or_default().to_owned();
         if output.status.success() && path.starts_with('/') {
             return Ok(path);
         }
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         Err(remote(if said.is_empty() { format!("it ended with {}", output.status) } else { said }))
+    }
+}
+
+/// A program on its way to other machines: read once for all of them.
+#[derive(Clone, Debug)]
+pub struct Shipment {
+    program: PathBuf,
+    bytes: u64,
+    id: String,
+}
+
+impl Shipment {
+    /// Looks at a program.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn of(program: &Path) -> io::Result<Self> {
+        let (bytes, id) = identity(program)?;
+        Ok(Self { program: program.to_owned(), bytes, id })
+    }
+
+    /// A command that runs the program on a place, which asks for it first where it is missing: it prints
+    /// [`Shipment::MISSING`] then, reads it, and prints [`Shipment::THERE`] before it begins. By one connection.
+    pub fn command(&self, place: &Place, control: Control<'_>, arguments: &[&str]) -> Command {
+        if *place == Place::Local {
+            let script = format!("echo {}; exec \"$0\" \"$@\"", Self::THERE);
+            let program = self.program.to_string_lossy().into_owned();
+            let words: Vec<&str> = ["-c", &script, &program].iter().chain(arguments).copied().collect();
+            return place.command_by(control, "sh", &words);
+        }
+        let script =
+            format!("{}echo {}\nexec \"$f\" \"$@\"", keeping_script(&self.id, self.bytes), Self::THERE);
+        let words: Vec<&str> = ["-c", &script, "paceline"].iter().chain(arguments).copied().collect();
+        place.command_by(control, "sh", &words)
+    }
+
+    /// The line that asks for the program.
+    pub const MISSING: &'static str = "missing";
+    /// The line after which the program runs.
+    pub const THERE: &'static str = "there";
+
+    /// Writes the program.
+    ///
+    /// # Errors
+    /// When it cannot be read or written.
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        io::copy(&mut File::open(&self.program)?, to)?;
+        to.flush()
     }
 }
 
@@ -214,18 +309,24 @@ fn identity(path: &Path) -> io::Result<(u64, String)> {
     Ok((bytes, digest.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect()))
 }
 
-/// Keeps the program that comes by standard input in the user's cache, where others cannot replace it, and prints its
-/// path. One that did not arrive whole is removed.
-fn receiving_script(id: &str, bytes: u64) -> String {
+/// Keeps the program that comes by standard input in the user's cache, where others cannot replace it, as `$f`. One that
+/// did not arrive whole is removed.
+fn keeping_script(id: &str, bytes: u64) -> String {
     format!(
         "set -e; d=\"${{XDG_CACHE_HOME:-${{HOME:?}}/.cache}}/paceline/bin\"; f=\"$d/paceline-{id}\"
 if [ ! -x \"$f\" ]; then
-  mkdir -p \"$d\"; chmod 700 \"$d\"; t=\"$f.$$\"; trap 'rm -f \"$t\"' EXIT
-  cat >\"$t\"; [ \"$(wc -c <\"$t\")\" -eq {bytes} ] || {{ echo 'it did not arrive whole' >&2; exit 1; }}
+  mkdir -p \"$d\"; chmod 700 \"$d\"; t=\"$f.$$\"; trap 'rm -f \"$t\"' EXIT; echo {missing}
+  head -c {bytes} >\"$t\"; [ \"$(wc -c <\"$t\")\" -eq {bytes} ] || {{ echo 'it did not arrive whole' >&2; exit 1; }}
   chmod 755 \"$t\"; mv \"$t\" \"$f\"
 fi
-echo \"$f\""
+",
+        missing = Shipment::MISSING
     )
+}
+
+/// The same, and prints its path.
+fn receiving_script(id: &str, bytes: u64) -> String {
+    format!("{}echo \"$f\"", keeping_script(id, bytes))
 }
 
 /// A word that a POSIX shell reads as it is.
@@ -248,13 +349,24 @@ mod tests {
         let ssh = |role: &str, host: &str| (role.to_owned(), Place::Ssh { host: host.to_owned() });
         assert_eq!(
             read("ssh:server=n1,loader=me@n3"),
-            Ok(Machines::Ssh(vec![ssh("server", "n1"), ssh("loader", "me@n3")]))
+            Ok(Machines::Named(vec![ssh("server", "n1"), ssh("loader", "me@n3")]))
         );
+        let node = Place::Slurm { job: 7, node: "n3".to_owned() };
+        assert_eq!(read("job:7:loader=n3"), Ok(Machines::Named(vec![("loader".to_owned(), node)])));
         assert_eq!(read("slurm"), Ok(Machines::Slurm { partition: None }));
         assert_eq!(read("slurm:lab"), Ok(Machines::Slurm { partition: Some("lab".to_owned()) }));
-        for wrong in
-            ["", "ssh", "ssh:", "ssh:n1", "ssh:cook=n1", "ssh:loader=-oProxyCommand=x", "slurm:", "slurm:a b"]
-        {
+        for wrong in [
+            "",
+            "ssh",
+            "ssh:",
+            "ssh:n1",
+            "ssh:cook=n1",
+            "ssh:loader=-oProxyCommand=x",
+            "slurm:",
+            "slurm:a b",
+            "job:7",
+            "job:x:loader=n3",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }
@@ -265,6 +377,13 @@ mod tests {
         let words = words(&ssh.command("/opt/it's here/paceline", &["loader", "$HOME; rm"]));
         assert_eq!(words.last().unwrap(), r"'/opt/it'\''s here/paceline' 'loader' '$HOME; rm'");
         assert_eq!(words[words.len() - 2], "bench@n2");
+    }
+
+    #[test]
+    fn a_connection_can_be_shared() {
+        let ssh = Place::Ssh { host: "n2".to_owned() };
+        let words = words(&ssh.command_by(Control::Master(Path::new("/tmp/c")), "true", &[])).join(" ");
+        assert!(words.contains(" -o ControlMaster=yes -o ControlPath=/tmp/c/%C -- n2 "), "{words}");
     }
 
     #[test]
@@ -292,9 +411,10 @@ mod tests {
                 .unwrap();
             let _ = child.stdin.take().unwrap().write_all(sent);
             let output = child.wait_with_output().unwrap();
-            (output.status.success(), String::from_utf8(output.stdout).unwrap())
+            let printed = String::from_utf8(output.stdout).unwrap();
+            (output.status.success(), printed.lines().last().unwrap_or_default().to_owned())
         };
-        assert_eq!(receive(5, b"only"), (false, String::new()));
+        assert_eq!(receive(5, b"only"), (false, "missing".to_owned()));
         let folder = cache.path().join("paceline/bin");
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "what did not arrive whole is removed");
         let (done, path) = receive(5, b"whole");

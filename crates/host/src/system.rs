@@ -106,7 +106,7 @@ fn gone_is_fine(answer: io::Result<c_int>) -> io::Result<()> {
 }
 
 /// What processes have used together.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Usage {
     /// User CPU time, in seconds.
     pub user_s: f64,

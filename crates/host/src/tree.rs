@@ -11,6 +11,7 @@ use crate::process::{self, Scheduling, Stat};
 use crate::shepherd::Shepherd;
 use crate::system::{self, Pid};
 use paceline_record::CpuSource;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 const END_AGAIN: Duration = Duration::from_millis(10);
 
 /// Totals since the launch, and what is alive now.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TreeSample {
     /// When it was taken, on the monotonic clock, in nanoseconds.
     pub monotonic_ns: u64,

@@ -4,9 +4,31 @@
 
 use paceline_catalogue::CatalogueError;
 use paceline_host::UserError;
-use paceline_record::Blame;
+use paceline_record::{Blame, Fault, Stage};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// What ended an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Spoiled {
+    /// Ctrl-C.
+    Interrupted,
+    /// Something to record.
+    Fault {
+        /// What went wrong, how far on.
+        fault: Fault,
+        /// The end of what the server printed.
+        log_tail: String,
+    },
+}
+
+impl Spoiled {
+    /// A fault without a log.
+    pub fn fault(stage: Stage, message: impl Into<String>, transient: bool) -> Self {
+        Self::Fault { fault: Fault { stage, message: message.into(), transient }, log_tail: String::new() }
+    }
+}
 
 /// Why the lab could not do what it was asked.
 #[derive(Debug, thiserror::Error)]

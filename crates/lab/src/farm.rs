@@ -9,10 +9,11 @@ use crate::balancer::Counted;
 use crate::database::RunningDatabase;
 use crate::launch::Launch;
 use paceline_catalogue::Statistics;
+use paceline_host::CoreTicks;
 use paceline_host::shepherd::Ended;
 use paceline_host::system;
 use paceline_host::tree::TreeSample;
-use paceline_record::{BalancerReceipt, CpuSource, ProcessRole, Route, Startup, WarmUp};
+use paceline_record::{BalancerReceipt, CpuSource, ProcessRole, RoleMachine, Route, Startup, WarmUp};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -86,17 +87,21 @@ pub(crate) struct Spent {
 impl Role {
     /// A process tree as what it is in its launch. Nobody is connected to it yet.
     pub fn new(role: ProcessRole, index: u32, cores: &[u32], launch: Launch) -> Self {
-        let sockets_first = launch.tree.sockets();
+        let sockets_first = launch.sockets();
         Self { place: RolePlace { role, index, cores: cores.to_vec() }, launch, sockets_first }
     }
 
     /// For people, in a launch that may have several instances.
     fn name(&self, several: bool) -> String {
-        match self.place.role {
+        let name = match self.place.role {
             ProcessRole::Instance if several => format!("instance {}", self.place.index),
             ProcessRole::Instance => "the server".to_owned(),
             ProcessRole::Balancer => "the balancer".to_owned(),
             ProcessRole::Database => "the database".to_owned(),
+        };
+        match self.launch.node() {
+            Some(node) => format!("{name} on {}", node.host()),
+            None => name,
         }
     }
 
@@ -138,7 +143,7 @@ impl Farm {
 
     /// Looks for processes of each that have left its control group: before a load, since it takes its time.
     pub(crate) fn search(&mut self) {
-        self.roles.iter_mut().for_each(|role| role.launch.tree.search());
+        self.roles.iter_mut().for_each(|role| role.launch.search());
     }
 
     /// Where requests go.
@@ -166,7 +171,7 @@ impl Farm {
 
     /// Where CPU time is read; a lower bound in one place makes the sum one.
     pub fn source(&self) -> CpuSource {
-        let is_complete = |role: &Role| role.launch.tree.source() == CpuSource::Cgroup;
+        let is_complete = |role: &Role| role.launch.source() == CpuSource::Cgroup;
         if self.instances().all(is_complete) { CpuSource::Cgroup } else { CpuSource::Proc }
     }
 
@@ -178,7 +183,7 @@ impl Farm {
 
     /// Whether any of it runs now, or would if it had a core.
     pub(crate) fn is_runnable(&self) -> bool {
-        self.roles.iter().any(|role| role.launch.tree.is_runnable())
+        self.roles.iter().any(|role| role.launch.is_runnable())
     }
 
     /// How fine the account of CPU time is, in seconds, over all processes that are sampled apart.
@@ -194,12 +199,32 @@ impl Farm {
         self.front.as_ref().map(|front| &front.receipt)
     }
 
+    /// Every core of the server's machine now.
+    pub(crate) fn cores(&self) -> CoreTicks {
+        self.only(ProcessRole::Instance).map_or_else(CoreTicks::now, Launch::cores)
+    }
+
+    /// The machines of those roles that are on others than this one.
+    pub(crate) fn machines(&self) -> Vec<RoleMachine> {
+        let machine = |role: &Role| {
+            let node = role.launch.node()?;
+            Some(RoleMachine {
+                role: role.place.role,
+                index: role.place.index,
+                host: node.host().to_owned(),
+                environment: node.environment().clone(),
+                clock: node.clock(),
+            })
+        };
+        self.roles.iter().filter_map(machine).collect()
+    }
+
     pub(crate) fn sample_every(&self) -> Duration {
         if self.roles.len() > 1 { SAMPLE_SEVERAL_EVERY } else { SAMPLE_ONE_EVERY }
     }
 
     pub(crate) fn sample(&mut self) -> FarmSample {
-        let each: Vec<TreeSample> = self.roles.iter_mut().map(|role| role.launch.tree.sample()).collect();
+        let each: Vec<TreeSample> = self.roles.iter_mut().map(|role| role.launch.sample()).collect();
         let led_to = &each[..self.led_to().min(each.len())];
         FarmSample { server: TreeSample::sum(led_to), each }
     }
@@ -214,7 +239,7 @@ impl Farm {
         if self.front.is_none() || self.statistics().names_instances() {
             return Vec::new();
         }
-        self.instances().map(|role| role.launch.tree.sockets().saturating_sub(role.sockets_first)).collect()
+        self.instances().map(|role| role.launch.sockets().saturating_sub(role.sockets_first)).collect()
     }
 
     /// What the balancer counted so far, where it can be asked and requests go through it.
@@ -231,7 +256,7 @@ impl Farm {
     /// Proportional share of memory of what the route leads to.
     pub(crate) fn pss_bytes(&self) -> Option<u64> {
         let led_to = self.instances().take(self.led_to());
-        let shares: Vec<u64> = led_to.filter_map(|role| role.launch.tree.pss_bytes()).collect();
+        let shares: Vec<u64> = led_to.filter_map(|role| role.launch.pss_bytes()).collect();
         (!shares.is_empty()).then(|| shares.iter().sum())
     }
 

@@ -2,14 +2,16 @@
 //!
 //! What goes wrong comes back as a fault with the end of the log, since a failed launch is a record, not an exit.
 
+pub use crate::error::Spoiled;
+use crate::node::{LaunchOrder, Node, RemoteProcesses};
 use crate::probe::{Connection, Patience, Question, Trouble};
 use crate::validate;
-use paceline_catalogue::{Manifest, Variables, WorkloadCase};
+use paceline_catalogue::{Form, Manifest, Variables, WorkloadCase};
 use paceline_host::cgroup::ControlGroup;
 use paceline_host::shepherd::{Ended, Gone, Guard, Order, Output, Shepherd};
-use paceline_host::tree::Tree;
-use paceline_host::{Interrupt, User, port, system};
-use paceline_record::{Fault, Stage, Startup};
+use paceline_host::tree::{Tree, TreeSample};
+use paceline_host::{CoreTicks, Interrupt, User, port, system};
+use paceline_record::{CpuSource, Stage, Startup};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -29,27 +31,6 @@ const LOG_TAIL_BYTES: u64 = 192 * 1024;
 const RECORD_TAIL_BYTES: usize = 4 * 1024;
 /// Another process may take the port between our look and the server's bind.
 const PORT_TRIES: u32 = 3;
-
-/// What ended an attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Spoiled {
-    /// Ctrl-C.
-    Interrupted,
-    /// Something to record.
-    Fault {
-        /// What went wrong, how far on.
-        fault: Fault,
-        /// The end of what the server printed.
-        log_tail: String,
-    },
-}
-
-impl Spoiled {
-    /// A fault without a log.
-    pub fn fault(stage: Stage, message: impl Into<String>, transient: bool) -> Self {
-        Self::Fault { fault: Fault { stage, message: message.into(), transient }, log_tail: String::new() }
-    }
-}
 
 /// How servers are started here, the same for every launch.
 #[derive(Clone, Debug)]
@@ -92,16 +73,50 @@ pub enum Ready<'a> {
     Succeeds(&'a dyn Fn() -> bool),
 }
 
+impl LaunchOf<'_> {
+    /// The same as plain data.
+    ///
+    /// # Errors
+    /// [`Spoiled`] when the server does not have the form.
+    pub(crate) fn order(&self) -> Result<LaunchOrder, Spoiled> {
+        let message = || format!("{} has no form `{}`", self.server.id, self.form);
+        let form =
+            self.server.form(self.form).ok_or_else(|| Spoiled::fault(Stage::Start, message(), false))?;
+        Ok(LaunchOrder {
+            id: self.id.to_owned(),
+            server: self.server.id.clone(),
+            folder: self.server.folder.clone(),
+            command: form.command.clone(),
+            env: form.env.clone(),
+            variables: self.variables.clone(),
+            cores: self.cores.to_vec(),
+            start_timeout: self.server.start_timeout,
+        })
+    }
+}
+
 /// A server that answers.
 pub struct Launch {
-    shepherd: Shepherd,
-    log: Option<PathBuf>,
-    /// Its process tree.
-    pub tree: Tree,
+    running: Running,
     /// Where it listens.
     pub address: SocketAddr,
     /// How it started.
     pub startup: Startup,
+}
+
+/// Its processes.
+enum Running {
+    /// On this machine.
+    Here(Box<Processes>),
+    /// On another one, by a connection.
+    There(RemoteProcesses),
+}
+
+/// The processes of a launch on this machine.
+struct Processes {
+    shepherd: Shepherd,
+    log: Option<PathBuf>,
+    tree: Tree,
 }
 
 impl Starter {
@@ -110,6 +125,11 @@ impl Starter {
     /// # Errors
     /// [`Spoiled`], with nothing left running.
     pub fn launch(&self, of: &LaunchOf<'_>) -> Result<Launch, Spoiled> {
+        self.carry_out(&of.order()?, of.ready)
+    }
+
+    /// As [`Starter::launch`], from plain data.
+    pub(crate) fn carry_out(&self, of: &LaunchOrder, ready: Ready<'_>) -> Result<Launch, Spoiled> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -118,7 +138,7 @@ impl Starter {
                 None => port::free_port(),
             };
             let port = port.map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), true))?;
-            let result = self.launch_on(of, port);
+            let result = self.launch_on(of, ready, port);
             // A port that is taken now, with our server gone, was taken by somebody else.
             let lost = matches!(&result, Err(Spoiled::Fault { .. })) && port::check_free(port).is_err();
             if !lost || of.variables.port.is_some() || tries >= PORT_TRIES {
@@ -127,37 +147,39 @@ impl Starter {
         }
     }
 
-    fn launch_on(&self, of: &LaunchOf<'_>, port: u16) -> Result<Launch, Spoiled> {
+    fn launch_on(&self, of: &LaunchOrder, ready: Ready<'_>, port: u16) -> Result<Launch, Spoiled> {
         let variables = Variables { port: Some(port), ..of.variables.clone() };
         let host: IpAddr = variables.host.parse().map_err(|_| {
             Spoiled::fault(Stage::Start, format!("`{}` is no address to listen on", variables.host), false)
         })?;
-        let group = ControlGroup::create(of.id);
-        let log = self.logs.as_ref().map(|logs| logs.join(format!("{}-{}.log", of.server.id, of.id)));
+        let group = ControlGroup::create(&of.id);
+        let log = self.logs.as_ref().map(|logs| logs.join(format!("{}-{}.log", of.server, of.id)));
         let order = self.order(of, &variables, log.as_deref(), group.as_ref())?;
         let shepherd = Shepherd::start(&self.shepherd, &order)
             .map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), false))?;
         let tree = Tree::new(&shepherd, group.filter(|_| shepherd.is_grouped())).with_port(port);
         let startup = Startup { guarantee: shepherd.guarantee().to_owned(), ..Startup::default() };
-        let mut launch = Launch { shepherd, log, tree, address: SocketAddr::new(host, port), startup };
-        match launch.wait_ready(of, self.interrupt) {
-            Ok(()) => Ok(launch),
-            Err(spoiled) => Err(launch.stop_spoiled(spoiled)),
+        let address = SocketAddr::new(host, port);
+        let mut starting = Starting { processes: Processes { shepherd, log, tree }, address, startup };
+        match starting.wait_ready(of.start_timeout, ready, self.interrupt) {
+            Ok(()) => Ok(Launch {
+                running: Running::Here(Box::new(starting.processes)),
+                address,
+                startup: starting.startup,
+            }),
+            Err(spoiled) => Err(starting.processes.stop_spoiled(spoiled)),
         }
     }
 
     fn order(
         &self,
-        of: &LaunchOf<'_>,
+        of: &LaunchOrder,
         variables: &Variables,
         log: Option<&Path>,
         group: Option<&ControlGroup>,
     ) -> Result<Order, Spoiled> {
         let fault = |message: String| Spoiled::fault(Stage::Start, message, false);
-        let form = of
-            .server
-            .form(of.form)
-            .ok_or_else(|| fault(format!("{} has no form `{}`", of.server.id, of.form)))?;
+        let form = Form { command: of.command.clone(), env: of.env.clone() };
         if let Some(folder) = log.and_then(Path::parent) {
             fs::create_dir_all(folder)
                 .map_err(|error| fault(format!("cannot make {}: {error}", folder.display())))?;
@@ -172,7 +194,7 @@ impl Starter {
         };
         Ok(Order {
             command: ["sh", "-c", &form.command].map(str::to_owned).into(),
-            folder: of.server.folder.clone(),
+            folder: of.folder.clone(),
             env: environment(form.environment(variables)).map_err(fault)?,
             cores: of.cores.to_vec(),
             output,
@@ -188,27 +210,105 @@ impl Starter {
 }
 
 impl Launch {
+    /// One on another machine.
+    pub(crate) fn there(processes: RemoteProcesses, address: SocketAddr, startup: Startup) -> Self {
+        Self { running: Running::There(processes), address, startup }
+    }
+
+    /// The machine it runs on, where that is another one.
+    pub(crate) fn node(&self) -> Option<&Node> {
+        match &self.running {
+            Running::Here(_) => None,
+            Running::There(processes) => Some(processes.node()),
+        }
+    }
+
     /// How the server's own process ended, if it has.
     pub fn ended(&mut self) -> Option<Ended> {
-        self.shepherd.ended()
+        match &mut self.running {
+            Running::Here(processes) => processes.shepherd.ended(),
+            Running::There(processes) => processes.ended(),
+        }
     }
 
     /// Waits until the server ends by itself, at most `limit`.
     pub fn wait_ended(&mut self, limit: Duration) -> Option<Ended> {
-        self.shepherd.wait_ended(limit)
+        match &mut self.running {
+            Running::Here(processes) => processes.shepherd.wait_ended(limit),
+            Running::There(processes) => processes.wait_ended(limit),
+        }
     }
 
     /// The end of what it printed so far. Of a long log the very end is known only once the server has ended.
     pub fn log_tail(&mut self) -> String {
-        if self.ended().is_some() {
-            self.shepherd.settle();
+        match &mut self.running {
+            Running::Here(processes) => processes.log_tail(),
+            Running::There(processes) => processes.log_tail(),
         }
-        self.log.as_deref().map(tail_of).unwrap_or_default()
     }
 
     /// Kills it at once, as a crash would; its shepherd tells the end.
     pub(crate) fn kill(&self) {
-        self.tree.kill();
+        match &self.running {
+            Running::Here(processes) => processes.tree.kill(),
+            Running::There(processes) => processes.kill(),
+        }
+    }
+
+    /// What its processes have cost so far, and what they are now. The moment is on this machine's clock.
+    pub fn sample(&mut self) -> TreeSample {
+        match &mut self.running {
+            Running::Here(processes) => processes.tree.sample(),
+            Running::There(processes) => processes.sample(),
+        }
+    }
+
+    /// Looks for processes that have left its control group: see [`Tree::search`].
+    pub(crate) fn search(&mut self) {
+        match &mut self.running {
+            Running::Here(processes) => processes.tree.search(),
+            Running::There(processes) => processes.search(),
+        }
+    }
+
+    /// Where its CPU time is read.
+    pub(crate) fn source(&self) -> CpuSource {
+        match &self.running {
+            Running::Here(processes) => processes.tree.source(),
+            Running::There(processes) => processes.source(),
+        }
+    }
+
+    /// Its open sockets: see [`Tree::sockets`].
+    pub(crate) fn sockets(&self) -> u64 {
+        match &self.running {
+            Running::Here(processes) => processes.tree.sockets(),
+            Running::There(processes) => processes.sockets(),
+        }
+    }
+
+    /// Whether any of its threads runs, or would if it had a core.
+    pub(crate) fn is_runnable(&self) -> bool {
+        match &self.running {
+            Running::Here(processes) => processes.tree.is_runnable(),
+            Running::There(processes) => processes.is_runnable(),
+        }
+    }
+
+    /// Its proportional share of memory, where the kernel tells: see [`Tree::pss_bytes`].
+    pub(crate) fn pss_bytes(&self) -> Option<u64> {
+        match &self.running {
+            Running::Here(processes) => processes.tree.pss_bytes(),
+            Running::There(processes) => processes.pss_bytes(),
+        }
+    }
+
+    /// Every core of its machine now.
+    pub(crate) fn cores(&self) -> CoreTicks {
+        match &self.running {
+            Running::Here(_) => CoreTicks::now(),
+            Running::There(processes) => processes.cores(),
+        }
     }
 
     /// Stops it and waits until nothing is left.
@@ -216,6 +316,22 @@ impl Launch {
     /// # Errors
     /// When a process does not end even by SIGKILL.
     pub fn stop(self) -> io::Result<Gone> {
+        match self.running {
+            Running::Here(processes) => processes.stop(),
+            Running::There(processes) => processes.stop(),
+        }
+    }
+}
+
+impl Processes {
+    fn log_tail(&mut self) -> String {
+        if self.shepherd.ended().is_some() {
+            self.shepherd.settle();
+        }
+        self.log.as_deref().map(tail_of).unwrap_or_default()
+    }
+
+    fn stop(self) -> io::Result<Gone> {
         let Self { shepherd, tree, .. } = self;
         let gone = shepherd.stop();
         // A shepherd that was killed left it to us.
@@ -235,13 +351,27 @@ impl Launch {
             Spoiled::Interrupted => Spoiled::Interrupted,
         }
     }
+}
 
-    fn wait_ready(&mut self, of: &LaunchOf<'_>, interrupt: Interrupt) -> Result<(), Spoiled> {
-        let patience = Patience::of(of.server.start_timeout, interrupt);
+/// A server that does not answer yet.
+struct Starting {
+    processes: Processes,
+    address: SocketAddr,
+    startup: Startup,
+}
+
+impl Starting {
+    fn wait_ready(
+        &mut self,
+        timeout: Duration,
+        ready: Ready<'_>,
+        interrupt: Interrupt,
+    ) -> Result<(), Spoiled> {
+        let patience = Patience::of(timeout, interrupt);
         let mut last = NotReady { stage: Stage::Start, why: "nobody listens".to_owned() };
         let mut heard = false;
         loop {
-            if let Some(ended) = self.shepherd.ended() {
+            if let Some(ended) = self.processes.shepherd.ended() {
                 let after = seconds(self.since_start_ns());
                 let message = format!("it ended with {ended} after {after} s, before it answered");
                 return Err(Spoiled::fault(Stage::Start, message, ended.is_unseen()));
@@ -250,9 +380,9 @@ impl Launch {
                 Ok(()) => {}
                 Err(Trouble::Interrupted) => return Err(Spoiled::Interrupted),
                 Err(_) => {
-                    let limit = of.server.start_timeout.as_secs();
+                    let limit = timeout.as_secs();
                     let NotReady { stage, why } = last;
-                    let message = match of.ready {
+                    let message = match ready {
                         Ready::Answers(case) => {
                             format!("no correct answer to GET {} within {limit} s: {why}", case.path)
                         }
@@ -261,7 +391,7 @@ impl Launch {
                     return Err(Spoiled::fault(stage, message, false));
                 }
             }
-            match self.try_ready(of.ready, patience) {
+            match self.try_ready(ready, patience) {
                 Ok(()) => return Ok(()),
                 // What the end of patience cut off says less than the attempt before it.
                 Err(_) if heard && patience.check().is_err() => {}
@@ -294,16 +424,17 @@ impl Launch {
         if let Some(difference) = validate::difference(&ready.expect, &answer) {
             return Err(NotReady { stage: Stage::Validate, why: difference });
         }
-        self.tree.search();
-        let sample = self.tree.sample();
+        let tree = &mut self.processes.tree;
+        tree.search();
+        let sample = tree.sample();
         self.startup.first_answer_ns = answered_ns;
         (self.startup.rss_bytes, self.startup.processes) = (sample.rss_bytes, sample.processes);
-        self.startup.disk_read_bytes = self.tree.disk_read_bytes();
+        self.startup.disk_read_bytes = tree.disk_read_bytes();
         Ok(())
     }
 
     fn since_start_ns(&self) -> u64 {
-        system::monotonic_ns().saturating_sub(self.shepherd.started_monotonic_ns())
+        system::monotonic_ns().saturating_sub(self.processes.shepherd.started_monotonic_ns())
     }
 }
 

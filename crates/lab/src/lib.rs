@@ -8,8 +8,11 @@ mod balancer;
 mod database;
 mod error;
 mod farm;
+mod fleet;
 mod generator;
 mod launch;
+mod node;
+mod node_service;
 mod placement;
 mod probe;
 mod rest;
@@ -22,14 +25,16 @@ mod workshop;
 
 pub use audit::examine_database;
 pub use database::{Databases, RunningDatabase};
-pub use error::{CommandFailure, LabError};
+pub use error::{CommandFailure, LabError, Spoiled};
+pub use fleet::{Fleet, FleetSettings, LoaderHosts};
 #[cfg(fuzzing)]
 pub use generator::fuzz_generator_output;
 pub use generator::{
     Assignment, Finished, Followed, Following, Generator, Measured, follow, generator, generator_command,
     is_built_in, missing_program, peers,
 };
-pub use launch::{Launch, LaunchOf, Ready, Spoiled, Starter};
+pub use launch::{Launch, LaunchOf, Ready, Starter};
+pub use node_service::serve_node;
 pub use placement::{Cores, CoresWanted, stay_beside_generator};
 pub use round::{Bench, Event, KeepError, Keeper, Outlook, Sitting, Summary, carry_out};
 pub use scratch::Scratch;

@@ -12,7 +12,7 @@ use std::io;
 pub enum CoresWanted {
     /// One: the form `single`.
     One,
-    /// Half of what there is: the form `cores`.
+    /// Half of what there is, all of a machine of its own: the form `cores`.
     Half,
 }
 
@@ -44,6 +44,16 @@ impl Cores {
         split(&self.physical, wanted)
     }
 
+    /// These, as groups of hardware threads that share one physical core, for a server on a machine of its own.
+    pub fn apart(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
+        let all = physical.concat();
+        let server = match wanted {
+            CoresWanted::One => all.first().copied().into_iter().collect(),
+            CoresWanted::Half => all,
+        };
+        Pinning { server, disjoint: true, ..Pinning::default() }
+    }
+
     /// As [`Cores::split`] with a database beside the server.
     pub fn split_with_database(&self, wanted: CoresWanted) -> Pinning {
         split_with_database(&self.physical, wanted)
@@ -67,7 +77,11 @@ impl CoresWanted {
 /// # Errors
 /// When the system refuses.
 pub fn stay_beside_generator(pinning: &Pinning) -> io::Result<()> {
-    paceline_host::pin_self(&pinning.generator)
+    match pinning.generator.as_slice() {
+        // The server is on another machine, and the generator's place is its own.
+        [] => Ok(()),
+        cores => paceline_host::pin_self(cores),
+    }
 }
 
 /// Splits cores, given as groups of hardware threads that share one physical core.

@@ -68,6 +68,7 @@ pub fn begin(place: &Place<'_>, cell: &Cell, id: String, order: u32, started_at:
         error: None,
         verdicts: Vec::new(),
         imported: None,
+        machines: Vec::new(),
     }
 }
 
@@ -89,6 +90,7 @@ pub fn measure(
     following: &Following<'_>,
 ) -> Option<Trial> {
     trial.startup = launch.startup();
+    trial.machines = launch.machines();
     trial.validation = Some(validated.validation.clone());
     if let Some(message) = validated.failures_of(&cell.case.workload) {
         let fault = Fault { stage: Stage::Validate, message, transient: false };
@@ -144,14 +146,22 @@ fn job(
         method: cell.case.method.clone(),
         load: trial.load.clone(),
         limit: cell.load.limit(),
-        threads: (following.cores.len() as u32).clamp(1, trial.load.connections.max(1)),
+        threads: threads(following, trial.load.connections),
         status: cell.case.expect.status,
         body,
         json_form: form_of(&cell.case)?,
         seed: seed_of(seed, &cell.key(), trial.repeat),
         record: following.folder.join("run.json"),
+        places: following.loaders.map(|loaders| loaders.flags.clone()),
         events: -1,
     })
+}
+
+/// Threads of each generator: one for each of its cores, and a connection for each thread.
+fn threads(following: &Following<'_>, connections: u32) -> u32 {
+    let (cores, generators) =
+        following.loaders.map_or((following.cores.len() as u32, 1), |loaders| (loaders.cores, loaders.count));
+    cores.min(connections / generators).max(1)
 }
 
 /// The form of a case's answers, where each has other values.

@@ -3,10 +3,10 @@
 //! Each wait has a limit. Before the start, a loader that fails ends the attempt; after it, one that fails is lost, and the
 //! others go on: their parts of the schedule do not depend on it.
 
-use crate::clock::{RoundTrip, offset, ours, theirs};
 use crate::message::{Done, Failed, FromLoader, Order, ToLoader, read, write};
 use crate::{LoadersError, Merge, Part};
 use paceline_engine::{Nanos, Phase, scheduled_in_window};
+use paceline_host::clock::{RoundTrip, offset, ours, theirs};
 use paceline_host::system::monotonic_ns;
 use paceline_host::{Interrupt, Place};
 use paceline_job::{BodyExpectation, Bound, Content, Job, LoadModel, LoaderShare, RequestSpec, Shape};

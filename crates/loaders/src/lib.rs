@@ -5,7 +5,6 @@
 //! `run`. The two speak lines of JSON over the loader's standard streams ([`message`]), so that a pipe, ssh and srun are
 //! the same to them. Nothing here prints.
 
-mod clock;
 mod coordinator;
 mod error;
 mod loader;

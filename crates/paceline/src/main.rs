@@ -57,6 +57,9 @@ enum Command {
     /// Carry out a share of a run; started by `paceline run --loaders`, not by people
     #[command(hide = true)]
     Loader,
+    /// Start servers on this machine for a lab on another; started by `paceline round --on`, not by people
+    #[command(hide = true)]
+    Node,
     /// Watch over one launch of a server; started by the lab, not by people
     #[command(hide = true)]
     Shepherd(commands::shepherd::Arguments),
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => commands::doctor::run(arguments),
         Command::Completions(arguments) => commands::completions::run(arguments),
         Command::Loader => commands::run::loader(),
+        Command::Node => commands::node::run(),
         Command::Shepherd(arguments) => commands::shepherd::run(arguments),
     };
     exit::code_of(outcome)

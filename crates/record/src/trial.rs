@@ -4,7 +4,10 @@
 //! keeps it, reports take from it what is usable. What instances and a balancer add is in `balancing.rs`; what to make
 //! of the figures is for `verdict` to say.
 
-use crate::{Balancing, Blame, DatabaseUse, Imported, Load, Phase, Route, Run, Severity, Verdict};
+use crate::{
+    Balancing, Blame, ClockOffset, DatabaseUse, Environment, Imported, Load, Phase, ProcessRole, Route, Run,
+    Severity, Verdict,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -61,6 +64,9 @@ pub struct Trial {
     /// What became of the database, where the launch had one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub database: Option<DatabaseUse>,
+    /// The machines of roles that ran on others than the lab's own. Those of loaders are with the run.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub machines: Vec<RoleMachine>,
     /// The answers checked before the load.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub validation: Option<Validation>,
@@ -105,6 +111,21 @@ impl Trial {
     pub fn is_usable(&self) -> bool {
         self.usable_run().is_some()
     }
+}
+
+/// The machine that a role of a launch ran on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoleMachine {
+    /// The role.
+    pub role: ProcessRole,
+    /// Which of its role, from 0.
+    pub index: u32,
+    /// The name it was reached by.
+    pub host: String,
+    /// What it tells of itself.
+    pub environment: Environment,
+    /// Its monotonic clock less the lab's.
+    pub clock: ClockOffset,
 }
 
 /// What was under test.

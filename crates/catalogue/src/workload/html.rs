@@ -4,10 +4,10 @@
 //! between tags do not count. Text that should have been escaped becomes a tag here, and is a difference.
 
 /// What a page says: tags and texts, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HtmlPage(Vec<Piece>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Piece {
     /// `table`, `/table` or `!doctype html`, in small letters, without attributes.
     Tag(String),

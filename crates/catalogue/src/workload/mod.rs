@@ -11,6 +11,7 @@ pub use html::HtmlPage;
 use crate::CatalogueError;
 use paceline_job::JsonForm;
 use paceline_record::DatabaseWork;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::path::Path;
 
@@ -76,7 +77,7 @@ impl Computed {
 }
 
 /// One request with its one right answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadCase {
     /// How plans and records name it: `hello`, or `tetra/140` where the workload has several.
     pub address: String,
@@ -93,7 +94,7 @@ pub struct WorkloadCase {
 }
 
 /// The one right answer to a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expect {
     /// The status.
     pub status: u16,
@@ -111,7 +112,7 @@ pub struct Expect {
 pub const DATE: &str = "date";
 
 /// A body known byte for byte, by its length and digest, or as a JSON value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExpectedBody {
     /// Its bytes.
     Exact(Vec<u8>),

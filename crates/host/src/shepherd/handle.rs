@@ -5,6 +5,7 @@
 
 use super::{Guard, Order, Report};
 use crate::system::{Pid, Usage};
+use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -19,7 +20,7 @@ const INSIST_EVERY: Duration = Duration::from_millis(50);
 const STARTING_LIMIT: Duration = Duration::from_secs(20);
 
 /// How a command's own process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// Its exit code, unless a signal ended it.
     pub code: Option<i32>,
@@ -30,7 +31,7 @@ pub struct Ended {
 }
 
 /// What a command leaves behind.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gone {
     /// How its own process ended, where that was seen.
     pub ended: Option<Ended>,

@@ -28,6 +28,8 @@ pub struct Assignment {
     pub seed: u64,
     /// Where it writes its record, if it writes one.
     pub record: PathBuf,
+    /// Flags of `paceline run` that say where its generators are, instead of those of the round's own generator.
+    pub places: Option<Vec<String>>,
     /// The descriptor on which it reports its phases, if it does.
     pub events: i32,
 }

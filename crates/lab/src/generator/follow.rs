@@ -9,13 +9,13 @@ use super::observation::{Fault, InjectedFault, Moment, Peaks, ReportedWindow, St
 use super::{paceline, survival};
 use crate::balancer::Counted;
 use crate::farm::{Farm, RolePlace};
+use crate::fleet::LoaderHosts;
 use crate::launch::Spoiled;
 use paceline_host::CoreTicks;
 use paceline_host::shepherd::{Ended, Guard, Order, Output, Shepherd};
 use paceline_host::tree::TreeSample;
 use paceline_host::{Interrupt, system};
 use paceline_record::{Phase, Sample, Stage};
-use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -40,6 +40,8 @@ pub struct Following<'a> {
     pub folder: &'a Path,
     /// A folder for the bodies to expect, which stay: so that the run can be repeated by hand.
     pub bodies: &'a Path,
+    /// Where the load comes from, where that is other machines.
+    pub loaders: Option<&'a LoaderHosts>,
     /// Ctrl-C.
     pub interrupt: Interrupt,
 }
@@ -137,7 +139,7 @@ fn order(argv: &[String], events: i32, following: &Following<'_>) -> Order {
     Order {
         command: argv.to_vec(),
         folder: following.folder.to_owned(),
-        env: BTreeMap::new(),
+        env: following.loaders.map(|loaders| loaders.environment.clone()).unwrap_or_default(),
         cores: following.cores.to_vec(),
         output: Output::Files { stdout: file("stdout"), stderr: file("stderr") },
         groups: Vec::new(),

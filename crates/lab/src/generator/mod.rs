@@ -122,6 +122,7 @@ pub(crate) mod tests {
             json_form: None,
             seed: 7,
             record: "/tmp/run.json".into(),
+            places: None,
             events: 9,
         }
     }

@@ -51,7 +51,7 @@ pub(super) struct Moment {
 
 impl Moment {
     pub fn now(launch: &mut Farm) -> Self {
-        Self { farm: launch.sample(), cores: CoreTicks::now(), counted: None }
+        Self { farm: launch.sample(), cores: launch.cores(), counted: None }
     }
 
     /// The same moment with what the balancer has counted, asked now: whoever waits for an answer has sampled before.

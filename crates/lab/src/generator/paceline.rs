@@ -76,7 +76,7 @@ impl Generator for Paceline {
         say("-o", assignment.record.display().to_string());
         say("--events", assignment.events.to_string());
         words.extend(assignment.load.no_keep_alive.then(|| "--no-keepalive".to_owned()));
-        words.extend(self.flags.iter().cloned());
+        words.extend(assignment.places.as_ref().unwrap_or(&self.flags).iter().cloned());
         words
     }
 

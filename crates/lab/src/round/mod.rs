@@ -12,6 +12,7 @@ mod turn;
 pub use keeper::{KeepError, Keeper};
 pub use outlook::Outlook;
 
+use crate::fleet::Fleet;
 use crate::generator::Generator;
 use crate::{Cores, LabError, Made, Starter, Workshop};
 use keeper::{Pass, Tally};
@@ -45,6 +46,8 @@ pub struct Bench<'a> {
     pub balancers: &'a [Arc<Balancer>],
     /// Every database of the plan.
     pub databases: &'a [Arc<Database>],
+    /// Other machines that the round runs on.
+    pub fleet: Option<&'a Fleet>,
     /// The machine as it is now, for runs of generators that do not look at it.
     pub environment: &'a Environment,
     /// A folder for what passes between generator and lab; what is in it afterwards is nothing.

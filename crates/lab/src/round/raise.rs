@@ -11,12 +11,12 @@ use crate::launch::{Launch, LaunchOf, Ready, Spoiled};
 use crate::placement::stay_beside_generator;
 use crate::{LabError, workshop};
 use paceline_catalogue::{BALANCER_FORM, Balancer, Filling};
-use paceline_catalogue::{Cell, Variables};
+use paceline_catalogue::{Cell, Manifest, Variables};
 use paceline_host::{port, system};
 use paceline_record::{BalancedLoad, BalancerReceipt, Fault, ProcessRole, Stage};
 use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A balancer's connection limit is never what is measured: so many times the load's connections, both sides counted.
 const CONNECTIONS_TIMES: u64 = 4;
@@ -101,16 +101,29 @@ impl Carried<'_> {
         let mut variables = self.bench.workshop.variables(server, 0, cores.len() as u32);
         let pool = first.load.database.as_ref().map_or(1, |asked| asked.pool);
         variables.database = database.map(|database| database.access(pool));
-        let mut launch = self.bench.starter.launch(&LaunchOf {
+        let of = LaunchOf {
             id,
             server,
             form: &turn.planned.form,
             variables: Variables { port: None, ..variables },
             cores,
             ready: Ready::Answers(&first.case),
-        })?;
+        };
+        let mut launch = match turn.held.and_then(|held| Some((held, held.server()?))) {
+            Some((held, node)) => {
+                held.launch(node, &of, &self.folders(server), self.bench.starter.interrupt)?
+            }
+            None => self.bench.starter.launch(&of)?,
+        };
         launch.startup.first_since_build = self.bench.workshop.note_launch(server);
         Ok(launch)
+    }
+
+    /// What a server needs to be started, as folders that exist.
+    fn folders(&self, server: &Manifest) -> Vec<PathBuf> {
+        let variables = self.bench.workshop.variables(server, 0, 1);
+        let all = [server.folder.clone(), variables.build, variables.workloads];
+        all.into_iter().filter(|folder| folder.is_dir()).collect()
     }
 
     fn balancer(&self, balanced: &BalancedLoad) -> Result<&Balancer, Spoiled> {

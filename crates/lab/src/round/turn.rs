@@ -6,9 +6,10 @@
 use super::{Carried, Event};
 use crate::database::RunningDatabase;
 use crate::farm::Farm;
+use crate::fleet::Held;
 use crate::generator::Following;
 use crate::launch::Spoiled;
-use crate::placement::CoresWanted;
+use crate::placement::{Cores, CoresWanted};
 use crate::rest::{FIRST_REST_MOST, REST_MOST, Rest, await_rest};
 use crate::trial::{self, Place};
 use crate::warm::Warmer;
@@ -27,6 +28,8 @@ pub(super) struct Turn<'a> {
     pub id: String,
     pub server: &'a Server,
     pub pinning: &'a Pinning,
+    /// The other machines that it runs on.
+    pub held: Option<&'a Held>,
 }
 
 /// What was validated: the server itself, and the same answers through the balancer where there is one.
@@ -44,18 +47,27 @@ impl Answers {
 impl Carried<'_> {
     /// Carries a launch out; every one of its cells ends as a kept trial.
     pub(super) fn launch(&mut self, mut planned: PlannedLaunch) -> Result<(), LabError> {
-        let pinning = self.pinning(&planned);
         while !planned.cells.is_empty() {
             self.outlook.launch_begins(&planned);
             (self.listener)(Event::Launching { launch: &planned, outlook: &self.outlook });
             let built = self.servers.get(&planned.server.id).cloned();
             let server = match built {
                 Some(Ok(server)) => server,
-                Some(Err((fault, tail))) => return self.all_failed(&planned, &pinning, &fault, &tail),
+                Some(Err((fault, tail))) => return self.all_failed(&planned, &fault, &tail),
                 None => planned.server.record(String::new()),
             };
+            let held = match self.bench.fleet.map(|fleet| fleet.hold(&planned, self.bench.steady_within)) {
+                Some(Err(Spoiled::Interrupted)) => return Err(LabError::Interrupted),
+                Some(Err(Spoiled::Fault { fault, log_tail })) => {
+                    return self.all_failed(&planned, &fault, &log_tail);
+                }
+                Some(Ok(held)) => Some(held),
+                None => None,
+            };
+            let held = held.as_ref();
+            let pinning = self.pinning(&planned, held);
             let id = (self.bench.new_id)();
-            let turn = Turn { planned: &planned, id, server: &server, pinning: &pinning };
+            let turn = Turn { planned: &planned, id, server: &server, pinning: &pinning, held };
             let done = self.turn(&turn)?.min(planned.cells.len());
             if done < planned.cells.len() && planned.is_whole() {
                 return self.not_outlived(&turn, done);
@@ -66,8 +78,11 @@ impl Carried<'_> {
     }
 
     /// Which process of a launch is allowed where.
-    fn pinning(&self, planned: &PlannedLaunch) -> Pinning {
+    fn pinning(&self, planned: &PlannedLaunch, held: Option<&Held>) -> Pinning {
         let wanted = CoresWanted::of_form(&planned.form);
+        if let Some(node) = held.and_then(Held::server) {
+            return Cores::apart(node.cores(), wanted);
+        }
         match planned.cells.iter().find_map(|cell| Some((&cell.load, cell.load.balanced.as_ref()?))) {
             Some((load, balanced)) => {
                 self.bench.cores.split_balanced(wanted, balanced.instances, load.pin.unwrap_or_default())
@@ -133,6 +148,7 @@ impl Carried<'_> {
             cores: &turn.pinning.generator,
             folder,
             bodies: &self.bench.bodies,
+            loaders: turn.held.and_then(Held::loaders),
             interrupt,
         };
         for (index, cell) in turn.planned.cells.iter().enumerate() {
@@ -265,15 +281,11 @@ impl Carried<'_> {
     }
 
     /// A server that could not be built: all its cells are records of that.
-    fn all_failed(
-        &mut self,
-        planned: &PlannedLaunch,
-        pinning: &Pinning,
-        fault: &Fault,
-        log_tail: &str,
-    ) -> Result<(), LabError> {
+    fn all_failed(&mut self, planned: &PlannedLaunch, fault: &Fault, log_tail: &str) -> Result<(), LabError> {
         let server = planned.server.record(String::new());
-        let turn = Turn { planned, id: (self.bench.new_id)(), server: &server, pinning };
+        let pinning = self.pinning(planned, None);
+        let id = (self.bench.new_id)();
+        let turn = Turn { planned, id, server: &server, pinning: &pinning, held: None };
         for cell in &planned.cells {
             let trial = trial::failed(self.begin(&turn, cell), fault.clone(), log_tail.to_owned());
             self.keep(&trial)?;

@@ -169,6 +169,7 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
         error: None,
         verdicts: Vec::new(),
         imported: None,
+        machines: Vec::new(),
     }
 }
 

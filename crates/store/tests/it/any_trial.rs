@@ -346,6 +346,7 @@ prop_compose! {
             usage, cores: samples.iter().map(|(_, n)| CoreTime { core: 0, over_s: *n, busy_s: *n, interrupt_s: *n, steal_s: *n }).collect(),
             samples: samples.into_iter().map(sample).collect(), balancing, database,
             validation: validation.map(|checks| Validation { checks: checks.into_iter().map(check).collect() }),
+            machines: Vec::new(),
             log_tail: text, error, verdicts, imported,
         }
     }

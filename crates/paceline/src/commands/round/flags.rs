@@ -10,6 +10,7 @@ use clap::builder::FalseyValueParser;
 use paceline_catalogue::parse_duration;
 use paceline_host::Machines;
 use paceline_host::shepherd::Guard;
+use paceline_lab::FleetSettings;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -100,10 +101,13 @@ pub struct Carrying {
     /// any command that takes the flags of `paceline run` after it [default: this program, or the resumed round's]
     #[arg(long, value_name = "CMD")]
     pub generator: Option<String>,
-    /// Put the load on from other machines: ssh:loader=HOST,loader=HOST, slurm or slurm:PARTITION (`paceline run --on`).
-    /// The round is started on the servers' machine; --listen says where the loaders reach it
-    #[arg(long, value_name = "WHERE", requires = "listen", conflicts_with = "generator")]
+    /// Run on other machines: ssh:server=HOST,loader=HOST,loader=HOST, slurm or slurm:PARTITION. Servers are built here and
+    /// sent. Without server=HOST, or with --listen under Slurm, they run here, and --listen says where loaders reach them
+    #[arg(long, value_name = "WHERE", conflicts_with = "generator")]
     pub on: Option<String>,
+    /// Longest wait for nodes of Slurm, for each launch
+    #[arg(long, value_name = "T", value_parser = parse_duration, default_value = "60s")]
+    pub queue_limit: Duration,
     /// Share the load among N generators (`paceline run --loaders`)
     #[arg(long, value_name = "N", conflicts_with = "generator")]
     pub loaders: Option<u32>,
@@ -131,18 +135,50 @@ pub struct Carrying {
     pub view: bool,
 }
 
+/// What `--on` says.
+fn machines(on: &str) -> anyhow::Result<Machines> {
+    Ok(on.parse().map_err(|error| Complaint::usage(format!("--on {on}: {error}")))?)
+}
+
 impl Carrying {
     /// The command of the load generator, if one is asked for: our own with flags where others share the load.
     pub fn generator(&self) -> anyhow::Result<Option<String>> {
         let mut command = String::new();
         if let Some(on) = &self.on {
-            on.parse::<Machines>().map_err(|error| Complaint::usage(format!("--on {on}: {error}")))?;
+            let machines = machines(on)?;
+            let roles: Vec<&str> = match &machines {
+                Machines::Named(hosts) => hosts.iter().map(|(role, _)| role.as_str()).collect(),
+                Machines::Slurm { .. } => Vec::new(),
+            };
+            let is_here = matches!(machines, Machines::Named(_)) && !roles.contains(&"server");
+            if is_here && self.listen.is_none() {
+                let what = format!("--on {on}: servers run here, and loaders must reach them");
+                let hint = "add --listen ADDRESS, or server=HOST to --on";
+                return Err(Complaint::usage(what).hint(hint).into());
+            }
             command.push_str(&format!(" --on {on}"));
         }
         if let Some(loaders) = self.loaders {
             command.push_str(&format!(" --loaders {loaders}"));
         }
         Ok(if command.is_empty() { self.generator.clone() } else { Some(format!("paceline{command}")) })
+    }
+
+    /// The machines that a round's generator names, if it names any: `generator` is its command.
+    pub fn fleet(&self, generator: Option<&str>) -> anyhow::Result<Option<FleetSettings>> {
+        let words: Vec<&str> = generator.unwrap_or_default().split_ascii_whitespace().collect();
+        let value = |flag: &str| {
+            let at = words.iter().position(|word| *word == flag)?;
+            words.get(at + 1).copied()
+        };
+        let (Some(&"paceline"), Some(on)) = (words.first(), value("--on")) else { return Ok(None) };
+        Ok(Some(FleetSettings {
+            machines: machines(on)?,
+            loaders: value("--loaders").and_then(|count| count.parse().ok()),
+            listen: self.listen,
+            queue_limit: self.queue_limit,
+            guard: self.guard(),
+        }))
     }
 
     /// How servers' processes are held together.

@@ -27,7 +27,7 @@ use open::Opened;
 use paceline_catalogue::{Catalogue, PlannedLaunch};
 use paceline_host::{Id, Interrupt};
 use paceline_lab::{
-    Bench, Cores, LabError, Outlook, Scratch, Sitting, Starter, Summary, Workshop, carry_out,
+    Bench, Cores, Fleet, LabError, Outlook, Scratch, Sitting, Starter, Summary, Workshop, carry_out,
 };
 use paceline_record::Round;
 use paceline_report::{Format, Options, Report};
@@ -137,6 +137,15 @@ fn sit(
         .listening_on(listen)
         .with_user(user.clone());
     let workshop = workshop.map_err(|error| Stopped::By(complain(error)))?;
+    let fleet = carrying.fleet(opened.round.generator.as_deref()).map_err(Stopped::By)?;
+    if user.is_some() && fleet.is_some() {
+        let what = "--user: servers on other machines run as the user who is logged in there";
+        return Err(Stopped::By(Complaint::usage(what).hint("leave --user or --on out").into()));
+    }
+    let program = Path::new(&starter_command[0]);
+    let fleet = fleet
+        .map(|settings| Fleet::new(settings, &catalogue.places, program, interrupt, moment::new_id))
+        .transpose()?;
     let bench = Bench {
         workshop: &workshop,
         starter: &Starter {
@@ -154,6 +163,7 @@ fn sit(
         workloads: &opened.workloads,
         balancers: &opened.balancers,
         databases: &opened.databases,
+        fleet: fleet.as_ref(),
         environment: &opened.environment,
         scratch: scratch.folder().to_owned(),
         bodies: state.join("bodies"),

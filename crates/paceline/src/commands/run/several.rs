@@ -55,7 +55,7 @@ impl SeveralFlags {
         let count = self.loaders.map(|count| count as usize);
         match &self.on {
             None => Ok((vec![Place::Local; count.unwrap_or(1)], None)),
-            Some(Machines::Ssh(hosts)) => {
+            Some(Machines::Named(hosts)) => {
                 let loaders = hosts.iter().filter(|(role, _)| role == LOADER).map(|(_, place)| place.clone());
                 let hosts: Vec<Place> = loaders.collect();
                 if hosts.is_empty() {

@@ -1,24 +1,24 @@
-//! How far a loader's clock is from the coordinator's: bounds from round trips.
+//! How far the clock of another machine is from this one's: bounds from round trips.
 //!
-//! A loader read its clock at some moment between the coordinator's sending a ping and its reading the pong. So the offset
-//! lies between `theirs - received` and `theirs - sent`, however unequal the two ways are; the tightest bounds of several
+//! The other machine read its clock at some moment between our sending a ping and our reading the pong. So the offset lies
+//! between `theirs - received` and `theirs - sent`, however unequal the two ways are; the tightest bounds of several
 //! round trips hold together (Cristian, "Probabilistic clock synchronization", 1989).
 
 use paceline_record::ClockOffset;
 
 /// One round trip, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RoundTrip {
-    /// When the coordinator sent the ping, on its clock.
+pub struct RoundTrip {
+    /// When the ping was sent, on this machine's clock.
     pub sent_ns: u64,
-    /// When the loader read it, on the loader's clock.
+    /// When the other machine read it, on its clock.
     pub theirs_ns: u64,
-    /// When the coordinator read the pong, on its clock.
+    /// When the pong was read, on this machine's clock.
     pub received_ns: u64,
 }
 
-/// The bounds of the loader's clock less the coordinator's; none without a round trip.
-pub(crate) fn offset(trips: &[RoundTrip]) -> Option<ClockOffset> {
+/// The bounds of the other clock less this one; none without a round trip.
+pub fn offset(trips: &[RoundTrip]) -> Option<ClockOffset> {
     let difference = |a: u64, b: u64| a as i64 - b as i64;
     let low_ns = trips.iter().map(|trip| difference(trip.theirs_ns, trip.received_ns)).max()?;
     let high_ns = trips.iter().map(|trip| difference(trip.theirs_ns, trip.sent_ns)).min()?;
@@ -30,13 +30,13 @@ pub(crate) fn offset(trips: &[RoundTrip]) -> Option<ClockOffset> {
     })
 }
 
-/// A moment of the coordinator's clock on the loader's.
-pub(crate) fn theirs(ours_ns: u64, offset: &ClockOffset) -> u64 {
+/// A moment of this clock on the other.
+pub fn theirs(ours_ns: u64, offset: &ClockOffset) -> u64 {
     ours_ns.saturating_add_signed(offset.middle_ns())
 }
 
-/// A moment of the loader's clock on the coordinator's.
-pub(crate) fn ours(theirs_ns: u64, offset: &ClockOffset) -> u64 {
+/// A moment of the other clock on this one.
+pub fn ours(theirs_ns: u64, offset: &ClockOffset) -> u64 {
     theirs_ns.saturating_add_signed(-offset.middle_ns())
 }
 

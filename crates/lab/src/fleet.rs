@@ -1,0 +1,307 @@
+//! The machines of a round on several: found for a launch, connected, given what its server needs, and let go.
+//!
+//! Slurm grants nodes for each launch, exclusively, and gets them back after it. Hosts of ssh are named by the user and
+//! stay connected from launch to launch; each has one connection, which commands of generators share.
+
+use crate::LabError;
+use crate::launch::{Launch, LaunchOf, Ready, Spoiled};
+use crate::node::{FolderContent, Launched, Node, NodeLost, NodeSettings, RemoteProcesses, ToNode, digest};
+use paceline_catalogue::{Places, PlannedLaunch, Variables};
+use paceline_host::shepherd::Guard;
+use paceline_host::{Allocation, AllocationRequest, Interrupt, Machines, Place, SSH_CONTROL, Shipment};
+use paceline_record::Stage;
+use std::collections::BTreeMap;
+use std::fs::DirBuilder;
+use std::net::IpAddr;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The role of a server's machine, and the feature of its node.
+const SERVER: &str = "server";
+/// Those of a generator's.
+const LOADER: &str = "loader";
+/// What a launch takes beyond its loads, for Slurm's time limit: sending, starting, validating, coming to rest.
+const AROUND_LAUNCH: Duration = Duration::from_secs(300);
+/// The same for each load.
+const AROUND_LOAD: Duration = Duration::from_secs(90);
+/// Longest time for a folder to arrive.
+const SEND_LIMIT: Duration = Duration::from_secs(600);
+
+/// What the flags of a round say of its machines.
+#[derive(Clone, Debug)]
+pub struct FleetSettings {
+    /// `--on`.
+    pub machines: Machines,
+    /// `--loaders`.
+    pub loaders: Option<u32>,
+    /// `--listen`.
+    pub listen: Option<IpAddr>,
+    /// `--queue-limit`.
+    pub queue_limit: Duration,
+    /// How descendants of servers are held together.
+    pub guard: Guard,
+}
+
+/// The machines of a round.
+pub struct Fleet {
+    settings: FleetSettings,
+    node_settings: NodeSettings,
+    program: Shipment,
+    /// Holds the sockets of ssh's connections, for this user alone.
+    control: PathBuf,
+    interrupt: Interrupt,
+    new_id: fn() -> String,
+    /// Hosts of ssh, by name.
+    connected: Mutex<BTreeMap<String, Arc<Node>>>,
+}
+
+/// The machines of one launch, until this is dropped.
+pub(crate) struct Held {
+    server: Option<Arc<Node>>,
+    listen: Option<IpAddr>,
+    loaders: Option<LoaderHosts>,
+    /// Every connection: the loaders' are shared by the commands of generators.
+    _nodes: Vec<Arc<Node>>,
+    /// Given back when every connection has ended.
+    _allocation: Option<Allocation>,
+}
+
+/// Where the generators of a launch run.
+#[derive(Clone, Debug)]
+pub struct LoaderHosts {
+    /// Flags of `paceline run`.
+    pub flags: Vec<String>,
+    /// Variables of its process.
+    pub environment: BTreeMap<String, String>,
+    /// How many generators.
+    pub count: u32,
+    /// Cores of the machine that has the fewest.
+    pub cores: u32,
+}
+
+impl Fleet {
+    /// Nothing is connected yet.
+    ///
+    /// # Errors
+    /// [`LabError::File`] when this program cannot be read or the folder of sockets cannot be made.
+    pub fn new(
+        settings: FleetSettings,
+        places: &Places,
+        program: &Path,
+        interrupt: Interrupt,
+        new_id: fn() -> String,
+    ) -> Result<Self, LabError> {
+        let error = |action, path: &Path| {
+            let path = path.to_owned();
+            move |source| LabError::File { action, path, source }
+        };
+        let shipment = Shipment::of(program).map_err(error("read", program))?;
+        let control = std::env::temp_dir().join(format!("paceline-{}", new_id()));
+        DirBuilder::new().mode(0o700).create(&control).map_err(error("make", &control))?;
+        let node_settings = NodeSettings { places: places.clone(), guard: settings.guard };
+        let connected = Mutex::default();
+        Ok(Self { settings, node_settings, program: shipment, control, interrupt, new_id, connected })
+    }
+
+    /// Whether servers run on another machine.
+    pub fn has_server(&self) -> bool {
+        match &self.settings.machines {
+            Machines::Named(hosts) => hosts.iter().any(|(role, _)| role == SERVER),
+            // Who names an address to listen on means this machine's.
+            Machines::Slurm { .. } => self.settings.listen.is_none(),
+        }
+    }
+
+    /// The machines for a launch: granted where Slurm grants them, connected.
+    ///
+    /// # Errors
+    /// [`Spoiled`], with nothing held.
+    pub(crate) fn hold(&self, launch: &PlannedLaunch, steady_within: Duration) -> Result<Held, Spoiled> {
+        if self.has_server() && launch.cells.iter().any(|cell| cell.load.balanced.is_some()) {
+            let message = "a balancer cannot be started on another machine: leave server= out of --on";
+            return Err(Spoiled::fault(Stage::Setup, message, false));
+        }
+        let (roles, allocation) = match &self.settings.machines {
+            Machines::Named(hosts) => (hosts.clone(), None),
+            Machines::Slurm { partition } => {
+                let allocation = self.allocation(partition.clone(), launch, steady_within)?;
+                (allocation.nodes().to_vec(), Some(allocation))
+            }
+        };
+        let nodes = self.connect(&roles)?;
+        let of = |role: &str| roles.iter().zip(&nodes).find(|((known, _), _)| known == role);
+        let server = of(SERVER).map(|(_, node)| Arc::clone(node));
+        let loaders = self.loaders(&roles, &nodes);
+        let listen = self.settings.listen;
+        Ok(Held { server, listen, loaders, _nodes: nodes, _allocation: allocation })
+    }
+
+    fn allocation(
+        &self,
+        partition: Option<String>,
+        launch: &PlannedLaunch,
+        steady_within: Duration,
+    ) -> Result<Allocation, Spoiled> {
+        let loads: Duration = launch.cells.iter().map(|cell| cell.load.limit() + AROUND_LOAD).sum();
+        let mut roles = vec![(LOADER.to_owned(), self.settings.loaders.unwrap_or(1))];
+        if self.has_server() {
+            roles.insert(0, (SERVER.to_owned(), 1));
+        }
+        let request = AllocationRequest {
+            name: format!("paceline-{}", (self.new_id)()),
+            partition,
+            roles,
+            limit: launch.server.start_timeout + steady_within + loads + AROUND_LAUNCH,
+            queue_limit: self.settings.queue_limit,
+        };
+        Allocation::request(&request, self.interrupt).map_err(|error| match error {
+            paceline_host::SlurmError::Interrupted => Spoiled::Interrupted,
+            error => Spoiled::fault(Stage::Setup, error.to_string(), true),
+        })
+    }
+
+    /// A connection to each place, in their order; a host with several roles has one.
+    fn connect(&self, roles: &[(String, Place)]) -> Result<Vec<Arc<Node>>, Spoiled> {
+        let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those of the launch before, as far as they still answer, with their clocks compared again.
+        connected.retain(|_, node| node.compare_clocks().is_ok());
+        let missing: BTreeMap<&str, &Place> = roles
+            .iter()
+            .map(|(_, place)| (place.name(), place))
+            .filter(|(host, _)| !connected.contains_key(*host))
+            .collect();
+        let connect = |place: &Place| {
+            Node::connect(place, &self.control, &self.program, &self.node_settings, self.interrupt)
+        };
+        let new: Vec<Result<Arc<Node>, NodeLost>> = std::thread::scope(|scope| {
+            let connecting: Vec<_> =
+                missing.values().map(|place| scope.spawn(move || connect(place))).collect();
+            let lost = |host: &str| NodeLost {
+                host: host.to_owned(),
+                why: "a thread panicked".to_owned(),
+                interrupted: false,
+            };
+            connecting
+                .into_iter()
+                .zip(missing.keys())
+                .map(|(thread, host)| thread.join().unwrap_or_else(|_| Err(lost(host))))
+                .collect()
+        });
+        let mut all = connected.clone();
+        for node in new {
+            let node = node.map_err(of_node)?;
+            all.insert(node.host().to_owned(), node);
+        }
+        if let Machines::Named(_) = self.settings.machines {
+            connected.clone_from(&all);
+        }
+        Ok(roles.iter().filter_map(|(_, place)| all.get(place.name())).cloned().collect())
+    }
+
+    /// The generators' part of the machines.
+    fn loaders(&self, roles: &[(String, Place)], nodes: &[Arc<Node>]) -> Option<LoaderHosts> {
+        let loaders: Vec<_> = roles.iter().zip(nodes).filter(|((role, _), _)| role == LOADER).collect();
+        let ((_, first), _) = loaders.first()?;
+        let list: Vec<String> =
+            loaders.iter().map(|((_, place), _)| format!("{LOADER}={}", place.name())).collect();
+        let kind = match first {
+            Place::Slurm { job, .. } => format!("job:{job}"),
+            Place::Ssh { .. } | Place::Local => "ssh".to_owned(),
+        };
+        let mut flags = vec!["--on".to_owned(), format!("{kind}:{}", list.join(","))];
+        if let Some(count) = self.settings.loaders {
+            flags.extend(["--loaders".to_owned(), count.to_string()]);
+        }
+        let control = self.control.to_string_lossy().into_owned();
+        Some(LoaderHosts {
+            flags,
+            environment: BTreeMap::from([(SSH_CONTROL.to_owned(), control)]),
+            count: self.settings.loaders.unwrap_or(loaders.len() as u32).max(1),
+            cores: loaders.iter().map(|(_, node)| node.cores().concat().len() as u32).min().unwrap_or(1),
+        })
+    }
+}
+
+impl Drop for Fleet {
+    /// Every connection ends, then the folder of their sockets goes.
+    fn drop(&mut self) {
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let _ = std::fs::remove_dir_all(&self.control);
+    }
+}
+
+impl Held {
+    /// The server's machine, where that is another one.
+    pub(crate) fn server(&self) -> Option<&Arc<Node>> {
+        self.server.as_ref()
+    }
+
+    /// Where the generators run, where they do on other machines.
+    pub(crate) fn loaders(&self) -> Option<&LoaderHosts> {
+        self.loaders.as_ref()
+    }
+
+    /// Starts a role on a node, which is sent `folders` before where they are missing.
+    ///
+    /// # Errors
+    /// [`Spoiled`], with nothing left running.
+    pub(crate) fn launch(
+        &self,
+        node: &Arc<Node>,
+        of: &LaunchOf<'_>,
+        folders: &[PathBuf],
+        interrupt: Interrupt,
+    ) -> Result<Launch, Spoiled> {
+        let Ready::Answers(case) = of.ready else {
+            return Err(Spoiled::fault(Stage::Setup, "only servers are started on other machines", false));
+        };
+        let missing: Vec<String> = node.ask(&ToNode::Missing(of.server.needs.clone())).map_err(of_node)?;
+        if !missing.is_empty() {
+            let message = format!("{} lacks {} for {}", node.host(), missing.join(", "), of.server.name);
+            return Err(Spoiled::fault(Stage::Setup, message, false));
+        }
+        for folder in folders {
+            provide(node, folder, interrupt)?;
+        }
+        let address = self.listen.or(node.address()).ok_or_else(|| {
+            let message = format!("the address of {} is unknown: name it with --listen", node.host());
+            Spoiled::fault(Stage::Setup, message, false)
+        })?;
+        let order = of.order()?;
+        let variables = Variables { host: address.to_string(), ..order.variables };
+        let order = Box::new(crate::node::LaunchOrder { variables, ..order });
+        let limit = of.server.start_timeout;
+        let question = ToNode::Launch { order, ready: Box::new(case.clone()) };
+        let launched: Result<Launched, Spoiled> =
+            node.ask_within(&question, limit, interrupt).map_err(of_node)?;
+        let launched = launched?;
+        let Launched { address, startup, .. } = launched.clone();
+        Ok(Launch::there(RemoteProcesses::new(node, &launched), address, startup))
+    }
+}
+
+/// Has a folder on a node, under its own path: many builds contain it.
+fn provide(node: &Node, folder: &Path, interrupt: Interrupt) -> Result<(), Spoiled> {
+    let fault = |what: String| Spoiled::fault(Stage::Setup, format!("{}: {what}", node.host()), false);
+    let digest =
+        digest(folder).map_err(|error| fault(format!("cannot read {}: {error}", folder.display())))?;
+    let content = FolderContent { folder: folder.to_owned(), digest };
+    if node.ask_within(&ToNode::Has(content.clone()), SEND_LIMIT, interrupt).map_err(of_node)? {
+        return Ok(());
+    }
+    let prepared: Result<(), String> = node.ask(&ToNode::Prepare(content.clone())).map_err(of_node)?;
+    prepared.map_err(fault)?;
+    node.send(folder).map_err(|error| fault(format!("cannot send {}: {error}", folder.display())))?;
+    let arrived: Result<(), String> =
+        node.ask_within(&ToNode::Arrived(content), SEND_LIMIT, interrupt).map_err(of_node)?;
+    arrived.map_err(fault)
+}
+
+fn of_node(lost: NodeLost) -> Spoiled {
+    match lost.interrupted {
+        true => Spoiled::Interrupted,
+        false => Spoiled::fault(Stage::Setup, lost.to_string(), true),
+    }
+}

@@ -1,0 +1,316 @@
+//! The connection to a node: made once for a launch, kept alive, and asked one thing at a time, by one thread.
+
+use super::message::{NodeSettings, ToNode, Welcome, line, read_line};
+use paceline_host::clock::{RoundTrip, offset, ours};
+use paceline_host::system::monotonic_ns;
+use paceline_host::{Control, Interrupt, Place, Shipment};
+use paceline_record::{ClockOffset, Environment};
+use serde::de::DeserializeOwned;
+use std::io::{self, BufReader, Read as _, Write as _};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longest time until a node answers that was asked for little: longer than ssh takes to give a connection up.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// How often a node gets a sign of life.
+const ALIVE_EVERY: Duration = Duration::from_secs(4);
+/// How often an interrupt is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a node may take to end: its servers have 5 s after SIGTERM.
+const END_LIMIT: Duration = Duration::from_secs(10);
+/// Round trips that a clock is compared by.
+const ROUND_TRIPS: usize = 8;
+/// How much is kept of what a connection printed on standard error.
+const SAID_BYTES_MOST: u64 = 4096;
+
+/// A connection to a node. It ends when this is dropped, and with it all that it started.
+#[derive(Debug)]
+pub(crate) struct Node {
+    host: String,
+    place: Place,
+    /// Holds the socket by which commands share the connection.
+    control: PathBuf,
+    answers: Mutex<Receiver<(u64, Vec<u8>)>>,
+    /// Signs of life are written while an answer is waited for.
+    input: Mutex<Option<ChildStdin>>,
+    child: Mutex<Child>,
+    said: Arc<Mutex<String>>,
+    /// Why nothing can be asked any more.
+    lost: Mutex<Option<String>>,
+    clock: Mutex<ClockOffset>,
+    welcome: Welcome,
+}
+
+/// A node cannot be asked any more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the connection to {host} is lost: {why}")]
+pub(crate) struct NodeLost {
+    /// The node.
+    pub host: String,
+    /// What happened, for people.
+    pub why: String,
+    /// Whether a person ended the wait.
+    pub interrupted: bool,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Node {
+    /// Connects to a place, where this program is sent if it is missing.
+    ///
+    /// # Errors
+    /// [`NodeLost`] with what the connection printed.
+    pub(crate) fn connect(
+        place: &Place,
+        control: &Path,
+        program: &Shipment,
+        settings: &NodeSettings,
+        interrupt: Interrupt,
+    ) -> Result<Arc<Self>, NodeLost> {
+        let host = place.name().to_owned();
+        let lost = |why: String| NodeLost { host: host.clone(), why, interrupted: false };
+        let mut command = program.command(place, Control::Master(control), &["node"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| lost(error.to_string()))?;
+        let (Some(mut input), Some(output), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(lost("it has no standard streams".to_owned()));
+        };
+        let said = Arc::<Mutex<String>>::default();
+        let (speaking, answers) = mpsc::channel();
+        let started = keep_said(errors, Arc::clone(&said)).and_then(|()| listen(output, speaking));
+        started.map_err(|error| lost(error.to_string()))?;
+        let mut node = Self {
+            host: host.clone(),
+            place: place.clone(),
+            control: control.to_owned(),
+            answers: Mutex::new(answers),
+            input: Mutex::new(None),
+            child: Mutex::new(child),
+            said,
+            lost: Mutex::default(),
+            clock: Mutex::default(),
+            welcome: Welcome::default(),
+        };
+        loop {
+            let (_, word) = node.hear(ANSWER_LIMIT, Some(interrupt))?;
+            match String::from_utf8_lossy(&word).trim() {
+                Shipment::MISSING => program.write(&mut input).map_err(|error| lost(error.to_string()))?,
+                Shipment::THERE => break,
+                // What a login shell prints.
+                _ => {}
+            }
+        }
+        *locked(&node.input) = Some(input);
+        node.welcome = node.ask(&ToNode::Hello(Box::new(settings.clone())))?;
+        node.compare_clocks()?;
+        let node = Arc::new(node);
+        keep_alive(Arc::downgrade(&node));
+        Ok(node)
+    }
+
+    /// The name it was reached by.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Its machine.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.welcome.environment
+    }
+
+    /// The address by which it was reached.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        self.welcome.address
+    }
+
+    /// Its cores, in groups of hardware threads that share one physical core.
+    pub(crate) fn cores(&self) -> &[Vec<u32>] {
+        &self.welcome.cores
+    }
+
+    /// Its monotonic clock less this machine's.
+    pub(crate) fn clock(&self) -> ClockOffset {
+        *locked(&self.clock)
+    }
+
+    /// A moment of its clock on this machine's.
+    pub(crate) fn ours(&self, theirs_ns: u64) -> u64 {
+        ours(theirs_ns, &self.clock())
+    }
+
+    /// Compares its clock with this machine's.
+    pub(crate) fn compare_clocks(&self) -> Result<(), NodeLost> {
+        let mut trips = Vec::with_capacity(ROUND_TRIPS);
+        for _ in 0..ROUND_TRIPS {
+            let sent_ns = monotonic_ns();
+            let (received_ns, theirs_ns) = self.ask_at(&ToNode::Clock, ANSWER_LIMIT, None)?;
+            trips.push(RoundTrip { sent_ns, theirs_ns, received_ns });
+        }
+        *locked(&self.clock) = offset(&trips).unwrap_or_default();
+        Ok(())
+    }
+
+    /// Asks for little.
+    pub(crate) fn ask<T: DeserializeOwned>(&self, question: &ToNode) -> Result<T, NodeLost> {
+        self.ask_at(question, ANSWER_LIMIT, None).map(|(_, answer)| answer)
+    }
+
+    /// Asks for what may take a while.
+    pub(crate) fn ask_within<T: DeserializeOwned>(
+        &self,
+        question: &ToNode,
+        limit: Duration,
+        interrupt: Interrupt,
+    ) -> Result<T, NodeLost> {
+        self.ask_at(question, limit + ANSWER_LIMIT, Some(interrupt)).map(|(_, answer)| answer)
+    }
+
+    /// The answer, with the time when it was read.
+    fn ask_at<T: DeserializeOwned>(
+        &self,
+        question: &ToNode,
+        limit: Duration,
+        interrupt: Option<Interrupt>,
+    ) -> Result<(u64, T), NodeLost> {
+        if let Some(why) = locked(&self.lost).clone() {
+            return Err(NodeLost { host: self.host.clone(), why, interrupted: false });
+        }
+        // A node that is gone is heard of by the end of its output.
+        let _ = self.tell(question);
+        let (at, line) = self.hear(limit, interrupt)?;
+        match serde_json::from_slice(&line) {
+            Ok(answer) => Ok((at, answer)),
+            Err(error) => Err(self.give_up(format!("its answer cannot be read: {error}"), false)),
+        }
+    }
+
+    /// Copies a folder of this machine to the same path there.
+    pub(crate) fn send(&self, folder: &Path) -> io::Result<()> {
+        let there = folder.to_str().ok_or(io::ErrorKind::InvalidInput)?;
+        let arguments = ["--extract", "--preserve-permissions", "--file=-", "--directory", there];
+        let mut receiving = self.place.command_by(Control::Through(&self.control), "tar", &arguments);
+        let mut receiving =
+            receiving.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        let to = receiving.stdin.take().map_or_else(Stdio::null, Stdio::from);
+        let mut sending = Command::new("tar");
+        sending.args(["--create", "--file=-", "--directory"]).arg(folder).arg(".");
+        let sent = sending.stdin(Stdio::null()).stdout(to).stderr(Stdio::null()).status();
+        // Its end of the pipe goes with it, so that the other side comes to its end.
+        drop(sending);
+        let received = receiving.wait_with_output()?;
+        match (sent?.success(), received.status.success()) {
+            (true, true) => Ok(()),
+            (false, _) => Err(io::Error::other("tar failed here")),
+            (true, false) => {
+                Err(io::Error::other(String::from_utf8_lossy(&received.stderr).trim().replace('\n', "; ")))
+            }
+        }
+    }
+
+    fn tell(&self, question: &ToNode) -> io::Result<()> {
+        let line = line(question)?;
+        match locked(&self.input).as_mut() {
+            Some(input) => input.write_all(&line).and_then(|()| input.flush()),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn hear(&self, limit: Duration, interrupt: Option<Interrupt>) -> Result<(u64, Vec<u8>), NodeLost> {
+        let answers = locked(&self.answers);
+        let deadline = Instant::now() + limit;
+        loop {
+            match answers.recv_timeout(LOOK) {
+                Ok(heard) => return Ok(heard),
+                Err(RecvTimeoutError::Disconnected) => {
+                    // What it said last may not be read yet.
+                    thread::sleep(LOOK);
+                    let said = locked(&self.said).trim().replace('\n', "; ");
+                    let why = if said.is_empty() { "it ended".to_owned() } else { said };
+                    return Err(self.give_up(why, false));
+                }
+                Err(RecvTimeoutError::Timeout) if interrupt.is_some_and(Interrupt::asked) => {
+                    return Err(self.give_up("interrupted".to_owned(), true));
+                }
+                Err(RecvTimeoutError::Timeout) if Instant::now() > deadline => {
+                    return Err(self.give_up(format!("no answer within {} s", limit.as_secs()), false));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Closes the connection: the node ends what it started.
+    fn give_up(&self, why: String, interrupted: bool) -> NodeLost {
+        let _ = locked(&self.input).take();
+        *locked(&self.lost) = Some(why.clone());
+        NodeLost { host: self.host.clone(), why, interrupted }
+    }
+}
+
+impl Drop for Node {
+    /// The node ends when its input does; a connection that does not end with it is ended.
+    fn drop(&mut self) {
+        let is_lost = locked(&self.lost).is_some();
+        let _ = locked(&self.input).take();
+        let mut child = locked(&self.child);
+        // Of a lost node the end may never come.
+        let limit = if is_lost { Duration::from_secs(1) } else { END_LIMIT };
+        let deadline = Instant::now() + limit;
+        while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+/// Hands over each line with the time when it was read.
+fn listen(output: ChildStdout, speaking: Sender<(u64, Vec<u8>)>) -> io::Result<()> {
+    let listen = move || {
+        let mut output = BufReader::new(output);
+        while let Ok(Some(line)) = read_line(&mut output) {
+            if speaking.send((monotonic_ns(), line)).is_err() {
+                return;
+            }
+        }
+    };
+    thread::Builder::new().name("node".to_owned()).spawn(listen).map(drop)
+}
+
+/// Keeps the beginning of what a connection prints on standard error; the rest is read and dropped.
+fn keep_said(mut errors: ChildStderr, said: Arc<Mutex<String>>) -> io::Result<()> {
+    let keep = move || {
+        let mut piece = [0; 512];
+        while let Ok(read @ 1..) = errors.read(&mut piece) {
+            let mut said = locked(&said);
+            if (said.len() as u64) < SAID_BYTES_MOST {
+                said.push_str(&String::from_utf8_lossy(piece.get(..read).unwrap_or_default()));
+            }
+        }
+    };
+    thread::Builder::new().name("node errors".to_owned()).spawn(keep).map(drop)
+}
+
+/// Gives signs of life for as long as the node is needed.
+fn keep_alive(node: Weak<Node>) {
+    let keep = move || {
+        loop {
+            thread::sleep(ALIVE_EVERY);
+            let Some(node) = node.upgrade() else { return };
+            if node.tell(&ToNode::Alive).is_err() {
+                return;
+            }
+        }
+    };
+    // Without it the node ends in mid-launch, which is recorded.
+    let _ = thread::Builder::new().name("node alive".to_owned()).spawn(keep);
+}

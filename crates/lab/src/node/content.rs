@@ -1,0 +1,80 @@
+//! What is in a folder, as a digest that a copy on another machine shares: names, kinds, modes, lengths and times.
+
+use super::message::FolderContent;
+use paceline_catalogue::hex;
+use sha2::{Digest as _, Sha256};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// The workshop's own folder in a build: what it notes there changes with every launch.
+const KEPT: &str = ".paceline";
+
+/// The digest of a folder's content. A copy by tar has the same; what is in a file is not read.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn digest(folder: &Path) -> io::Result<String> {
+    let mut digest = Sha256::new();
+    add(&mut digest, folder, folder)?;
+    Ok(hex(&digest.finalize()[..16]))
+}
+
+fn add(digest: &mut Sha256, root: &Path, folder: &Path) -> io::Result<()> {
+    let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<io::Result<_>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        let name = path.strip_prefix(root).unwrap_or(&path);
+        if name == Path::new(KEPT) {
+            continue;
+        }
+        let found = fs::symlink_metadata(&path)?;
+        let is_folder = found.is_dir();
+        let target = if found.is_symlink() { fs::read_link(&path)? } else { PathBuf::new() };
+        let numbers = if is_folder { (0, 0) } else { (found.len(), found.mtime()) };
+        let line = format!("{}\0{:o} {} {}\0", path_text(name), found.mode(), numbers.0, numbers.1);
+        digest.update(line.as_bytes());
+        digest.update(target.as_os_str().as_bytes());
+        if is_folder {
+            add(digest, root, &path)?;
+        }
+    }
+    Ok(())
+}
+
+fn path_text(path: &Path) -> String {
+    path.as_os_str().as_bytes().escape_ascii().to_string()
+}
+
+/// Where a node notes what it was sent: a name for each folder, in the user's cache.
+pub(crate) fn kept_folder(content: &FolderContent) -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
+    let name = hex(&Sha256::digest(content.folder.as_os_str().as_bytes())[..16]);
+    Some(cache.join("paceline/sent").join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_has_the_digest_and_a_change_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        fs::create_dir_all(from.join("a/.paceline")).unwrap();
+        fs::create_dir_all(from.join(".paceline")).unwrap();
+        fs::write(from.join("a/file"), "1").unwrap();
+        std::os::unix::fs::symlink("file", from.join("a/link")).unwrap();
+        let copied = std::process::Command::new("cp").arg("-a").args([&from, &to]).status().unwrap();
+        assert!(copied.success());
+        fs::write(from.join(".paceline/version.log"), "noise").unwrap();
+        assert_eq!(digest(&from).unwrap(), digest(&to).unwrap());
+        fs::write(to.join("a/file"), "12").unwrap();
+        assert_ne!(digest(&from).unwrap(), digest(&to).unwrap());
+        assert!(digest(&folder.path().join("none")).is_err());
+    }
+}

@@ -1,0 +1,148 @@
+//! What the lab and a node say to each other: one JSON object a line.
+//!
+//! The lab asks one thing at a time and the node answers each, but for [`ToNode::Alive`]. An answer is the type named
+//! beside each question. Moments are of the node's clock.
+
+use paceline_catalogue::{Places, Variables, WorkloadCase};
+use paceline_host::shepherd::Guard;
+use paceline_record::{Environment, Startup};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read as _};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Longest line: a workload's body is a tenth of it.
+const LINE_BYTES_MOST: u64 = 1 << 26;
+
+/// To a node.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToNode {
+    /// How launches are started. Answer: [`Welcome`].
+    Hello(Box<NodeSettings>),
+    /// Somebody still needs the node. No answer.
+    Alive,
+    /// The node's monotonic clock. Answer: `u64`.
+    Clock,
+    /// Whether a folder is there with this content. Answer: `bool`.
+    Has(FolderContent),
+    /// Empties a folder that was sent before, or makes it; any other folder is an error. Answer: `Result<(), String>`.
+    Prepare(FolderContent),
+    /// A folder has arrived. Answer: `Result<(), String>`.
+    Arrived(FolderContent),
+    /// Which programs are missing. Answer: `Vec<String>`.
+    Missing(Vec<String>),
+    /// Starts a server. Answer: `Result<Launched, Spoiled>`.
+    Launch { order: Box<LaunchOrder>, ready: Box<WorkloadCase> },
+    /// Every core. Answer: `CoreTicks`.
+    Cores,
+    /// About a launch; the answers are those of its methods.
+    Of { launch: u32, question: Question },
+}
+
+/// About a launch.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Question {
+    /// `TreeSample`
+    Sample,
+    /// `()`
+    Search,
+    /// `CpuSource`
+    Source,
+    /// `u64`
+    Sockets,
+    /// `bool`
+    IsRunnable,
+    /// `Option<u64>`
+    PssBytes,
+    /// `Option<Ended>`
+    Ended,
+    /// `String`
+    LogTail,
+    /// `()`
+    Kill,
+    /// `Result<Gone, String>`
+    Stop,
+}
+
+/// How launches are started on a node.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct NodeSettings {
+    /// The lab's folders, which have the same paths there.
+    pub places: Places,
+    /// How descendants are held together.
+    pub guard: Guard,
+}
+
+/// What a node tells of itself.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Welcome {
+    /// The address by which this connection reached it.
+    pub address: Option<IpAddr>,
+    /// Its cores, in groups of hardware threads that share one physical core.
+    pub cores: Vec<Vec<u32>>,
+    /// Its machine.
+    pub environment: Environment,
+}
+
+/// A launch as plain data, for the machine that it is started on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LaunchOrder {
+    /// Unique: names the log and the control group.
+    pub id: String,
+    /// The server's id.
+    pub server: String,
+    /// The server's folder: its commands run there.
+    pub folder: PathBuf,
+    /// The form's command.
+    pub command: String,
+    /// The form's own variables, to be expanded.
+    pub env: BTreeMap<String, String>,
+    /// What its commands are given; without a port one is chosen.
+    pub variables: Variables,
+    /// The cores it may run on.
+    pub cores: Vec<u32>,
+    /// How long its start may take.
+    pub start_timeout: Duration,
+}
+
+/// A folder by its path and its content's digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FolderContent {
+    pub folder: PathBuf,
+    pub digest: String,
+}
+
+/// A launch that answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Launched {
+    /// Its number on the node.
+    pub launch: u32,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// How it started.
+    pub startup: Startup,
+}
+
+/// Reads the next line; none at the end.
+pub(crate) fn read_line(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    from.by_ref().take(LINE_BYTES_MOST).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    if line.last() != Some(&b'\n') {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a message ends in the middle of a line"));
+    }
+    Ok(Some(line))
+}
+
+/// A message as a line.
+pub(crate) fn line(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}

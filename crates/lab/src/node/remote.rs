@@ -1,0 +1,112 @@
+//! The processes of a launch on a node.
+
+use super::connection::{Node, NodeLost};
+use super::message::{Launched, Question, ToNode};
+use paceline_host::CoreTicks;
+use paceline_host::shepherd::{Ended, Gone};
+use paceline_host::tree::TreeSample;
+use paceline_record::CpuSource;
+use serde::de::DeserializeOwned;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often a launch is asked whether it has ended, while somebody waits for that.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// As a launch ended whose node is lost: nobody saw it.
+const UNSEEN: Ended = Ended { code: None, signal: None, asked: false };
+
+/// The processes of a launch on a node. Once the node is lost, they count as ended.
+#[derive(Debug)]
+pub(crate) struct RemoteProcesses {
+    node: Arc<Node>,
+    launch: u32,
+    last: TreeSample,
+    stopped: bool,
+}
+
+impl RemoteProcesses {
+    /// What a node has started.
+    pub(crate) fn new(node: &Arc<Node>, launched: &Launched) -> Self {
+        let (node, launch) = (Arc::clone(node), launched.launch);
+        Self { node, launch, last: TreeSample::default(), stopped: false }
+    }
+
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    fn ask<T: DeserializeOwned>(&self, question: Question) -> Result<T, NodeLost> {
+        self.node.ask(&ToNode::Of { launch: self.launch, question })
+    }
+
+    pub(crate) fn sample(&mut self) -> TreeSample {
+        if let Ok(sample) = self.ask::<TreeSample>(Question::Sample) {
+            self.last = TreeSample { monotonic_ns: self.node.ours(sample.monotonic_ns), ..sample };
+        }
+        self.last
+    }
+
+    pub(crate) fn search(&self) {
+        // A lost node is reported by `ended`.
+        let _ = self.ask::<()>(Question::Search);
+    }
+
+    pub(crate) fn source(&self) -> CpuSource {
+        self.ask(Question::Source).unwrap_or(CpuSource::Proc)
+    }
+
+    pub(crate) fn sockets(&self) -> u64 {
+        self.ask(Question::Sockets).unwrap_or_default()
+    }
+
+    pub(crate) fn is_runnable(&self) -> bool {
+        self.ask(Question::IsRunnable).unwrap_or_default()
+    }
+
+    pub(crate) fn pss_bytes(&self) -> Option<u64> {
+        self.ask(Question::PssBytes).unwrap_or_default()
+    }
+
+    pub(crate) fn cores(&self) -> CoreTicks {
+        self.node.ask(&ToNode::Cores).unwrap_or_else(|_| CoreTicks::now())
+    }
+
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        self.ask(Question::Ended).unwrap_or(Some(UNSEEN))
+    }
+
+    pub(crate) fn wait_ended(&self, limit: Duration) -> Option<Ended> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let ended = self.ended();
+            if ended.is_some() || Instant::now() >= deadline {
+                return ended;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// The end of its log; of a lost node, why it is lost.
+    pub(crate) fn log_tail(&self) -> String {
+        self.ask(Question::LogTail).unwrap_or_else(|lost| lost.to_string())
+    }
+
+    pub(crate) fn kill(&self) {
+        let _ = self.ask::<()>(Question::Kill);
+    }
+
+    pub(crate) fn stop(mut self) -> io::Result<Gone> {
+        self.stopped = true;
+        let gone: Result<Gone, String> = self.ask(Question::Stop).map_err(io::Error::other)?;
+        gone.map_err(io::Error::other)
+    }
+}
+
+impl Drop for RemoteProcesses {
+    fn drop(&mut self) {
+        if !self.stopped {
+            let _ = self.ask::<Result<Gone, String>>(Question::Stop);
+        }
+    }
+}

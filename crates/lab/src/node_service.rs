@@ -1,0 +1,227 @@
+//! The node's side: `paceline node` starts, samples and ends servers as the lab at the other end asks.
+//!
+//! One thread reads what the lab says, the other answers, with the code of a local launch. Whatever ends the connection
+//! (its end, silence, a signal) ends a launch in progress, then all that was started, then the process.
+
+use crate::launch::{Launch, Ready, Spoiled, Starter};
+use crate::node::{
+    FolderContent, LaunchOrder, Launched, NodeSettings, Question, SILENCE_LIMIT, ToNode, Welcome, digest,
+    kept_folder, line, read_line,
+};
+use crate::workshop::program;
+use paceline_catalogue::WorkloadCase;
+use paceline_host::{CoreTicks, Interrupt, physical_cores};
+use paceline_record::Environment;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead, Write};
+use std::net::{IpAddr, UdpSocket};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, atomic::AtomicBool};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often the end of the connection is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// Noted of a folder while it is being sent.
+const INCOMPLETE: &str = "incomplete";
+
+/// Does what a lab asks by `input` until it ends. `environment` reads this machine, `shepherd` starts a shepherd.
+///
+/// # Errors
+/// When the first line is no greeting, or the lab cannot be answered.
+pub fn serve_node(
+    mut input: impl BufRead + Send + 'static,
+    mut output: impl Write,
+    shepherd: Vec<String>,
+    environment: fn() -> Environment,
+) -> io::Result<()> {
+    let interrupt = Interrupt::listen()?;
+    let hello = read_line(&mut input)?.unwrap_or_default();
+    let Ok(ToNode::Hello(settings)) = serde_json::from_slice(&hello) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the first message is no greeting"));
+    };
+    let cores = physical_cores()?;
+    answer(&mut output, &Welcome { address: own_address(), cores, environment: environment() })?;
+    let questions = listen(input, interrupt.flag())?;
+    let mut service = Service::new(*settings, shepherd, interrupt);
+    let done = service.serve(&questions, &mut output);
+    // Whatever happened, what was started ends here.
+    drop(service);
+    done
+}
+
+fn answer(output: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
+    output.write_all(&line(answer)?)?;
+    output.flush()
+}
+
+/// Hands over what the lab says; its end, and its silence, raise `over`.
+fn listen(mut input: impl BufRead + Send + 'static, over: Arc<AtomicBool>) -> io::Result<Receiver<ToNode>> {
+    let (asking, questions): (Sender<ToNode>, _) = mpsc::channel();
+    let begun = Instant::now();
+    let heard_ms = Arc::<AtomicU64>::default();
+    let (heard, ended) = (Arc::clone(&heard_ms), Arc::clone(&over));
+    thread::Builder::new().name("lab".to_owned()).spawn(move || {
+        while let Ok(Some(line)) = read_line(&mut input) {
+            heard.store(begun.elapsed().as_millis() as u64, Ordering::Relaxed);
+            match serde_json::from_slice(&line) {
+                Ok(ToNode::Alive) => {}
+                Ok(question) => {
+                    if asking.send(question).is_err() {
+                        break;
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+        ended.store(true, Ordering::Relaxed);
+    })?;
+    thread::Builder::new().name("silence".to_owned()).spawn(move || {
+        loop {
+            thread::sleep(Duration::from_secs(1));
+            let silent_ms =
+                (begun.elapsed().as_millis() as u64).saturating_sub(heard_ms.load(Ordering::Relaxed));
+            if silent_ms > SILENCE_LIMIT.as_millis() as u64 {
+                over.store(true, Ordering::Relaxed);
+                return;
+            }
+        }
+    })?;
+    Ok(questions)
+}
+
+/// What runs on this node.
+struct Service {
+    starter: Starter,
+    launches: BTreeMap<u32, Launch>,
+    next: u32,
+}
+
+impl Service {
+    fn new(settings: NodeSettings, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
+        paceline_host::cgroup::ControlGroup::sweep();
+        let logs = Some(settings.places.state_dir.join("logs"));
+        let starter = Starter { shepherd, guard: settings.guard, logs, interrupt, user: None };
+        Self { starter, launches: BTreeMap::new(), next: 1 }
+    }
+
+    fn serve(&mut self, questions: &Receiver<ToNode>, output: &mut impl Write) -> io::Result<()> {
+        loop {
+            match questions.recv_timeout(LOOK) {
+                Ok(question) => self.answer(question, output)?,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.starter.interrupt.asked() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn answer(&mut self, question: ToNode, output: &mut impl Write) -> io::Result<()> {
+        match question {
+            ToNode::Hello(_) | ToNode::Alive => Ok(()),
+            ToNode::Clock => answer(output, &paceline_host::system::monotonic_ns()),
+            ToNode::Has(content) => answer(output, &has(&content)),
+            ToNode::Prepare(content) => answer(output, &prepare(&content)),
+            ToNode::Arrived(content) => answer(output, &arrived(&content)),
+            ToNode::Missing(needs) => {
+                let missing: Vec<&String> = needs.iter().filter(|need| program(need).is_none()).collect();
+                answer(output, &missing)
+            }
+            ToNode::Launch { order, ready } => answer(output, &self.launch(*order, &ready)),
+            ToNode::Cores => answer(output, &CoreTicks::now()),
+            ToNode::Of { launch, question } => self.answer_of(launch, question, output),
+        }
+    }
+
+    fn launch(&mut self, order: LaunchOrder, ready: &WorkloadCase) -> Result<Launched, Spoiled> {
+        let launch = self.starter.carry_out(&order, Ready::Answers(ready))?;
+        let (number, address, startup) = (self.next, launch.address, launch.startup.clone());
+        self.launches.insert(number, launch);
+        self.next += 1;
+        Ok(Launched { launch: number, address, startup })
+    }
+
+    fn answer_of(&mut self, number: u32, question: Question, output: &mut impl Write) -> io::Result<()> {
+        let unknown =
+            || io::Error::new(io::ErrorKind::InvalidData, format!("no launch has the number {number}"));
+        if let Question::Stop = question {
+            let launch = self.launches.remove(&number).ok_or_else(unknown)?;
+            return answer(output, &launch.stop().map_err(|error| error.to_string()));
+        }
+        let launch = self.launches.get_mut(&number).ok_or_else(unknown)?;
+        match question {
+            Question::Sample => answer(output, &launch.sample()),
+            Question::Search => answer(output, &launch.search()),
+            Question::Source => answer(output, &launch.source()),
+            Question::Sockets => answer(output, &launch.sockets()),
+            Question::IsRunnable => answer(output, &launch.is_runnable()),
+            Question::PssBytes => answer(output, &launch.pss_bytes()),
+            Question::Ended => answer(output, &launch.ended()),
+            Question::LogTail => answer(output, &launch.log_tail()),
+            Question::Kill => answer(output, &launch.kill()),
+            Question::Stop => Ok(()),
+        }
+    }
+}
+
+/// The address by which the connection came: sshd states it; srun states where it was started, and the way there begins
+/// at an address of this machine.
+fn own_address() -> Option<IpAddr> {
+    if let Ok(connection) = std::env::var("SSH_CONNECTION") {
+        return connection.split_whitespace().nth(2)?.parse().ok();
+    }
+    let from: IpAddr = std::env::var("SLURM_LAUNCH_NODE_IPADDR").ok()?.parse().ok()?;
+    // A datagram socket that is connected sends nothing; port 9 is that of the discard protocol.
+    let any: IpAddr = if from.is_ipv4() { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((from, 9)).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+/// Whether a folder is there as it is meant to be: sent before, or shared with the lab's machine.
+fn has(content: &FolderContent) -> bool {
+    let noted = kept_folder(content).and_then(|kept| fs::read_to_string(kept).ok());
+    match noted {
+        Some(digest) => digest == content.digest && content.folder.is_dir(),
+        None => digest(&content.folder).is_ok_and(|digest| digest == content.digest),
+    }
+}
+
+/// Makes room for a folder. Only one that was sent before is replaced.
+fn prepare(content: &FolderContent) -> Result<(), String> {
+    let FolderContent { folder, .. } = content;
+    let kept = kept_folder(content).ok_or("there is no home folder")?;
+    let is_empty = |folder: &Path| fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
+    if folder.exists() && !kept.exists() && !is_empty(folder) {
+        return Err(format!(
+            "{} is there with other content, and was not sent: move it away",
+            folder.display()
+        ));
+    }
+    let failed = |error: io::Error| format!("cannot make {}: {error}", folder.display());
+    if let Some(parent) = kept.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    fs::write(&kept, INCOMPLETE).map_err(failed)?;
+    if folder.exists() && !is_empty(folder) {
+        fs::remove_dir_all(folder).map_err(failed)?;
+    }
+    fs::create_dir_all(folder).map_err(failed)
+}
+
+fn arrived(content: &FolderContent) -> Result<(), String> {
+    let kept = kept_folder(content).ok_or("there is no home folder")?;
+    match digest(&content.folder) {
+        Ok(digest) if digest == content.digest => {
+            fs::write(kept, &content.digest).map_err(|error| error.to_string())
+        }
+        Ok(_) => Err(format!("{} did not arrive whole", content.folder.display())),
+        Err(error) => Err(format!("cannot read {}: {error}", content.folder.display())),
+    }
+}

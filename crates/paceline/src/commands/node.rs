@@ -1,0 +1,17 @@
+//! `paceline node`: starts, samples and ends servers on this machine for a lab on another. Started by the lab.
+//!
+//! A thin door to [`paceline_lab::serve_node`].
+
+use crate::exit::Status;
+use crate::places::shepherd_command;
+use anyhow::Context as _;
+use std::io::BufReader;
+
+/// Serves the lab at the other end of the standard streams until they end.
+pub fn run() -> anyhow::Result<Status> {
+    let input = BufReader::new(std::io::stdin());
+    let environment = paceline_run::environment::read;
+    paceline_lab::serve_node(input, std::io::stdout(), shepherd_command()?, environment)
+        .context("cannot serve as a node")?;
+    Ok(Status::Done)
+}
