@@ -34,6 +34,8 @@ pub use health::Health;
 pub use inputs::{BYTES_MAX, Inputs};
 pub use outcome::block;
 pub use prepare::{Prepared, Watching, allowed_cores};
+#[cfg(fuzzing)]
+pub use schedule::fuzz_schedule;
 pub use schedule::read_schedule;
 pub use segments::arrival_check;
 pub use target::remedy;

@@ -73,6 +73,21 @@ fn time(text: &str) -> Result<Nanos, String> {
     if nanos.as_secs_f64() > LATEST_S { Err(format!("{text} is more than 30 days")) } else { Ok(nanos) }
 }
 
+/// Reads any text as a schedule, for fuzzing; what is understood never decreases and ends within 30 days.
+#[cfg(fuzzing)]
+pub fn fuzz_schedule(text: &str) {
+    match times(text) {
+        Ok(times) => {
+            assert!(times.is_sorted() && times.iter().all(|time| time.as_secs_f64() <= LATEST_S));
+            let trace = Trace::from(times);
+            assert!(!format!("{trace:?}").is_empty());
+        }
+        Err(Problem { line, what }) => {
+            assert!(!what.is_empty() && line.is_none_or(|line| (1..=text.lines().count()).contains(&line)));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
