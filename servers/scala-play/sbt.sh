@@ -6,7 +6,7 @@ mkdir -p "$PACELINE_BUILD/play/project"
 cp -r app conf build.sbt "$PACELINE_BUILD/play/"
 cp project/plugins.sbt project/build.properties project/repositories "$PACELINE_BUILD/play/project/"
 cd "$PACELINE_BUILD/play"
-exec java -Xmx1g \
+exec java -Xmx1g -Duser.home="$PACELINE_BUILD/sbt/home" \
     -Dsbt.override.build.repos=true -Dsbt.repository.config=project/repositories \
     -Dsbt.global.base="$PACELINE_BUILD/sbt/global" -Dsbt.boot.directory="$PACELINE_BUILD/sbt/boot" \
     -Dsbt.coursier.home="$PACELINE_BUILD/sbt/coursier" -Dsbt.ivy.home="$PACELINE_BUILD/sbt/ivy" \

@@ -1,15 +1,21 @@
-//! Another user of this machine, as whom strangers' code runs: its numbers, its home, and whether it can reach a folder.
+//! Another user of this machine, as whom strangers' code runs: its numbers, its home, what it can reach of the file system
+//! and of root's environment.
 //!
-//! Used where root runs the lab. The shepherd stays root's; what it starts gives up root for good before it begins.
+//! Used where root runs the lab, unless `root` is named. The shepherd stays root's; what it starts gives up root for good before it begins.
 
 use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// The most that is read of the list of users.
 const PASSWD_BYTES: u64 = 1 << 20;
+/// As whom servers run where root runs the lab and names no user: the first of these that exists. `nobody` is on every
+/// machine; `paceline` is for those who want a user that runs nothing else.
+const DEFAULT_NAMES: [&str; 2] = ["paceline", "nobody"];
 
 /// A user without root's rights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,14 +36,24 @@ pub enum UserError {
     /// There is none of this name.
     #[error("there is no user `{0}` in /etc/passwd: create one with useradd --system {0}")]
     Unknown(String),
-    /// It is root itself.
-    #[error("the user `{0}` is root: name another one")]
-    Root(String),
+    /// It has root's group.
+    #[error("the user `{0}` has the rights of root: name another one")]
+    Privileged(String),
+    /// Root runs the lab, and there is nobody to run servers as.
+    #[error(
+        "there is no user to run servers as, neither `paceline` nor `nobody`: create one with useradd --system paceline, \
+         or run servers as root with --user root"
+    )]
+    NoDefault,
     /// Only root can become another user.
     #[error("only root can run servers as another user: leave --user out")]
     NotRoot,
     /// A folder that is needed cannot be reached by it.
-    #[error("the user `{user}` cannot enter {}: allow it (chmod o+x) or keep the servers elsewhere", folder.display())]
+    #[error(
+        "servers run as the user `{user}`, who cannot enter {}: allow it (chmod o+x), keep the servers elsewhere, or run \
+         them as root with --user root",
+        folder.display()
+    )]
     Closed {
         /// The user.
         user: String,
@@ -56,21 +72,48 @@ pub enum UserError {
 }
 
 impl User {
-    /// The user of this name, with a home below `homes`.
+    /// As whom servers run: the user that is asked for; where none is and root runs the lab, `paceline` or `nobody`. None
+    /// for the user of the lab itself. Homes are below `homes`.
     ///
     /// # Errors
-    /// [`UserError`] where there is none, it is root, or this process is not root's.
-    pub fn named(name: &str, homes: &Path) -> Result<Self, UserError> {
-        // SAFETY: takes nothing and cannot fail.
-        if unsafe { libc::geteuid() } != 0 {
-            return Err(UserError::NotRoot);
+    /// [`UserError`] where there is none of this name, it has root's rights without being root, or another user than the
+    /// lab's is asked for by somebody who is not root.
+    pub fn for_servers(asked: Option<&str>, homes: &Path) -> Result<Option<Self>, UserError> {
+        let own = rustix::process::geteuid().as_raw();
+        if asked.is_none() && own != 0 {
+            return Ok(None);
         }
         let passwd = paceline_files::read_text(Path::new("/etc/passwd"), PASSWD_BYTES).unwrap_or_default();
-        let (uid, gid) = find(&passwd, name).ok_or_else(|| UserError::Unknown(name.to_owned()))?;
-        if uid == 0 || gid == 0 {
-            return Err(UserError::Root(name.to_owned()));
+        let numbers = |name: &str| find(&passwd, name).map(|found| (name.to_owned(), found));
+        let found = match asked {
+            Some(name) => numbers(name).ok_or_else(|| UserError::Unknown(name.to_owned())),
+            None => DEFAULT_NAMES.iter().find_map(|name| numbers(name)).ok_or(UserError::NoDefault),
+        };
+        match found? {
+            (_, (uid, _)) if uid == own => Ok(None),
+            _ if own != 0 => Err(UserError::NotRoot),
+            (name, (0, _) | (_, 0)) => Err(UserError::Privileged(name)),
+            (name, (uid, gid)) => Ok(Some(Self { home: homes.join(&name), name, uid, gid })),
         }
-        Ok(Self { name: name.to_owned(), uid, gid, home: homes.join(name) })
+    }
+
+    /// The variables of root's environment that mean something to it: paths that it cannot enter are left out, single ones
+    /// and those of a `PATH`. They are root's own toolchains and caches.
+    pub fn environment(
+        &self,
+        variables: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Vec<(OsString, OsString)> {
+        let is_open = |path: &Path| !path.is_absolute() || self.check_reach(path).is_ok();
+        let for_it = |(name, value): (OsString, OsString)| {
+            if !name.as_bytes().ends_with(b"PATH") {
+                return is_open(Path::new(&value)).then_some((name, value));
+            }
+            let open = std::env::split_paths(&value).filter(|folder| is_open(folder));
+            let open: Vec<PathBuf> = open.collect();
+            let joined = std::env::join_paths(open).unwrap_or_default();
+            (joined != OsStr::new("")).then_some((name, joined))
+        };
+        variables.filter_map(for_it).collect()
     }
 
     /// Whether it can enter a folder, its parents included.
@@ -128,20 +171,21 @@ impl User {
         Ok(())
     }
 
-    /// Makes a file or folder its own, with all in it; links are not followed.
+    /// Makes a file or folder its own, with all in it; links are not followed. A folder comes after what is in it, so that
+    /// nobody but root can change the way to it meanwhile. A file with several names stays as it is: another name may be
+    /// in a cache of root's.
     fn hand_over(&self, path: &Path) -> Result<(), UserError> {
         let failed = |source| UserError::Prepare { path: path.to_owned(), source };
         let about = fs::symlink_metadata(path).map_err(failed)?;
-        if about.uid() == self.uid {
+        if about.uid() == self.uid || about.is_file() && about.nlink() > 1 {
             return Ok(());
         }
-        std::os::unix::fs::lchown(path, Some(self.uid), Some(self.gid)).map_err(failed)?;
         if about.is_dir() {
             for entry in fs::read_dir(path).map_err(failed)?.flatten() {
                 self.hand_over(&entry.path())?;
             }
         }
-        Ok(())
+        std::os::unix::fs::lchown(path, Some(self.uid), Some(self.gid)).map_err(failed)
     }
 }
 
@@ -174,5 +218,38 @@ mod tests {
         let refused = stranger.check_reach(&inside).unwrap_err();
         assert!(refused.to_string().contains(&folder.path().display().to_string()), "{refused}");
         assert!(stranger.check_reach(Path::new("/usr")).is_ok());
+        let closed = inside.display();
+        let root = [
+            ("PATH", format!("{closed}:/usr/bin:/bin")),
+            ("GOPATH", format!("{closed}")),
+            ("CARGO_HOME", format!("{closed}")),
+            ("LANG", "C.UTF-8".to_owned()),
+            ("CA_FILE", "/etc/passwd".to_owned()),
+        ];
+        let root = root.into_iter().map(|(name, value)| (name.into(), value.into()));
+        let left = [("PATH", "/usr/bin:/bin"), ("LANG", "C.UTF-8"), ("CA_FILE", "/etc/passwd")];
+        let left: Vec<(OsString, OsString)> =
+            left.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        assert_eq!(stranger.environment(root), left);
+    }
+
+    #[test]
+    fn files_with_another_name_are_not_handed_over() {
+        // SAFETY: takes nothing and cannot fail.
+        if unsafe { libc::geteuid() } != 0 {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (build, cache) = (folder.path().join("build"), folder.path().join("cached"));
+        fs::create_dir_all(build.join("deep")).unwrap();
+        fs::write(&cache, "of root").unwrap();
+        fs::hard_link(&cache, build.join("deep/linked")).unwrap();
+        std::os::unix::fs::symlink(&cache, build.join("deep/link")).unwrap();
+        fs::write(build.join("deep/own"), "").unwrap();
+        let stranger = User { name: "stranger".into(), uid: 54_321, gid: 54_321, home: "/".into() };
+        stranger.share_folder(&build, ".kept").unwrap();
+        let owner = |path: &str| fs::symlink_metadata(build.join(path)).unwrap().uid();
+        assert_eq!((owner("deep"), owner("deep/own"), owner("deep/link")), (54_321, 54_321, 54_321));
+        assert_eq!((owner("deep/linked"), fs::metadata(&cache).unwrap().uid()), (0, 0));
     }
 }

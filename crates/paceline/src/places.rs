@@ -34,8 +34,8 @@ pub struct PlaceArguments {
     /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
-    /// Set up, build and run servers as this user, with a home in the state folder. Needs root; without it servers run as
-    /// the user of the lab
+    /// Set up, build and run servers as this user, with a home in the state folder [default: where root runs the lab,
+    /// `paceline` if there is such a user, else `nobody`; `root` for root itself]
     #[arg(long, global = true, value_name = "NAME", env = "PACELINE_USER", value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 }
@@ -67,10 +67,20 @@ pub fn shepherd_command() -> anyhow::Result<Vec<String>> {
     Ok(vec![program.to_string_lossy().into_owned(), "shepherd".into()])
 }
 
-/// As whom servers' commands run, where the flags name somebody.
+/// As whom servers' commands run; none for the user of the lab.
 pub fn server_user(places: &Places) -> anyhow::Result<Option<User>> {
-    let user = places.user.as_ref().map(|name| User::named(name, &places.state_dir.join("home"))).transpose();
+    let homes = places.state_dir.join("home");
+    let user = User::for_servers(places.user.as_deref(), &homes);
     user.map_err(|error| complain(LabError::User(error)))
+}
+
+/// What a person is told who runs the lab as root and named no user.
+pub fn user_notice(places: &Places, user: Option<&User>) -> Option<String> {
+    let user = user.filter(|_| places.user.is_none())?;
+    Some(format!(
+        "servers run as the user `{}`, not as root; --user names another, --user root is root",
+        user.name
+    ))
 }
 
 /// The lab's error as a complaint: its whole chain, its hint, and the exit status for whose doing it is.

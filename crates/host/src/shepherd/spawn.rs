@@ -33,16 +33,20 @@ pub fn spawn(order: &Order, groups: Vec<File>) -> io::Result<Spawned> {
         .command
         .split_first()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the order names no program"))?;
-    let (stdout, stderr, printed) = streams(&order.output)?;
+    let (stdout, stderr, printed) = streams(order)?;
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(&order.folder).envs(&order.env);
+    command.args(arguments).current_dir(&order.folder);
     if let Some(user) = &order.user {
+        command.env_clear().envs(user.environment(std::env::vars_os()));
+        // Java goes by /etc/passwd instead of HOME, where `nobody` has none.
+        command.env("MAVEN_OPTS", format!("-Duser.home={}", user.home.display()));
         command.env("HOME", &user.home).env("USER", &user.name).env("LOGNAME", &user.name);
         for own in ["XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"]
         {
             command.env_remove(own);
         }
     }
+    command.envs(&order.env);
     command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
     let (cores, inherit) = (order.cores.clone(), order.inherit);
     let user = order.user.as_ref().map(|user| (user.uid, user.gid));
@@ -72,10 +76,14 @@ fn settle(cores: &[u32], groups: &[File], user: Option<(u32, u32)>, inherit: Opt
     inherit.map_or(Ok(()), system::keep_on_exec)
 }
 
-fn streams(output: &Output) -> io::Result<(Stdio, Stdio, Option<OwnedFd>)> {
-    Ok(match output {
+fn streams(order: &Order) -> io::Result<(Stdio, Stdio, Option<OwnedFd>)> {
+    Ok(match &order.output {
         Output::Bounded { .. } => {
             let (printed, writer) = system::pipe()?;
+            if let Some(user) = &order.user {
+                // PHP-FPM and others open /dev/stderr, which asks for the rights of the pipe's owner.
+                std::os::unix::fs::fchown(&writer, Some(user.uid), Some(user.gid))?;
+            }
             (writer.try_clone()?.into(), writer.into(), Some(printed))
         }
         Output::Files { stdout, stderr } => {

@@ -24,6 +24,8 @@ const CONNECTIONS_TIMES: u64 = 4;
 const CONNECTIONS_LEAST: u64 = 2000;
 /// Descriptors of a balancer that are no connections: listeners, checks, its statistics, what each thread waits with.
 const OTHER_FILES: u64 = 200;
+/// The name of a balancer's configuration in its folder; all else in there is the balancer's own.
+const CONFIGURATION: &str = "configuration";
 /// Another process may take the port between our look and the balancer's bind.
 const PORT_TRIES: u32 = 3;
 
@@ -200,10 +202,13 @@ impl Carried<'_> {
             instances,
         };
         let configuration = filling.fill(&balancer.template);
-        let path = own_folder.join("configuration");
+        let path = own_folder.join(CONFIGURATION);
         fs::create_dir_all(&own_folder)
             .and_then(|()| fs::write(&path, &configuration))
             .map_err(|error| fault(format!("cannot write {}: {error}", path.display())))?;
+        if let Some(user) = &self.bench.starter.user {
+            user.share_folder(&own_folder, CONFIGURATION).map_err(|error| fault(error.to_string()))?;
+        }
         let server = balancer.as_server(Some(&path));
         let variables =
             self.bench.workshop.variables(&server, listen.port(), turn.pinning.balancer.len().max(1) as u32);

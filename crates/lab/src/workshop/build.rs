@@ -10,8 +10,8 @@ use std::time::Duration;
 
 impl Workshop {
     /// Builds `server` unless nothing it is made from has changed, or with `again` in any case. A set-up older than
-    /// the folder is repeated first, which a set-up must allow; one that was never done is not begun here, since it
-    /// downloads. Several processes may ask at once: one builds, the others wait and find it done.
+    /// the folder is repeated first, which a set-up must allow and which is noticed; one that was never done is not begun
+    /// here, since it downloads. Several processes may ask at once: one builds, the others wait and find it done.
     ///
     /// # Errors
     /// [`LabError::NotSetUp`], [`LabError::Command`] with the end of the log, [`LabError::Interrupted`]; no stamp is
@@ -39,7 +39,15 @@ impl Workshop {
         match self.stamp(server, "setup") {
             None => Err(not_set_up(server, "its private environment was never fetched".into())),
             Some(found) if found == wanted => Ok(None),
-            Some(_) => self.make(server, "setup", &setup.command, wanted).map(Some),
+            Some(_) => {
+                let size =
+                    setup.download_mb.map_or("an unknown size".into(), |mb| format!("about {mb:.0} MB"));
+                (self.notice)(&format!(
+                    "{}: its set-up is older than its folder or its tools; repeating it, which may download {size}: {}",
+                    server.id, setup.command
+                ));
+                self.make(server, "setup", &setup.command, wanted).map(Some)
+            }
         }
     }
 

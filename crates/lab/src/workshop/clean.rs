@@ -1,7 +1,8 @@
 //! What rounds and servers leave behind in the state folder, and its removal: `paceline lab clean`.
 //!
 //! Logs of launches, folders of launches that a server made in its build folder, scratch folders of killed rounds, builds
-//! of servers that are gone; with `all` every build. Results are never touched.
+//! of servers that are gone; with `all` every build, and what the tools of other users keep in their homes. Results are
+//! never touched.
 
 use super::{Workshop, disk};
 use paceline_catalogue::Catalogue;
@@ -50,6 +51,9 @@ impl Workshop {
         let mut found: Vec<LeftOver> =
             in_folder("logs").into_iter().map(|path| LeftOver::of("log", path)).collect();
         found.extend(in_folder("scratch").into_iter().map(|path| LeftOver::of("scratch", path)));
+        if all {
+            found.extend(in_folder("home").into_iter().map(|path| LeftOver::of("home of a user", path)));
+        }
         for build in in_folder("build") {
             let id = build.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let is_known = catalogue.servers.iter().any(|server| server.id == id)
@@ -98,6 +102,7 @@ mod tests {
             "build/go-server/20002.conf",
             "build/go-server/php.conf",
             "build/go-gone/server",
+            "home/nobody/.npm/cached",
             "results.sqlite",
         ] {
             tree.write(&format!(".paceline/{file}"), "x");
@@ -116,7 +121,8 @@ mod tests {
             "build/go-server/run-20001",
         ];
         assert_eq!(names(false), some);
-        assert_eq!(names(true), ["logs/go-server-1.log", "build/go-gone", "build/go-server"]);
+        let all = ["logs/go-server-1.log", "home/nobody", "build/go-gone", "build/go-server"];
+        assert_eq!(names(true), all);
         for left in workshop.left_overs(&catalogue, false) {
             left.remove().unwrap();
         }

@@ -131,16 +131,19 @@ impl Workshop {
 
     /// Has the commands of servers run as `user`: in a home below the state folder, and with build folders that are its
     /// own but for what the workshop keeps in them.
+    #[must_use]
+    pub fn with_user(self, user: Option<User>) -> Self {
+        Self { toolbox: Toolbox::of(user.clone()), user, ..self }
+    }
+
+    /// Makes the home of the user of servers.
     ///
     /// # Errors
     /// [`LabError::User`] where it cannot enter the state folder, or its home cannot be made.
-    pub fn with_user(mut self, user: Option<User>) -> Result<Self, LabError> {
-        if let Some(user) = &user {
-            user.prepare_home()?;
-            user.check_reach(&self.state_dir)?;
-        }
-        self.user = user;
-        Ok(self)
+    pub fn prepare_user(&self) -> Result<(), LabError> {
+        let Some(user) = &self.user else { return Ok(()) };
+        user.prepare_home()?;
+        Ok(user.check_reach(&self.state_dir)?)
     }
 
     /// `PACELINE_BUILD` of a server. It need not exist yet.

@@ -3,9 +3,10 @@
 //! `setup` asks and installs; a step that failed names what is absent. Whoever is not root is given the command to run.
 //! Whether a program is there is `tools`' to say; what a server's own set-up command fetches is not looked at.
 
+use super::Workshop;
 use super::command::{self, Step, Words};
 use super::services::BootServices;
-use super::{Workshop, tools};
+use super::tools::Toolbox;
 use crate::LabError;
 use paceline_catalogue::Manifest;
 use std::path::{Path, PathBuf};
@@ -54,8 +55,8 @@ pub(super) fn absent(packages: &[String]) -> Vec<String> {
 /// The packages that `server` is short of, by its manifest. Where a need is missing, all of them: apt-get passes over
 /// what is installed. Where every need came by a package, those that are not installed: what they bring may not be
 /// among the needs. Where one came otherwise, none: who brings a toolchain of their own wants no second one.
-pub(super) fn short_of(server: &Manifest) -> Vec<String> {
-    let found: Vec<Option<PathBuf>> = server.needs.iter().map(|need| tools::find(need)).collect();
+pub(super) fn short_of(server: &Manifest, toolbox: &Toolbox) -> Vec<String> {
+    let found: Vec<Option<PathBuf>> = server.needs.iter().map(|need| toolbox.find(need)).collect();
     if found.iter().any(Option::is_none) {
         return server.packages.clone();
     }

@@ -20,6 +20,8 @@ pub struct SetupPlan {
     pub servers: Vec<ServerSetup>,
     /// The packages that each server is short of, by its id; servers short of none are left out.
     pub short_of: BTreeMap<String, Vec<String>>,
+    /// For each server, tools that are there and closed to the user of servers, with what to do about each.
+    pub closed: BTreeMap<String, Vec<String>>,
 }
 
 /// What setting up one server will run.
@@ -62,12 +64,18 @@ impl Workshop {
             package_bytes: None,
             servers: Vec::new(),
             short_of: BTreeMap::new(),
+            closed: BTreeMap::new(),
         };
         for server in servers {
-            let short_of = packages::short_of(server);
+            let short_of = packages::short_of(server, &self.toolbox);
             if !short_of.is_empty() {
                 plan.packages.extend(short_of.iter().cloned());
                 plan.short_of.insert(server.id.clone(), short_of);
+            }
+            let closed = server.needs.iter().filter_map(|need| self.toolbox.closed(need));
+            let closed: Vec<String> = closed.map(|tool| tool.to_string()).collect();
+            if !closed.is_empty() {
+                plan.closed.insert(server.id.clone(), closed);
             }
             let lacks = || !self.toolbox.missing(&server.needs).is_empty();
             let current = || match self.fingerprints(server) {

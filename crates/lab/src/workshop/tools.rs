@@ -4,7 +4,7 @@
 //! modules come in packages that bring no program.
 
 use crate::LabError;
-use paceline_host::system;
+use paceline_host::{User, system};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
@@ -25,12 +25,50 @@ const VERSION_LIMIT: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(super) struct Toolbox {
     versions: Mutex<HashMap<String, String>>,
+    /// Who uses the tools, where that is not the lab's own user.
+    user: Option<User>,
+}
+
+/// A tool that is there, and closed to the user of servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ClosedTool {
+    need: String,
+    file: PathBuf,
+    user: String,
+}
+
+impl std::fmt::Display for ClosedTool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { need, file, user } = self;
+        let file = file.display();
+        write!(f, "{need} ({file} is closed to the user `{user}`: install it for all users, or --user root)")
+    }
 }
 
 impl Toolbox {
-    /// Those of `needs` that are not there.
+    /// The tools that `user` can use; none for the lab's own user.
+    pub(super) fn of(user: Option<User>) -> Self {
+        Self { versions: Mutex::default(), user }
+    }
+
+    /// Those of `needs` that are not there or closed, for people.
     pub(super) fn missing(&self, needs: &[String]) -> Vec<String> {
-        needs.iter().filter(|need| find(need).is_none()).cloned().collect()
+        let absent = needs.iter().filter(|need| self.find(need).is_none());
+        let told =
+            |need: &String| self.closed(need).map_or_else(|| need.clone(), |closed| closed.to_string());
+        absent.map(told).collect()
+    }
+
+    /// The tool behind `need`, where it is there and only the user of servers cannot reach it.
+    pub(super) fn closed(&self, need: &str) -> Option<ClosedTool> {
+        let user = self.user.as_ref()?.name.clone();
+        let file = find(need, None).filter(|_| self.find(need).is_none())?;
+        Some(ClosedTool { need: need.to_owned(), file, user })
+    }
+
+    /// Where `need` is, for those who use it.
+    pub(super) fn find(&self, need: &str) -> Option<PathBuf> {
+        find(need, self.user.as_ref())
     }
 
     /// What `need` says of its version; where it does not say, which file it is.
@@ -43,7 +81,7 @@ impl Toolbox {
         if let Some(known) = versions.get(need) {
             return Ok(known.clone());
         }
-        let version = version_of(need)?;
+        let version = self.find(need).map_or(Ok(String::new()), |file| version_of(need, &file))?;
         versions.insert(need.to_owned(), version.clone());
         Ok(version)
     }
@@ -54,12 +92,12 @@ impl Toolbox {
     }
 }
 
-/// Where `need` is.
-pub(super) fn find(need: &str) -> Option<PathBuf> {
+/// Where `need` is, of the places that `user` can reach.
+fn find(need: &str, user: Option<&User>) -> Option<PathBuf> {
     if need.contains('/') {
-        return glob::glob(need).ok()?.flatten().next();
+        return glob::glob(need).ok()?.flatten().find(|file| is_open(file, user));
     }
-    program(need)
+    on_path(need, user)
 }
 
 /// The file that a command's first word starts: as it stands where it holds a `/`, else on the PATH.
@@ -67,16 +105,27 @@ pub(crate) fn program(word: &str) -> Option<PathBuf> {
     if word.contains('/') {
         return Some(PathBuf::from(word)).filter(|file| is_program(file));
     }
+    on_path(word, None)
+}
+
+fn on_path(word: &str, user: Option<&User>) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(word)).find(|file| is_program(file))
+    let mut files = std::env::split_paths(&path).map(|folder| folder.join(word));
+    files.find(|file| is_program(file) && is_open(file, user))
+}
+
+/// Whether the user can enter the folders of a file, and of what it links to.
+fn is_open(file: &Path, user: Option<&User>) -> bool {
+    let Some(user) = user else { return true };
+    let folder = |file: &Path| file.parent().is_none_or(|folder| user.check_reach(folder).is_ok());
+    folder(file) && file.canonicalize().is_ok_and(|target| folder(&target))
 }
 
 fn is_program(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
 }
 
-fn version_of(need: &str) -> Result<String, LabError> {
-    let Some(file) = find(need) else { return Ok(String::new()) };
+fn version_of(need: &str, file: &Path) -> Result<String, LabError> {
     let flags = if need.contains('/') { [].as_slice() } else { &VERSION_FLAGS };
     let mut first_error = None;
     for flag in flags {
@@ -86,7 +135,7 @@ fn version_of(need: &str) -> Result<String, LabError> {
             Err(error) => first_error = first_error.or(Some(error)),
         }
     }
-    first_error.map_or_else(|| Ok(identity(&file)), Err)
+    first_error.map_or_else(|| Ok(identity(file)), Err)
 }
 
 /// Path, size and time of change: not a version, but another one whenever the file is.

@@ -42,6 +42,7 @@ impl Tree {
     fn paceline(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
         command.arg("lab").args(arguments).current_dir(self.0.path()).env_remove("PACELINE_HOME");
+        crate::lab::as_own_user(&mut command);
         command
     }
 
@@ -251,6 +252,20 @@ fn a_setup_again_takes_the_build_back() {
     let (stdout, _, code) = tree.run(&["build", "--all"]);
     assert!(stdout.starts_with("sh-one: built in ") && code == 0, "{stdout}");
     assert!(tree.path(".paceline/build/sh-one/made").exists());
+}
+
+#[test]
+fn a_set_up_that_is_repeated_is_announced() {
+    let setup = "[setup]\ncommand = 'echo fetched >> $PACELINE_BUILD/made'\ndownload_mb = 3\n";
+    let tree = Tree::new(&format!("{setup}{BUILD}"));
+    assert_eq!((tree.run(&["setup", "--all"]).2, tree.run(&["build", "--all"]).2), (0, 0));
+    tree.write("servers/sh-one/source.txt", "changed");
+    let (_, stderr, code) = tree.run(&["build", "--all"]);
+    assert_eq!(code, 0, "{stderr}");
+    let said = "sh-one: its set-up is older than its folder or its tools; repeating it, which may download about 3 MB: \
+                echo fetched";
+    assert!(stderr.starts_with(said), "{stderr}");
+    assert_eq!(tree.run(&["build", "--all"]).1, "");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Called by `lab`. How a change is noticed and how a build runs is the workshop's, in the lab crate. What has never
 //! been set up is not set up here: that is `lab setup`, which says beforehand what it installs.
 
-use super::{Chosen, for_each, workshop};
+use super::{Chosen, for_each, working};
 use crate::exit::Status;
 use paceline_catalogue::Catalogue;
 use paceline_lab::Made;
@@ -25,7 +25,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.chosen.of(catalogue)?;
     let broken = arguments.chosen.tell_broken(catalogue);
-    let workshop = workshop(catalogue)?;
+    let workshop = working(catalogue)?;
     let failed = for_each(&servers, |server| {
         let made = workshop.build(server, arguments.again)?;
         let versions = workshop.versions(server)?.lines().collect::<Vec<_>>().join("; ");

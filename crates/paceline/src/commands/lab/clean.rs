@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 #[command(after_help = "Examples:
   paceline lab clean --dry-run    what would be removed
   paceline lab clean              logs, scratch folders, what single launches left
-  paceline lab clean --all        builds too: servers must be set up and built again
+  paceline lab clean --all        builds and caches too: servers must be set up and built again
 
 Exit status: 0 done, 3 a round is running, or something could not be removed.")]
 pub struct Arguments {
-    /// Builds and private environments of every server too
+    /// Builds and private environments of every server too, and the home of the user that servers run as
     #[arg(long)]
     all: bool,
     /// Show what would be removed, and remove nothing

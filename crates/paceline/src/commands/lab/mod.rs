@@ -13,7 +13,7 @@ mod serve;
 mod setup;
 
 use crate::exit::{Complaint, Status, print, told};
-use crate::places::{PlaceArguments, complain, server_user, shepherd_command};
+use crate::places::{PlaceArguments, complain, server_user, shepherd_command, user_notice};
 use anyhow::Context as _;
 use clap::Subcommand;
 use paceline_catalogue::{Catalogue, Manifest, nearest};
@@ -171,7 +171,17 @@ fn of_plan(name: &str, catalogue: &Catalogue) -> Result<Vec<Arc<Manifest>>, LabE
 fn workshop(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
     let workshop = Workshop::new(&catalogue.places, shepherd_command()?, interrupt).with_notice(warn);
-    workshop.with_user(server_user(&catalogue.places)?).map_err(complain)
+    Ok(workshop.with_user(server_user(&catalogue.places)?))
+}
+
+/// A workshop whose user can work, and is told where nobody named it.
+fn working(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
+    let workshop = workshop(catalogue)?;
+    if let Some(notice) = user_notice(&catalogue.places, server_user(&catalogue.places)?.as_ref()) {
+        warn(&notice);
+    }
+    workshop.prepare_user().map_err(complain)?;
+    Ok(workshop)
 }
 
 /// Does `step` for each server and goes on after a failure, which is told at once; an interruption ends it all.

@@ -3,7 +3,7 @@
 //! Called by `lab`. The server has to give one right answer before its URL is printed; its other answers are for
 //! `lab check` to compare. No load is put on it, and it is not started anew when it dies.
 
-use super::{check_form, check_workloads, warn, workshop};
+use super::{check_form, check_workloads, warn, working};
 use crate::exit::{Complaint, Status, print};
 use crate::places::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     check_form(&server, &arguments.form)?;
     let ready = ready(&server, catalogue)?;
     let cores = cores(arguments)?;
-    let workshop = workshop(catalogue)?;
+    let workshop = working(catalogue)?;
     workshop.build(&server, false).map_err(complain)?;
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
     let guard = if arguments.no_namespace { Guard::Subreaper } else { Guard::Namespace };

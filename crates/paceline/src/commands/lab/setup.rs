@@ -2,7 +2,7 @@
 //!
 //! One server's failure keeps no other from its set-up. What has been done before is not done again.
 
-use super::{Chosen, warn, workshop};
+use super::{Chosen, warn, working};
 use crate::exit::{Status, print, told};
 use crate::places::complain;
 use paceline_catalogue::{Catalogue, Manifest};
@@ -14,7 +14,7 @@ use std::time::Instant;
 /// Flags of `paceline lab setup`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  paceline lab setup --all --dry-run    what would be installed and fetched
+  paceline lab setup --all --dry-run    what would be installed and fetched; 3 if a tool is closed to the user
   paceline lab setup go-nethttp         what one server needs
   paceline lab setup 'python-*'         what every Python server needs
   paceline lab setup haproxy            a load balancer or database; --all and --plan bring theirs
@@ -38,12 +38,12 @@ type Failures = BTreeMap<String, String>;
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.chosen.with_others(catalogue)?;
     let broken = arguments.chosen.tell_broken(catalogue);
-    let workshop = workshop(catalogue)?;
+    let workshop = working(catalogue)?;
     let (begun, packages_before) = (Instant::now(), workshop.packages_bytes());
     let plan = plan(&workshop, &servers, arguments)?;
     print(&described(&plan))?;
     if arguments.dry_run {
-        return Ok(Status::Done);
+        return Ok(if plan.closed.is_empty() { Status::Done } else { Status::Environment });
     }
     let mut failures = install(&workshop, &plan)?;
     let mut made_bytes = 0;
@@ -140,10 +140,13 @@ fn set_up(
 
 /// What will be done, and about how much it downloads.
 fn described(plan: &SetupPlan) -> String {
-    if plan.is_empty() {
-        return "nothing to install or fetch\n".into();
-    }
     let mut text = String::new();
+    for (id, tools) in &plan.closed {
+        text.push_str(&format!("{id} cannot use {}\n", tools.join(", ")));
+    }
+    if plan.is_empty() {
+        return text + "nothing to install or fetch\n";
+    }
     if !plan.packages.is_empty() {
         let size = plan.package_bytes.map_or("of unknown size".into(), |bytes| about_mb(bytes as f64 / 1e6));
         text.push_str(&format!("packages, {size}: {}\n", plan.packages.join(" ")));

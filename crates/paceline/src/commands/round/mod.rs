@@ -18,7 +18,7 @@ pub use flags::Arguments;
 
 use super::view::Beside;
 use crate::exit::{Complaint, Status, check_printable, print};
-use crate::places::{complain, server_user, shepherd_command};
+use crate::places::{complain, server_user, shepherd_command, user_notice};
 use crate::{kept, terminal};
 use anyhow::Context as _;
 use flags::Carrying;
@@ -135,13 +135,19 @@ fn sit(
     let user = server_user(&catalogue.places).map_err(Stopped::By)?;
     let workshop = Workshop::new(&catalogue.places, shepherd.clone(), interrupt)
         .listening_on(listen)
+        .with_notice(progress.notice())
         .with_user(user.clone());
-    let workshop = workshop.map_err(|error| Stopped::By(complain(error)))?;
     let fleet = carrying.fleet(opened.round.generator.as_deref()).map_err(Stopped::By)?;
-    if user.is_some() && fleet.is_some() {
+    if fleet.is_some() && user.is_some() && catalogue.places.user.is_some() {
         let what = "--user: servers on other machines run as the user who is logged in there";
         return Err(Stopped::By(Complaint::usage(what).hint("leave --user or --on out").into()));
     }
+    // Those are built here as another user, and started there as the one who is logged in.
+    let launched_as = user.clone().filter(|_| fleet.is_none());
+    if let Some(notice) = user_notice(&catalogue.places, launched_as.as_ref()) {
+        progress.note(&notice);
+    }
+    workshop.prepare_user()?;
     let program = Path::new(&starter_command[0]);
     let fleet = fleet
         .map(|settings| Fleet::new(settings, &catalogue.places, program, interrupt, moment::new_id))
@@ -153,7 +159,7 @@ fn sit(
             guard: carrying.guard(),
             logs: Some(state.join("logs")),
             interrupt,
-            user,
+            user: launched_as,
         },
         generator: &*opened.generator,
         own_generator: &starter_command[..1],

@@ -32,6 +32,15 @@ impl Progress {
         self.line(text);
     }
 
+    /// Writes such a line on behalf of those who have no hold of this.
+    pub fn notice(&self) -> impl Fn(&str) + Send + Sync + 'static {
+        let clear = if self.is_terminal { CLEAR_LINE } else { "" };
+        move |text| {
+            // A closed standard error hears nothing.
+            let _ = writeln!(std::io::stderr(), "{clear}{text}");
+        }
+    }
+
     /// What the first Ctrl-C says, at once: stopping a server may take a while.
     pub fn stopping(&self) -> String {
         let clear = if self.is_terminal { CLEAR_LINE } else { "" };

@@ -18,3 +18,5 @@ mod tree;
 mod tuning;
 mod users;
 mod witness;
+
+pub use tree::as_own_user;

@@ -2,13 +2,16 @@
 //!
 //! Needs root, which test machines often have; without it, that only root can do this is said.
 
-use super::tree::{GOOD, Tree};
+use super::tree::{GOOD, Ran, Tree};
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 /// A server that ends where it is root's, and whose commands leave the number of their user.
 fn tree() -> Tree {
-    let script = format!("import os, sys\nif os.getuid() == 0 or os.getgroups(): sys.exit('root')\n{GOOD}");
+    let script = format!(
+        "import os, sys\nif os.getuid() == 0 or os.getgroups(): sys.exit('root')\n\
+                          open('/dev/stderr', 'w').close()\n{GOOD}"
+    );
     let tree = Tree::new().with_server("python-plain", &script, 60);
     let manifest = tree.path("servers/python-plain/server.toml");
     let text = fs::read_to_string(&manifest).unwrap();
@@ -29,7 +32,10 @@ fn is_root(tree: &Tree) -> bool {
 #[test]
 fn commands_of_a_server_give_up_root() {
     let tree = tree();
-    let run = |arguments: &[&str]| tree.run(&[arguments, &["--user", "nobody"]].concat());
+    let run = |arguments: &[&str]| {
+        let arguments = [arguments, &["--user", "nobody"]].concat();
+        Ran::of(tree.paceline(&arguments).env_remove("PACELINE_USER").output().unwrap())
+    };
     if !is_root(&tree) {
         let ran = run(&["lab", "setup", "python-plain"]);
         assert!(ran.code == Some(2) && ran.stderr.contains("only root"), "{ran:?}");
@@ -59,15 +65,70 @@ fn commands_of_a_server_give_up_root() {
 }
 
 #[test]
+fn where_root_runs_the_lab_servers_run_as_another_user_unless_told_otherwise() {
+    let tree = tree();
+    if !is_root(&tree) {
+        return;
+    }
+    let run = |user: Option<&str>, arguments: &[&str]| {
+        let mut command = tree.paceline(arguments);
+        match user {
+            Some(user) => command.env("PACELINE_USER", user),
+            None => command.env_remove("PACELINE_USER"),
+        };
+        Ran::of(command.output().unwrap())
+    };
+    let notice = "servers run as the user `";
+    for command in ["setup", "build", "check"] {
+        let ran = run(None, &["lab", command, "python-plain"]);
+        assert!(ran.code == Some(0) && ran.stderr.starts_with(notice), "{command}: {ran:?}");
+    }
+    let made_by = |name: &str| fs::metadata(tree.path("state/build/python-plain").join(name)).unwrap().uid();
+    assert_ne!((made_by("setup"), made_by("build")), (0, 0));
+    let round = ["round", "--servers", "python-plain", "-c", "2", "-d", "200ms", "--warmup", "50ms"];
+    let ran = run(None, &round);
+    assert!(ran.stderr.contains(notice) && tree.kept().1.iter().all(|trial| trial.run.is_some()), "{ran:?}");
+    let ran = run(Some("root"), &["lab", "check", "python-plain"]);
+    assert!(ran.code == Some(1) && !ran.stderr.contains(notice), "{ran:?}");
+    assert!(
+        ran.stdout.contains("it ended with exit status 1"),
+        "the server ends where it is root's: {ran:?}"
+    );
+}
+
+#[test]
+fn a_tool_that_is_closed_to_the_user_is_named() {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let tree = tree();
+    if !is_root(&tree) {
+        return;
+    }
+    fs::DirBuilder::new().mode(0o700).create(tree.path("closed")).unwrap();
+    let tool = tree.script("closed/only-root-has-it", "#!/bin/sh\necho 1\n");
+    let manifest = tree.path("servers/python-plain/server.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("[\"python3\"]", "[\"only-root-has-it\"]")).unwrap();
+    let path = format!("{}:{}", tree.path("closed").display(), std::env::var("PATH").unwrap());
+    let run = |arguments: &[&str], user: &str| {
+        Ran::of(tree.paceline(arguments).env("PATH", &path).env("PACELINE_USER", user).output().unwrap())
+    };
+    let said = format!("({} is closed to the user `nobody`", tool.display());
+    let ran = run(&["lab", "setup", "python-plain", "--dry-run"], "nobody");
+    assert!(ran.code == Some(3) && ran.stdout.contains(&said), "{ran:?}");
+    let ran = run(&["lab", "build", "python-plain"], "nobody");
+    assert!(ran.code == Some(3) && ran.stderr.contains(&said), "{ran:?}");
+    let ran = run(&["lab", "setup", "python-plain", "--dry-run"], "root");
+    assert!(ran.code == Some(0) && !ran.stdout.contains("closed"), "{ran:?}");
+}
+
+#[test]
 fn a_user_that_cannot_be_used_is_named() {
     let tree = tree();
     if !is_root(&tree) {
         return;
     }
-    for (user, why) in [("no-such-user", "no user `no-such-user`"), ("root", "is root")] {
-        let ran = tree.run(&["lab", "build", "python-plain", "--user", user]);
-        assert!(ran.code == Some(2) && ran.stderr.contains(why), "{ran:?}");
-    }
+    let ran = tree.run(&["lab", "build", "python-plain", "--user", "no-such-user"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("no user `no-such-user`"), "{ran:?}");
     fs::set_permissions(tree.path(""), fs::Permissions::from_mode(0o700)).unwrap();
     let ran = tree.run(&["lab", "build", "python-plain", "--user", "nobody"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("cannot enter"), "{ran:?}");

@@ -5,7 +5,7 @@
 mod one;
 mod table;
 
-use super::{Chosen, check_form, check_workloads, workshop};
+use super::{Chosen, check_form, check_workloads, working};
 use crate::exit::{Complaint, Status, print};
 use crate::places::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let user = server_user(&catalogue.places)?;
     let checker = Checker {
         catalogue,
-        workshop: &workshop(catalogue)?,
+        workshop: &working(catalogue)?,
         starter: &Starter { shepherd: shepherd_command()?, guard: Guard::Namespace, logs, interrupt, user },
         form: &arguments.form,
         how: Examination { idle: arguments.idle, seed },
