@@ -5,6 +5,7 @@
 //! result, and standard output that cannot be written is an error, unless its reader closed it.
 
 use anyhow::Context as _;
+use paceline_report::escape::terminal_lines;
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -156,8 +157,15 @@ pub fn hand_over(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Tells a person something beside the result, on standard error.
+/// Prints lines without colours that hold text of others: what would steer a terminal is written out.
+pub fn print_escaped(text: &str) -> anyhow::Result<()> {
+    print(&terminal_lines(text))
+}
+
+/// Tells a person something beside the result, on standard error. Errors quote files and servers: what would steer a
+/// terminal is written out.
 pub fn say(line: &str) {
+    let line = terminal_lines(line);
     // Not eprintln, which panics when standard error is closed or full. There is nowhere left to report that.
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }

@@ -35,6 +35,11 @@ pub fn terminal(text: &str) -> String {
     visible(text, String::push)
 }
 
+/// For a terminal, line by line: as [`terminal`], and line ends stay.
+pub fn terminal_lines(text: &str) -> String {
+    text.split('\n').map(terminal).collect::<Vec<_>>().join("\n")
+}
+
 /// Text for a terminal with colours, built from escaped pieces alone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Painted {
@@ -120,6 +125,7 @@ mod tests {
     #[test]
     fn nothing_steers_a_terminal() {
         assert_eq!(terminal(HOSTILE), "a\\u{1b}[2Jb\\u{202e}c\\u{200b}d\\u{9b}e f\\u{7}");
+        assert_eq!(terminal_lines("a\u{1a}\n\tb\r\n"), "a\\u{1a}\n b \n");
         assert_eq!(terminal("münchen 東京 ±3%"), "münchen 東京 ±3%");
     }
 

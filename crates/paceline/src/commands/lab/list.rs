@@ -8,6 +8,7 @@ use crate::exit::{Status, print};
 use crate::places::complain;
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_lab::{LabError, Workshop};
+use paceline_report::escape::terminal_lines;
 
 /// Flags of `paceline lab list`.
 #[derive(clap::Args)]
@@ -54,10 +55,10 @@ fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String>
     let mut text = table(&rows);
     text.push_str(&below);
     let broken = catalogue.broken_servers.iter().chain(&catalogue.broken_workloads);
-    for broken in broken.chain(&catalogue.broken_balancers) {
+    for broken in broken.chain(&catalogue.broken_balancers).chain(&catalogue.broken_databases) {
         text.push_str(&format!("\n{} is broken\n  {}\n", broken.id, broken.error));
     }
-    Ok(text)
+    Ok(terminal_lines(&text))
 }
 
 fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {

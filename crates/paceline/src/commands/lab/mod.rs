@@ -12,14 +12,13 @@ mod new;
 mod serve;
 mod setup;
 
-use crate::exit::{Complaint, Status, print, told};
+use crate::exit::{Complaint, Status, print_escaped as print, say, told};
 use crate::places::{PlaceArguments, complain, server_user, shepherd_command, user_notice};
 use anyhow::Context as _;
 use clap::Subcommand;
 use paceline_catalogue::{Catalogue, Manifest, nearest};
 use paceline_host::Interrupt;
 use paceline_lab::{LabError, Workshop};
-use std::io::Write as _;
 use std::sync::Arc;
 
 /// Flags of `paceline lab`.
@@ -207,7 +206,7 @@ fn for_each(
     Ok(failed)
 }
 
-/// Tells a person something beside the command's product. A standard error that is closed hears nothing.
+/// Tells a person something beside the command's product.
 fn warn(message: &str) {
-    let _ = writeln!(std::io::stderr(), "{message}");
+    say(message);
 }
