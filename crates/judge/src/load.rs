@@ -273,7 +273,22 @@ fn pause_ns(run: &Run) -> Option<u64> {
         Some(offered) => above(0.5) >= 0.5 * (offered * longest_ns as f64 / 2e9).max(2.0),
         None => above(0.5) >= 0.5 * carried.max(1.0),
     };
-    Some(if is_pause { longest_ns } else { 0 })
+    // Some connections may be answered while others wait: no pause of the server, however long they do.
+    let is_possible = quiet_most_ns(run).is_none_or(|most| longest_ns <= most);
+    Some(if is_pause && is_possible { longest_ns } else { 0 })
+}
+
+/// The longest time without a valid response that the intervals leave room for; a response may be at either end of its
+/// interval. What is due at the end of the window may wait until the drain is over.
+fn quiet_most_ns(run: &Run) -> Option<u64> {
+    let stretches = facts::window(run);
+    let mut since = stretches.first()?.start_ns;
+    let mut most = 0;
+    for stretch in stretches.iter().filter(|stretch| stretch.counts.ok > 0) {
+        most = most.max(stretch.end_ns - since);
+        since = stretch.start_ns;
+    }
+    Some(most.max(run.phases.drain.end_ns.saturating_sub(since)))
 }
 
 /// The longest run of intervals without a valid response, where every interval before and after had some.

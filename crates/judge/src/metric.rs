@@ -160,6 +160,31 @@ metric_table! {
     closed Some((30, 0, 10)), open None,
     = |_, _| None;
 
+    /// CPU time of the database's processes for each response; of trials with a database.
+    DATABASE_CPU "database_cpu_us_per_request" "the database's CPU time per request" ["db CPU", "µs/req"],
+    Microseconds Lower
+    closed Some((45, 9, NO_SPREAD)), open Some((20, 9, NO_SPREAD)),
+    = |trial, _| plain(trial.database.as_ref()?.process.as_ref()?.cpu_ns_per_request / 1e3);
+
+    /// CPU time of the load generator for each response.
+    GENERATOR_CPU "generator_cpu_us_per_request" "the load generator's CPU time per request" ["load gen", "µs/req"],
+    Microseconds Lower
+    closed None, open None,
+    = |trial, run| {
+        let cpu_ns = run.generator.cpu_ns_per_request;
+        if trial.imported.is_some() || cpu_ns <= 0.0 { None } else { plain(cpu_ns / 1e3) }
+    };
+
+    /// CPU time of the database as a share of its cores.
+    DATABASE_UTILIZATION "database_utilization" "the database's cores" ["db", "busy"], Share Neither
+    closed Some((105, 6, NO_SPREAD)), open Some((105, 6, NO_SPREAD)),
+    = |trial, _| plain(trial.database.as_ref()?.process.as_ref()?.utilization);
+
+    /// Connections to the database when the load was over; the load says how many the server may open (`pool`).
+    DATABASE_CONNECTIONS "database_connections" "connections to the database" ["db", "conns"], Count Neither
+    closed Some((115, 10, NO_SPREAD)), open Some((115, 10, NO_SPREAD)),
+    = |trial, _| plain(trial.database.as_ref()?.counted?.connections? as f64);
+
     /// Highest resident memory of the server during the window, summed over its processes.
     RSS_PEAK "rss_bytes_peak" "memory" ["memory", "MB"], Bytes Lower
     closed Some((80, 8, 3)), open Some((80, 8, 3)),

@@ -161,6 +161,18 @@ fn a_pause_is_an_outage_of_its_length_and_no_overload() {
 }
 
 #[test]
+fn connections_that_wait_while_others_are_answered_are_no_outage() {
+    let waited = |run: &mut Run| run.total.service_time_ns = Some(with_pause(2_500, 20));
+    // Each interval of a second has responses: no pause of the server is longer than two.
+    assert!(!verdicts(closed(), waited).iter().any(|(name, _)| *name == "outage"));
+    let silent = |run: &mut Run| {
+        waited(run);
+        [4, 5].iter().for_each(|second| run.intervals[*second].block.counts.ok = 0);
+    };
+    assert!(verdicts(closed(), silent).iter().any(|(name, _)| *name == "outage"));
+}
+
+#[test]
 fn a_pause_of_the_generator_is_not_the_server_s() {
     let stalled = |run: &mut Run| {
         run.generator.longest_gap_ns = Some(500_000_000);
