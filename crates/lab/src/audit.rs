@@ -10,7 +10,7 @@ use crate::probe::{Connection, Patience, Question};
 use crate::validate::{Asker, answers, question, same};
 use paceline_catalogue::{Cell, Workload, WorkloadCase};
 use paceline_host::Interrupt;
-use paceline_record::{Check, DatabaseCounts, DatabaseUse, DatabaseWork, Run, StoredRows};
+use paceline_record::{Check, DatabaseCounts, DatabaseRecovery, DatabaseUse, DatabaseWork, Run, StoredRows};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +43,24 @@ pub(crate) fn database_use(
         counted: before.zip(after).map(|(before, after)| after.since(&before)),
         stored: asked.and_then(|address| stored(&cell.case, address, database, patience)),
         process: None,
+        recovery: None,
+    }
+}
+
+/// What is known of a database that ended under load.
+pub(crate) fn without_counts(
+    cell: &Cell,
+    database: &RunningDatabase,
+    recovery: DatabaseRecovery,
+) -> DatabaseUse {
+    DatabaseUse {
+        database: database.receipt.clone(),
+        work: cell.case.database.unwrap_or_default(),
+        responses: 0,
+        counted: None,
+        stored: None,
+        process: None,
+        recovery: Some(recovery),
     }
 }
 

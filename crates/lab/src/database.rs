@@ -13,7 +13,7 @@ use crate::workshop::{CommandStep, Words, run_command};
 use crate::{LabError, Scratch, State, Workshop};
 use paceline_catalogue::{
     DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, Database, DatabaseAccess, Form, Manifest, StopSignal,
-    hex,
+    Variables, hex,
 };
 use paceline_host::{Id, port};
 use paceline_record::{DatabaseCounts, DatabaseReceipt, Stage};
@@ -30,6 +30,8 @@ use std::time::Duration;
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 /// The user and group of a database that root starts: `nobody` of Debian's base-passwd, the kernel's overflow id.
 const NOBODY: u32 = 65_534;
+/// Another process may take the port between our look and the database's bind.
+const PORT_TRIES: u32 = 3;
 /// The one form of a database.
 const FORM: &str = "single";
 /// The rows of `fortune`, as TechEmpower has them.
@@ -49,6 +51,10 @@ pub struct RunningDatabase {
     pub receipt: DatabaseReceipt,
     commands: Commands,
     seed: u64,
+    /// Names its launches.
+    id: String,
+    /// What its start command is given.
+    variables: Variables,
     /// Held until it has ended; then its folder goes.
     scratch: Scratch,
 }
@@ -83,8 +89,8 @@ impl Databases<'_> {
         commands
             .copy(&template, &commands.home)
             .map_err(|error| of_file("copy the template to", &commands.home, error))?;
-        let (launch, commands) = self.launch(commands, id, cores)?;
-        let running = RunningDatabase { receipt, commands, seed, scratch };
+        let (launch, commands, variables) = self.launch(commands, id, cores)?;
+        let running = RunningDatabase { receipt, commands, seed, id: id.to_owned(), variables, scratch };
         match running.reset() {
             Ok(()) => Ok((launch, running)),
             Err(spoiled) => {
@@ -129,7 +135,7 @@ impl Databases<'_> {
             commands.run("init", init)?;
         }
         if let Some(schema) = &database.commands.schema {
-            let (launch, running) = self.launch(commands.clone(), &format!("{id}-template"), &[])?;
+            let (launch, running, _) = self.launch(commands.clone(), &format!("{id}-template"), &[])?;
             let made = running.run("schema", schema);
             let _ = launch.stop();
             made?;
@@ -182,27 +188,27 @@ impl Databases<'_> {
         Ok((scratch, commands))
     }
 
-    fn launch(&self, mut commands: Commands, id: &str, cores: &[u32]) -> Result<(Launch, Commands), Spoiled> {
-        let port =
-            port::free_port().map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), true))?;
-        commands.environment.insert("DATABASE_PORT".to_owned(), port.to_string());
-        let server = commands.as_server();
-        let variables = self.workshop.variables(&server, port, cores.len().max(1) as u32);
-        let ready = commands.database.commands.ready.clone();
-        let asked = commands.clone();
-        // A database gives up root itself, whatever user servers run as.
-        let starter = Starter { user: None, ..self.starter.clone() };
-        let launch = starter
-            .launch(&LaunchOf {
-                id: &format!("{id}-database"),
-                server: &server,
-                form: FORM,
-                variables,
-                cores,
-                ready: Ready::Succeeds(&move || asked.run("ready", &ready).is_ok()),
-            })
-            .map_err(|spoiled| about(&commands.database, spoiled))?;
-        Ok((launch, commands))
+    fn launch(
+        &self,
+        mut commands: Commands,
+        id: &str,
+        cores: &[u32],
+    ) -> Result<(Launch, Commands, Variables), Spoiled> {
+        let mut tries = 1;
+        loop {
+            let port =
+                port::free_port().map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), true))?;
+            commands.environment.insert("DATABASE_PORT".to_owned(), port.to_string());
+            let variables = self.workshop.variables(&commands.as_server(), port, cores.len().max(1) as u32);
+            match commands.start(&format!("{id}-database"), cores, variables.clone()) {
+                Ok(launch) => return Ok((launch, commands, variables)),
+                // A port that is taken now, with our database gone, was taken by another process.
+                Err(Spoiled::Fault { .. }) if tries < PORT_TRIES && port::check_free(port).is_err() => {
+                    tries += 1;
+                }
+                Err(spoiled) => return Err(spoiled),
+            }
+        }
     }
 }
 
@@ -211,6 +217,14 @@ impl RunningDatabase {
     pub fn access(&self, pool: u32) -> DatabaseAccess {
         let port = self.commands.environment.get("DATABASE_PORT").and_then(|port| port.parse().ok());
         DatabaseAccess { database: self.receipt.id.clone(), port: port.unwrap_or_default(), pool }
+    }
+
+    /// Starts it again after it has ended, on the same port and with the data that it left.
+    ///
+    /// # Errors
+    /// [`Spoiled`], with nothing left running.
+    pub(crate) fn start_again(&self, cores: &[u32]) -> Result<Launch, Spoiled> {
+        self.commands.start(&format!("{}-database-again", self.id), cores, self.variables.clone())
     }
 
     /// Replaces all rows by those that a launch begins with.
@@ -250,6 +264,22 @@ impl RunningDatabase {
 }
 
 impl Commands {
+    /// Starts the database and waits until it is ready.
+    fn start(&self, id: &str, cores: &[u32], variables: Variables) -> Result<Launch, Spoiled> {
+        let is_ready = || self.run("ready", &self.database.commands.ready).is_ok();
+        // A database gives up root itself, whatever user servers run as.
+        let starter = Starter { user: None, ..self.starter.clone() };
+        let started = starter.launch(&LaunchOf {
+            id,
+            server: &self.as_server(),
+            form: FORM,
+            variables,
+            cores,
+            ready: Ready::Succeeds(&is_ready),
+        });
+        started.map_err(|spoiled| about(&self.database, spoiled))
+    }
+
     /// Runs one of its commands and returns what it printed.
     fn run(&self, name: &'static str, line: &str) -> Result<String, Spoiled> {
         let words = unprivileged(&["sh", "-c", line]);

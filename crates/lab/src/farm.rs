@@ -7,7 +7,7 @@
 use crate::balancer::Ask as _;
 use crate::balancer::Counted;
 use crate::database::RunningDatabase;
-use crate::launch::Launch;
+use crate::launch::{Launch, Spoiled};
 use paceline_catalogue::Statistics;
 use paceline_host::CoreTicks;
 use paceline_host::shepherd::Ended;
@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// How often one server is sampled: a sample costs up to a millisecond of the core the generator runs on.
 const SAMPLE_ONE_EVERY: Duration = Duration::from_millis(250);
+/// How long a process may take to be reported as ended after SIGKILL.
+const END_LIMIT: Duration = Duration::from_secs(5);
 /// How often several are: each costs as much.
 const SAMPLE_SEVERAL_EVERY: Duration = Duration::from_millis(500);
 
@@ -273,6 +275,35 @@ impl Farm {
         let (several, killed) = (self.front.is_some(), self.killed);
         let mut alive = self.roles.iter_mut().enumerate().filter(|(number, _)| Some(*number) != killed);
         alive.find_map(|(_, role)| Some((role.name(several), role.launch.ended()?)))
+    }
+
+    /// Starts the database again where it ended and nothing else did; whether it did. What that cannot do is an error, and
+    /// then the launch has no database.
+    pub(crate) fn restart_database(&mut self) -> Result<bool, Spoiled> {
+        let is_database = |role: &Role| role.place.role == ProcessRole::Database;
+        let (place, Some(running)) = (self.roles.iter().position(is_database), &self.database) else {
+            return Ok(false);
+        };
+        let mut ended = self.roles.iter_mut().enumerate();
+        let Some(place) = place
+            .filter(|place| ended.all(|(number, role)| (number == *place) == role.launch.ended().is_some()))
+        else {
+            return Ok(false);
+        };
+        let Role { place: about, launch, sockets_first } = self.roles.remove(place);
+        // Processes of it that outlived its first one are in the way of the next.
+        let _ = launch.stop();
+        let launch = running.start_again(&about.cores)?;
+        self.roles.insert(place, Role { place: about, launch, sockets_first });
+        Ok(true)
+    }
+
+    /// Kills the database: nothing more is measured on this launch.
+    pub(crate) fn give_up_database(&mut self) {
+        if let Some(role) = self.roles.iter_mut().find(|role| role.place.role == ProcessRole::Database) {
+            role.launch.kill();
+            let _ = role.launch.wait_ended(END_LIMIT);
+        }
     }
 
     /// The end of what was printed so far: of the first process that ended by itself, else of the first instance.

@@ -15,6 +15,7 @@ mod node;
 mod node_service;
 mod placement;
 mod probe;
+mod recovery;
 mod rest;
 mod round;
 mod scratch;

@@ -9,6 +9,7 @@ use crate::database::RunningDatabase;
 use crate::farm::{Farm, RolePlace};
 use crate::generator::{Assignment, Followed, Following, Generator, follow};
 use crate::launch::Spoiled;
+use crate::recovery::after_database_end;
 use paceline_catalogue::hex;
 use paceline_catalogue::{Cell, ExpectedBody, WorkloadCase};
 use paceline_host::system;
@@ -117,6 +118,7 @@ pub fn measure(
         Err(Spoiled::Fault { fault, .. }) => {
             // The log of a server that died is complete: its shepherd has ended too.
             let log_tail = launch.log_tail();
+            let (trial, fault) = after_database_end(trial, fault, cell, launch, following.interrupt)?;
             Some(failed(trial, fault, log_tail))
         }
     }

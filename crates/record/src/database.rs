@@ -46,6 +46,22 @@ pub struct DatabaseUse {
     /// What its processes cost over the window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub process: Option<ProcessUse>,
+    /// What the server did after the database had ended under load and was started again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub recovery: Option<DatabaseRecovery>,
+}
+
+/// What a server did once its database, which had ended under load, was there again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DatabaseRecovery {
+    /// From the database's return to the server's first valid answer, in seconds; none where there was none in time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub answered_after_s: Option<f64>,
+    /// Requests before it that failed or were answered wrongly, one at a time.
+    pub failed: u32,
+    /// What was wrong with the last of them.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub last_failure: String,
 }
 
 /// What a database is, with its receipt.

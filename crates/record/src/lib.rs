@@ -31,7 +31,9 @@ pub use balancing::{
     ProcessUse,
 };
 pub use block::{Block, BlockSum, Bytes, Censored, Counts, Lengths, Times};
-pub use database::{DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork, StoredRows};
+pub use database::{
+    DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork, StoredRows,
+};
 pub use error::RecordError;
 pub use imported::Imported;
 pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};

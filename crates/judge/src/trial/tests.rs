@@ -118,6 +118,7 @@ fn with_database(work: DatabaseWork, counted: DatabaseCounts, stored: Option<Sto
         counted: Some(counted),
         stored,
         process: None,
+        recovery: None,
     };
     Trial { database: Some(database), ..trial() }
 }

@@ -7,13 +7,13 @@ use paceline_job::{Nanos, Rate};
 use paceline_record::{
     ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, Block,
     Bytes, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource, DatabaseCounts,
-    DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork, Distribution, Environment, Expectations,
-    ExpectedValue, Fault, FaultKind, FoundBy, GateOutcome, GateReason, Generator, GeneratorThread, IdleState,
-    Imported, InjectedFault, InstanceCounts, Interval, JsonForm, Left, Lengths, Load, Loop, LoopKind,
-    Observation, ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse,
-    Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, Segment, Served, Server, ServerUse,
-    Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Times, Tls, Tool, Trace,
-    Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
+    DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork, Distribution, Environment,
+    Expectations, ExpectedValue, Fault, FaultKind, FoundBy, GateOutcome, GateReason, Generator,
+    GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts, Interval, JsonForm, Left, Lengths,
+    Load, Loop, LoopKind, Observation, ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning,
+    ProcessRole, ProcessUse, Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, Segment, Served,
+    Server, ServerUse, Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Times, Tls,
+    Tool, Trace, Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -267,6 +267,9 @@ prop_compose! {
             counted: counted.then_some(DatabaseCounts { selects: w, rows_read: w, updates: w, rows_updated: w, connections: Some(w) }),
             stored: counted.then_some(StoredRows { returned: w, stored: w }),
             process: None,
+            recovery: counted.then_some(DatabaseRecovery {
+                answered_after_s: Some(w as f64), failed: n, last_failure: "it ended".to_owned(),
+            }),
         }
     }
 }

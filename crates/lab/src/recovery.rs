@@ -1,0 +1,79 @@
+//! What a server does after its database has ended under load: the database is started again, and the server asked.
+//!
+//! One request at a time, until a valid answer or the limit. Nothing is measured on the launch after that.
+
+use crate::audit;
+use crate::farm::Farm;
+use crate::launch::Spoiled;
+use crate::probe::{self, Patience};
+use crate::validate::{difference, question};
+use paceline_catalogue::Cell;
+use paceline_host::Interrupt;
+use paceline_record::{DatabaseRecovery, Fault, Trial};
+use std::time::{Duration, Instant};
+
+/// How long the server may take to answer again: longer than most pools wait before they try a connection again.
+const RECOVERY_LIMIT: Duration = Duration::from_secs(15);
+/// How often it is asked.
+const ASK_EVERY: Duration = Duration::from_millis(100);
+
+/// Adds to a trial and its fault what the server did once the database was back; none on Ctrl-C. A trial whose database
+/// did not end stays as it is.
+pub(crate) fn after_database_end(
+    mut trial: Trial,
+    mut fault: Fault,
+    cell: &Cell,
+    launch: &mut Farm,
+    interrupt: Interrupt,
+) -> Option<(Trial, Fault)> {
+    match launch.restart_database() {
+        Ok(false) => return Some((trial, fault)),
+        Err(Spoiled::Interrupted) => return None,
+        Err(Spoiled::Fault { fault: again, .. }) => {
+            fault.message.push_str(&format!("; it did not start again: {}", again.message));
+            return Some((trial, fault));
+        }
+        Ok(true) => {}
+    }
+    let recovery = ask_until_valid(cell, launch, interrupt);
+    launch.give_up_database();
+    let recovery = recovery?;
+    fault.message.push_str(&sentence(&recovery));
+    trial.database = launch.database().map(|database| audit::without_counts(cell, database, recovery));
+    Some((trial, fault))
+}
+
+fn ask_until_valid(cell: &Cell, launch: &Farm, interrupt: Interrupt) -> Option<DatabaseRecovery> {
+    let begun = Instant::now();
+    let mut recovery = DatabaseRecovery::default();
+    let Some(address) = launch.address() else { return Some(recovery) };
+    let patience = Patience::of(RECOVERY_LIMIT, interrupt);
+    while patience.check().is_ok() {
+        let wrong = match probe::ask(address, question(&cell.case), patience) {
+            Ok(answer) => difference(&cell.case.expect, &answer),
+            Err(trouble) => Some(trouble.to_string()),
+        };
+        let Some(wrong) = wrong else {
+            recovery.answered_after_s = Some(begun.elapsed().as_secs_f64());
+            break;
+        };
+        recovery.failed += 1;
+        recovery.last_failure = wrong;
+        std::thread::sleep(ASK_EVERY);
+    }
+    (!interrupt.asked()).then_some(recovery)
+}
+
+fn sentence(recovery: &DatabaseRecovery) -> String {
+    let DatabaseRecovery { answered_after_s, failed, last_failure } = recovery;
+    match (answered_after_s, failed) {
+        (Some(after_s), 0) => format!("; started again, it was used at once ({after_s:.1} s)"),
+        (Some(after_s), failed) => {
+            format!("; started again, the server used it after {after_s:.1} s and {failed} failed requests")
+        }
+        (None, failed) => format!(
+            "; started again, the server did not use it within {} s and {failed} requests: {last_failure}",
+            RECOVERY_LIMIT.as_secs()
+        ),
+    }
+}
