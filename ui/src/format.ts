@@ -126,7 +126,8 @@ export function moment(rfc3339: string): string {
 /** `closed loop, 64 connections` or `2,000/s offered, 64 connections`. */
 export function loadText(load: Load): string {
   const parts = [load.kind === "open" && load.rate_per_s ? `${whole(load.rate_per_s)}/s offered` : "closed loop"];
-  parts.push(`${whole(load.connections)} ${load.connections === 1 ? "connection" : "connections"}`);
+  // Some imported reports do not say how many there were.
+  if (load.connections > 0) parts.push(`${whole(load.connections)} ${load.connections === 1 ? "connection" : "connections"}`);
   if (load.depth > 1) parts.push(`${load.depth} deep`);
   if (load.requests) parts.push(`${whole(load.requests)} requests`);
   if (load.http) parts.push(`HTTP/${load.http}`);

@@ -1,7 +1,7 @@
 //! JSON summaries of k6, vegeta, oha and siege.
 
 use crate::Text;
-use crate::measurement::{Measurement, Report};
+use crate::measurement::{Measurement, Report, total};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -87,9 +87,11 @@ struct Vegeta {
 pub fn vegeta(text: &Text<'_>) -> Result<Report, String> {
     let printed: Vegeta = parse(text)?;
     let is_ok = |status: &str| status.starts_with('2') || status.starts_with('3');
-    let ok = printed.status_codes.iter().filter(|(status, _)| is_ok(status)).map(|(_, count)| count).sum();
-    let broken = printed.status_codes.get("0").copied().unwrap_or(0);
-    let others: u64 = printed.status_codes.values().sum::<u64>() - ok - broken;
+    let codes = &printed.status_codes;
+    let broken = codes.get("0").copied().unwrap_or(0);
+    let ok = total(codes.iter().filter(|(status, _)| is_ok(status)).map(|(_, count)| *count));
+    let others =
+        total(codes.iter().filter(|(status, _)| !is_ok(status) && *status != "0").map(|(_, count)| *count));
     let names = [
         ("min", "min"),
         ("mean", "mean"),
@@ -146,9 +148,9 @@ pub fn oha(text: &Text<'_>) -> Result<Report, String> {
     let printed: Oha = parse(text)?;
     let summary = |key: &str| printed.summary.get(key).copied().flatten();
     let is_ok = |status: &str| status.starts_with('2') || status.starts_with('3');
-    let answers: u64 = printed.status_code_distribution.values().sum();
-    let ok =
-        printed.status_code_distribution.iter().filter(|(status, _)| is_ok(status)).map(|(_, n)| n).sum();
+    let codes = &printed.status_code_distribution;
+    let ok = total(codes.iter().filter(|(status, _)| is_ok(status)).map(|(_, count)| *count));
+    let bad = total(codes.iter().filter(|(status, _)| !is_ok(status)).map(|(_, count)| *count));
     let broken = printed.error_distribution.iter().filter(|(error, _)| *error != CUT_OFF);
     let ends = [("fastest", "min"), ("average", "mean"), ("slowest", "max")];
     let ends = ends.iter().filter_map(|(key, name)| Some(((*name).to_owned(), summary(key)? * 1e9)));
@@ -158,8 +160,8 @@ pub fn oha(text: &Text<'_>) -> Result<Report, String> {
         tool: "oha".to_owned(),
         elapsed_s: Some(summary("total").filter(|s| *s > 0.0).ok_or("summary.total is missing")?),
         ok,
-        bad_status: answers - ok,
-        io_failed: broken.map(|(_, count)| count).sum(),
+        bad_status: bad,
+        io_failed: total(broken.map(|(_, count)| *count)),
         body_bytes: summary("totalData").unwrap_or(0.0) as u64,
         requests_per_s: Some(summary("requestsPerSec").ok_or("summary.requestsPerSec is missing")?),
         times_ns: ends.chain(percentiles).collect(),

@@ -268,6 +268,11 @@ pub fn number(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("{:?} is not a number", text.trim()))
 }
 
+/// A sum of counts that anybody may have written.
+pub fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
 /// A count.
 pub fn count(text: &str) -> Result<u64, String> {
     let text = text.trim().replace(',', "");

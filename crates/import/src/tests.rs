@@ -1,19 +1,19 @@
-//! Each importer on a real report of its kind, where the tool could be run, else on its documented form; damaged and
-//! mutated reports.
+//! Each importer on a real report of its kind; damaged and mutated reports.
 //!
-//! Real: ab 2.3, wrk 4.1.0, siege 4.0.7, hey 0.1.4, oha 1.16, the reports in sources 000 and 002, TechEmpower, HttpArena.
-//! By their documentation: k6, vegeta.
+//! All are real: ab 2.3, wrk 4.1.0, siege 4.0.7, hey 0.1.4, oha 1.16, k6 1.8.1, vegeta 12.13.0, wrk2 4.0.0,
+//! wrk2 and ab as sources 002 and 000 print them, TechEmpower, HttpArena.
 
 use super::*;
 use paceline_record::Imported;
 use proptest::prelude::*;
 
 /// Reports as the tools print them, by the name of their format.
-const REPORTS: [(&str, &str); 15] = [
+const REPORTS: [(&str, &str); 16] = [
     ("ab", include_str!("../fixtures/ab.txt")),
     ("ab", include_str!("../fixtures/ab-keep-alive-2013.txt")),
     ("wrk", include_str!("../fixtures/wrk.txt")),
     ("wrk2", include_str!("../fixtures/wrk2.txt")),
+    ("wrk2", include_str!("../fixtures/wrk2-rate.txt")),
     ("siege", include_str!("../fixtures/siege.txt")),
     ("siege (JSON)", include_str!("../fixtures/siege.json")),
     ("hey", include_str!("../fixtures/hey.txt")),
@@ -98,6 +98,8 @@ fn wrk_and_wrk2() {
     let wrk2 = &trials[0];
     assert_eq!((sums(wrk2), wrk2.load.connections), ((730_491, 0, 526, 12_175.28), 10_000));
     assert_eq!((ms(wrk2, "p50"), ms(wrk2, "p99_9"), ms(wrk2, "max")), (8_200.0, 54_000.0, 57_000.0));
+    let (_, trials) = imported("wrk2-rate.txt");
+    assert_eq!((sums(&trials[0]), ms(&trials[0], "p99_9")), ((2_343, 47, 0, 199.11), 151.04));
     assert_eq!(origin(wrk2).figures["late_answers"], 12.0);
     assert_eq!(wrk2.run.as_ref().unwrap().window_s, 60.0);
 }
@@ -115,15 +117,21 @@ fn siege_in_both_forms_and_hey() {
 
 #[test]
 fn summaries_in_json() {
-    for name in ["k6.json", "k6-handle-summary.json"] {
+    for (name, sum, p50, p95) in [
+        ("k6.json", (980, 20, 0, 828.4836976868488), 2.841_171, 19.676_48),
+        ("k6-handle-summary.json", (2940, 60, 0, 1000.7023743167553), 2.894825, 7.954319),
+    ] {
         let (_, trials) = imported(name);
-        assert_eq!((sums(&trials[0]), trials[0].load.connections), ((198, 2, 0, 99.88), 4), "{name}");
-        assert_eq!((ms(&trials[0], "p50"), ms(&trials[0], "p95")), (3.1, 11.25));
+        assert_eq!((sums(&trials[0]), trials[0].load.connections), (sum, 4), "{name}");
+        assert_eq!((ms(&trials[0], "p50"), ms(&trials[0], "p95")), (p50, p95), "{name}");
     }
     let (round, trials) = imported("vegeta.json");
-    assert_eq!((sums(&trials[0]), trials[0].load.rate_per_s), ((196, 3, 1, 98.44), Some(100.5)));
-    assert_eq!(ms(&trials[0], "p99"), 5.120_987);
-    assert_eq!(round.started_at, "2026-11-22T12:00:00.000000001Z");
+    assert_eq!(
+        (sums(&trials[0]), trials[0].load.rate_per_s),
+        ((149, 1, 50, 75.52536892504226), Some(101.4230933876338))
+    );
+    assert_eq!(ms(&trials[0], "p99"), 60.225_972);
+    assert_eq!(round.started_at, "2026-11-22T18:09:05.857768703Z");
     let (_, trials) = imported("oha.json");
     // What its end cut off is not a failure of the server.
     assert_eq!(sums(&trials[0]), (68, 16, 2, 87.853_753_809_452_33));
@@ -204,5 +212,22 @@ proptest! {
                 prop_assert!(run.rate_per_s.achieved.is_finite());
             }
         }
+    }
+}
+
+#[test]
+fn counts_larger_than_any_run_do_not_overflow() {
+    let most = u64::MAX;
+    let vegeta = format!(
+        r#"{{"latencies":{{}},"duration":1,"requests":1,"rate":1,"throughput":1,"status_codes":{{"200":{most},"201":{most},"0":{most},"500":{most}}}}}"#
+    );
+    let hey = include_str!("../fixtures/hey.txt")
+        .replace("200 responses", &format!("{most} responses\n  [201]\t{most} responses"));
+    let ab = include_str!("../fixtures/ab.txt").replace(
+        "Failed requests:        0",
+        &format!("Failed requests:        9\n   (Connect: {most}, Receive: {most}, Length: {most}, Exceptions: {most})"),
+    );
+    for text in [vegeta, hey, ab] {
+        assert!(read("report", &text).is_ok(), "{text}");
     }
 }

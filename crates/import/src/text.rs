@@ -1,7 +1,7 @@
 //! Text reports: ab, wrk, wrk2, siege, hey.
 
 use crate::Text;
-use crate::measurement::{Measurement, Report, bytes, count, number, time_ns};
+use crate::measurement::{Measurement, Report, bytes, count, number, time_ns, total};
 use std::collections::BTreeMap;
 
 /// A line that begins with `label`, with its number (from 1) and what follows the label.
@@ -47,7 +47,7 @@ fn ab_report(lines: &[(usize, &str)]) -> Result<Measurement, String> {
     let non_2xx = find(lines, "Non-2xx responses:").map_or(Ok(0), |(_, rest)| count(rest))?;
     let [connect, receive, length, exceptions] = ab_failures(lines);
     // "Complete" counts failed requests too. Those that are not broken down broke.
-    let io_failed = failed.saturating_sub(connect + length);
+    let io_failed = failed.saturating_sub(connect.saturating_add(length));
     let port = word(lines, "Server Port:").unwrap_or("80");
     let path = word(lines, "Document Path:").unwrap_or("/");
     let host = word(lines, "Server Hostname:")?;
@@ -93,8 +93,8 @@ fn ab_report(lines: &[(usize, &str)]) -> Result<Measurement, String> {
             .map(|kept| ("kept_alive_requests".to_owned(), kept))
             .into_iter()
             .chain(
-                (receive + exceptions > 0)
-                    .then(|| ("receive_failures".to_owned(), (receive + exceptions) as f64)),
+                (receive.saturating_add(exceptions) > 0)
+                    .then(|| ("receive_failures".to_owned(), receive as f64 + exceptions as f64)),
             )
             .collect(),
         place: format!("lines {first} to {}", last.map_or(first, |line| line.0)),
@@ -145,7 +145,7 @@ pub fn wrk(text: &Text<'_>) -> Result<Report, String> {
             part.map_or(Ok(0), |part| count(part.trim()))
         };
         found.connect_failed = error("connect")?;
-        found.io_failed = error("read")? + error("write")?;
+        found.io_failed = error("read")?.saturating_add(error("write")?);
         // wrk counts late answers among its requests, and as timeouts.
         found.figures.insert("late_answers".to_owned(), error("timeout")? as f64);
     }
@@ -256,20 +256,20 @@ pub fn hey(text: &Text<'_>) -> Result<Report, String> {
             }
             // The table of errors: a number in brackets and a text.
             [number, _, ..] if number.starts_with('[') && number.ends_with(']') => {
-                broken += count(number.trim_matches(['[', ']'])).map_err(wrong)?;
+                broken = count(number.trim_matches(['[', ']'])).map_err(wrong)?.saturating_add(broken);
             }
             _ => {}
         }
     }
     let is_ok = |status: &str| status.starts_with('2') || status.starts_with('3');
-    let ok: u64 = status.iter().filter(|(status, _)| is_ok(status)).map(|(_, count)| count).sum();
-    let answers: u64 = status.values().sum();
+    let ok = total(status.iter().filter(|(status, _)| is_ok(status)).map(|(_, count)| *count));
+    let bad = total(status.iter().filter(|(status, _)| !is_ok(status)).map(|(_, count)| *count));
     Ok(Report::of(Measurement {
         tool: "hey".to_owned(),
         protocol: "http/1.1".to_owned(),
         elapsed_s: Some(number(word(&lines, "Total:")?)?),
         ok,
-        bad_status: answers - ok,
+        bad_status: bad,
         io_failed: broken,
         status,
         body_bytes: find(&lines, "Total data:")

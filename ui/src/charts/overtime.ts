@@ -99,6 +99,19 @@ export function overTime(over: Over, all: Series[]): ChartSource {
   };
 }
 
+/** A pause of the server, written where the longest time of any second was: the answers that waited for its end. */
+function pause(run: RunPage): Plot.Markish[] {
+  const outage = run.verdicts.find((verdict) => verdict.name === "outage");
+  const longest = (run.measured?.seconds ?? []).filter((s) => s.phase === "window").reduce<Stretch | null>((most, s) => ((s.max ?? 0) > (most?.max ?? 0) ? s : most), null);
+  const seconds = Number((outage?.evidence as Record<string, unknown> | undefined)?.["longest_s"]);
+  if (!outage || !longest || !Number.isFinite(seconds)) return [];
+  const x = longest.start_s + longest.length_s / 2;
+  return [
+    Plot.ruleX([x], { stroke: "var(--bad)", strokeDasharray: "2 2" }),
+    Plot.text([x], { x: (at: number) => at, frameAnchor: "top", text: () => `server paused ${significant(seconds, 2)} s`, dy: -9, fill: "var(--bad)" }),
+  ];
+}
+
 /** How many requests of each second fell into each class of time, with the median and p99 on it. */
 export function heatMap(run: RunPage): ChartSource | null {
   const measured = run.measured;
@@ -129,6 +142,7 @@ export function heatMap(run: RunPage): ChartSource | null {
           Plot.text(line((s) => s.p99).slice(-1), { x: "x", y: "y", text: () => "p99", dx: 8, textAnchor: "start", fill: "var(--text)" }),
           Plot.text(line((s) => s.p50).slice(-1), { x: "x", y: "y", text: () => "p50", dx: 8, textAnchor: "start", fill: "var(--text)" }),
           Plot.ruleX([start], { stroke: "var(--muted)", strokeDasharray: "2 2" }),
+          ...pause(run),
         ],
       }),
     table: () => ({ columns: ["from second", "to second", "from ns", "to ns", "requests"], rows: cells.map((c) => [c.x1, c.x2, c.y1, c.y2, c.count]) }),
@@ -158,6 +172,7 @@ export function fan(run: RunPage): ChartSource | null {
           Plot.lineY(known, { x: "x", y: "p50", stroke: "var(--text)", strokeWidth: 1.5 }),
           ...(["p50", "p99", "max"] as const).map((p) => Plot.text(last, { x: "x2", y: p, text: () => p, dx: 4, textAnchor: "start", fill: "var(--text)" })),
           Plot.ruleX([measured.phases.window.start_ns / 1e9], { stroke: "var(--muted)", strokeDasharray: "2 2" }),
+          ...pause(run),
         ],
       }),
     table: () => ({ columns: ["second", "p50", "p90", "p99", "max"], rows: known.map((k) => [k.x1, time(k.p50), time(k.p90), time(k.p99), time(k.max)]) }),
