@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createInterface } from "node:readline";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 
@@ -138,8 +139,49 @@ test("two servers are compared", async () => {
 
 test("then and now stand beside each other", async () => {
   const page = await open(`${url}#/round/${roundOf("sold-on-go")}/then`);
-  await page.getByRole("heading", { name: /Then and now/ }).waitFor();
+  await page.getByRole("heading", { name: /Requests per second, hello/ }).waitFor();
   await page.getByText("Tornado", { exact: true }).first().waitFor();
+  await done(page);
+});
+
+test("all five sources stand beside what was measured since, with both machines", async () => {
+  const page = await open(url);
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Then and now" }).click();
+  for (const source of ["000", "001", "002", "003", "004"]) {
+    const section = page.getByRole("region", { name: `Source ${source}` });
+    await section.getByText("then", { exact: true }).first().waitFor();
+    await section.getByText("now", { exact: true }).first().waitFor();
+    assert.ok((await section.getByRole("row").count()) > 1, source);
+  }
+  await page.getByText("Core 2 Duo P8800").first().waitFor();
+  await done(page);
+});
+
+test("a comparison in one file opens from disk", async () => {
+  const file = join(folder, "compare.html");
+  const first = join(root, "history/frameworks-2026-11-22");
+  const id = roundOf("frameworks");
+  // The same round under another name: every row has its counterpart.
+  const second = join(folder, "again");
+  const renamed = (bytes) => Buffer.from(String(bytes).replaceAll(id, `${id}-again`));
+  mkdirSync(second);
+  writeFileSync(join(second, "round.json"), renamed(readFileSync(join(first, "round.json"))));
+  writeFileSync(join(second, "trials.ndjson.gz"), gzipSync(renamed(gunzipSync(readFileSync(join(first, "trials.ndjson.gz"))))));
+  const made = spawnSync(paceline, ["report", first, second, "-o", file]);
+  assert.equal(made.status, 0, String(made.stderr));
+  assert.ok(statSync(file).size <= 500_000, `${statSync(file).size} bytes`);
+  const page = await open(pathToFileURL(file).href);
+  await page.getByText(/Of \d+ matched rows?:/).waitFor();
+  await page.getByRole("row", { name: /Netty/ }).first().waitFor();
+  await done(page);
+});
+
+test("rows are filtered by their result, and the address keeps it", async () => {
+  const page = await open(`${url}#/round/${roundOf("million")}`);
+  await rowsOf(page).first().waitFor();
+  await page.getByRole("button", { name: /^without a valid result \d/ }).click();
+  await page.waitForFunction(() => document.querySelectorAll("button[data-row]").length === 0 && location.hash.includes("valid=no"));
+  await page.getByRole("heading", { name: /Without a valid result/ }).waitFor();
   await done(page);
 });
 
@@ -151,7 +193,7 @@ test("an address that leads nowhere says so", async () => {
 
 test("nothing scrolls sideways on a phone, and axe finds nothing serious", async () => {
   const id = roundOf("frameworks");
-  const places = ["/", `/round/${id}`, `/round/${id}/all`, `/round/${roundOf("rabbit-hole")}/load`, `/round/${roundOf("source-004")}`, `/round/${id}/times`, `/round/${id}/time`, `/round/${roundOf("sold-on-go")}/then`, `/compare?a=${id}&b=${id}&server_a=java-netty&server_b=java-vertx`, "/live"];
+  const places = ["/", "/then", `/round/${id}`, `/round/${id}/all`, `/round/${roundOf("rabbit-hole")}/load`, `/round/${roundOf("source-004")}`, `/round/${id}/times`, `/round/${id}/time`, `/round/${roundOf("sold-on-go")}/then`, `/compare?a=${id}&b=${id}&server_a=java-netty&server_b=java-vertx`, "/live"];
   const trial = (await (await fetch(`${url}api/rounds/${id}`)).json()).tables[0].rows[0].trials[0].id;
   places.push(`/round/${id}/run/${trial}`);
   for (const colorScheme of ["light", "dark"]) {
@@ -214,8 +256,8 @@ test("every server's percentiles stand on one axis, with a table of the same num
 
 test("published figures say that they are, and offer nothing that they do not have", async () => {
   const page = await open(`${url}#/round/${roundOf("source-001")}`);
-  await page.getByText("as published").waitFor();
-  await page.getByText("not measured by Paceline").waitFor();
+  await page.getByText("as published").first().waitFor();
+  await page.getByText("not measured by Paceline").first().waitFor();
   assert.equal(await page.getByRole("link", { name: "Response times" }).count(), 0);
   assert.ok(!(await page.locator("main").innerText()).includes("generator core"));
   await done(page);
@@ -257,7 +299,7 @@ test("hostile names and notes stay text, in pages and in a report of one file", 
   assert.equal(spawnSync(paceline, ["report", "--store", store, "-o", file]).status, 0);
   const id = (await (await fetch(`${own}api/index`)).json()).rounds[0].id;
   const trial = (await (await fetch(`${own}api/rounds/${id}`)).json()).tables[0].rows[0].trials[0].id;
-  const places = ["/", `/round/${id}`, `/round/${id}/all`, `/compare?a=${id}&b=${id}`, `/round/${id}/run/${trial}`].map((place) => `${own}#${place}`);
+  const places = ["/", "/then", `/round/${id}`, `/round/${id}/all`, `/compare?a=${id}&b=${id}`, `/round/${id}/run/${trial}`].map((place) => `${own}#${place}`);
   for (const place of [...places, pathToFileURL(file).href]) {
     const page = await open(place, { host: own, viewport: { width: 390, height: 844 } });
     await page.locator("main").getByText("<script>").first().waitFor({ state: "attached" });
