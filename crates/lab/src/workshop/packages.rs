@@ -5,7 +5,7 @@
 
 use super::Workshop;
 use super::command::{self, Step, Words};
-use super::services::BootServices;
+use super::services::{BootServices, StartsDenied};
 use super::tools::Toolbox;
 use crate::LabError;
 use paceline_catalogue::Manifest;
@@ -106,7 +106,18 @@ impl Workshop {
         let mut command = vec!["apt-get", "install", "-y", "--no-install-recommends", "--"];
         command.extend(packages.iter().map(String::as_str));
         let services = BootServices::of(Path::new("/"));
+        let denied = StartsDenied::begin(Path::new("/"));
+        (self.notice)(match &denied {
+            Ok(Some(_)) => "services of packages are not started while they are installed",
+            Ok(None) => {
+                "whether services of packages are started is up to this machine's /usr/sbin/policy-rc.d"
+            }
+            Err(_) => {
+                "services of packages may start while they are installed: no /usr/sbin/policy-rc.d can be written"
+            }
+        });
         let installed = self.packages_step("install", &command);
+        drop(denied);
         // Also where one package of several could not be installed.
         for told in BootServices::disable_new(&services, Path::new("/")) {
             (self.notice)(&told);

@@ -1,12 +1,55 @@
-//! Services that a package would start with the machine: disabled again, and said.
+//! Services of packages: not started while they are installed, not left to start with the machine, and said.
 //!
 //! Debian's packages of servers enable and start themselves when they are installed. A server under test is started by
 //! the lab alone; one that runs beside it takes its port or its cores.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// What the scripts of packages ask before they start a service (Debian's README.policy-rc.d): 101 forbids it.
+const POLICY: &str = "usr/sbin/policy-rc.d";
+/// Forbids it. The comment says whose it is, should it be left by a set-up that was killed.
+const DENIAL: &str =
+    "#!/bin/sh\n# Made by `paceline lab setup` for the time of an installation; remove it.\nexit 101\n";
+
+/// While it lives, no package starts a service.
+#[derive(Debug)]
+pub(super) struct StartsDenied {
+    policy: PathBuf,
+}
+
+impl StartsDenied {
+    /// Forbids starts on the machine whose root is `root`. None where it has a policy of its own, which stays.
+    ///
+    /// # Errors
+    /// When the policy cannot be written.
+    pub fn begin(root: &Path) -> io::Result<Option<Self>> {
+        let policy = root.join(POLICY);
+        if fs::read(&policy).is_ok_and(|text| text == DENIAL.as_bytes()) {
+            // Left by one that was killed.
+            return Ok(Some(Self { policy }));
+        }
+        match OpenOptions::new().write(true).create_new(true).mode(0o755).open(&policy) {
+            Ok(mut file) => {
+                let denied = Self { policy };
+                file.write_all(DENIAL.as_bytes()).map(|()| Some(denied))
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for StartsDenied {
+    fn drop(&mut self) {
+        // One that cannot be removed is taken over by the next set-up.
+        let _ = fs::remove_file(&self.policy);
+    }
+}
 
 /// The services that start with the machine, by systemd's links and by those of System V run levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +107,23 @@ fn run(command: &[&str]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn starts_are_denied_for_a_while_and_a_policy_of_the_machine_stays() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let root = tempfile::tempdir().unwrap();
+        let policy = root.path().join(POLICY);
+        fs::create_dir_all(policy.parent().unwrap()).unwrap();
+        let denied = StartsDenied::begin(root.path()).unwrap();
+        assert!(denied.is_some() && policy.metadata().unwrap().permissions().mode() & 0o111 != 0);
+        let status = Command::new("sh").arg(&policy).args(["nginx", "start"]).status().unwrap();
+        assert_eq!(status.code(), Some(101));
+        std::mem::forget(denied);
+        drop(StartsDenied::begin(root.path()).unwrap());
+        assert!(!policy.exists(), "one that was left is taken over");
+        fs::write(&policy, "#!/bin/sh\nexit 0\n").unwrap();
+        assert!(StartsDenied::begin(root.path()).unwrap().is_none() && policy.exists());
+    }
 
     #[test]
     fn services_of_both_kinds_are_found() {

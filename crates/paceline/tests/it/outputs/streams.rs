@@ -98,3 +98,46 @@ fn inputs_without_end_are_refused() {
         text(&output.stderr)
     );
 }
+
+#[test]
+fn few_processes_are_an_error_and_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path());
+    // Root has as many as it likes.
+    // SAFETY: takes nothing and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let other = if is_root { "setpriv --reuid=65534 --regid=65534 --clear-groups" } else { "" };
+    if code(&format!("{other} test -x \"$0\"")) != Some(0) {
+        return;
+    }
+    open_to_all(folder.path());
+    for command in ["run http://127.0.0.1:1/ -t 4 -d 1s", &format!("report --store '{store}'"), "lab list"] {
+        for limit in [1, 6] {
+            let line = format!(
+                "{other} sh -c 'ulimit -u {limit}; exec \"$0\" {}' \"$0\"",
+                command.replace('\'', "")
+            );
+            let status = code(&line);
+            assert!(matches!(status, Some(0..=3)), "{line}: {status:?}");
+        }
+    }
+}
+
+fn open_to_all(folder: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_shepherd_refuses_a_descriptor_that_is_not_open() {
+    let order = |inherit: i32| {
+        format!(
+            r#"{{"command":["true"],"folder":"/","env":{{}},"cores":[],"output":"inherit","groups":[],"guard":"subreaper","stop_limit_ms":0,"inherit":{inherit}}}"#
+        )
+    };
+    for inherit in [-1, 77, i32::MAX] {
+        let output = shell(&format!("echo '{}' | \"$0\" shepherd", order(inherit)));
+        assert!(matches!(output.status.code(), Some(1..=3)), "{inherit}: {output:?}");
+        assert!(text(&output.stderr).contains("descriptor that is not open"), "{output:?}");
+    }
+}
