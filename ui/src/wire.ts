@@ -163,6 +163,8 @@ export interface Connections {
   served?: Served;
   /** The median service time of each connection, in nanoseconds, within a ninth; open loop, of connections that answered at least 16 times. */
   service_time_ns_p50?: Served;
+  /** The lowest number of concurrent streams that the server allowed on a connection, where that is below `depth`. */
+  streams_allowed?: number;
 }
 
 /** Time of one core over the window, in seconds. */

@@ -87,10 +87,7 @@ fn advice(run: &Run) -> String {
             format!("Every response has another body than {} says. {look}", expectation(&run.expectations)),
         ),
         (counts.timed_out, no_answer(run, &look)),
-        (
-            not_http,
-            "What the server sent is not HTTP/1.1. Is it the right port, and http or https?".to_owned(),
-        ),
+        (not_http, broken_rules(run)),
         (
             counts.io_failed - not_http,
             format!("The server broke every connection; its log should say why. {look}"),
@@ -103,6 +100,15 @@ fn advice(run: &Run) -> String {
     ];
     // Of equals the first: the more specific ones come first.
     ways.into_iter().rev().max_by_key(|(count, _)| *count).map_or(look, |(_, way)| way)
+}
+
+/// What came is not the protocol that was asked for. A server without HTTP/2 is found out before the run begins.
+fn broken_rules(run: &Run) -> String {
+    let failure = run.connections.commonest_failure.as_deref().unwrap_or("it is in the record");
+    match run.target.protocol.as_str() {
+        "http/2" => format!("What the server sent breaks the rules of HTTP/2: {failure}. Try --http 1.1."),
+        _ => "What the server sent is not HTTP/1.1. Is it the right port, and http or https?".to_owned(),
+    }
 }
 
 /// The flag that says what a body should be.
@@ -141,6 +147,12 @@ pub(crate) fn failed_requests(run: &Run) -> Option<Finding> {
             severity,
         }
     })
+}
+
+pub(crate) fn streams_limited(run: &Run) -> Option<Finding> {
+    let streams_allowed = run.connections.streams_allowed?;
+    let streams_asked = run.loop_.depth;
+    (streams_allowed < streams_asked).then_some(Finding::StreamsLimited { streams_allowed, streams_asked })
 }
 
 pub(crate) fn censored(run: &Run) -> Option<Finding> {

@@ -184,7 +184,7 @@ fn falls_short_at_once(run: &Run) -> bool {
 /// Requests in service at any moment, by Little's law: so many are unanswered at the end of a window that began with
 /// none, of a server that keeps up too. A median that is a quarter of the window is a queue's.
 fn in_service(run: &Run) -> f64 {
-    let most = run.connections.had as f64 * f64::from(run.loop_.depth);
+    let most = outstanding_max(run);
     let service_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| service_s(times, run.window_s));
     (run.loop_.offered_per_s.unwrap_or(0.0) * service_s).ceil().min(most)
 }
@@ -209,7 +209,7 @@ pub fn fell_short(run: &Run, least: f64) -> bool {
 /// The first segment in which the server fell behind, with the one before it.
 fn first_break(run: &Run) -> Option<(Option<&Segment>, &Segment)> {
     let segments = run.by_segment.as_deref()?;
-    let most = run.connections.had as f64 * f64::from(run.loop_.depth);
+    let most = outstanding_max(run);
     let index = (0..segments.len()).find(|index| {
         let before = index.checked_sub(1).and_then(|before| segments.get(before));
         segments.get(*index).is_some_and(|segment| fell_behind(segment, before, most))
@@ -268,7 +268,7 @@ fn pause_ns(run: &Run) -> Option<u64> {
         let limit = (share * longest_ns as f64) as u64;
         (histogram.count() - histogram.count_at_or_below(limit)) as f64
     };
-    let carried = run.connections.had as f64 * f64::from(run.loop_.depth);
+    let carried = outstanding_max(run);
     let is_pause = match run.loop_.offered_per_s.filter(|_| is_open(run)) {
         Some(offered) => above(0.5) >= 0.5 * (offered * longest_ns as f64 / 2e9).max(2.0),
         None => above(0.5) >= 0.5 * carried.max(1.0),
@@ -310,11 +310,18 @@ fn silent_ns(run: &Run) -> u64 {
     longest
 }
 
+/// How many requests can be outstanding at once: on each connection the depth, or the streams that the server allows.
+fn outstanding_max(run: &Run) -> f64 {
+    let depth =
+        run.connections.streams_allowed.map_or(run.loop_.depth, |streams| streams.min(run.loop_.depth));
+    run.connections.had as f64 * f64::from(depth)
+}
+
 pub(crate) fn too_few_connections(run: &Run) -> Option<Finding> {
     let wait = run.total.connection_wait_ns.as_ref()?;
     let service = run.total.service_time_ns.as_ref()?;
     let needed = (offered_per_s_peak(run)? * service.p50 as f64 / 1e9).ceil();
-    let had = run.connections.had as f64 * f64::from(run.loop_.depth);
+    let had = outstanding_max(run);
     let waited = wait.p50 > 0 && needed > had;
     (waited && saturated(run).is_none()).then_some(Finding::TooFewConnections {
         connections: run.connections.had,
@@ -336,7 +343,7 @@ pub(crate) fn idle_connections(run: &Run) -> Option<Finding> {
     let outstanding = |times: &Times| little_outstanding(times.count as f64 / run.window_s, times.mean / 1e9);
     let never = run.carried_over.as_ref().map_or(0.0, |carried| carried.unanswered as f64);
     let outstanding_mean = times.map(outstanding).sum::<f64>() + never;
-    let outstanding_asked = run.connections.had as f64 * f64::from(run.loop_.depth);
+    let outstanding_asked = outstanding_max(run);
     let idle = outstanding_mean < LITTLE_LEAST * outstanding_asked;
     (idle && holds_little(run)).then(|| Finding::IdleConnections {
         outstanding_mean,

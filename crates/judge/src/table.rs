@@ -214,6 +214,15 @@ verdict_table! {
     } with { advice: String = "Raise the limit that was reached (`ulimit -n 20000`, the server's backlog), or lower -c." }
     => "Only {had} of {asked} connections opened. {advice}";
 
+    /// The server allows fewer concurrent HTTP/2 streams on a connection than were asked for
+    /// (SETTINGS_MAX_CONCURRENT_STREAMS). Further requests waited for a stream, which is connection wait.
+    StreamsLimited "streams_limited" Run [Server] [Note] "The server allows fewer streams than were asked for."
+    {
+        streams_allowed: u32 = "lowest number of streams that the server allowed on a connection",
+        streams_asked: u32 = "streams asked for on each connection",
+    }
+    => "The server allows {streams_allowed} at a time on each connection; {streams_asked} streams were asked for. Raise its limit of concurrent streams, or use more connections (-c).";
+
     /// The server closed the connection after nearly every response. The row measures connecting as well as answering.
     KeepAliveRefused "keep_alive_refused" Run [Server] [Caution] "The server does not keep connections open."
     {

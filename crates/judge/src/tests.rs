@@ -526,6 +526,37 @@ fn littles_law_finds_connections_that_were_idle() {
 }
 
 #[test]
+fn a_limit_of_streams_is_named_where_it_is_below_what_was_asked() {
+    let allowed = |streams: u32| {
+        move |run: &mut Run| {
+            (run.loop_.depth, run.connections.streams_allowed) = (10, Some(streams));
+        }
+    };
+    assert_eq!(verdicts(closed(), allowed(1)), note("streams_limited"));
+    assert_eq!(verdicts(sound(), allowed(9)), note("streams_limited"));
+    assert_eq!(verdicts(sound(), allowed(10)), []);
+    let mut run = closed();
+    allowed(1)(&mut run);
+    let verdict = run_verdicts(&run).remove(0);
+    let evidence = [&verdict.evidence["streams_allowed"], &verdict.evidence["streams_asked"]];
+    assert_eq!(evidence, [&serde_json::json!(1), &serde_json::json!(10)]);
+}
+
+#[test]
+fn broken_rules_are_those_of_the_protocol() {
+    for (protocol, words) in [("http/1.1", "is not HTTP/1.1"), ("http/2", "the rules of HTTP/2: a flood")] {
+        let mut run = closed();
+        (run.total.counts.ok, run.total.counts.io_failed, run.total.completed_in_window) = (0, 10_000, 0);
+        run.target.protocol = protocol.to_owned();
+        run.connections.broke_rules = 10_000;
+        run.connections.commonest_failure = Some("a flood".to_owned());
+        let said =
+            run_verdicts(&run).into_iter().find(|verdict| verdict.name == "no_valid_response").unwrap();
+        assert!(said.remedy.contains(words), "{}", said.remedy);
+    }
+}
+
+#[test]
 fn rows_that_do_other_work_are_named() {
     let run = |body: u64, head: u64| {
         let mut run = closed();

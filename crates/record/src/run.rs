@@ -240,6 +240,9 @@ pub struct Connections {
     /// The commonest reason of a failed attempt or broken connection, for people.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub commonest_failure: Option<String>,
+    /// The lowest number of concurrent streams that the server allowed on a connection, where that is below `depth`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub streams_allowed: Option<u32>,
     /// Requests of the window served by each connection.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub served: Option<Served>,

@@ -141,6 +141,7 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
             let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
             format!("{}, {times}", in_full(*failure, counts, tls))
         }),
+        streams_allowed: counts.stream_limit,
         served: spread(counts.served.clone()),
         service_time_ns_p50: spread(counts.medians.iter().map(|median| median.0).collect()),
     }

@@ -126,8 +126,7 @@ fn headline(run: &Run, style: Style) -> String {
     let achieved = format!("{} requests/s", count(run.rate_per_s.achieved));
     let at_least = VerdictName::GeneratorBound.is_in(&run.verdicts);
     let achieved = if at_least { format!("at least {achieved}") } else { achieved };
-    let received_per_s = run.total.bytes.received as f64 / run.window_s.max(f64::MIN_POSITIVE);
-    let received = match received_per_s {
+    let received = match received_per_s(run) {
         0.0 => String::new(),
         bytes_per_s => format!(", {}/s received", bytes(bytes_per_s as u64)),
     };
@@ -139,6 +138,15 @@ fn headline(run: &Run, style: Style) -> String {
         }
         _ => style.lines(&(achieved + &received), 2, Style::strong),
     }
+}
+
+/// Bytes received in the window, per second. Those of responses that came in the drain are left out by their share.
+fn received_per_s(run: &Run) -> f64 {
+    let in_window = match run.total.counts.ok {
+        0 => 1.0,
+        ok => run.total.completed_in_window as f64 / ok as f64,
+    };
+    run.total.bytes.received as f64 * in_window / run.window_s.max(f64::MIN_POSITIVE)
 }
 
 /// How the window's requests ended, and the statuses of the responses.

@@ -42,6 +42,16 @@ fn quantities() {
 }
 
 #[test]
+fn bytes_of_the_drain_are_not_received_in_the_window() {
+    let mut run = paceline_record::fixture::run(0);
+    (run.window_s, run.total.counts.ok, run.total.completed_in_window) = (2.0, 400_000, 160_000);
+    run.total.bytes.received = 400_000 * 129;
+    assert!((super::received_per_s(&run) - 80_000.0 * 129.0).abs() < 1.0);
+    run.total.counts.ok = 0;
+    assert!((super::received_per_s(&run) - 200_000.0 * 129.0).abs() < 1.0, "only failures: all there is");
+}
+
+#[test]
 fn evidence_reads_by_its_unit() {
     for (key, value, text) in [
         ("generator_lag_ns_p99", json!(120_000), "generator lag p99 120 \u{b5}s"),
