@@ -54,40 +54,61 @@ impl Timeline {
     }
 }
 
+/// Random arrivals walked along at most before a run begins: some milliseconds' worth.
+const ARRIVALS_WALKED_MAX: u64 = 1 << 18;
+
+/// How far beyond its expected end a window is planned whose random arrivals are not walked along, in standard
+/// deviations of the moment of the last: one run in a billion has a later one.
+const DEVIATIONS: f64 = 6.0;
+
 /// How long the window is planned to be; [`Nanos::NEVER`] where a number of requests bounds a closed loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WindowLength(Nanos);
+pub struct WindowLength {
+    length: Nanos,
+    is_exact: bool,
+}
 
 impl WindowLength {
-    /// Of a run. Random arrivals are walked along to the last, so this comes before the run begins.
+    /// Of a run. Random arrivals are walked along to the last if there are not too many; else this is a bound, and the
+    /// window ends with its last arrival.
     pub fn of(settings: &Settings) -> Self {
+        let exact = |length| Self { length, is_exact: true };
         let (n, shape, arrivals) = match (settings.job.window, &settings.job.load) {
-            (Bound::Duration(length), _) => return Self(length),
-            (Bound::Requests(_), LoadModel::Closed) => return Self(Nanos::NEVER),
+            (Bound::Duration(length), _) => return exact(length),
+            (Bound::Requests(_), LoadModel::Closed) => return exact(Nanos::NEVER),
             (Bound::Requests(n), LoadModel::Open { shape, arrivals }) => (n, shape, arrivals),
         };
         // A number of requests goes with a steady rate alone (`Settings::check`).
         let gap_ns = 1e9 / shape.offered_per_s(Nanos::ZERO, Nanos::NEVER);
-        Self(match arrivals {
-            Arrivals::Constant => Nanos((n as f64 * gap_ns).ceil() as u64),
-            Arrivals::Poisson => {
+        match arrivals {
+            Arrivals::Constant => exact(Nanos((n as f64 * gap_ns).ceil() as u64)),
+            Arrivals::Poisson if n <= ARRIVALS_WALKED_MAX => {
                 let mut random = Random::new(settings.seed);
                 let last: f64 = (0..n).map(|_| random.exponential(gap_ns)).sum();
                 // The gap after the last arrival belongs to the window, as it does for even arrivals.
-                Nanos((last + random.exponential(gap_ns)) as u64 + 1)
+                exact(Nanos((last + random.exponential(gap_ns)) as u64 + 1))
             }
-        })
+            Arrivals::Poisson => {
+                let gaps = n as f64 + DEVIATIONS * (n as f64).sqrt();
+                Self { length: Nanos((gaps * gap_ns) as u64), is_exact: false }
+            }
+        }
     }
 
     /// How long that is.
     pub fn length(self) -> Nanos {
-        self.0
+        self.length
+    }
+
+    /// Whether the window ends then; if not, it ends earlier, with its last arrival.
+    pub(crate) fn is_exact(self) -> bool {
+        self.is_exact
     }
 
     /// The timeline of a run whose warm-up begins at `epoch`.
     pub fn timeline(self, settings: &Settings, epoch: Nanos) -> Timeline {
         let window_start = epoch + settings.job.warmup;
-        Timeline { epoch, window_start, window_end: window_start + self.0, drain: settings.job.drain }
+        Timeline { epoch, window_start, window_end: window_start + self.length, drain: settings.job.drain }
     }
 }
 

@@ -102,7 +102,10 @@ impl Http1 {
     #[inline(always)]
     fn begun(&mut self, slot: Slot, taken: usize, departure: &Departure, ledger: &mut Ledger<'_>) -> u16 {
         if let Some(begun) = self.outgoing.begun_alike(taken) {
-            self.put(slot, &begun, departure, ledger);
+            match begun.count > 1 && ledger.begins_alone() {
+                true => self.put_one_by_one(slot, &begun, departure, ledger),
+                false => self.put(slot, &begun, departure, ledger),
+            }
             return begun.count;
         }
         self.begun_differing(slot, taken, departure, ledger)
@@ -137,6 +140,18 @@ impl Http1 {
         if begun.unsent > 0 {
             (connection.unsent_block, connection.unsent_since) = (exchange.block, exchange.actual);
         }
+    }
+
+    /// The same where each has an intended send of its own.
+    #[cold]
+    fn put_one_by_one(&mut self, slot: Slot, begun: &Begun, departure: &Departure, ledger: &mut Ledger<'_>) {
+        let length = (begun.bytes + begun.unsent) / usize::from(begun.count);
+        let whole = Begun { count: 1, bytes: length, unsent: 0, ..*begun };
+        for _ in 1..begun.count {
+            self.put(slot, &whole, departure, ledger);
+        }
+        let last = Begun { count: 1, bytes: length - begun.unsent, ..*begun };
+        self.put(slot, &last, departure, ledger);
     }
 
     /// The oldest exchange of a connection, which the next response answers, and its kind. Where there are several kinds,

@@ -8,7 +8,7 @@ use crate::hot::{Block, Place};
 use crate::{Nanos, Slot, Transport};
 use paceline_http::h2::{
     FieldDecoder, OUR_WINDOW, PeerSettings, ReceiveWindow, RequestTable, SendWindow, StreamIds,
-    WINDOW_DEFAULT, write_client_preface, write_data,
+    WINDOW_DEFAULT, write_client_preface, write_data, write_window_update,
 };
 use std::collections::VecDeque;
 use std::io;
@@ -82,6 +82,16 @@ impl Connection {
     #[inline]
     pub(super) fn takes_requests(&self) -> bool {
         self.greeted && !self.is_ending && self.out.is_empty() && self.ids.peek().is_some()
+    }
+
+    /// Whole responses have come, with so many bytes of body.
+    #[inline]
+    pub(super) fn responses_came(&mut self, flow_bytes: u32) {
+        (self.cancels, self.stray_frames) = (0, 0);
+        self.receive_window.count(flow_bytes);
+        if let Some(increment) = self.receive_window.replenish() {
+            write_window_update(&mut self.out, 0, increment);
+        }
     }
 
     /// The socket took so many bytes; what is left waits since `at`.

@@ -1,32 +1,31 @@
 //! HTTP/2 on the loop (RFC 9113): many streams on a connection, whose responses end in any order.
 //!
 //! Frames and HPACK are `paceline_http::h2`'s. Here is what depends on what is sent when: the life of a connection and its
-//! streams ([`connection`], [`stream`]), and the bodies that flow control holds back. An exchange lies at the place
-//! that its stream id names, so that no map is needed; if a slow stream still holds the place, the id is skipped.
+//! streams ([`connection`], [`stream`]), requests and the bodies that flow control holds back ([`outgoing`]), and responses
+//! that equal the last one ([`familiar`]). An exchange lies at the place that its stream id names, so that no map is
+//! needed; if a slow stream still holds the place, the id is skipped.
 //!
 //! A server that ends a connection with GOAWAY (nginx after 1,000 requests) is the normal case: streams above the last
 //! that it names go back to the schedule as still due, the others are awaited, and another connection is made.
-//!
-//! Over 600 lines: sending, receiving and cancelling change the same streams and windows, and are read together.
 
 mod connection;
+mod familiar;
+mod outgoing;
 mod stream;
 
-use crate::hot::{
-    AnswerGroup, Cancelled, Departure, Fault, Flow, KindChoice, Ledger, Place, ProtocolHandler, Response,
-};
+use crate::hot::{AnswerGroup, Cancelled, Departure, Fault, Flow, Ledger, Place, ProtocolHandler, Response};
 use crate::outcome::Failure;
-use crate::{Ending, Nanos, Progress, Random, Settings, Slot, Transport};
+use crate::{BodyCheck, Ending, Nanos, Progress, RequestKind, Settings, Slot, Transport};
 use connection::Connection;
+use familiar::{FamiliarResponse, stream_of};
+use outgoing::Outgoing;
+use paceline_http::Method;
 use paceline_http::h2::{
-    BlockCache, BlockRole, ErrorCode, Event, Fields, FrameName, FrameReader, Http2Error, RequestBlocks,
-    RequestTable, SendWindow, StreamIds, WholeResponse, write_goaway, write_ping_ack, write_reset,
-    write_settings_ack, write_window_update,
+    BlockCache, BlockRole, ErrorCode, Event, Fields, FrameName, FrameReader, Http2Error, ResponseProgress,
+    WholeResponse, write_goaway, write_ping_ack, write_reset, write_settings_ack, write_window_update,
 };
-use paceline_http::{Expander, Method};
-use std::collections::VecDeque;
 use std::io;
-use stream::Streams;
+use stream::{Stream, Streams};
 
 /// Streams cancelled in a row, with no response between them, after which a connection is given up: more looks to a
 /// server like an attack (CVE-2023-44487).
@@ -46,32 +45,32 @@ struct Http2State {
     depth: u16,
     connections: Box<[Connection]>,
     streams: Streams,
-    blocks: RequestBlocks,
-    /// What the method of each kind of request means for its responses.
-    methods: Box<[Method]>,
-    choice: KindChoice,
-    expander: Expander<Random>,
-    /// Kinds that are sent before any is drawn: of requests that were handed back, in the order of the schedule's, and of
-    /// those that were drawn and found no room.
-    first: VecDeque<u16>,
+    outgoing: Outgoing,
+    /// By kind of request.
+    answers: Box<[Answers]>,
     cache: BlockCache,
-    /// What is being begun.
-    begun: Vec<Begun>,
-    /// The body of a request whose bytes are not known before.
-    body: Vec<u8>,
     stream_limit: Option<u32>,
 }
 
-/// A stream whose frames have been written, and what to go back to if none of them leaves.
-#[derive(Clone, Copy)]
-struct Begun {
-    kind: u16,
-    place: Place,
-    /// Where its frames begin in the connection's output.
-    start: usize,
-    ids: StreamIds,
-    table: RequestTable,
-    window: SendWindow,
+/// What is known of the responses to one kind of request.
+struct Answers {
+    /// What the method means for them.
+    method: Method,
+    /// The last good one, where the next may well be the same.
+    familiar: FamiliarResponse,
+    /// Whether a good response is worth keeping: not where each request asks for something else.
+    repeat: bool,
+}
+
+impl Answers {
+    fn new(kind: &RequestKind) -> Self {
+        let is_exact = matches!(kind.check.body, BodyCheck::Exact(_));
+        Self {
+            method: kind.method,
+            familiar: FamiliarResponse::default(),
+            repeat: is_exact || kind.template.as_fixed().is_some(),
+        }
+    }
 }
 
 /// What a received event is part of.
@@ -95,155 +94,79 @@ fn fault(error: &Http2Error) -> Fault {
     Fault { failure, detail: Some(error.to_string()) }
 }
 
-/// Sending.
-impl Http2State {
-    /// Writes the frames of up to `wanted` requests, and keeps what each needs to be undone.
-    fn write_requests(&mut self, slot: Slot, wanted: u16) {
-        self.begun.clear();
-        for _ in 0..wanted {
-            let connection = &mut self.connections[slot as usize];
-            let before = (connection.ids, connection.table, connection.window);
-            // At most half of the places are taken, so one is free within as many ids.
-            let Some((id, place)) = self.streams.next_free(slot, &mut connection.ids) else { return };
-            let kind = self.first.pop_front().unwrap_or_else(|| self.choice.draw());
-            let (start, number) = (connection.out.len(), self.expander.number());
-            self.blocks.write(
-                kind.into(),
-                id,
-                &mut connection.table,
-                &mut self.expander,
-                &mut connection.out,
-                &mut self.body,
-            );
-            let window = connection.peer.initial_window_size;
-            let stream = self.streams.at(slot, place);
-            stream.begin(id, kind, number, self.methods[usize::from(kind)], window);
-            let (ids, table, connection_window) = before;
-            self.begun.push(Begun { kind, place, start, ids, table, window: connection_window });
-            if self.blocks.has_body(kind.into()) {
-                self.begin_body(slot, place);
-            }
-        }
-    }
-
-    /// A request with a body: as much of it as the windows allow follows its field block.
-    fn begin_body(&mut self, slot: Slot, place: Place) {
-        let stream = self.streams.at(slot, place);
-        match self.blocks.fixed_body(stream.kind.into()) {
-            Some(body) => stream.unsent = body.len() as u32,
-            None => {
-                stream.body.clear();
-                stream.body.extend_from_slice(&self.body);
-                stream.unsent = self.body.len() as u32;
-            }
-        }
-        // This body alone: what is undone must take no other's bytes with it.
-        let connection = &mut self.connections[slot as usize];
-        let stream = self.streams.at(slot, place);
-        let body = self.blocks.fixed_body(stream.kind.into());
-        if !connection.write_body(stream, body) {
-            connection.blocked.push_back(place);
-        }
-    }
-
-    /// Writes as much of the bodies that wait as windows and output allow.
-    fn send_bodies(&mut self, slot: Slot) {
-        let connection = &mut self.connections[slot as usize];
-        for _ in 0..connection.blocked.len() {
-            let Some(place) = connection.blocked.pop_front() else { return };
-            let stream = self.streams.at(slot, place);
-            let body = self.blocks.fixed_body(stream.kind.into());
-            if stream.is_open() && !connection.write_body(stream, body) {
-                connection.blocked.push_back(place);
-            }
-        }
-    }
-
-    /// The socket took so many of the bytes: reports to the ledger the streams that have begun with them, and undoes the
-    /// others. Returns how many have.
-    fn settle_begun(
-        &mut self,
-        slot: Slot,
-        taken: usize,
-        departure: &Departure,
-        ledger: &mut Ledger<'_>,
-    ) -> u16 {
-        let mut begun = std::mem::take(&mut self.begun);
-        let is_all = taken == self.connections[slot as usize].out.len();
-        let started = match is_all {
-            true => begun.len(),
-            false => begun.iter().take_while(|stream| stream.start < taken).count(),
-        };
-        if let Some(undone) = begun.get(started) {
-            self.undo(slot, *undone, &begun[started..]);
-        }
-        let out = self.connections[slot as usize].out.len();
-        let mut index = 0;
-        while index < started {
-            let Begun { kind, start, .. } = begun[index];
-            // What was handed back is begun alone, since each has an intended send of its own.
-            let alike = begun[index..started].iter().take_while(|stream| stream.kind == kind).count();
-            let count = if ledger.has_returned() { 1 } else { alike };
-            let end =
-                begun.get(index + count).filter(|_| index + count < started).map_or(out, |next| next.start);
-            let exchange = ledger.begin(departure, kind, count as u16, end.min(taken) - start);
-            for stream in &begun[index..index + count] {
-                ledger.exchanges_mut().begin(slot, stream.place, exchange);
-            }
-            self.connections[slot as usize].unsent_block = exchange.block;
-            index += count;
-        }
-        begun.clear();
-        self.begun = begun;
-        started as u16
-    }
-
-    /// Takes back streams that were written and of which no byte has left.
-    #[cold]
-    fn undo(&mut self, slot: Slot, first: Begun, undone: &[Begun]) {
-        let connection = &mut self.connections[slot as usize];
-        (connection.ids, connection.table, connection.window) = (first.ids, first.table, first.window);
-        connection.out.truncate(first.start);
-        for stream in undone.iter().rev() {
-            self.first.push_front(stream.kind);
-            let undone = self.streams.at(slot, stream.place);
-            self.expander.undo_number(undone.number);
-            undone.end();
-            connection.blocked.retain(|place| *place != stream.place);
-        }
-    }
-}
-
 /// Receiving.
 impl Http2State {
-    /// A response that came whole and in which nothing is new, as nearly all do: whether it is one, and has been counted.
-    /// If not, nothing has changed, and its frames go the longer way.
+    /// Takes responses from the beginning of the input that equal the last good one to the same kind of request, as nearly
+    /// all do: how many bytes they have.
     #[inline]
+    fn take_repeats(
+        &mut self,
+        slot: Slot,
+        input: &[u8],
+        now: Nanos,
+        group: &mut AnswerGroup,
+        ledger: &mut Ledger<'_>,
+    ) -> usize {
+        let connection = &mut self.connections[slot as usize];
+        if (connection.receive_window.available() as usize) < input.len() {
+            return 0;
+        }
+        let (mut taken, mut flow_bytes) = (0, 0);
+        while let Some(id) = stream_of(&input[taken..]) {
+            let place = self.streams.place_of(id);
+            let stream = self.streams.at(slot, place);
+            let familiar = &self.answers[usize::from(stream.kind)].familiar;
+            let is_repeat = stream.awaits_response(id) && familiar.is_at(&input[taken..], id);
+            if !is_repeat || !familiar.repeat(&mut connection.fields) {
+                break;
+            }
+            taken += familiar.length();
+            flow_bytes += familiar.body_bytes();
+            stream.end();
+            if let Some(exchange) = ledger.exchanges_mut().end(slot, place) {
+                let response = Response {
+                    status: familiar.status(),
+                    body_bytes: familiar.body_bytes() as u64,
+                    ending: Ending::Ok,
+                    first_byte: now,
+                    uncounted_bytes: familiar.length() as u64,
+                };
+                group.add(slot, exchange, response, now, ledger);
+            }
+        }
+        if taken > 0 {
+            connection.responses_came(flow_bytes as u32);
+        }
+        taken
+    }
+
+    /// A response that came whole and in a known field block: whether it is one, and has been counted. If not, nothing has
+    /// changed, and its frames go the longer way.
+    #[inline(never)]
     fn take_whole(
         &mut self,
         whole: &WholeResponse<'_>,
-        answers: &mut AnswerGroup,
+        input: &[u8],
+        group: &mut AnswerGroup,
         received: &mut Received<'_, '_>,
     ) -> bool {
         let Received { slot, now, bytes, .. } = *received;
         let place = self.streams.place_of(whole.stream);
         let stream = self.streams.at(slot, place);
-        if stream.id != whole.stream || stream.unsent > 0 || stream.bytes > 0 {
+        if !stream.awaits_response(whole.stream) {
             return false;
         }
+        let answers = &mut self.answers[usize::from(stream.kind)];
         let connection = &mut self.connections[slot as usize];
-        let (mut window, mut progress) = (connection.receive_window, stream.progress);
-        let has_room = window.receive(0, whole.body.len() as u32).is_ok();
+        let mut progress = ResponseProgress::new(answers.method);
+        let has_room = connection.receive_window.available() as usize >= whole.body.len();
         let fits = |fields| {
             let is_head = matches!(progress.fields(fields, false), Ok(BlockRole::Head(_)));
             has_room && is_head && progress.data(whole.body.len(), true).is_ok()
         };
         let known = connection.fields.decode_known(&mut self.cache, whole.block, fits);
         let Some(Fields::Response(head)) = known else { return false };
-        if let Some(increment) = window.replenish() {
-            write_window_update(&mut connection.out, 0, increment);
-        }
-        connection.receive_window = window;
+        connection.responses_came(whole.body.len() as u32);
         let response = Response {
             status: head.status,
             body_bytes: whole.body.len() as u64,
@@ -251,10 +174,13 @@ impl Http2State {
             first_byte: now,
             uncounted_bytes: bytes as u64,
         };
+        if answers.repeat && response.ending == Ending::Ok {
+            let block = connection.fields.recognised(&self.cache, whole.block);
+            answers.familiar.meet(&input[..bytes], whole, head.status, block);
+        }
         stream.end();
-        (connection.cancels, connection.stray_frames) = (0, 0);
         if let Some(exchange) = received.ledger.exchanges_mut().end(slot, place) {
-            answers.add(slot, exchange, response, now, received.ledger);
+            group.add(slot, exchange, response, now, received.ledger);
         }
         true
     }
@@ -273,7 +199,7 @@ impl Http2State {
             Event::Settings(payload) => {
                 let connection = &mut self.connections[received.slot as usize];
                 let change = connection.peer.apply(payload)?;
-                connection.table.settings_applied(&self.blocks, &connection.peer);
+                self.outgoing.settings_applied(connection);
                 connection.greeted = true;
                 write_settings_ack(&mut connection.out);
                 let limit = connection.peer.max_concurrent_streams;
@@ -281,7 +207,7 @@ impl Http2State {
                     self.stream_limit = Some(self.stream_limit.map_or(limit, |known| known.min(limit)));
                 }
                 self.streams.shift_windows(received.slot, change)?;
-                self.send_bodies(received.slot);
+                self.outgoing.send_bodies(received.slot, connection, &mut self.streams);
                 Ok(())
             }
             Event::Ping(opaque) => {
@@ -310,6 +236,16 @@ impl Http2State {
         Ok(None)
     }
 
+    /// The stream at a place, of whose response a frame has come.
+    #[inline]
+    fn begin_response(&mut self, slot: Slot, place: Place, now: Nanos) -> &mut Stream {
+        let stream = self.streams.at(slot, place);
+        if !stream.has_response {
+            stream.begin_response(self.answers[usize::from(stream.kind)].method, now);
+        }
+        stream
+    }
+
     fn on_fields(
         &mut self,
         id: u32,
@@ -326,10 +262,7 @@ impl Http2State {
             return fields.map(drop);
         }
         let Some(place) = self.place_of(slot, id, FrameName(1))? else { return self.stray(slot) };
-        let stream = self.streams.at(slot, place);
-        if stream.bytes == 0 {
-            stream.incoming.first_byte = now;
-        }
+        let stream = self.begin_response(slot, place, now);
         stream.bytes += bytes as u64;
         let progress = match fields {
             Ok(fields) => stream.progress.fields(fields, end_stream).map_err(Http2Error::Response),
@@ -365,7 +298,7 @@ impl Http2State {
             write_window_update(&mut connection.out, 0, increment);
         }
         let Some(place) = self.place_of(slot, id, FrameName(0))? else { return Ok(()) };
-        let stream = self.streams.at(slot, place);
+        let stream = self.begin_response(slot, place, now);
         stream.bytes += bytes as u64;
         stream.receive_window.receive(id, flow_bytes)?;
         if let Err(error) = stream.progress.data(piece.len(), end_stream) {
@@ -471,8 +404,7 @@ impl Http2State {
         let stream = self.streams.at(received.slot, place);
         stream.end();
         if let Some(kind) = received.ledger.give_back(received.slot, place, received.now) {
-            self.expander.return_number(stream.number);
-            self.first.push_back(kind);
+            self.outgoing.give_back(kind, stream.number);
         }
     }
 
@@ -491,7 +423,7 @@ impl Http2State {
         {
             self.fail(place, &error, received);
         }
-        self.send_bodies(slot);
+        self.outgoing.send_bodies(slot, &mut self.connections[slot as usize], &mut self.streams);
         self.stray(slot)
     }
 
@@ -515,25 +447,16 @@ impl Http2State {
 
 impl ProtocolHandler for Http2 {
     fn new(settings: &Settings, worker: u32) -> Self {
-        let &Settings { ref requests, seed, .. } = settings;
-        let (place, places) = settings.place_of(worker);
         let count = settings.connections_of(worker);
-        let blocks = RequestBlocks::new(requests.http2());
-        let (choice, values) = KindChoice::new(requests, seed, place);
         Self {
             readers: (0..count).map(|_| FrameReader::default()).collect(),
             state: Http2State {
                 depth: settings.job.depth,
                 connections: (0..count).map(|_| Connection::default()).collect(),
                 streams: Streams::new(count, Self::places(settings)),
-                methods: requests.kinds().iter().map(|kind| kind.method).collect(),
-                choice,
-                expander: Expander::for_parts(place, places, values, requests.files(), blocks.parts_max()),
-                blocks,
-                first: VecDeque::new(),
+                outgoing: Outgoing::new(settings, worker),
+                answers: settings.requests.kinds().iter().map(Answers::new).collect(),
                 cache: BlockCache::default(),
-                begun: Vec::with_capacity(settings.job.depth.into()),
-                body: Vec::new(),
                 stream_limit: None,
             },
         }
@@ -570,13 +493,16 @@ impl ProtocolHandler for Http2 {
         ledger: &mut Ledger<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
-        self.state.write_requests(slot, wanted);
-        let out = &mut self.state.connections[slot as usize].out;
-        let sent =
-            if out.is_empty() { Err(io::ErrorKind::WouldBlock.into()) } else { transport.send(slot, out) };
+        let Http2State { connections, streams, outgoing, .. } = &mut self.state;
+        let connection = &mut connections[slot as usize];
+        outgoing.write(slot, wanted, connection, streams);
+        let sent = match connection.out.as_slice() {
+            [] => Err(io::ErrorKind::WouldBlock.into()),
+            out => transport.send(slot, out),
+        };
         let taken = *sent.as_ref().unwrap_or(&0);
-        let started = self.state.settle_begun(slot, taken, departure, ledger);
-        self.state.connections[slot as usize].taken(taken, departure.at);
+        let started = outgoing.settle(slot, taken, connection, streams, departure, ledger);
+        connection.taken(taken, departure.at);
         sent.map(|_| started)
     }
 
@@ -591,11 +517,19 @@ impl ProtocolHandler for Http2 {
     ) -> Result<Flow, Fault> {
         let reader = &mut self.readers[slot as usize];
         let mut wrong = None;
-        let mut answers = AnswerGroup::default();
+        let mut group = AnswerGroup::default();
         while !input.is_empty() {
+            if reader.is_between_frames() {
+                let repeated = self.state.take_repeats(slot, input, now, &mut group, ledger);
+                if repeated > 0 {
+                    reader.skip_known();
+                    input = &input[repeated..];
+                    continue;
+                }
+            }
             if let Some((whole, bytes)) = reader.whole_response(input) {
                 let mut received = Received { slot, now, bytes, ledger };
-                if self.state.take_whole(&whole, &mut answers, &mut received) {
+                if self.state.take_whole(&whole, input, &mut group, &mut received) {
                     input = &input[bytes..];
                     continue;
                 }
@@ -612,7 +546,7 @@ impl ProtocolHandler for Http2 {
                 }
             }
         }
-        answers.record(slot, now, ledger);
+        group.record(slot, now, ledger);
         let connection = &mut self.state.connections[slot as usize];
         if let Some(error) = &wrong {
             write_goaway(&mut connection.out, 0, error.code(), &[]);
@@ -642,8 +576,10 @@ impl ProtocolHandler for Http2 {
             if !connection.out.is_empty() {
                 return Ok(Progress::Pending);
             }
-            self.state.send_bodies(slot);
-            if self.state.connections[slot as usize].out.is_empty() {
+            let Http2State { connections, streams, outgoing, .. } = &mut self.state;
+            let connection = &mut connections[slot as usize];
+            outgoing.send_bodies(slot, connection, streams);
+            if connection.out.is_empty() {
                 return Ok(Progress::Done);
             }
         }
@@ -694,12 +630,7 @@ impl ProtocolHandler for Http2 {
     }
 
     fn skip(&mut self) -> u16 {
-        let Http2State { first, choice, expander, .. } = &mut self.state;
-        if let Some(kind) = first.pop_front() {
-            expander.skip_number();
-            return kind;
-        }
-        choice.draw()
+        self.state.outgoing.skip()
     }
 
     fn stream_limit(&self) -> Option<u32> {

@@ -3,8 +3,8 @@
 //! As many as the table of exchanges has places: a stream that is open has an exchange there. Memory of a stream that is
 //! over serves the next one at its place.
 
-use crate::Slot;
 use crate::hot::{Incoming, Place};
+use crate::{Nanos, Slot};
 use paceline_http::Method;
 use paceline_http::h2::{Http2Error, OUR_WINDOW, ReceiveWindow, ResponseProgress, SendWindow, StreamIds};
 
@@ -22,6 +22,8 @@ pub(super) struct Stream {
     pub body: Vec<u8>,
     /// How much of it may be sent.
     pub window: SendWindow,
+    /// Whether some of the response has come. What follows means nothing before that.
+    pub has_response: bool,
     pub receive_window: ReceiveWindow,
     pub progress: ResponseProgress,
     /// The response, as far as it has come.
@@ -39,6 +41,7 @@ impl Stream {
             unsent: 0,
             body: Vec::new(),
             window: SendWindow::new(0),
+            has_response: false,
             receive_window: ReceiveWindow::new(OUR_WINDOW),
             progress: ResponseProgress::new(Method::Other),
             incoming: Incoming::default(),
@@ -48,12 +51,25 @@ impl Stream {
 
     /// A stream is opened.
     #[inline]
-    pub(super) fn begin(&mut self, id: u32, kind: u16, number: u64, method: Method, window: u32) {
-        (self.id, self.kind, self.number, self.unsent, self.bytes) = (id, kind, number, 0, 0);
+    pub(super) fn begin(&mut self, id: u32, kind: u16, number: u64, window: u32) {
+        (self.id, self.kind, self.number, self.unsent) = (id, kind, number, 0);
         self.window = SendWindow::new(window);
+        self.has_response = false;
+    }
+
+    /// The first frame of a response to a request of this method has come.
+    pub(super) fn begin_response(&mut self, method: Method, now: Nanos) {
+        self.has_response = true;
         self.receive_window = ReceiveWindow::new(OUR_WINDOW);
         self.progress = ResponseProgress::new(method);
-        self.incoming = Incoming::default();
+        self.incoming = Incoming { first_byte: now, ..Incoming::default() };
+        self.bytes = 0;
+    }
+
+    /// Whether it is the stream of this id, its request has been sent, and nothing has come for it.
+    #[inline]
+    pub(super) fn awaits_response(&self, id: u32) -> bool {
+        self.id == id && self.unsent == 0 && !self.has_response
     }
 
     /// The stream is over.

@@ -191,7 +191,8 @@ impl<'a> Ledger<'a> {
     }
 
     /// Some requests of a kind leave, `bytes` of them so far: takes them off the schedule and has them counted. Returns
-    /// what each of them is, to be put into the table. A request that was handed back goes first, and alone.
+    /// what each of them is, to be put into the table. In an open loop each has its own intended send and begins alone; so
+    /// does a request that was handed back, which goes first ([`Ledger::begins_alone`]).
     #[inline(always)]
     pub(crate) fn begin(&mut self, departure: &Departure, kind: u16, count: u16, bytes: usize) -> Exchange {
         let &Departure { due, at, free_at } = departure;
@@ -199,7 +200,8 @@ impl<'a> Ledger<'a> {
         if let Some(returned) = self.schedule.take_returned() {
             return self.begin_again(&returned, departure, bytes);
         }
-        let intended = if open { due } else { at };
+        debug_assert!(count == 1 || !open);
+        let intended = if open { self.schedule.due(at).unwrap_or(due) } else { at };
         let free_at = if open { free_at } else { at };
         let block = self.recorder.block_of(intended, kind);
         let exchange = Exchange { intended, actual: at, free_at, block, returns: 0 };
@@ -240,10 +242,10 @@ impl<'a> Ledger<'a> {
         self.recorder.is_windows(block)
     }
 
-    /// Whether a request that was handed back is next.
+    /// Whether the next request begins alone: it has an intended send of its own.
     #[inline]
-    pub(crate) fn has_returned(&self) -> bool {
-        self.schedule.has_returned()
+    pub(crate) fn begins_alone(&self) -> bool {
+        self.schedule.is_open() || self.schedule.has_returned()
     }
 
     /// A request that was handed back leaves again.

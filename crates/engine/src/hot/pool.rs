@@ -343,6 +343,11 @@ impl Pool {
         self.of(slot).in_line
     }
 
+    /// How many stand in line.
+    pub(super) fn line_length(&self) -> usize {
+        self.line.len()
+    }
+
     /// Those that stand in line.
     pub(super) fn line(&self) -> impl Iterator<Item = Slot> {
         self.line.iter().copied()

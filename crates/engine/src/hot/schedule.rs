@@ -97,6 +97,21 @@ impl Schedule {
         if self.open { self.ticks.next() } else { now.max(self.ticks.next()) }
     }
 
+    /// The next tick of this worker, whether or not a request is still to be sent then.
+    pub(super) fn next_tick(&self) -> Nanos {
+        self.ticks.next()
+    }
+
+    /// How many requests of an open loop are due at `at`, the next of which is, counted up to `most`.
+    #[inline]
+    pub(super) fn due_together(&self, at: Nanos, most: u64) -> u64 {
+        let most = most.min(self.remaining);
+        if most < 2 || !self.returned.is_empty() {
+            return 1;
+        }
+        self.ticks.due_together(at.min(self.end - Nanos(1)), most)
+    }
+
     /// Takes `count` requests off the schedule. Only a closed loop takes several at once.
     #[inline]
     pub(super) fn take(&mut self, count: u64) {

@@ -7,6 +7,9 @@ use crate::profile::Profile;
 use crate::{Arrivals, LoadModel, Nanos, Random, Settings, Shape, Timeline};
 use std::sync::Arc;
 
+/// From so late on a random tick is asked whether others are due with it: a timer wakes a thread about so late.
+const LATE_LEAST: Nanos = Nanos::from_micros(20);
+
 /// The next tick of a worker, and what leads to the one after it.
 #[derive(Clone, Debug)]
 pub(super) struct Ticks {
@@ -103,6 +106,20 @@ impl Ticks {
     /// Whether there are moments at which requests are due, whatever the server does.
     pub(super) fn is_open(&self) -> bool {
         !matches!(self.source, TickSource::WhenFree)
+    }
+
+    /// How many of this worker's ticks are at or before `at`, the next of which is one, counted up to `most`. Where looking
+    /// ahead costs a random draw for each worker, only a late tick is asked about.
+    pub(super) fn due_together(&self, at: Nanos, most: u64) -> u64 {
+        let is_second_due = match &self.source {
+            TickSource::WhenFree => false,
+            TickSource::Constant { index, stride, gap_ns } => {
+                constant(self.start, index + stride, *gap_ns) <= at
+            }
+            TickSource::Trace { index, stride, times } => traced(self.start, times, index + stride) <= at,
+            TickSource::Poisson { .. } | TickSource::Shaped { .. } => at.since(self.next) >= LATE_LEAST,
+        };
+        if is_second_due { self.clone().take_before(at + Nanos(1), most).count } else { 1 }
     }
 
     /// How many ticks before `end` a file of send times has; none where ticks are computed.

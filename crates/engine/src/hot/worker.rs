@@ -50,7 +50,7 @@ pub struct Worker<'a, C, T, P> {
     traffic: Traffic<'a, C, T, P>,
     /// None while connecting.
     timeline: Option<Timeline>,
-    /// Computed before anything is due: with random arrivals it takes a walk along all of them.
+    /// Computed before anything is due: with random arrivals it takes a walk along them.
     window_length: WindowLength,
     phase: Phase,
     spans: Spans,
@@ -310,7 +310,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
                 self.traffic.ledger_mut().end_at(stop_at);
             }
         }
-        let timeline = *timeline;
+        self.end_estimated_window(now);
+        let Some(timeline) = self.timeline else { return };
         if self.phase == Phase::Connect && now >= timeline.epoch {
             self.enter(Phase::Warmup, now, observer);
         }
@@ -327,6 +328,21 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         if self.phase == Phase::Drain && (self.is_finished(now) || now >= timeline.drain_end()) {
             self.traffic.cut_off(now);
             self.enter(Phase::End, now, observer);
+        }
+    }
+
+    /// A window whose end was estimated ends with the gap behind its last arrival, once that has been sent.
+    fn end_estimated_window(&mut self, now: Nanos) {
+        let schedule = self.traffic.ledger().schedule();
+        if self.window_length.is_exact() || schedule.remaining() > 0 {
+            return;
+        }
+        let end = schedule.next_tick().max(now + Nanos(1));
+        if let Some(timeline) = &mut self.timeline
+            && end < timeline.window_end
+        {
+            timeline.window_end = end;
+            self.traffic.ledger_mut().end_at(end);
         }
     }
 

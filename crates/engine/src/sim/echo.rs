@@ -1,9 +1,10 @@
 //! A transport inside the process: every request is answered at once, without the kernel.
 //!
-//! What remains is the engine alone. Used to see what it costs by itself, and that threads share nothing: two of them
-//! do twice one's work (`examples/threads.rs`).
+//! What remains is the engine alone. Used to see what it costs by itself (`tests/it/instructions.rs`), and that threads
+//! share nothing: two of them do twice one's work (`examples/threads.rs`).
 
 use crate::{Patience, Progress, Ready, Slot, Transport};
+use paceline_http::h2::{CLIENT_PREFACE, FRAME_HEAD_BYTES, FrameHead, STREAM_AT, write_settings};
 use std::io;
 use std::rc::Rc;
 
@@ -54,6 +55,89 @@ impl Transport for Echo {
 
     fn close(&mut self, slot: Slot) {
         self.owed[slot as usize] = 0;
+    }
+
+    fn wait(&mut self, _: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {
+        ready.append(&mut self.ready);
+        Ok(())
+    }
+}
+
+/// The same over HTTP/2: answers the HEADERS of every stream with the same frames. What it costs itself is a copy of them.
+#[derive(Debug)]
+pub struct EchoHttp2 {
+    /// The frames, on stream 0.
+    answer: Rc<[u8]>,
+    /// Where each of them begins.
+    frames: Vec<usize>,
+    /// Bytes that have not been read, by slot.
+    owed: Vec<Vec<u8>>,
+    /// Slots with something to read, each once.
+    ready: Vec<Ready>,
+}
+
+impl EchoHttp2 {
+    /// A transport for so many slots.
+    pub fn new(slots: u32, answer: Rc<[u8]>) -> Self {
+        let frames = frames_of(&answer).map(|(at, _)| at).collect();
+        Self { frames, answer, owed: vec![Vec::new(); slots as usize], ready: Vec::new() }
+    }
+}
+
+/// The whole frames of some bytes: where each begins, and its head.
+fn frames_of(bytes: &[u8]) -> impl Iterator<Item = (usize, FrameHead)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let head = FrameHead::read(bytes.get(at..)?.first_chunk()?);
+        let start = at;
+        at += FRAME_HEAD_BYTES + head.length as usize;
+        Some((start, head))
+    })
+}
+
+impl Transport for EchoHttp2 {
+    fn connect(&mut self, _: Slot) -> io::Result<Progress> {
+        Ok(Progress::Done)
+    }
+
+    fn finish_connect(&mut self, _: Slot) -> io::Result<Progress> {
+        Ok(Progress::Done)
+    }
+
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
+        let owed = &mut self.owed[slot as usize];
+        if owed.is_empty() {
+            self.ready.push(Ready { slot, readable: true, writable: false, hangup: false });
+        }
+        let frames = match bytes.strip_prefix(CLIENT_PREFACE) {
+            None => bytes,
+            Some(frames) => {
+                write_settings(owed, &[]);
+                frames
+            }
+        };
+        // A stream is what HEADERS names, the only kind of frame that has one here.
+        for (_, head) in frames_of(frames).filter(|(_, head)| head.stream > 0) {
+            let start = owed.len();
+            owed.extend_from_slice(&self.answer);
+            for at in &self.frames {
+                let field = start + at + STREAM_AT;
+                owed[field..field + 4].copy_from_slice(&head.stream.to_be_bytes());
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
+        let owed = &mut self.owed[slot as usize];
+        let count = owed.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&owed[..count]);
+        owed.drain(..count);
+        if count == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(count) }
+    }
+
+    fn close(&mut self, slot: Slot) {
+        self.owed[slot as usize].clear();
     }
 
     fn wait(&mut self, _: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {

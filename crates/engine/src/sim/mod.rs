@@ -11,7 +11,7 @@ mod network;
 mod server;
 
 pub use clock::VirtualClock;
-pub use echo::Echo;
+pub use echo::{Echo, EchoHttp2};
 pub use http2::UnrulyHttp2;
 pub use network::{Act, Connect, Network, Script};
 pub use server::{Freezing, Unruly, response};
@@ -20,7 +20,7 @@ use crate::h1::Http1;
 use crate::h2::Http2;
 use crate::hot::{Conductor, ProtocolHandler, Recorder, Worker};
 use crate::session::Sessions;
-use crate::{EngineError, Nanos, NoObserver, Observer, Settings, Tally, ThreadOutcome};
+use crate::{EngineError, Nanos, NoObserver, Observer, Settings, Tally, ThreadOutcome, Transport};
 use paceline_job::Protocol;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -63,18 +63,31 @@ pub fn simulate_observed<S: Script>(
     })
 }
 
-/// Runs one worker over [`Echo`], which gives `answer` to every request, on a clock that moves by a microsecond at every
-/// look. What it costs is the engine's own, and the same every time.
+/// Runs one worker over [`Echo`] or, with HTTP/2, [`EchoHttp2`], which gives `answer` to every request, on a clock that moves
+/// by a microsecond at every look. What it costs is the engine's own, and the same every time.
 ///
 /// # Errors
 /// As [`crate::run`].
 pub fn echo(settings: &Settings, answer: Rc<[u8]>) -> Result<ThreadOutcome, EngineError> {
     settings.check()?;
+    let slots = settings.job.connections;
+    match settings.job.protocol {
+        Protocol::Http10 | Protocol::Http11 => {
+            let length = settings.requests.as_fixed().map_or(1, <[u8]>::len);
+            drive_over::<Http1, _>(settings, Echo::new(slots, length, answer))
+        }
+        Protocol::Http2 => drive_over::<Http2, _>(settings, EchoHttp2::new(slots, answer)),
+    }
+}
+
+/// Runs one worker over a transport that needs no time.
+fn drive_over<P: ProtocolHandler, T: Transport>(
+    settings: &Settings,
+    transport: T,
+) -> Result<ThreadOutcome, EngineError> {
     let clock = VirtualClock::new(Nanos::from_micros(1));
-    let length = settings.requests.as_fixed().map_or(1, <[u8]>::len);
-    let transport = Echo::new(settings.job.connections, length, answer);
     let mut recorder = Recorder::new();
-    let mut worker = Worker::<_, _, Http1>::new(settings, 0, clock.clone(), transport, &mut recorder);
+    let mut worker = Worker::<_, _, P>::new(settings, 0, clock.clone(), transport, &mut recorder);
     worker.run(&Alone { clock, stop_at: Nanos::NEVER, unreachable: Cell::new(false) }, &NoObserver)?;
     Ok(worker.into_outcome())
 }

@@ -7,8 +7,8 @@ use crate::support::{closed_loop, open_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate, simulate_with};
 use paceline_engine::{
-    BodyCheck, Check, Ending, EngineError, Failure, Measure, Nanos, RequestKind, Requests, Settings, Slot,
-    Tally, ThreadOutcome,
+    Arrivals, BodyCheck, Check, Ending, EngineError, Failure, LoadModel, Measure, Nanos, RequestKind,
+    Requests, Settings, Shape, Slot, Tally, ThreadOutcome,
 };
 use paceline_http::h2::{
     CLIENT_PREFACE, DecodedField, ErrorCode, Event, FrameReader, HpackDecoder, HpackScratch, write_data,
@@ -37,6 +37,8 @@ struct Server {
     decoders: HashMap<Slot, HpackDecoder>,
     /// The paths that were asked for.
     paths: BTreeSet<Vec<u8>>,
+    /// How many requests each send brought that brought any.
+    together: Vec<usize>,
 }
 
 fn server(settings: &[(u16, u32)], answer: Answer) -> Server {
@@ -48,6 +50,7 @@ fn server(settings: &[(u16, u32)], answer: Answer) -> Server {
         readers: HashMap::new(),
         decoders: HashMap::new(),
         paths: BTreeSet::new(),
+        together: Vec::new(),
     }
 }
 
@@ -112,6 +115,7 @@ impl Script for Server {
             }
             bytes = &bytes[taken..];
         }
+        self.together.extend(Some(blocks.len()).filter(|count| *count > 0));
         blocks.iter().for_each(|block| self.note_path(slot, block));
         acts.push((now, Act::Send(said.into())));
         if !answers.is_empty() {
@@ -160,6 +164,31 @@ fn streams_share_a_connection() {
     // 20 streams, each answered every 10 ms.
     assert!((1_900..=2_020).contains(&counts.completed_in_window), "{counts:?}");
     assert_eq!(outcome.connections.made, 2);
+}
+
+#[test]
+fn requests_that_are_due_together_leave_together() {
+    // Two at a time, then bursts of 42 over 4 connections, and one after them.
+    let bursts = [(100, 2), (200, 42), (201, 1), (300, 42)];
+    let moments = bursts.into_iter().flat_map(|(at, count)| vec![Nanos::from_millis(at); count]);
+    let settings = open_loop(1.0, 4, 1).with(|job| {
+        job.load = LoadModel::Open {
+            shape: Shape::Trace(moments.collect::<Vec<_>>().into()),
+            arrivals: Arrivals::Constant,
+        };
+    });
+    let settings = over_http2_to("http://a/{seq}", settings, 20, 0);
+    let (clock, mut recorder) = (VirtualClock::new(Nanos::ZERO), Recorder::new());
+    let look = |tallies: &[Tally], server: &Server| {
+        let total = &tallies[1];
+        assert_eq!((total.counts.scheduled, total.counts.ended(Ending::Ok)), (87, 87));
+        // 10 ms each, and none left before it was due.
+        let response = total.times(Measure::Response);
+        assert_eq!((response.min(), response.max()), (Some(10_000_000), Some(10_000_000)));
+        assert_eq!(server.together, [1, 1, 11, 11, 11, 9, 1, 11, 11, 11, 9]);
+        assert_eq!(server.paths.len(), 87);
+    };
+    simulate_with(&settings, server(&[], good), &clock, Nanos::NEVER, &mut recorder, look).unwrap();
 }
 
 #[test]

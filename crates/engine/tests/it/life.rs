@@ -6,7 +6,10 @@
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate, simulate_with};
-use paceline_engine::{Bound, Ending, Measure, Nanos, PaceKind, Settings, Slot, Tally, Think, ThreadOutcome};
+use paceline_engine::{
+    Arrivals, Bound, Ending, LoadModel, Measure, Nanos, PaceKind, Random, Settings, Slot, Tally, Think,
+    ThreadOutcome, WindowLength,
+};
 use std::rc::Rc;
 
 /// Accepts after 2 ms, answers after 3 ms, closes if it is told to.
@@ -159,6 +162,30 @@ fn thinking_goes_on_when_the_server_ends_the_connection() {
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 200, "{what}");
         assert!(outcome.connections.closed_by_server >= 190, "{what}");
     }
+}
+
+#[test]
+fn a_long_random_schedule_ends_with_its_last_arrival() {
+    let poisson = |rate, count| {
+        open_loop(rate, 1, 1).with(|job| {
+            job.window = Bound::Requests(count);
+            if let LoadModel::Open { arrivals, .. } = &mut job.load {
+                *arrivals = Arrivals::Poisson;
+            }
+        })
+    };
+    // A billion arrivals are not walked along: their window is planned from their number.
+    let billion = WindowLength::of(&poisson(1e6, 1_000_000_000)).length();
+    assert_eq!(billion.0, ((1e9 + 6.0 * 1e9_f64.sqrt()) * 1e3) as u64);
+    let count = (1 << 18) + 1_000;
+    let settings = poisson(1e5, count);
+    let mut random = Random::new(settings.seed);
+    let arrivals: f64 = (0..=count).map(|_| random.exponential(1e4)).sum();
+    let outcome = simulate(&settings, Prompt, &VirtualClock::new(Nanos::ZERO)).unwrap();
+    assert_eq!(outcome.total.counts.scheduled, count);
+    let window = outcome.spans.drain.since(outcome.spans.window);
+    assert!(window.0.abs_diff(arrivals as u64) < 1_000, "{window} is not {arrivals} ns");
+    assert!(window < WindowLength::of(&settings).length(), "{window}");
 }
 
 /// Answers at once.

@@ -93,6 +93,19 @@ impl ReceiveWindow {
         }
     }
 
+    /// Bytes that the peer may still send.
+    #[inline]
+    pub fn available(self) -> u32 {
+        self.size - self.used
+    }
+
+    /// Counts DATA received, at most [`ReceiveWindow::available`].
+    #[inline]
+    pub fn count(&mut self, bytes: u32) {
+        debug_assert!(bytes <= self.available());
+        self.used = self.used.saturating_add(bytes);
+    }
+
     /// The increment to send, once half of the window is used; it counts as sent.
     #[inline]
     pub fn replenish(&mut self) -> Option<u32> {

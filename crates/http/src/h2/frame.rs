@@ -11,6 +11,9 @@ pub const CLIENT_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes before a frame's payload.
 pub const FRAME_HEAD_BYTES: usize = 9;
 
+/// Where in a frame's head its stream is.
+pub const STREAM_AT: usize = 5;
+
 /// The largest payload every endpoint accepts (RFC 9113 §4.2).
 pub const FRAME_SIZE_DEFAULT: u32 = 16_384;
 

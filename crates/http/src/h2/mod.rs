@@ -25,7 +25,7 @@ mod settings;
 pub use error::{ErrorCode, FrameName, Http2Error, MalformedResponse};
 pub use flow::{ReceiveWindow, SendWindow, StreamIds, WINDOW_DEFAULT, WINDOW_MAX};
 pub use frame::{
-    CLIENT_PREFACE, FRAME_HEAD_BYTES, FRAME_SIZE_DEFAULT, FrameHead, STREAM_ID_MAX, write_data,
+    CLIENT_PREFACE, FRAME_HEAD_BYTES, FRAME_SIZE_DEFAULT, FrameHead, STREAM_AT, STREAM_ID_MAX, write_data,
     write_field_block, write_goaway, write_ping, write_ping_ack, write_reset, write_settings,
     write_settings_ack, write_window_update,
 };
@@ -36,8 +36,9 @@ pub use hpack::{
 pub use reader::{
     CONTINUATIONS_MAX, Event, FIELD_BLOCK_BYTES_MAX, FrameReader, IDLE_FRAMES_MAX, WholeResponse,
 };
-pub use request::{Http2Request, RequestBlocks, RequestTable};
+pub use request::{Http2Request, RepeatedRequest, RequestBlocks, RequestTable};
 pub use response::{
-    BlockCache, BlockRole, FieldDecoder, Fields, HEADER_LIST_BYTES_MAX, ResponseFields, ResponseProgress,
+    BlockCache, BlockRole, FieldDecoder, Fields, HEADER_LIST_BYTES_MAX, RecognisedBlock, ResponseFields,
+    ResponseProgress,
 };
 pub use settings::{OUR_WINDOW, PeerSettings, SettingsPayload, write_client_preface};

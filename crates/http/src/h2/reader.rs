@@ -231,12 +231,24 @@ impl FrameReader {
         (of_data == stream).then_some((WholeResponse { stream, block, body }, taken + more))
     }
 
+    /// Whether the next byte begins a frame, after the peer's first.
+    #[inline]
+    pub fn is_between_frames(&self) -> bool {
+        let is_between = matches!(self.state, State::Head) && self.head_len == 0 && self.has_begun;
+        is_between && self.open_block.is_none() && self.buffer.is_empty()
+    }
+
+    /// Frames were taken from the input that advance a response and need not be read: they equal others that were.
+    #[inline]
+    pub fn skip_known(&mut self) {
+        self.idle_frames = 0;
+    }
+
     /// The fast path: `input` begins with all of a HEADERS or DATA frame without padding, priority or CONTINUATION. None
     /// says nothing about the input.
     #[inline]
     fn whole_frame<'a>(&mut self, input: &'a [u8]) -> Option<(Event<'a>, usize)> {
-        let is_between = matches!(self.state, State::Head) && self.head_len == 0 && self.has_begun;
-        if !is_between || self.open_block.is_some() || !self.buffer.is_empty() {
+        if !self.is_between_frames() {
             return None;
         }
         let FrameHead { length, kind, flags, stream } = FrameHead::read(input.first_chunk()?);

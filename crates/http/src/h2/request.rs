@@ -6,7 +6,7 @@
 //! are the same on every connection, and the state of its encoder is one value ([`RequestTable`]). A peer whose table is
 //! too small for the shared fields is sent a third form, which uses no table.
 
-use super::frame::write_field_block;
+use super::frame::{FRAME_HEAD_BYTES, FRAME_SIZE_DEFAULT, STREAM_AT, write_field_block};
 use super::hpack::{
     HpackEncoder, Indexing, TABLE_SIZE_DEFAULT, push_literal_name, push_size_update, push_string_length,
 };
@@ -109,6 +109,9 @@ struct KindBlocks {
     body_at: usize,
     /// The body, if it is the same in every request.
     fixed_body: Option<Vec<u8>>,
+    /// The one frame of a request that is the same every time and has no body, once the shared fields are in the peer's
+    /// table. Its stream is 0.
+    repeated: Option<Vec<u8>>,
 }
 
 /// A field block: bytes, and between them values that are made for each request.
@@ -155,6 +158,14 @@ impl RequestBlocks {
         self.kinds.iter().map(|kind| kind.parts.len()).max().unwrap_or(0)
     }
 
+    /// The next request, if it is the same every time, one frame, and not the first of its connection. What
+    /// [`RequestBlocks::write`] would append; those after it are the same.
+    #[inline]
+    pub fn repeated(&self, kind: usize, table: RequestTable) -> Option<RepeatedRequest<'_>> {
+        let frame = self.kinds[kind].repeated.as_deref()?;
+        (table == RequestTable::Filled).then_some(RepeatedRequest(frame))
+    }
+
     /// Appends the field block of the next request, as HEADERS and CONTINUATION frames. A body that is not fixed is
     /// written to `body`. The stream ends here if there is none.
     ///
@@ -186,6 +197,22 @@ impl RequestBlocks {
     }
 }
 
+/// A request that is the same every time but for its stream.
+#[derive(Clone, Copy, Debug)]
+pub struct RepeatedRequest<'a>(&'a [u8]);
+
+impl RepeatedRequest<'_> {
+    /// Appends it. Its number is not counted.
+    #[inline]
+    pub fn write(self, stream: u32, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(self.0);
+        if let Some(field) = out.get_mut(start + STREAM_AT..start + FRAME_HEAD_BYTES) {
+            field.copy_from_slice(&stream.to_be_bytes());
+        }
+    }
+}
+
 impl KindBlocks {
     fn new(request: &Http2Request, shared: &[(Vec<u8>, Vec<u8>)]) -> Self {
         let fixed_body = match request.body.as_slice() {
@@ -201,7 +228,14 @@ impl KindBlocks {
         }
         let [first, rest, plain] =
             [Form::First, Form::Rest, Form::Plain].map(|form| Block::new(request, shared, form));
-        Self { first, rest, plain, parts, body_at, fixed_body }
+        let is_one_frame = rest.bytes.len() <= FRAME_SIZE_DEFAULT as usize;
+        let repeated = (parts.is_empty() && fixed_body.as_ref().is_some_and(Vec::is_empty) && is_one_frame)
+            .then(|| {
+                let mut frame = Vec::new();
+                write_field_block(&mut frame, 0, &rest.bytes, true);
+                frame
+            });
+        Self { first, rest, plain, parts, body_at, fixed_body, repeated }
     }
 
     /// A request whose bytes are not known before.

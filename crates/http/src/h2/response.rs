@@ -61,6 +61,14 @@ struct KnownBlock {
     repeats_max: u32,
 }
 
+/// A block that was recognised, and what it says.
+#[derive(Clone, Debug)]
+pub struct RecognisedBlock {
+    /// None where that depends on the connection's table.
+    known: Option<Arc<KnownBlock>>,
+    fields: Fields,
+}
+
 /// The field blocks of one connection.
 #[derive(Debug, Default)]
 pub struct FieldDecoder {
@@ -106,17 +114,48 @@ impl FieldDecoder {
             cache.recent.swap(0, place);
         }
         let known = &cache.recent[0];
-        if !known.inserts.is_empty() {
-            match &mut self.pending {
-                Some((pending, times)) if Arc::ptr_eq(pending, known) => *times = times.saturating_add(1),
-                _ => {
-                    self.do_pending();
-                    self.pending = Some((Arc::clone(known), 1));
-                }
-            }
-            self.last_fields = None;
-        }
+        self.count(known);
         Some(known.fields)
+    }
+
+    /// A self-contained block has come once more. Its inserts are done later.
+    #[inline]
+    fn count(&mut self, known: &Arc<KnownBlock>) {
+        if known.inserts.is_empty() {
+            return;
+        }
+        match &mut self.pending {
+            Some((pending, times)) if Arc::ptr_eq(pending, known) => *times = times.saturating_add(1),
+            _ => {
+                self.do_pending();
+                self.pending = Some((Arc::clone(known), 1));
+            }
+        }
+        self.last_fields = None;
+    }
+
+    /// A block that [`FieldDecoder::decode_known`] has just recognised, to be compared with later ones by its bytes.
+    pub fn recognised(&self, cache: &BlockCache, block: &[u8]) -> Option<RecognisedBlock> {
+        if let Some(fields) = self.last_fields
+            && self.last == block
+        {
+            return Some(RecognisedBlock { known: None, fields });
+        }
+        let known = cache.recent.first().filter(|known| known.bytes == block)?;
+        Some(RecognisedBlock { known: Some(Arc::clone(known)), fields: known.fields })
+    }
+
+    /// A block has come that equals a recognised one, byte for byte, perhaps of another connection. Whether it says the same
+    /// on this one, which has then read it; if not, nothing changes.
+    #[inline]
+    pub fn repeat(&mut self, recognised: &RecognisedBlock, block: &[u8]) -> bool {
+        match &recognised.known {
+            Some(known) => {
+                self.count(known);
+                true
+            }
+            None => self.last_fields == Some(recognised.fields) && self.last == block,
+        }
     }
 
     /// Does the inserts of known blocks.

@@ -1,0 +1,119 @@
+//! What is due by the clock: deadlines of requests, limits of attempts to connect, pauses, rests, and the end of the drain.
+
+use super::Traffic;
+use crate::hot::pool::{ClosedBy, State};
+use crate::hot::protocol::{Cancelled, ProtocolHandler};
+use crate::outcome::Failure;
+use crate::timers::Alarm;
+use crate::{Clock, Ending, Nanos, Slot, Transport};
+
+impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
+    /// Does what alarms that are due call for.
+    #[inline]
+    pub(in crate::hot) fn ring(&mut self, now: Nanos) {
+        while let Some((slot, alarm)) = self.timers.due(now) {
+            match alarm {
+                Alarm::Deadline => self.check_deadline(slot, now),
+                Alarm::ConnectLimit => self.check_connect_limit(slot, now),
+                Alarm::Reconnect => self.reconnect(slot),
+                Alarm::Step => {
+                    if self.protocol.next_step(slot) <= now {
+                        self.send_step(slot);
+                    }
+                }
+                Alarm::Think => {
+                    if self.pool.wake(slot, now) {
+                        self.pool.stand_in_line(slot);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has the slot looked at when `since` is a timeout ago; one alarm at a time suffices.
+    #[inline(always)]
+    pub(super) fn set_deadline(&mut self, slot: Slot, since: Nanos) {
+        if self.pool.set_deadline(slot) {
+            let at = coarse(since + self.settings.job.timeout, self.deadline_grid);
+            self.timers.set(at, slot, Alarm::Deadline);
+        }
+    }
+
+    /// Looks whether a connection has kept us waiting for longer than the timeout: the requests whose time is up end, and
+    /// where the protocol cannot do without their answers, the connection does.
+    fn check_deadline(&mut self, slot: Slot, now: Nanos) {
+        self.pool.deadline_rang(slot);
+        if self.pool.state(slot) <= State::Greeting {
+            // The alarm was for an earlier connection; the attempt at this one has a limit of its own.
+            return;
+        }
+        let Some(since) = self.waits_since(slot) else { return };
+        if since + self.settings.job.timeout > now {
+            return self.set_deadline(slot, since);
+        }
+        if self.ledger.exchanges().live(slot) == 0 {
+            return self.disconnect(slot, ClosedBy::Us, Some(Failure::Unread), now);
+        }
+        let was_full = self.room(slot) == 0;
+        let mut cancelled = Cancelled::Exchange;
+        let latest = now.since(self.settings.job.timeout);
+        for place in 0..self.ledger.exchanges().places() {
+            if !self.ledger.exchanges().is_sent_by(slot, place, latest) {
+                continue;
+            }
+            self.ledger.abandon(slot, place, Ending::TimedOut, now);
+            let live = self.ledger.exchanges().live(slot);
+            let left = self.protocol.cancel(slot, place, live, now, &mut self.transport);
+            if left == Cancelled::Connection {
+                cancelled = Cancelled::Connection;
+            } else {
+                self.pool.note(Failure::TimedOut);
+            }
+        }
+        self.last_progress = now;
+        match cancelled {
+            Cancelled::Connection => self.disconnect(slot, ClosedBy::Us, Some(Failure::TimedOut), now),
+            Cancelled::Exchange if self.is_used_up(slot) => {
+                self.disconnect(slot, ClosedBy::Plan, None, now);
+            }
+            Cancelled::Exchange => {
+                self.keep(slot, was_full, now);
+                if let Some(since) = self.waits_since(slot) {
+                    self.set_deadline(slot, since);
+                }
+            }
+        }
+    }
+
+    /// Since when a connection has waited for an answer; where all are answered, for the server to read the rest of what
+    /// was sent, or to make room for the next request.
+    fn waits_since(&self, slot: Slot) -> Option<Nanos> {
+        let is_full = self.pool.state(slot) == State::Full;
+        let full_since = is_full.then(|| self.pool.free_at(slot));
+        self.ledger.exchanges().oldest(slot).or(self.protocol.unsent_since(slot)).or(full_since)
+    }
+
+    /// The drain's limit is over: what has not ended ends now.
+    pub(in crate::hot) fn cut_off(&mut self, now: Nanos) {
+        for slot in 0..self.pool.count() {
+            self.give_up_step(slot, Ending::Unsent, now);
+            if self.ledger.exchanges().live(slot) == 0 {
+                if self.pool.state(slot) == State::Open && !self.ledger.schedule().is_open() {
+                    self.surplus(slot, now);
+                }
+                continue;
+            }
+            self.abandon_all(slot, Ending::TimedOut, now);
+            self.pool.note(Failure::CutOff);
+            self.disconnect(slot, ClosedBy::Us, None, now);
+        }
+        let protocol = &mut self.protocol;
+        self.ledger.end_unsent(|| protocol.skip(), now);
+    }
+}
+
+/// The next moment of a coarse grid at or after `at`: alarms of many connections ring together.
+#[inline]
+pub(super) fn coarse(at: Nanos, grid: Nanos) -> Nanos {
+    Nanos(at.0.div_ceil(grid.0).saturating_mul(grid.0))
+}

@@ -1,0 +1,249 @@
+//! Connections are made and ended: from the first attempt, over the handshakes and pauses, to the close.
+//!
+//! An attempt that fails may end the request that it was made for; a connection that closes ends those outstanding on it.
+//! Which slots want a connection is the pool's to know, how long an attempt may take the alarms'.
+
+use super::Traffic;
+use super::alarms::coarse;
+use crate::hot::pool::{ClosedBy, Pool, State};
+use crate::hot::protocol::ProtocolHandler;
+use crate::outcome::Failure;
+use crate::timers::Alarm;
+use crate::tls::{TlsError, TlsFault};
+use crate::{Clock, Ending, Nanos, Progress, Slot, Transport};
+use std::io;
+
+/// Handshakes under way at once before the run, over all workers: below the listen backlog of every common server (128 is
+/// Linux's old default), so that connecting does not overrun it. In the run every connection is its own client, and so
+/// many are begun between two looks at everything else.
+const HANDSHAKES_MOST: u32 = 64;
+/// Alarms for attempts to connect ring on this grid: those of thousands of connections together.
+const CONNECT_GRID: Nanos = Nanos::from_millis(100);
+
+impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
+    /// Starts handshakes for slots that want one: before the run as far as the cap allows, in it some of them each turn.
+    pub(in crate::hot) fn keep_connecting(&mut self) {
+        if self.running {
+            for _ in 0..HANDSHAKES_MOST {
+                let Some(slot) = self.pool.next_to_connect() else { return };
+                self.start_connecting(slot, self.clock.now());
+            }
+            return;
+        }
+        while self.pool.connecting() < (HANDSHAKES_MOST / self.settings.threads).max(1) {
+            let Some(slot) = self.pool.next_to_connect() else { return };
+            self.start_connecting(slot, self.clock.now());
+        }
+    }
+
+    fn start_connecting(&mut self, slot: Slot, now: Nanos) {
+        self.pool.connect(slot, now);
+        match self.transport.connect(slot) {
+            Ok(Progress::Pending) => self.limit_attempt(slot, now),
+            Ok(Progress::Done) => self.open(slot, now),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.queue_outside(slot, now),
+            Err(error) => self.attempt_failed(slot, Failure::of(&error), now),
+        }
+    }
+
+    /// Has the slot looked at when an attempt that began at `since` has taken too long; one alarm at a time suffices.
+    fn limit_attempt(&mut self, slot: Slot, since: Nanos) {
+        if self.pool.set_limit(slot) {
+            let limit = coarse(since + self.settings.job.connect_timeout, CONNECT_GRID);
+            self.timers.set(limit, slot, Alarm::ConnectLimit);
+        }
+    }
+
+    /// The server has too many connections to accept, and no event reports when it has fewer, as with a unix socket. That
+    /// is no failure: over TCP the handshake would wait.
+    fn queue_outside(&mut self, slot: Slot, now: Nanos) {
+        self.pool.attempt_ended(slot);
+        self.transport.close(slot);
+        self.timers.set(now + Pool::shortest_pause(), slot, Alarm::Reconnect);
+    }
+
+    /// A slot that was connecting is ready for something: it is connected, or it failed.
+    pub(super) fn check_connecting(&mut self, slot: Slot) {
+        let now = self.clock.now();
+        match self.transport.finish_connect(slot) {
+            Ok(Progress::Pending) => {}
+            Ok(Progress::Done) => self.open(slot, now),
+            Err(error) => self.attempt_failed(slot, Failure::of(&error), now),
+        }
+    }
+
+    /// The transport has connected: the protocol says its first word.
+    fn open(&mut self, slot: Slot, began: Nanos) {
+        match self.protocol.open(slot, &mut self.transport) {
+            Ok(Progress::Done) => self.connected(slot),
+            Ok(Progress::Pending) => {
+                self.pool.greet(slot);
+                self.limit_attempt(slot, began);
+            }
+            Err(error) => self.attempt_failed(slot, Failure::of(&error), began),
+        }
+    }
+
+    pub(super) fn connected(&mut self, slot: Slot) {
+        let now = self.clock.now();
+        let since = self.pool.free_at(slot);
+        self.pool.opened(slot, now);
+        let began = self.transport.handshake_began(slot);
+        let took = began.unwrap_or(now).since(since);
+        self.ledger.recorder().connected(took, began.map(|began| now.since(began)), now);
+        self.last_progress = now;
+        if !self.await_step(slot, now) {
+            self.pool.stand_in_line(slot);
+        }
+    }
+
+    /// An attempt to connect failed. If a request is due and has no connection, the attempt was made for it and the
+    /// request fails with it.
+    pub(super) fn attempt_failed(&mut self, slot: Slot, failure: Failure, now: Nanos) {
+        let greeted = self.pool.state(slot) == State::Greeting;
+        let began = self.pool.free_at(slot);
+        self.pool.attempt_ended(slot);
+        self.pool.attempt_failed(failure);
+        self.transport.close(slot);
+        if greeted {
+            self.protocol.close(slot);
+        }
+        if self.protocol.next_step(slot) <= now {
+            self.give_up_step(slot, Ending::ConnectFailed, now);
+        } else if self.ledger.schedule().due(now).is_some() && self.line_is_empty() {
+            // A closed loop's request has waited as long as the attempt that was made for it.
+            let since = (!self.ledger.schedule().is_open()).then_some(began);
+            self.ledger.connect_failed(self.protocol.skip(), since, now);
+        }
+        self.pause(slot, now, now);
+    }
+
+    /// The limit of an attempt to connect may be over.
+    pub(super) fn check_connect_limit(&mut self, slot: Slot, now: Nanos) {
+        self.pool.limit_rang(slot);
+        let state = self.pool.state(slot);
+        if !matches!(state, State::Connecting | State::Greeting) {
+            return;
+        }
+        let began = self.pool.free_at(slot);
+        if now.since(began) < self.settings.job.connect_timeout {
+            return self.limit_attempt(slot, began);
+        }
+        let in_handshake = self.transport.handshake_began(slot).is_some();
+        let failure = match state {
+            State::Greeting => Failure::NoSettings,
+            _ if in_handshake => Failure::Tls(TlsFault::TooSlow),
+            _ => Failure::ConnectLimit,
+        };
+        self.attempt_failed(slot, failure, now);
+    }
+
+    /// Tries again after a pause that grows with the failures in a row, `rested` at the earliest.
+    fn pause(&mut self, slot: Slot, rested: Nanos, now: Nanos) {
+        let pause = self.pool.pause(slot);
+        self.timers.set(rested.max(now + pause), slot, Alarm::Reconnect);
+    }
+
+    /// A pause is over.
+    pub(super) fn reconnect(&mut self, slot: Slot) {
+        if self.pool.state(slot) == State::Closed && self.wants_connections() {
+            self.pool.queue_connect(slot);
+        }
+    }
+
+    /// Whether anything will still be sent: in the drain of a run whose schedule is empty nothing will.
+    fn wants_connections(&self) -> bool {
+        let is_due_later = || self.ledger.schedule().next_due(self.clock.now()) != Nanos::NEVER;
+        !self.running || self.protocol.open_sessions() > 0 || is_due_later()
+    }
+
+    /// Ends an open connection. Requests outstanding on it end as `io_failed`. It is remade at once if nothing went
+    /// wrong, after a pause otherwise; if it was at rest, not before that is over.
+    pub(super) fn disconnect(&mut self, slot: Slot, by: ClosedBy, failure: Option<Failure>, now: Nanos) {
+        self.transport.close(slot);
+        self.last_progress = now;
+        if self.ledger.exchanges().live(slot) > 0 && failure.is_none() && by == ClosedBy::Server {
+            // Its right, and no reason to wait before it is asked again: they were sent ahead at our own risk.
+            self.pool.note(Failure::ClosedBehind);
+        }
+        self.abandon_all(slot, Ending::IoFailed, now);
+        let rested = self.pool.closed(slot, by).unwrap_or(now);
+        self.protocol.close(slot);
+        match failure {
+            Some(failure) => {
+                if !self.running {
+                    self.pool.lost_early(failure);
+                }
+                self.pool.note(failure);
+                self.pause(slot, rested, now);
+            }
+            None if !self.wants_connections() => {}
+            None if rested > now => self.timers.set(rested, slot, Alarm::Reconnect),
+            None => self.pool.queue_connect(slot),
+        }
+    }
+
+    /// Every exchange in flight on a connection ends without an answer.
+    pub(super) fn abandon_all(&mut self, slot: Slot, ending: Ending, now: Nanos) {
+        if self.ledger.exchanges().live(slot) > 0 {
+            for place in 0..self.ledger.exchanges().places() {
+                self.ledger.abandon(slot, place, ending, now);
+            }
+        }
+    }
+}
+impl Failure {
+    /// What the network said.
+    pub(crate) fn of(error: &io::Error) -> Self {
+        match (TlsError::within(error), error.raw_os_error()) {
+            (Some(error), _) => Failure::Tls(error.fault),
+            (None, Some(number)) => Failure::Os(number),
+            (None, None) => Failure::Closed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::h1::Http1;
+    use crate::hot::Recorder;
+    use crate::sim::{Act, Connect, Script, VirtualClock, drive, response};
+    use crate::{BodyCheck, Bound, Check, Job, Nanos, NoObserver, Requests, Settings, Slot};
+    use paceline_http::Method;
+    use std::sync::Arc;
+
+    /// Accepts after a millisecond and answers at once.
+    struct Prompt;
+
+    impl Script for Prompt {
+        fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+            Connect::Accept(Nanos::from_millis(1))
+        }
+
+        fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+            acts.push((now, Act::Send(response("ok"))));
+        }
+    }
+
+    #[test]
+    fn attempts_share_an_alarm() {
+        let check = Check { status: None, body: BodyCheck::Any };
+        let requests = Arc::new(Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, check));
+        let job = Job {
+            connections: 3,
+            keep_alive: false,
+            window: Bound::Requests(3_000),
+            warmup: Nanos::ZERO,
+            connect_timeout: Nanos::from_secs(60),
+            ..Job::default()
+        };
+        let settings = Settings::new(job, std::net::SocketAddr::from(([127, 0, 0, 1], 9)), requests);
+        let (clock, mut recorder) = (VirtualClock::new(Nanos::ZERO), Recorder::new());
+        let worker =
+            drive::<Http1, _>(&settings, Prompt, &clock, Nanos::NEVER, &mut recorder, &NoObserver).unwrap();
+        let (made, alarms) = worker.connections_and_alarms();
+        assert_eq!(made, 3_000);
+        // For each connection: the limit of an attempt, and a deadline.
+        assert_eq!(alarms, 6);
+    }
+}

@@ -1,0 +1,237 @@
+//! Requests go out: those that are due, on the connections that have been free longest; steps of sessions on theirs.
+//!
+//! One send for each connection and turn, with as many requests as it has room for in a closed loop, and its share of what
+//! is due in an open one.
+
+use super::Traffic;
+use crate::hot::ledger::Departure;
+use crate::hot::pool::{ClosedBy, State};
+use crate::hot::protocol::ProtocolHandler;
+use crate::outcome::Failure;
+use crate::timers::Alarm;
+use crate::{Clock, Ending, Nanos, Progress, Slot, Transport};
+use std::io;
+
+/// Bytes read at a time where nothing is expected.
+const SURPLUS: usize = 4096;
+/// Due requests counted at most, to spread them over the free connections.
+const DUE_COUNTED_MOST: u64 = 1024;
+/// Requests of an open loop that are due at once. They are spread evenly over the free connections, and what one of them
+/// gets leaves in one send.
+#[derive(Clone, Copy, Default)]
+struct Burst {
+    /// Those that have not been given to a connection.
+    due: u64,
+    /// How many a connection gets.
+    share: u16,
+}
+
+impl Burst {
+    /// The share of a connection with so much room.
+    #[inline]
+    fn take(&mut self, room: u16) -> u16 {
+        let share = self.due.min(self.share.min(room).into());
+        self.due -= share;
+        share as u16
+    }
+}
+
+/// Requests go out.
+impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
+    /// Sends what is due on connections that are free, longest free first. Returns a moment not long past.
+    #[inline]
+    pub(in crate::hot) fn dispatch(&mut self, mut now: Nanos) -> Nanos {
+        let mut burst = Burst::default();
+        while let Some(due) = self.ledger.schedule().due(now) {
+            let Some((slot, room)) = self.next_in_line() else { break };
+            if burst.due == 0 && self.ledger.schedule().is_open() {
+                burst = self.burst(room, now);
+            }
+            let share = burst.take(room);
+            now = self.send(slot, room, share, due);
+        }
+        now
+    }
+
+    /// What is due in an open loop: one request, unless there are several and connections with room for more than one.
+    #[inline]
+    fn burst(&self, room: u16, now: Nanos) -> Burst {
+        if room < 2 || !self.pool.has_plain_life() {
+            return Burst { due: 1, share: 1 };
+        }
+        let free = self.pool.line_length() as u64 + 1;
+        let most = (free * u64::from(room)).min(DUE_COUNTED_MOST);
+        let due = self.ledger.schedule().due_together(now, most);
+        Burst { due, share: due.div_ceil(free) as u16 }
+    }
+
+    /// How many more requests a connection takes now.
+    #[inline(always)]
+    pub(super) fn room(&self, slot: Slot) -> u16 {
+        let live = self.ledger.exchanges().live(slot);
+        if self.pool.state(slot) != State::Open || self.settings.job.batch && live > 0 {
+            return 0;
+        }
+        self.protocol.room(slot, live)
+    }
+
+    /// Takes the connection that has been free longest, and how many requests it takes.
+    #[inline]
+    fn next_in_line(&mut self) -> Option<(Slot, u16)> {
+        while let Some(slot) = self.pool.leave_line() {
+            let room = self.room(slot);
+            if room > 0 {
+                return Some((slot, room));
+            }
+        }
+        None
+    }
+
+    /// Whether no connection is free.
+    pub(in crate::hot) fn line_is_empty(&self) -> bool {
+        !self.pool.line().any(|slot| self.room(slot) > 0)
+    }
+
+    /// Whether the line is empty, of free connections and of others.
+    #[inline]
+    pub(in crate::hot) fn has_no_line(&self) -> bool {
+        self.pool.line().next().is_none()
+    }
+
+    /// Sends on a free connection: its share of what is due in an open loop, as many as fit of a closed one. Returns the
+    /// moment of the send.
+    #[inline]
+    fn send(&mut self, slot: Slot, room: u16, share: u16, due: Nanos) -> Nanos {
+        let at = self.clock.now();
+        let wanted = if self.ledger.schedule().is_open() {
+            share
+        } else if self.ledger.schedule().due(at).is_none()
+            || self.pool.probe(slot, at) && self.surplus(slot, at)
+        {
+            return at;
+        } else {
+            let most = if self.pool.has_plain_life() { u64::MAX } else { self.pool.allowance(slot) };
+            most.min(self.ledger.schedule().remaining()).min(room.into()) as u16
+        };
+        let departure = Departure { due, at, free_at: self.pool.free_at(slot) };
+        match self.protocol.begin(slot, wanted, &departure, &mut self.ledger, &mut self.transport) {
+            Ok(started) => self.sent(slot, started, started < room, at),
+            // The socket has no room, and the request stays due.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
+            // Nothing of the request left: it stays due and goes out on another connection.
+            Err(error) => self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), at),
+        }
+        at
+    }
+
+    /// Reads what is there before a closed loop sends: a response that no request asked for would be taken for the answer
+    /// to the next one. Returns whether there was something, after which the connection is not what it was.
+    #[cold]
+    pub(super) fn surplus(&mut self, slot: Slot, at: Nanos) -> bool {
+        if self.ledger.exchanges().live(slot) > 0 {
+            return false;
+        }
+        let mut buffer = [0; SURPLUS];
+        let received = self.transport.receive(slot, &mut buffer);
+        match &received {
+            Ok(0) => self.end_of_input(slot),
+            Ok(count) => {
+                self.consume(slot, &buffer[..*count], at);
+                if *count == buffer.len() {
+                    self.pool.read_later(slot, false);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => self.broken(slot, Failure::of(error), at),
+        }
+        !received.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Some requests have left, and the connection may have room for more.
+    #[inline(always)]
+    fn sent(&mut self, slot: Slot, started: u16, may_have_room: bool, at: Nanos) {
+        self.set_deadline(slot, at);
+        let mut is_free = may_have_room && self.room(slot) > 0;
+        if !self.pool.has_plain_life() {
+            self.pool.spend(slot, started);
+            self.ledger.connecting_took(slot, self.pool.connecting_took(slot), at);
+            is_free &= self.pool.allowance(slot) > 0;
+        }
+        if is_free {
+            self.pool.stand_in_line(slot);
+        }
+    }
+
+    /// A socket without room says when it has some; a server that reads nothing for a whole timeout is left.
+    #[cold]
+    fn await_room(&mut self, slot: Slot, at: Nanos) {
+        self.pool.fill(slot, at);
+        self.set_deadline(slot, at);
+    }
+
+    /// The socket has room again: sends what had none, and puts the connection back in line.
+    pub(super) fn continue_sending(&mut self, slot: Slot) {
+        match self.protocol.flush(slot, &mut self.ledger, &mut self.transport) {
+            Ok(Progress::Done) => {}
+            Ok(Progress::Pending) => return,
+            Err(error) => {
+                let now = self.clock.now();
+                return match self.pool.state(slot) {
+                    State::Greeting => self.attempt_failed(slot, Failure::of(&error), now),
+                    _ => self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), now),
+                };
+            }
+        }
+        self.pool.unfill(slot);
+        if self.await_step(slot, self.clock.now()) {
+            return;
+        }
+        if self.room(slot) > 0 && !self.pool.is_in_line(slot) {
+            // It waited for room in the socket until now: the server's doing, not the generator's.
+            self.pool.set_free_at(slot, self.clock.now());
+            self.pool.stand_in_line(slot);
+        }
+    }
+}
+
+/// Steps of sessions, which the connection that they are on sends when they are due. Without sessions nothing waits, and
+/// all of it is left out by the compiler.
+impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
+    /// Sends the step that waits on a connection, now or when it is due. Whether there is one.
+    #[inline(always)]
+    pub(super) fn await_step(&mut self, slot: Slot, now: Nanos) -> bool {
+        match self.protocol.next_step(slot) {
+            Nanos::NEVER => return false,
+            due if due <= now => self.send_step(slot),
+            due => self.timers.set(due, slot, Alarm::Step),
+        }
+        true
+    }
+
+    /// Sends the step that is due on a connection; one that is not open sends it when it is.
+    #[cold]
+    pub(super) fn send_step(&mut self, slot: Slot) {
+        if self.pool.state(slot) != State::Open {
+            return;
+        }
+        let at = self.clock.now();
+        let due = self.protocol.next_step(slot);
+        let departure = Departure { due, at, free_at: self.pool.free_at(slot) };
+        match self.protocol.begin(slot, 1, &departure, &mut self.ledger, &mut self.transport) {
+            Ok(started) => self.sent(slot, started, false, at),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
+            Err(error) => self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), at),
+        }
+    }
+
+    /// The step that waits on a connection is not sent any more. One that was due is counted; of one that was not, nothing
+    /// is known but that its session did not come to it.
+    #[cold]
+    pub(super) fn give_up_step(&mut self, slot: Slot, ending: Ending, now: Nanos) {
+        if let Some(step) = self.protocol.give_up_step(slot)
+            && step.due <= now
+        {
+            self.ledger.step_not_sent(&step, ending, now);
+        }
+    }
+}
