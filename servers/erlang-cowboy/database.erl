@@ -1,6 +1,8 @@
 %% Rows of the database workloads, from PostgreSQL by p1_pgsql or from MariaDB by p1_mysql, in a pool of poolboy.
 -module(database).
+-behaviour(gen_server).
 -export([start/0, start_link/1, random_worlds/1, update_worlds/1, fortunes/0]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -define(WORLD_ROWS, 10000).
 -define(MARIADB_TIMEOUT_MS, 60000).
@@ -15,8 +17,28 @@ kind("postgresql") -> postgresql;
 kind("mariadb") -> mariadb;
 kind(Other) -> error({'set DATABASE to postgresql or mariadb, it is', Other}).
 
-%% Called by the pool for each connection, which is a process.
-start_link(postgresql) ->
+%% Called by the pool for each of its workers. A worker connects when it is first used and again after its connection
+%% has ended: were it the connection itself, the pool would end with a database that is away for a moment.
+start_link(Kind) -> gen_server:start_link(?MODULE, Kind, []).
+
+init(Kind) ->
+    process_flag(trap_exit, true), % a connection that ends is not the worker's end
+    {ok, {Kind, none}}.
+
+handle_call(connection, _, {Kind, none}) ->
+    try connect(Kind) of
+        Connection -> {reply, {ok, Connection}, {Kind, Connection}}
+    catch
+        _:Reason -> {reply, {error, Reason}, {Kind, none}}
+    end;
+handle_call(connection, _, State = {_, Connection}) -> {reply, {ok, Connection}, State}.
+
+handle_cast(_, State) -> {noreply, State}.
+
+handle_info({'EXIT', Connection, _}, {Kind, Connection}) -> {noreply, {Kind, none}};
+handle_info(_, State) -> {noreply, State}.
+
+connect(postgresql) ->
     {ok, Connection} = pgsql_proto:start_link(
         [{host, os:getenv("DATABASE_HOST")}, {port, list_to_integer(os:getenv("DATABASE_PORT"))},
          {database, os:getenv("DATABASE_NAME")}, {user, os:getenv("DATABASE_USER")},
@@ -25,14 +47,14 @@ start_link(postgresql) ->
         {Name, Text} <- [{"world", "SELECT id, randomNumber FROM world WHERE id = $1"},
                          {"fortunes", "SELECT id, message FROM fortune"},
                          {"update", "UPDATE world SET randomNumber = $1 WHERE id = $2"}]],
-    {ok, Connection};
-start_link(mariadb) ->
+    Connection;
+connect(mariadb) ->
     Quiet = fun(_Level, _Format, _Arguments) -> ok end,
     {ok, Connection} = p1_mysql_conn:start_link(
         os:getenv("DATABASE_HOST"), list_to_integer(os:getenv("DATABASE_PORT")), os:getenv("DATABASE_USER"),
         os:getenv("DATABASE_PASSWORD"), os:getenv("DATABASE_NAME"), Quiet),
     updated = mariadb(Connection, "SET NAMES utf8mb4"),
-    {ok, Connection}.
+    Connection.
 
 %% One SELECT for each row, all on one connection.
 random_worlds(Count) ->
@@ -56,7 +78,12 @@ fortunes() ->
 %% A request waits for a connection as long as its client does.
 with_connection(Use) ->
     Kind = kind(os:getenv("DATABASE")),
-    poolboy:transaction(?MODULE, fun(Connection) -> Use(Kind, Connection) end, infinity).
+    poolboy:transaction(?MODULE, fun(Worker) ->
+        case gen_server:call(Worker, connection, infinity) of
+            {ok, Connection} -> Use(Kind, Connection);
+            {error, Reason} -> error({connect, Reason})
+        end
+    end, infinity).
 
 select_world(postgresql, Connection, Id) -> world(postgresql(Connection, "world", [Id]));
 select_world(mariadb, Connection, Id) ->

@@ -10,6 +10,7 @@ use paceline_lab::{Databases, RunningDatabase, Spoiled, Starter, Workshop, exami
 use paceline_record::CheckOutcome;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -166,8 +167,51 @@ fn a_database_that_does_not_come_up_is_a_fault_with_its_command() {
     no_start.commands.start = "exit 3".to_owned();
     let told = spoiled(no_start, "nostart");
     assert!(told.starts_with("the database postgresql: it ended with exit status 3"), "{told}");
+    // No file of this database may grow: what a full disk does to it.
+    let mut full = (*lab.database()).clone();
+    full.commands.init = full.commands.init.map(|init| format!("ulimit -f 100; {init}"));
+    let told = spoiled(full, "full");
+    assert!(told.starts_with("the database postgresql: init ended with"), "{told}");
+    let mut full = (*lab.database()).clone();
+    full.commands.load = "ulimit -f 10; head -c 100000 /dev/zero > more".to_owned();
+    let told = spoiled(full, "fullload");
+    assert!(told.starts_with("the database postgresql: load ended with"), "{told}");
     let mut not_there = (*lab.database()).clone();
     not_there.needs = vec!["/nowhere/initdb".to_owned()];
     let told = spoiled(not_there, "notthere");
     assert_eq!(told, "PostgreSQL is not set up: paceline lab setup postgresql");
+}
+
+#[test]
+fn a_port_that_another_process_takes_first_is_chosen_again() {
+    let Some(lab) = Lab::new() else { return };
+    let said = tempfile::tempdir().unwrap();
+    // Whoever the database runs as writes there.
+    std::fs::set_permissions(said.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let mut database = (*lab.database()).clone();
+    let (port, taken) = (said.path().join("port"), said.path().join("taken"));
+    // The first start names its port, waits until it is taken, and ends as one that cannot bind does.
+    database.commands.start = format!(
+        "if [ ! -e {port} ]; then echo $DATABASE_PORT > {port}.new; mv {port}.new {port}; \
+         while [ ! -e {taken} ]; do sleep 0.02; done; exit 1; fi\n{start}",
+        port = port.display(),
+        taken = taken.display(),
+        start = database.commands.start,
+    );
+    let taker = std::thread::spawn(move || {
+        let port = loop {
+            match std::fs::read_to_string(&port) {
+                Ok(port) => break port.trim().parse::<u16>().unwrap(),
+                Err(_) => std::thread::sleep(std::time::Duration::from_millis(5)),
+            }
+        };
+        let listener = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+        std::fs::write(&taken, "").unwrap();
+        (listener, port)
+    });
+    let (process, database) = lab.databases().start(&Arc::new(database), "taken", &[], 7).unwrap();
+    let (_listener, port) = taker.join().unwrap();
+    assert_ne!(database.access(1).port, port);
+    assert_eq!(database.world().unwrap().len(), 10_000);
+    process.stop().unwrap();
 }
