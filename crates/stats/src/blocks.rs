@@ -142,11 +142,17 @@ impl BlockFit {
         let error = self.error(first, second)?;
         let half_width = t_quantile(UPPER, error.df) * error.value.sqrt();
         let interval = Interval::around(difference, half_width).map(f64::exp);
-        let p_value = match error.value.sqrt() {
+        Some(Ratio { ratio: difference.exp(), interval, p_value: self.p_value(first, second)? })
+    }
+
+    /// The two-sided p value of "the two are equal", without the interval: a fifth of the work of [`Self::ratio`].
+    pub fn p_value(&self, first: usize, second: usize) -> Option<f64> {
+        let difference = self.effects.get(first)? - self.effects.get(second)?;
+        let error = self.error(first, second)?;
+        Some(match error.value.sqrt() {
             0.0 => f64::from(difference == 0.0),
             deviation => t_two_sided(difference / deviation, error.df),
-        };
-        Some(Ratio { ratio: difference.exp(), interval, p_value })
+        })
     }
 
     /// The difference of two servers' logarithms in standard errors. None if either has too few launches, or both do not

@@ -30,6 +30,9 @@ use tokio_stream::StreamExt as _;
 /// Pages that are made at once: each may read a whole round.
 const AT_ONCE: usize = 4;
 
+/// Rounds whose pages are made before they are asked for.
+const PREPARED: usize = 4;
+
 /// A server that listens and does not answer yet.
 pub struct Server {
     listener: TcpListener,
@@ -93,6 +96,24 @@ impl Server {
     /// What it shows, to be changed while it runs.
     pub fn shown(&self) -> Shown {
         Shown(self.state.library.clone())
+    }
+
+    /// Begins to make the pages of the newest measured rounds, in a separate thread: their ranks take longer than a visitor
+    /// wants to wait. Not beside a measurement, which it would disturb.
+    ///
+    /// # Errors
+    /// [`WebError::Start`] when there is no thread for it.
+    pub fn prepare(&self) -> Result<(), WebError> {
+        let library = self.state.library.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let prepare = move || {
+            let Ok(index) = library.index() else { return };
+            for round in index.rounds.iter().filter(|round| !round.imported).take(PREPARED) {
+                // What is wrong with it is said when it is asked for.
+                let _ = library.round(&round.id).and_then(|read| read.json());
+            }
+        };
+        let thread = std::thread::Builder::new().name("prepare".to_owned()).spawn(prepare);
+        thread.map(drop).map_err(WebError::Start)
     }
 
     /// Answers until the process ends.

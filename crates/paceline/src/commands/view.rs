@@ -49,6 +49,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let library = library(&arguments)?;
     let Arguments { listen, allow_host, no_open, .. } = arguments;
     let server = Server::bind(listen, allow_host, library, Live::default()).map_err(complain)?;
+    server.prepare().map_err(complain)?;
     let url = server.url();
     crate::exit::print(&format!("{url}\n"))?;
     say("Press Ctrl-C to stop.");

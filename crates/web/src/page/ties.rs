@@ -114,7 +114,7 @@ fn apart(fit: &Option<BlockFit>, rows: usize) -> Vec<Option<f64>> {
     let mut found = Vec::new();
     for first in 0..rows {
         for second in first + 1..rows {
-            found.push(fit.as_ref().and_then(|fit| fit.ratio(first, second)).map(|ratio| ratio.p_value));
+            found.push(fit.as_ref().and_then(|fit| fit.p_value(first, second)));
         }
     }
     let mut corrected = holm(&found.iter().flatten().copied().collect::<Vec<_>>()).into_iter();
