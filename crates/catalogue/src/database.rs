@@ -213,14 +213,14 @@ mod tests {
         let database = read(DATABASE).unwrap();
         assert_eq!((database.id.as_str(), database.stop_signal), ("plain", StopSignal::Int));
         assert_eq!(database.setting_words(), "-c fsync=off");
-        for (from, to, told) in [
+        for (from, to, reported) in [
             ("start = \"true\"", "strat = \"true\"", "the nearest right one is `start`"),
             ("-c {name}={value}", "-c", "`setting` needs `{name}` and `{value}`"),
             ("\"off\"", "\"off; rm x\"", "setting `fsync`"),
             ("\"INT\"", "\"HUP\"", "unknown value `HUP`"),
         ] {
             let error = read(&DATABASE.replace(from, to)).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(reported), "{error}");
         }
     }
 }

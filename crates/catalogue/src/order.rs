@@ -1,6 +1,6 @@
 //! The order of a round, drawn from its seed: in each block the launches are shuffled, in each launch its cells.
 //!
-//! Randomised blocks, so that a machine that drifts (heat, neighbours) does not favour whoever comes first. The
+//! Randomised blocks, so that a machine that drifts (heat, neighbours) does not favour the first. The
 //! generator is our own few lines, because a stored seed must give the same order in every later version, which no
 //! library's shuffle promises.
 

@@ -22,7 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// From the last worker's being connected to the epoch, in longest sleeps of a worker that waits for it: long enough for
+/// From the last worker's being connected to the epoch, in longest sleeps of a worker that waits for it: long enough
+/// for
 /// every worker to have heard of it.
 const LEAD_NAPS: u64 = 5;
 /// From a request to stop to the stop: longer than any worker sleeps, so that all stop at the same moment.
@@ -125,7 +126,8 @@ pub fn run(settings: &Settings, stop: &Stop, observer: &dyn Observer) -> Result<
     run_when(settings, stop, observer, &|_| Beginning::Soon)
 }
 
-/// As [`run`], of which `begin` says when the warm-up begins. It is asked once, with the number of open connections, and
+/// As [`run`], of which `begin` says when the warm-up begins. It is asked once, with the number of open connections,
+/// and
 /// may block; until it returns, connections that the server closes are made again.
 ///
 /// # Errors
@@ -233,7 +235,7 @@ fn speak<T: Transport>(
     }
 }
 
-/// The loop, compiled for each transport and protocol by itself.
+/// The loop, compiled for each combination of transport and protocol.
 fn drive<T: Transport, P: ProtocolHandler>(
     settings: &Settings,
     worker: u32,

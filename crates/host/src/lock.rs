@@ -1,6 +1,7 @@
 //! Locks on files: one process at a time carries a round on, or builds a server.
 //!
-//! The kernel releases a lock when its holder ends, however it ends. The folder of a lock may belong to somebody else (a
+//! The kernel releases a lock when its holder ends, however it ends. The folder of a lock may belong to somebody else
+//! (a
 //! store on a shared disk): nothing in it is followed, and only a file of this user with no other name is written to.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -109,7 +110,8 @@ mod tests {
         Id::parse(text).unwrap()
     }
 
-    /// Takes a lock that nobody holds any more. A child that another test is starting holds a copy of it until it becomes
+    /// Takes a lock that no process holds any more. A child that another test is starting holds a copy of it until it
+    /// becomes
     /// its program.
     fn take_again(folder: &Path, name: &str) -> FileLock {
         let begun = Instant::now();
@@ -140,7 +142,7 @@ mod tests {
         assert_eq!(file.metadata().unwrap().mode() & 0o022, 0, "nobody else may write it");
     }
 
-    /// A folder with a lock folder in it, and a file outside that nobody may touch.
+    /// A folder with a lock folder in it, and a file outside that must not be touched.
     fn planted() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let (locks, victim) = (folder.path().join("locks"), folder.path().join("victim"));

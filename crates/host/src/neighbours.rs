@@ -3,7 +3,8 @@
 //! Each round listens on an abstract Unix socket (unix(7)) whose name says which round it is. There is no file: nothing
 //! that another user could have put in its place, nothing to own, nothing left behind, and the kernel removes the name
 //! with the process. `/proc/net/unix` lists the names to every user, so that two users exclude each other too. A new
-//! round connects to each of the others: a connection that waits to be accepted tells a round of one that came and went.
+//! round connects to each of the others: a connection that waits to be accepted tells a round of one that came and
+//! went.
 //! Process numbers come from the kernel (SO_PEERCRED), not from what the other says. Any user may take such a name and
 //! keep others from measuring, no more: `--share-machine` goes on. Containers with a network of their own are not seen.
 
@@ -111,7 +112,7 @@ fn named(round: &Id, process: u32) -> String {
     format!("process {process} (round {round})")
 }
 
-/// The rounds that listen now, but for `own`; each is told of `own`.
+/// The rounds that listen now, but for `own`; each is sent `own`.
 fn rounds(prefix: &str, own: &str) -> io::Result<BTreeSet<String>> {
     let sockets = fs::read_to_string("/proc/net/unix")?;
     let names = sockets.lines().filter_map(|line| line.rsplit_once(" @")).map(|(_, name)| name);
@@ -132,7 +133,7 @@ fn round_of(prefix: &str, name: &str) -> Option<Id> {
     Id::parse(round).ok()
 }
 
-/// The process that listens on `name`, if one does. It is told of `own`, without waiting for it.
+/// The process that listens on `name`, if one does. It is sent `own`, without waiting for it.
 fn call(name: &str, own: Option<&Id>) -> Option<u32> {
     let socket = connect(name).ok()?;
     let process = system::peer_process(socket.as_fd()).ok()?;

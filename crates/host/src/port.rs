@@ -17,7 +17,7 @@ const TRIES: u64 = 200;
 /// Linux's default ephemeral range, where `/proc` does not tell.
 const DEFAULT_EPHEMERAL: (u16, u16) = (32_768, 60_999);
 
-/// A port outside the ephemeral range on which nobody listens now, from a random start.
+/// A port outside the ephemeral range on which no process listens now, from a random start.
 ///
 /// # Errors
 /// When none of those tried is free.

@@ -28,7 +28,7 @@ pub struct Stat {
 /// What the scheduler did to a thread so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
-    /// Times it gave its core up by itself.
+    /// Times it gave its core up voluntarily.
     pub voluntary_switches: u64,
     /// Times the core was taken from it.
     pub involuntary_switches: u64,

@@ -1,4 +1,5 @@
-//! The system calls the standard library lacks, behind safe signatures: signals, waiting, namespaces, affinity, polling.
+//! The system calls the standard library lacks, behind safe signatures: signals, waiting, namespaces, affinity,
+//! polling.
 //!
 //! Called by the shepherd, by sampling and by pinning. No policy lives here: each function is one call with its error.
 
@@ -54,7 +55,7 @@ pub fn become_user(uid: u32, gid: u32) -> io::Result<()> {
 
 /// Children from now on live in namespaces of their own, as `flags` says.
 pub fn unshare(flags: c_int) -> io::Result<()> {
-    // SAFETY: takes an integer; CLONE_NEW* flags share no memory anew.
+    // SAFETY: takes an integer; CLONE_NEW* flags do not share memory.
     checked(unsafe { libc::unshare(flags) }).map(drop)
 }
 

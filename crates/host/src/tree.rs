@@ -1,8 +1,10 @@
 //! What a server's whole process tree has cost so far: CPU time, memory, threads, switches, time spent runnable.
 //!
 //! CPU time comes from a control group where there is one and nothing has left it: complete. Else from `/proc`: a lower
-//! bound, since what came and went unseen and was not waited for is missing. Everything else comes from `/proc`. A server
-//! may leave its group, its session or its parent: [`Tree::search`] looks for it in all of them, and for whoever listens
+//! bound, since what came and went unseen and was not waited for is missing. Everything else comes from `/proc`. A
+//! server
+//! may leave its group, its session or its parent: [`Tree::search`] looks for it in all of them, and for whoever
+//! listens
 //! on its port. When to sample is the caller's business.
 
 use crate::cgroup::ControlGroup;
@@ -33,7 +35,7 @@ pub struct TreeSample {
     pub processes: u32,
     /// Threads now.
     pub threads: u32,
-    /// Times a thread gave its core up by itself.
+    /// Times a thread gave its core up voluntarily.
     pub voluntary_switches: u64,
     /// Times a core was taken from a thread.
     pub involuntary_switches: u64,

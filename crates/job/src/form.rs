@@ -247,7 +247,7 @@ mod tests {
             assert_eq!(row.check(right.as_bytes()), Ok(()), "{right}");
             assert_eq!(rows.check(format!("[{right}, {right}]").as_bytes()), Ok(()));
         }
-        for (wrong, told) in [
+        for (wrong, reported) in [
             ("", "at byte 0: expected `{`"),
             (r#"{"id":0,"randomNumber":1}"#, "at byte 6: expected an integer from 1 to 10000"),
             (r#"{"id":10001,"randomNumber":1}"#, "at byte 6: expected an integer from 1 to 10000"),
@@ -264,11 +264,11 @@ mod tests {
             (r#"{"id":1,"randomNumber":1,"x":1}"#, "at byte 24: expected `}` and no other field"),
             (r#"{"id":1,"randomNumber":1}x"#, "at byte 25: expected the end"),
         ] {
-            assert_eq!(row.check(wrong.as_bytes()).unwrap_err().to_string(), told, "{wrong}");
+            assert_eq!(row.check(wrong.as_bytes()).unwrap_err().to_string(), reported, "{wrong}");
         }
         let one = r#"{"id":1,"randomNumber":1}"#;
-        let told = |body: String| rows.check(body.as_bytes()).unwrap_err().to_string();
-        assert_eq!(told(format!("[{one}]")), "at byte 26: expected 2 elements instead of 1");
-        assert_eq!(told(format!("[{one},{one},{one}]")), "at byte 52: expected 2 elements and no more");
+        let reported = |body: String| rows.check(body.as_bytes()).unwrap_err().to_string();
+        assert_eq!(reported(format!("[{one}]")), "at byte 26: expected 2 elements instead of 1");
+        assert_eq!(reported(format!("[{one},{one},{one}]")), "at byte 52: expected 2 elements and no more");
     }
 }

@@ -1,7 +1,8 @@
 //! What a run is asked to do: one description, which flags fill, the engine reads and records contain.
 //!
 //! [`Job`] is plain data with serde. [`Job::check`] validates it once and returns everything that is wrong with it.
-//! Nothing here opens a file, resolves a name or looks at the machine: that is done by whoever carries the job out.
+//! Nothing here opens a file, resolves a name or looks at the machine: that is done by the crate that carries the job
+//! out.
 
 mod check;
 mod duration;

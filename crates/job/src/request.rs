@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Header fields whose value lets whoever reads it act as somebody else.
+/// Header fields whose value lets its reader act as another user.
 const SECRET_FIELDS: [&str; 3] = ["Authorization", "Proxy-Authorization", "Cookie"];
 /// What a secret value is replaced with.
 pub const MASKED: &str = "***";

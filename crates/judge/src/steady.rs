@@ -1,6 +1,7 @@
 //! Was the window steady?
 //!
-//! A closed loop is judged by responses per second, an open one, whose rate is given, by the mean service time, over the
+//! A closed loop is judged by responses per second, an open one, whose rate is given, by the mean service time, over
+//! the
 //! intervals of the window. The rule and its false alarms are `paceline_stats::steadiness`'s.
 
 use crate::facts::{self, Stretch, is_open};
@@ -8,7 +9,7 @@ use crate::{Finding, load};
 use paceline_record::Run;
 use paceline_stats::{Steadiness, steadiness};
 
-/// What is to be said of the window's steadiness. A load that changes by itself, a queue that grows and a pause are
+/// What is to be said of the window's steadiness. A load that changes on purpose, a queue that grows and a pause are
 /// judged elsewhere.
 pub(crate) fn not_steady(run: &Run) -> Option<Finding> {
     let shaped = run.loop_.shape.is_some() || run.loop_.think.is_some() || run.loop_.requests.is_some();

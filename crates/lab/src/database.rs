@@ -153,7 +153,7 @@ impl Databases<'_> {
         Ok(folder)
     }
 
-    /// A new folder for a database, which nobody else can write or read.
+    /// A new folder for a database, which no other user can write or read.
     fn place(&self, database: &Arc<Database>, id: &str) -> Result<(Scratch, Commands), Spoiled> {
         let root = root().map_err(|error| of_file("use", &std::env::temp_dir(), error))?;
         let id = Id::parse(id).map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), false))?;
@@ -300,8 +300,8 @@ impl Commands {
             Ok(_) => {}
             Err(LabError::Command(failure)) => {
                 let tail = failure.tail.trim().to_owned();
-                let told = tail.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
-                return Err(match self.fault(&format!("{name} {}{told}", failure.how)) {
+                let reported = tail.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
+                return Err(match self.fault(&format!("{name} {}{reported}", failure.how)) {
                     Spoiled::Fault { fault, .. } => Spoiled::Fault { fault, log_tail: tail },
                     Spoiled::Interrupted => Spoiled::Interrupted,
                 });

@@ -231,7 +231,7 @@ impl Launch {
         }
     }
 
-    /// Waits until the server ends by itself, at most `limit`.
+    /// Waits until the server ends on its own, at most `limit`.
     pub fn wait_ended(&mut self, limit: Duration) -> Option<Ended> {
         match &mut self.running {
             Running::Here(processes) => processes.shepherd.wait_ended(limit),

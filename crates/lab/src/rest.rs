@@ -1,8 +1,9 @@
 //! Rest: whether what was loaded is idle again, so that the next load is not put on what the last one left.
 //!
 //! A server may go on for many seconds after its clients have gone: with what they had asked for, or with the end of
-//! their connections. A round waits for it between two cells of a launch (`round/turn.rs`) and starts one anew that
-//! does not come to rest. Idle is what hardly wants CPU, by the account of all its processes: what waits for a core that
+//! their connections. A round waits for it between two cells of a launch (`round/turn.rs`) and restarts one that
+//! does not come to rest. Idle is what hardly wants CPU, by the account of all its processes: what waits for a core
+//! that
 //! somebody else has is not idle.
 
 use crate::LabError;
@@ -10,7 +11,7 @@ use crate::farm::{Farm, Spent};
 use paceline_host::Interrupt;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to come to rest after a load, before it is started anew for the next.
+/// How long a server may take to come to rest after a load, before it is restarted for the next.
 pub(crate) const REST_MOST: Duration = Duration::from_secs(10);
 /// How long it may take before the first load: to compile and collect what its start left.
 pub(crate) const FIRST_REST_MOST: Duration = Duration::from_secs(2);

@@ -27,7 +27,7 @@ impl Scratch {
             LockAttempt::HeldBy(holder) => return Err(io::Error::other(format!("{holder} uses it"))),
         };
         for left in entries(root).filter(|id| id != sitting) {
-            // One that cannot be locked is in use; what cannot be removed is tried again by the next round.
+            // One that cannot be locked is in use; what cannot be removed is retried by the next round.
             if let Ok(LockAttempt::Taken(_lock)) = FileLock::try_take(root, &left, "clean-up") {
                 remove(root, &left);
             }
@@ -62,7 +62,7 @@ fn entries(root: &Path) -> impl Iterator<Item = Id> {
 }
 
 fn remove(root: &Path, id: &Id) {
-    // What cannot be removed is tried again by the next round.
+    // What cannot be removed is retried by the next round.
     let _ = fs::remove_dir_all(root.join(id.as_str()));
     let _ = fs::remove_file(root.join(format!("{id}.lock")));
 }

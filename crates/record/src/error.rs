@@ -1,6 +1,6 @@
 //! Why a record cannot be read.
 //!
-//! From the readers in `schema.rs`, and from whoever decodes a stored histogram. It does not know where the text came
+//! From the readers in `schema.rs`, and from the decoder of a stored histogram. It does not know where the text came
 //! from: the store adds the record's id, `paceline report --from` the path and the line.
 
 use paceline_stats::DecodeError;

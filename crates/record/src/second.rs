@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What ended in one second of a run, whichever phase it was due in. Its window's rows hold every valid response of the
-/// achieved rate; cohorts are told apart in the record's `intervals`.
+/// achieved rate; cohorts are distinguished in the record's `intervals`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Second {
     /// When it began, RFC 3339, UTC.

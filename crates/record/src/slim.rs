@@ -1,7 +1,7 @@
 //! Makes a trial small enough to be kept with a project: what is left out first, and what only when that is not enough.
 //!
 //! Called by the export of a round. A slim trial is a trial: every reader takes it, and every figure of a report is
-//! still in it. What went is said beside it by whoever asked.
+//! still in it. The caller says what was removed.
 
 use crate::{Block, CheckOutcome, Times, Trial};
 

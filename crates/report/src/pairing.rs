@@ -1,8 +1,9 @@
 //! A load beside its twin: first run and again, HTTP/1.1 and 1.0, direct and through a balancer.
 //!
-//! Both were measured in the same block, most on the same launch, so that they are compared repeat by repeat, and try by
+//! Both were measured in the same block, most on the same launch, so that they are compared repeat by repeat, and try
+//! by
 //! try where one was spoiled: the ratio and the added time are figures of their own, and a machine that drifts between
-//! blocks does not move them. Pairs of two launches, as a server leaves that was started anew within its block, are
+//! blocks does not move them. Pairs of two launches, as a server leaves that was restarted within its block, are
 //! counted; a first run has no such pair.
 
 use crate::figure::{Figure, times_of};
@@ -161,7 +162,7 @@ fn is_of_one_launch((base, twin): &(Launch<'_>, Launch<'_>)) -> bool {
 }
 
 /// The tries that are compared, one pair of each repeat: of one launch, the last that both have, wherever a launch has
-/// both. What was tried again alone ran on another launch, perhaps an hour later. What comes after a first run means
+/// both. What was retried alone ran on another launch, perhaps an hour later. What comes after a first run means
 /// nothing on another launch, and is not compared with it there.
 fn pairs<'a>(variant: VariantKind, base: &[&'a Trial], twin: &[&'a Trial]) -> Vec<(Launch<'a>, Launch<'a>)> {
     let together = |repeat: u32| {

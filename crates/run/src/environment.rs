@@ -132,7 +132,7 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
     Some(name.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|name| !name.is_empty())
 }
 
-/// The processor sets this flag for whoever runs on a hypervisor (x86).
+/// The processor sets this flag for a guest of a hypervisor (x86).
 fn has_hypervisor(cpuinfo: &str) -> bool {
     field(cpuinfo, "flags").is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }

@@ -21,7 +21,7 @@ pub struct ThreadUse {
     pub system_s: f64,
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
-    /// Times it gave the core up by itself.
+    /// Times it gave the core up voluntarily.
     pub voluntary_switches: u64,
     /// Times the core was taken from it.
     pub involuntary_switches: u64,
@@ -56,7 +56,8 @@ impl ThreadUse {
     }
 }
 
-/// The second field of schedstat: nanoseconds spent waiting on a run queue (kernel Documentation/scheduler/sched-stats).
+/// The second field of schedstat: nanoseconds spent waiting on a run queue (kernel
+/// Documentation/scheduler/sched-stats).
 fn run_delay_s() -> Option<f64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1e9)

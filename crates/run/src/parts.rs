@@ -39,7 +39,7 @@ pub(crate) fn by_request(prepared: &Prepared, outcome: &RunOutcome) -> Option<Ve
 pub(crate) fn bad_bodies(prepared: &Prepared, outcome: &RunOutcome) -> Vec<BadBody> {
     let job = &prepared.settings.job;
     let wrong = outcome.wrong_bodies.iter().enumerate();
-    let told = wrong.filter_map(|(kind, wrong)| {
+    let reported = wrong.filter_map(|(kind, wrong)| {
         let wrong = wrong.as_ref()?;
         Some(BadBody {
             request: job.requests.get(kind).filter(|_| job.is_mix()).map(|spec| spec.shown_name().to_owned()),
@@ -52,7 +52,7 @@ pub(crate) fn bad_bodies(prepared: &Prepared, outcome: &RunOutcome) -> Vec<BadBo
             shown_from: wrong.shown_from,
         })
     });
-    told.collect()
+    reported.collect()
 }
 
 fn expectations(check: &Check) -> Expectations {

@@ -48,7 +48,7 @@ pub struct Prepared {
 pub struct Watching {
     /// Where a line is written as each phase begins.
     pub events: Option<Events>,
-    /// What is told of each second.
+    /// What is reported of each second.
     pub sinks: Vec<Box<dyn Sink>>,
 }
 
@@ -124,7 +124,8 @@ impl Prepared {
         Ok((outcome::record(&self, argv, outcome, health, started_at), unwritten))
     }
 
-    /// Carries out the share of a loader. `begin` says when, as in [`paceline_engine::run_when`]. Also returns the sends that
+    /// Carries out the share of a loader. `begin` says when, as in [`paceline_engine::run_when`]. Also returns the
+    /// sends that
     /// were noted to test random arrivals, since the beginning of the warm-up.
     ///
     /// # Errors

@@ -64,11 +64,11 @@ impl Store {
 
 impl Checked {
     fn add(&mut self, damaged: Vec<StoreError>) {
-        let told = |error: &StoreError| match std::error::Error::source(error) {
+        let reported = |error: &StoreError| match std::error::Error::source(error) {
             Some(cause) => format!("{error}: {cause}"),
             None => error.to_string(),
         };
-        self.problems.extend(damaged.iter().map(told));
+        self.problems.extend(damaged.iter().map(reported));
     }
 
     fn round(&mut self, round: &Round, ids: &[String]) {

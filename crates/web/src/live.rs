@@ -51,7 +51,7 @@ impl Live {
             events.kept.remove(1);
         }
         events.kept.push(event.clone());
-        // It fails only where nobody listens.
+        // It fails only without a receiver.
         let _ = events.sender.send(event);
     }
 

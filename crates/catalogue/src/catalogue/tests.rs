@@ -34,10 +34,10 @@ fn a_broken_manifest_hides_no_other() {
 fn a_manifest_of_an_unknown_workload_is_told_with_its_line() {
     let tree = Tree::new();
     tree.write("servers/go-bad/server.toml", &MANIFEST.replace("\"hello\"", "\"helo\""));
-    let told = tree.catalogue().broken_servers[0].error.to_string();
+    let reported = tree.catalogue().broken_servers[0].error.to_string();
     assert!(
-        told.ends_with("server.toml:8: serves the unknown workload `helo`; the nearest is `hello`"),
-        "{told}"
+        reported.ends_with("server.toml:8: serves the unknown workload `helo`; the nearest is `hello`"),
+        "{reported}"
     );
 }
 
@@ -54,8 +54,8 @@ fn a_folder_without_a_manifest_is_told_and_passed_over() {
 #[test]
 fn a_wrong_name_is_told_with_the_nearest() {
     let catalogue = Tree::with(&["go-nethttp", "node-http"]).catalogue();
-    let told = catalogue.server("go-netthp").unwrap_err().to_string();
-    assert_eq!(told, "there is no server `go-netthp`; the nearest is `go-nethttp`");
+    let reported = catalogue.server("go-netthp").unwrap_err().to_string();
+    assert_eq!(reported, "there is no server `go-netthp`; the nearest is `go-nethttp`");
     let named = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         catalogue.servers_named(&names).map(|servers| servers.len())
@@ -72,8 +72,8 @@ fn a_plan_is_found_by_name_and_by_file() {
     let catalogue = tree.catalogue();
     let by_name = catalogue.plan("small").unwrap();
     assert_eq!(by_name, catalogue.plan(&tree.path("plans/small.toml").to_string_lossy()).unwrap());
-    let told = catalogue.plan("smal").unwrap_err().to_string();
-    assert_eq!(told, "there is no plan `smal`; the nearest is `small`");
+    let reported = catalogue.plan("smal").unwrap_err().to_string();
+    assert_eq!(reported, "there is no plan `smal`; the nearest is `small`");
 }
 
 #[test]
@@ -114,9 +114,10 @@ fn a_flag_decides_and_the_rest_lies_beside_it() {
 fn no_tree_at_all_says_where_it_was_looked_for() {
     let empty = tempfile::tempdir().unwrap();
     let found = Places::find_from(&PlaceFlags::default(), empty.path(), Path::new("/nowhere/bin/paceline"));
-    let told = found.unwrap_err().to_string();
+    let reported = found.unwrap_err().to_string();
     assert!(
-        told.contains(&empty.path().display().to_string()) && told.contains("/nowhere/share/paceline"),
-        "{told}"
+        reported.contains(&empty.path().display().to_string())
+            && reported.contains("/nowhere/share/paceline"),
+        "{reported}"
     );
 }

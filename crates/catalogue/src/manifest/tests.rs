@@ -1,4 +1,4 @@
-//! Tests of the manifest: what a right one says, and how a wrong one is told.
+//! Tests of the manifest: what a right one says, and how errors are reported.
 //!
 //! Most take a manifest that is right and change one thing. Its workloads need not exist for that: the catalogue
 //! looks for them, and its tests do. Text at random is tried here for a moment, by `fuzz/` for as long as wanted.
@@ -119,16 +119,16 @@ fn traits_are_known_with_their_lines() {
 fn a_manifest_without_a_form_is_wrong() {
     let text = MANIFEST.split("[forms.single]").next().unwrap().to_owned();
     assert!(read(&text).unwrap_err().contains("missing key `forms`"));
-    let told = read(&format!("{text}[forms]\n")).unwrap_err();
-    assert!(told.contains("neither `[forms.single]` nor `[forms.cores]`"), "{told}");
+    let reported = read(&format!("{text}[forms]\n")).unwrap_err();
+    assert!(reported.contains("neither `[forms.single]` nor `[forms.cores]`"), "{reported}");
 }
 
 #[test]
 fn the_folder_is_the_id() {
     let tree = Tree::with(&["go", "Go-server", "go-", "go-a_b"]);
     for folder in ["go", "Go-server", "go-", "go-a_b"] {
-        let told = Manifest::read(&tree.path("servers").join(folder)).unwrap_err().to_string();
-        assert!(told.contains("must be named `<language>-<name>`"), "{told}");
+        let reported = Manifest::read(&tree.path("servers").join(folder)).unwrap_err().to_string();
+        assert!(reported.contains("must be named `<language>-<name>`"), "{reported}");
     }
 }
 

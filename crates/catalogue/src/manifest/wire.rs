@@ -55,7 +55,7 @@ struct Run {
     start_timeout_s: Option<u64>,
 }
 
-/// The forms there are. A struct, not a map, so that a misspelt form is told.
+/// The forms there are. A struct, not a map, so that a misspelt form is reported.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Forms {

@@ -1,7 +1,8 @@
 //! A plan narrowed to some of its servers and workloads, as flags beside it ask.
 //!
-//! For `paceline round PLAN --servers ...`. It only takes away: what the plan does not have is a mistake, as a name that
-//! nothing has is. What was taken away is told in words. Loads and observations of what is gone go with it.
+//! For `paceline round PLAN --servers ...`. It only takes away: what the plan does not have is a mistake, as a name
+//! that
+//! nothing has is. What was removed is reported in words. Loads and observations of what is gone go with it.
 
 use super::{Plan, PlanLoad, Select};
 use crate::{Catalogue, CatalogueError, WorkloadCase};
@@ -10,11 +11,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Plan {
-    /// The plan with only the servers that fit one of the patterns `servers`, and only `workloads`; an empty list leaves
+    /// The plan with only the servers that fit one of the patterns `servers`, and only `workloads`; an empty list
+    /// leaves
     /// it as it is. With what is not as the plan says, for people.
     ///
     /// # Errors
-    /// [`CatalogueError::Unknown`] for a server that is not there; [`CatalogueError::Plan`] for one that the plan does not select,
+    /// [`CatalogueError::Unknown`] for a server that is not there; [`CatalogueError::Plan`] for one that the plan does
+    /// not select,
     /// a workload that it does not have, or one that none of its loads is for.
     pub fn narrowed(
         mut self,
@@ -144,7 +147,7 @@ mod tests {
                         [[observed]]\nsource = \"001\"\nsubject = \"Go\"\nload = \"own\"\nworkload = \"hello\"\n\
                         what = \"requests_per_s\"\nvalue = 1.0\nunit = \"requests/s\"\n";
 
-    /// What the narrowed plan comes to, and what is told of it.
+    /// What the narrowed plan comes to, and what is reported.
     fn narrowed(servers: &[&str], workloads: &[&str]) -> Result<(Vec<String>, Vec<String>), String> {
         let tree = Tree::with(&["a-one", "a-two", "b-one"]);
         tree.write("servers/b-tuned/server.toml", &MANIFEST.replace("\"idiomatic\"", "\"tuned\""));
@@ -175,14 +178,14 @@ mod tests {
 
     #[test]
     fn what_the_plan_has_not_is_a_mistake() {
-        for (servers, workloads, told) in [
+        for (servers, workloads, reported) in [
             (&["b-tuned"][..], &[][..], "it selects no server that fits `b-tuned`"),
             (&["a-on"], &[], "a-one"),
             (&[], &["tetra/2"], "it has no workload `tetra/2`; it has: hello, tetra/3"),
             (&[], &["helo"], "the nearest is `hello`"),
         ] {
             let error = narrowed(servers, workloads).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(reported), "{error}");
         }
     }
 }

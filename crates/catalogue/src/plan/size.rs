@@ -1,6 +1,6 @@
 //! How much of a plan is carried out: all of it or what it does at its default, scaled to the machine, within its time.
 //!
-//! Done once, when a round begins; the round keeps the plan as it was carried out. What was changed is told in words.
+//! Done once, when a round begins; the round keeps the plan as it was carried out. Changes are reported in words.
 
 use super::{Plan, Scale, estimate};
 use crate::{CatalogueError, PlannedLaunch, format_duration};

@@ -1,4 +1,4 @@
-//! Tests of the plan: what it says, what it comes to, how a wrong one is told, and that it survives its own TOML.
+//! Tests of the plan: what it says, what it comes to, how errors are reported, and that it survives its own TOML.
 //!
 //! The catalogues are made up. Twins and the factor of a scale are tested in `expand.rs`, budgets in `size.rs`; the
 //! plans of this repository are resolved in `tests/it/repository.rs`.
@@ -160,8 +160,8 @@ fn what_a_plan_may_not_say_is_told() {
         ("go-*", "go-[", "small.toml: `go-[` is no pattern"),
     ];
     for (from, to, expected) in table {
-        let told = parse(&PLAN.replacen(from, to, 1)).expect_err(to);
-        assert!(told.starts_with(expected), "{told}");
+        let reported = parse(&PLAN.replacen(from, to, 1)).expect_err(to);
+        assert!(reported.starts_with(expected), "{reported}");
     }
 }
 
@@ -189,8 +189,8 @@ fn what_does_not_fit_the_tree_is_told() {
         ),
     ];
     for (from, to, expected) in table {
-        let told = resolved(from, to).expect_err(to);
-        assert!(told.starts_with(expected), "{told}");
+        let reported = resolved(from, to).expect_err(to);
+        assert!(reported.starts_with(expected), "{reported}");
     }
 }
 
@@ -226,8 +226,11 @@ fn a_broken_manifest_named_outright_is_an_error() {
     let tree = Tree::with(&["go-one"]);
     tree.write("servers/go-bad/server.toml", "name = 3\n");
     let plan = parse(&PLAN.replacen("go-*", "go-bad", 1)).unwrap();
-    let told = plan.resolve(&tree.catalogue()).unwrap_err().to_string();
-    assert!(told.contains("`go-bad` cannot be used") && told.contains("server.toml:1: "), "{told}");
+    let reported = plan.resolve(&tree.catalogue()).unwrap_err().to_string();
+    assert!(
+        reported.contains("`go-bad` cannot be used") && reported.contains("server.toml:1: "),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -243,7 +246,7 @@ fn flags_make_a_plan() {
 
 #[test]
 fn what_cannot_be_together_is_told() {
-    let told = |keys: &str| {
+    let reported = |keys: &str| {
         let text = format!(
             "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n[[load]]\nname = \"a\"\nconnections = 4\n{keys}\n"
         );
@@ -272,8 +275,8 @@ fn what_cannot_be_together_is_told() {
             "names the load `b`",
         ),
     ] {
-        let told = told(keys);
-        assert!(told.contains(expected), "{told}");
+        let reported = reported(keys);
+        assert!(reported.contains(expected), "{reported}");
     }
     assert!(parse("name = \"p\"\nscale = 2\nrepeats = 1\nworkloads = [\"hello\"]\n[[load]]\nname = \"a\"\nconnections = 4\nduration = \"1s\"\n").is_err());
 }

@@ -1,4 +1,4 @@
-//! Tests of the workload: addresses, bodies, refusals, and how a wrong file is told.
+//! Tests of the workload: addresses, bodies, refusals, and how errors are reported.
 //!
 //! On files made up for each. How an answer is held against all this is tested in `validate/difference`, what the
 //! workloads of this repository say in `tests/it/repository.rs`.
@@ -9,11 +9,11 @@ use crate::{ExpectedBody, RefusedStatus, Workload};
 fn read(text: &str) -> Result<Workload, String> {
     let tree = Tree::new();
     tree.write("workloads/some.toml", text);
-    let told = |error: crate::CatalogueError| {
+    let reported = |error: crate::CatalogueError| {
         let text = error.to_string();
         text.split_once("workloads/").map_or(text.clone(), |(_, rest)| rest.to_owned())
     };
-    Workload::read(&tree.path("workloads/some.toml")).map_err(told)
+    Workload::read(&tree.path("workloads/some.toml")).map_err(reported)
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
     ];
     for (from, to, expected) in table {
-        let told = read(&HELLO.replacen(from, to, 1)).expect_err(to);
-        assert!(told.starts_with(expected), "{told}");
+        let reported = read(&HELLO.replacen(from, to, 1)).expect_err(to);
+        assert!(reported.starts_with(expected), "{reported}");
     }
 }
 

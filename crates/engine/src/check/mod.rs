@@ -228,10 +228,10 @@ mod tests {
             ExpectedValue::parse("/b=x").unwrap(),
         ]));
         assert_eq!(check.judge(b"{\"b\": \"x\", \"a\": 1.0, \"c\": 3}"), Ok(()));
-        let told = |body: &[u8]| check.judge(body).unwrap_err().to_string();
-        assert_eq!(told(b"{\"a\": 2, \"b\": \"x\"}"), "at \"/a\" it has 2 instead of 1");
-        assert_eq!(told(b"{\"a\": 1}"), "it has nothing at \"/b\", where \"x\" is expected");
-        assert_eq!(told(b"{\"a\": 1,}"), "it is not JSON: trailing comma at line 1 column 9");
-        assert!(told(b"").starts_with("it is not JSON"));
+        let reported = |body: &[u8]| check.judge(body).unwrap_err().to_string();
+        assert_eq!(reported(b"{\"a\": 2, \"b\": \"x\"}"), "at \"/a\" it has 2 instead of 1");
+        assert_eq!(reported(b"{\"a\": 1}"), "it has nothing at \"/b\", where \"x\" is expected");
+        assert_eq!(reported(b"{\"a\": 1,}"), "it is not JSON: trailing comma at line 1 column 9");
+        assert!(reported(b"").starts_with("it is not JSON"));
     }
 }

@@ -51,7 +51,7 @@ pub struct Recorder {
     tick: Nanos,
     /// Length of those kept.
     interval: Nanos,
-    /// What an observer is told of at the end of the second, by cohort.
+    /// What an observer receives at the end of the second, by cohort.
     second: Vec<KeptInterval>,
     second_start: Nanos,
     interval_start: Nanos,
@@ -365,14 +365,16 @@ impl Recorder {
         tally.record(Measure::Failed, at.since(since), 1);
     }
 
-    /// Until when requests that are due from `intended` on, and are all unsent at `at`, are counted in the same block and
+    /// Until when requests that are due from `intended` on, and are all unsent at `at`, are counted in the same block
+    /// and
     /// in the same cell of its histogram.
     pub(super) fn unsent_alike_until(&mut self, intended: Nanos, at: Nanos) -> Nanos {
         let shortest = Histogram::lowest_in_cell(at.since(intended).0);
         self.blocks.same_until(intended).min(at - Nanos(shortest) + Nanos(1))
     }
 
-    /// Requests that [`Recorder::unsent_alike_until`] found alike were never sent: the drain is over. The lowest and the
+    /// Requests that [`Recorder::unsent_alike_until`] found alike were never sent: the drain is over. The lowest and
+    /// the
     /// highest time are exact; where requests are evenly spaced, so is their sum.
     pub(super) fn unsent(&mut self, ticks: &TickRange, kind: u16, at: Nanos) {
         self.roll(at);
@@ -490,7 +492,8 @@ impl Recorder {
     }
 }
 
-/// Counts how requests sent in the same moment ended, and all that it took but the service time, which it returns. Response =
+/// Counts how requests sent in the same moment ended, and all that it took but the service time, which it returns.
+/// Response =
 /// schedule lag + service time holds for each one, or it is counted as a violation.
 #[inline(always)]
 fn end(tally: &mut Tally, ending: Ending, exchange: &Exchange, at: Nanos, open: bool, count: u64) -> Nanos {

@@ -1,8 +1,8 @@
 //! The transport on epoll: edge-triggered, every socket registered once for both directions, so that a request costs
 //! one send, one receive and its share of a wait, and no `epoll_ctl`.
 //!
-//! [`crate::run`] makes one in each thread, and the worker there drives it through [`Transport`]. No connection is made
-//! anew by itself: what the kernel refused is told to the worker.
+//! [`crate::run`] makes one in each thread, and the worker there drives it through [`Transport`]. No connection is
+//! retried here: what the kernel refused is reported to the worker.
 
 use super::address::RawAddress;
 use super::socket::{Socket, check};
@@ -184,7 +184,7 @@ impl Transport for Epoll {
     }
 }
 
-/// Whether a system call is not to be had: the kernel is older than the call, or the filter of a container is, which
+/// Whether a system call is not available: the kernel is older than the call, or the filter of a container is, which
 /// refuses what it does not know, often with EPERM.
 fn is_not_had(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))

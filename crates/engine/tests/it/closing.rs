@@ -1,4 +1,4 @@
-//! Servers that close: with the answer, behind it, or for every request anew. What was not theirs to fail does not fail.
+//! Servers that close: with the answer, after it, or on every request. What was not theirs to fail does not fail.
 //!
 //! Simulated. What comes before anything was asked is in `early.rs`, what a kernel makes of a close in `faults.rs`.
 
@@ -87,7 +87,8 @@ fn a_body_without_end_leaves_the_others_their_turn() {
     let clock = VirtualClock::new(Nanos(1_000));
     let outcome = simulate(&settings, Flood(Rc::from(vec![b'x'; 64 << 10])), &clock).unwrap();
     let ok = outcome.total.counts.ended(Ending::Ok);
-    // At 100 us apiece, and what the flood's share of a turn takes; a few dozen where each event of the flood had a turn.
+    // At 100 us apiece, and what the flood's share of a turn takes; a few dozen where each event of the flood had a
+    // turn.
     assert!(ok > 200, "{ok} answers beside it");
 }
 

@@ -1,7 +1,7 @@
 //! Servers that misbehave: whatever they do, the counts add up, nothing hangs past the timeout, and it is known why.
 //!
 //! On the kernel's sockets, for its errors are among the reasons. Faults of TLS are in `tls.rs`, servers nobody would
-//! think of in `conservation.rs`. What a person is told of each is held by the binary's own `faults`.
+//! think of in `conservation.rs`. What a person reads of each is held by the binary's own `faults`.
 
 use crate::server::{answer, reset, serve};
 use crate::support::{asking, closed_loop, open_loop};

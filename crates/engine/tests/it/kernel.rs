@@ -147,7 +147,7 @@ impl Observer for StopAfter<'_> {
 /// still being made. Its error, and how many bytes came on the connection that was accepted.
 fn stopped_while_connecting(settings: Settings) -> (EngineError, usize) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    // SAFETY: listen(2) on an open listener sets its backlog anew.
+    // SAFETY: listen(2) on an open listener sets its backlog again.
     unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 1) };
     let settings = Settings { address: listener.local_addr().unwrap().into(), ..settings };
     let stop = Stop::new();
@@ -181,9 +181,9 @@ fn nothing_is_sent_after_a_stop_while_connecting() {
 #[test]
 fn sources_are_used_in_turn_by_any_number_of_threads() {
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&seen);
+    let reported = Arc::clone(&seen);
     let address = serve(move |stream, _| {
-        told.lock().unwrap().push(stream.peer_addr().unwrap().ip());
+        reported.lock().unwrap().push(stream.peer_addr().unwrap().ip());
         stream.write_all(OK).is_ok()
     });
     let [first, second] = [2, 3].map(|host| IpAddr::from([127, 0, 0, host]));
@@ -207,12 +207,12 @@ fn phases_are_told_in_order() {
         }
         fn thread_phase(&self, _: u32, _: Phase) {}
     }
-    let told = Told::default();
+    let reported = Told::default();
     let settings = closed_loop(2, 1).with(|job| job.warmup = Nanos::from_millis(20));
     let settings = Settings { address: answer(OK), ..settings }
         .with(|job| job.window = Bound::Duration(Nanos::from_millis(50)));
-    run(&settings, &Stop::new(), &told).unwrap();
-    let phases = told.0.into_inner().unwrap();
+    run(&settings, &Stop::new(), &reported).unwrap();
+    let phases = reported.0.into_inner().unwrap();
     assert_eq!(phases, [Phase::Connect, Phase::Warmup, Phase::Window, Phase::Drain, Phase::End]);
 }
 
@@ -221,7 +221,7 @@ fn unix_server(accepts: bool) -> (tempfile::TempDir, Address) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    // SAFETY: listen(2) on an open listener sets its backlog anew.
+    // SAFETY: listen(2) on an open listener sets its backlog again.
     unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 1) };
     std::thread::spawn(move || {
         while accepts && let Ok((mut stream, _)) = listener.accept() {
@@ -289,7 +289,7 @@ fn a_worker_without_a_connection_does_not_end_the_run() {
 fn nobody_accepts() {
     // A listener whose backlog is full answers no handshake.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    // SAFETY: listen(2) on an open listener sets its backlog anew.
+    // SAFETY: listen(2) on an open listener sets its backlog again.
     unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 0) };
     let address = listener.local_addr().unwrap();
     let fill = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50));

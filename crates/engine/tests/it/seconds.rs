@@ -1,4 +1,4 @@
-//! What an observer is told of each second: every request once, in order, however long the run; and the backlog.
+//! What an observer receives each second: every request once, in order, however long the run; and the backlog.
 //!
 //! Of one simulated worker. How the seconds of several are added up is held beside the code, in the binary's
 //! `follow/gather.rs`, and what is written of them in its `outputs/files.rs`.
@@ -30,9 +30,9 @@ fn freezing(settings: &Settings) -> (ThreadOutcome, Vec<Second>) {
     let (period, freeze) = (Nanos::from_secs(10), Nanos::from_millis(1_500));
     let script =
         Freezing { period, freeze, service: Nanos::ZERO, done_at: Nanos::ZERO, answer: response("ok") };
-    let told = Told::default();
-    let outcome = simulate_observed(settings, script, &VirtualClock::new(Nanos::ZERO), &told).unwrap();
-    (outcome, told.0.into_inner().unwrap())
+    let reported = Told::default();
+    let outcome = simulate_observed(settings, script, &VirtualClock::new(Nanos::ZERO), &reported).unwrap();
+    (outcome, reported.0.into_inner().unwrap())
 }
 
 #[test]
@@ -102,9 +102,9 @@ fn a_short_window_has_ten_intervals_and_its_seconds_stay_seconds() {
         let of_window = outcome.intervals.iter().filter(|kept| kept.cohort == Phase::Window);
         let counts: Vec<u64> = of_window.map(|kept| kept.tally.times(Measure::Response).count()).collect();
         assert_eq!(counts.iter().sum::<u64>(), 2 * window);
-        let told = seconds.iter().flat_map(|second| &second.cohorts);
-        let told = told.filter(|kept| kept.cohort == Phase::Window);
-        assert_eq!(told.map(|kept| kept.tally.times(Measure::Response).count()).sum::<u64>(), 2 * window);
+        let reported = seconds.iter().flat_map(|second| &second.cohorts);
+        let reported = reported.filter(|kept| kept.cohort == Phase::Window);
+        assert_eq!(reported.map(|kept| kept.tally.times(Measure::Response).count()).sum::<u64>(), 2 * window);
         let whole = seconds[1..].iter().rev().skip(1);
         assert!(whole.clone().count() > 0 || window < 1_000);
         assert!(whole.clone().all(|second| second.end.since(second.start) == Nanos::from_secs(1)));

@@ -27,7 +27,8 @@ pub fn serve(handler: impl Fn(&mut TcpStream, usize) -> bool + Send + Sync + 'st
     address
 }
 
-/// Where nobody listens: every local address refuses this port, which is bound, so that nobody else is given it.
+/// An address where no process listens: every local address refuses this port, which is bound, so that no other process
+/// gets it.
 pub fn nobody() -> SocketAddr {
     let address = libc::sockaddr_in {
         sin_family: libc::AF_INET as libc::sa_family_t,

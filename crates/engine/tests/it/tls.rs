@@ -64,13 +64,13 @@ fn assert_refused_by_server(settings: &Settings, version: TlsVersion, fault: Tls
     for _ in 0..5 {
         match run(settings, &Stop::new(), &NoObserver) {
             Err(EngineError::Unreachable { source, .. }) => {
-                let told = TlsError::within(&source).expect("a fault of TLS");
-                return assert_eq!(told.fault, fault, "{version:?}");
+                let reported = TlsError::within(&source).expect("a fault of TLS");
+                return assert_eq!(reported.fault, fault, "{version:?}");
             }
             Ok(outcome) if version == TlsVersion::Tls13 => {
                 let commonest = outcome.connections.failures.iter().max_by_key(|(_, count)| *count);
-                let told = commonest.map(|(failure, _)| *failure);
-                assert_eq!(told, Some(Failure::Tls(fault)), "{:?}", outcome.connections);
+                let reported = commonest.map(|(failure, _)| *failure);
+                assert_eq!(reported, Some(Failure::Tls(fault)), "{:?}", outcome.connections);
             }
             other => panic!("{other:?}"),
         }

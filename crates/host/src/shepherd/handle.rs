@@ -176,7 +176,7 @@ impl Shepherd {
         }
     }
 
-    /// Waits until the command has ended by itself, at most `limit`.
+    /// Waits until the command has ended on its own, at most `limit`.
     pub fn wait_ended(&mut self, limit: Duration) -> Option<Ended> {
         while self.ended.is_none() && self.gone.is_none() {
             match self.reports.recv_timeout(limit) {
@@ -248,7 +248,7 @@ impl Shepherd {
 
 impl Drop for Shepherd {
     fn drop(&mut self) {
-        // Stopped already: nothing to wait for. Else the shepherd finishes by itself, whatever happens to us.
+        // Stopped already: nothing to wait for. Else the shepherd finishes on its own, whatever happens to us.
         if self.lifeline.is_some() {
             let _ = self.let_go();
         }

@@ -17,7 +17,7 @@ pub struct BoundedLog {
 }
 
 impl BoundedLog {
-    /// Makes the file anew.
+    /// Creates the file, replacing an existing one.
     pub fn create(path: &Path, head_bytes: u64, tail_bytes: u64) -> io::Result<Self> {
         let file = File::create(path)?;
         let (head_left, tail_limit) = (head_bytes as usize, tail_bytes as usize);

@@ -35,7 +35,8 @@ pub struct Order {
     /// Files the shepherd writes when nothing is left of the command, whatever ended it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restore: Vec<Restore>,
-    /// A file that notes what is to be written back: removed when all of it is as it was, so that nobody goes by it later.
+    /// A file that notes what is to be written back: removed when all of it is as it was, so that nobody goes by it
+    /// later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore_note: Option<PathBuf>,
 }
@@ -47,7 +48,8 @@ pub struct Restore {
     pub path: PathBuf,
     /// What it held.
     pub value: String,
-    /// What was written in its place; where it holds something else, somebody changed it since. Unknown in notes of older
+    /// What was written in its place; where it holds something else, somebody changed it since. Unknown in notes of
+    /// older
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
@@ -75,7 +77,7 @@ pub(crate) fn setting(path: &Path) -> Option<String> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guard {
-    /// A PID namespace where one can be made, else as below.
+    /// A PID namespace; the fallback is `Subreaper`, where none can be made.
     #[default]
     Namespace,
     /// The shepherd adopts orphans and kills descendants until there are none.
@@ -88,7 +90,7 @@ pub enum Guard {
 pub enum Output {
     /// Both streams into one file of bounded length: the beginning and the end are kept.
     Bounded {
-        /// The file, made anew.
+        /// The file, replaced if it exists.
         path: PathBuf,
         /// How much of the beginning is kept.
         head_bytes: u64,

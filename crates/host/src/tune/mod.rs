@@ -36,7 +36,8 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Changes what is not as it should be below `root` (`/`), with a shepherd to put it back. What was changed is noted in
+    /// Changes what is not as it should be below `root` (`/`), with a shepherd to put it back. What was changed is
+    /// noted in
     /// `note` until then.
     ///
     /// # Errors
@@ -124,7 +125,7 @@ impl Tuning {
         self.changed.retain(|restore| !restore.is_done());
         // A note that cannot be written any more still tells what was changed.
         let _ = self.keep_note();
-        self.changed.iter().map(told).collect()
+        self.changed.iter().map(reported).collect()
     }
 }
 
@@ -141,7 +142,7 @@ pub fn mend_tuning(note: &Path, root: &Path) -> Vec<String> {
     let mut told_of = Vec::new();
     left.retain(|restore| {
         let (how, is_settled) = put_back(restore);
-        told_of.push(format!("{}: {how}", told(restore)));
+        told_of.push(format!("{}: {how}", reported(restore)));
         !is_settled
     });
     // Should it fail, the next round goes by the old note, and finds back what is.
@@ -197,7 +198,7 @@ fn is_value(text: &str) -> bool {
         })
 }
 
-fn told(restore: &Restore) -> String {
+fn reported(restore: &Restore) -> String {
     format!("{} was {}", restore.path.display(), restore.value)
 }
 
@@ -277,7 +278,8 @@ mod tests {
         path
     }
 
-    /// Mends by a note of one setting, which holds `now`: what is told, what it holds then, whether the note is left.
+    /// Mends by a note of one setting, which holds `now`: what is reported, what it holds then, whether the note is
+    /// left.
     fn mended(now: &str, instead: Option<&str>) -> (String, String, bool) {
         let folder = tempfile::tempdir().unwrap();
         let note = folder.path().join("tuned.json");
@@ -285,14 +287,14 @@ mod tests {
         fs::write(&path, now).unwrap();
         let left = Restore { path: path.clone(), value: "4096".into(), instead: instead.map(str::to_owned) };
         keep_note(&note, &[left]).unwrap();
-        let told = mend_tuning(&note, folder.path()).concat();
-        let told = told.rsplit(": ").next().unwrap_or_default().to_owned();
-        (told, fs::read_to_string(&path).unwrap(), note.exists())
+        let reported = mend_tuning(&note, folder.path()).concat();
+        let reported = reported.rsplit(": ").next().unwrap_or_default().to_owned();
+        (reported, fs::read_to_string(&path).unwrap(), note.exists())
     }
 
     #[test]
     fn what_is_still_as_it_was_set_is_put_back_and_nothing_else() {
-        let expect = |told: &str, now: &str| (told.to_owned(), now.to_owned(), false);
+        let expect = |reported: &str, now: &str| (reported.to_owned(), now.to_owned(), false);
         assert_eq!(mended("65535\n", Some("65535")), expect("put back", "4096"));
         assert_eq!(mended("65535\n", None), expect("put back", "4096"));
         let left_alone = "left alone, as somebody has set it to 8192 since";
@@ -309,8 +311,11 @@ mod tests {
         let of = |path: PathBuf| Restore { path, value: "4096".into(), instead: Some("65535".into()) };
         let nowhere = of(root.join("proc/sys/vm/min_free_kbytes"));
         keep_note(&note, &[of(path), nowhere.clone()]).unwrap();
-        let told = mend_tuning(&note, root);
-        assert!(told[0].ends_with("put back") && told[1].contains("cannot be put back"), "{told:?}");
+        let reported = mend_tuning(&note, root);
+        assert!(
+            reported[0].ends_with("put back") && reported[1].contains("cannot be put back"),
+            "{reported:?}"
+        );
         assert_eq!(noted(&note, root), Ok(vec![nowhere]));
         assert_eq!(mend_tuning(&note, root).len(), 1, "it is told again");
     }
@@ -328,8 +333,11 @@ mod tests {
         let around = root.join("proc/sys/net/core/../../../../victim");
         for unknown in [restore(&victim, "4096"), restore(&around, "4096"), restore(&known, "|/x/evil.sh")] {
             keep_note(&note, &[restore(&known, "4096"), unknown]).unwrap();
-            let told = mend_tuning(&note, root);
-            assert!(told.len() == 1 && told[0].contains("which Paceline does not change"), "{told:?}");
+            let reported = mend_tuning(&note, root);
+            assert!(
+                reported.len() == 1 && reported[0].contains("which Paceline does not change"),
+                "{reported:?}"
+            );
             assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
             assert_eq!(fs::read_to_string(&known).unwrap(), "65535");
         }

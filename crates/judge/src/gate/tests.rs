@@ -70,17 +70,17 @@ fn a_limit_is_kept_or_it_is_not() {
         (reasons(max(true), &run), reasons(max(false), &run)),
         (vec![], vec![GateReason::BeyondLimit])
     );
-    let told = outcome(percentile(99.0, 10_000), &run).evidence;
-    assert!(told["response_time_ns_p99"].as_f64().unwrap() >= 9_900_000.0);
-    assert_eq!((&told["samples"], &told["samples_needed"]), (&json!(10_000), &json!(1_000)));
+    let reported = outcome(percentile(99.0, 10_000), &run).evidence;
+    assert!(reported["response_time_ns_p99"].as_f64().unwrap() >= 9_900_000.0);
+    assert_eq!((&reported["samples"], &reported["samples_needed"]), (&json!(10_000), &json!(1_000)));
 }
 
 #[test]
 fn every_failure_is_a_miss() {
     // 1 % failed: the 99th percentile among all requests is the slowest that was answered, the 99.9th is a failure.
     let run = run(100);
-    let told = outcome(percentile(99.0, 10_000), &run);
-    assert!(told.passed && told.evidence["response_time_ns_p99"].as_f64().unwrap() >= 9_900_000.0);
+    let reported = outcome(percentile(99.0, 10_000), &run);
+    assert!(reported.passed && reported.evidence["response_time_ns_p99"].as_f64().unwrap() >= 9_900_000.0);
     assert_eq!(reasons(percentile(99.9, 1_000_000), &run), [GateReason::Failures]);
     for statistic in [Statistic::Max, Statistic::Mean] {
         assert_eq!(reasons(time(TimeOf::Service, statistic, 1_000_000), &run), [GateReason::Failures]);

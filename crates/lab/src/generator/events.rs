@@ -1,6 +1,7 @@
 //! What a generator tells of its phases while it runs: lines of `--events`, read from the pipe it was given.
 //!
-//! `follow` asks, between its samples and once more when the generator has ended. Nothing here waits, and a generator that
+//! `follow` asks, between its samples and once more when the generator has ended. Nothing here waits, and a generator
+//! that
 //! tells nothing is no error.
 
 use paceline_host::system;
@@ -47,22 +48,22 @@ impl Events {
     /// What was told since, a chunk of it at most; what is left makes the descriptor readable again.
     pub fn take(&mut self) -> Vec<Event> {
         self.read();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.unread.drain(..=end).collect();
             // Lines of another kind may come from a later version.
-            told.extend(serde_json::from_slice::<Event>(&line));
+            reported.extend(serde_json::from_slice::<Event>(&line));
         }
-        told
+        reported
     }
 
     /// All that is left, of a generator that has ended.
     pub fn take_rest(&mut self) -> Vec<Event> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         while self.is_readable() {
-            told.extend(self.take());
+            reported.extend(self.take());
         }
-        told
+        reported
     }
 
     fn is_readable(&self) -> bool {
@@ -98,10 +99,10 @@ mod tests {
         writer.write_all(lines.repeat(100).as_bytes()).unwrap();
         writer.write_all(b"{\"phase\":\"drain\",\"monotonic_ns\":9}\n{\"phase\":").unwrap();
         drop(writer);
-        let told = events.take_rest();
-        assert_eq!(told.len(), 101);
-        assert_eq!(told[0], Event { phase: Phase::Window, monotonic_ns: 7 });
-        assert_eq!(told[100], Event { phase: Phase::Drain, monotonic_ns: 9 });
+        let reported = events.take_rest();
+        assert_eq!(reported.len(), 101);
+        assert_eq!(reported[0], Event { phase: Phase::Window, monotonic_ns: 7 });
+        assert_eq!(reported[100], Event { phase: Phase::Drain, monotonic_ns: 9 });
         assert!(!events.is_open() && events.descriptor() < 0);
     }
 }

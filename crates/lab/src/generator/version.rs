@@ -1,6 +1,7 @@
 //! Asks a generator of another make for its version: no version, no measurement.
 //!
-//! Called when `foreign` takes the command, before anything is measured; so without a shepherd, but bounded in time and in
+//! Called when `foreign` takes the command, before anything is measured; so without a shepherd, but bounded in time and
+//! in
 //! length. Our own generator is not asked: its version stands in each record. Nor are servers, which have a command for
 //! it in their manifest.
 
@@ -62,7 +63,7 @@ fn printed(mut from: std::fs::File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// It has printed all that is wanted: if it has not ended by now it need not end by itself.
+/// It has printed all that is wanted: if it has not ended by now it need not end on its own.
 fn end(child: &mut Child) {
     // Gone already is as good.
     let _ = child.kill();

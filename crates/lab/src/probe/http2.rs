@@ -254,9 +254,9 @@ mod tests {
             h2::write_data(out, 1, b"st", true);
         });
         let answers = asked(bytes, 2).unwrap();
-        let told: Vec<(u16, &[u8])> =
+        let reported: Vec<(u16, &[u8])> =
             answers.iter().map(|answer| (answer.status, answer.body.as_slice())).collect();
-        assert_eq!(told, [(404, b"first".as_slice()), (200, b"second")]);
+        assert_eq!(reported, [(404, b"first".as_slice()), (200, b"second")]);
         assert_eq!(answers[1].header("server"), Some("a"));
     }
 

@@ -139,7 +139,7 @@ impl<'a> Question<'a> {
 /// What came of waiting for a server to close.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest {
-    /// What it sent before, and nobody asked for.
+    /// What it sent before without being asked.
     pub bytes: Vec<u8>,
     /// How long it took to close; none where it had not when patience was over.
     pub closed_after: Option<Duration>,
@@ -157,7 +157,7 @@ impl Connection {
     /// Connects.
     ///
     /// # Errors
-    /// [`Trouble::Connect`] when nobody listens.
+    /// [`Trouble::Connect`] when no process listens.
     pub fn open(address: SocketAddr, patience: Patience) -> Result<Self, Trouble> {
         patience.check()?;
         let stream =

@@ -21,7 +21,7 @@ pub struct Reader {
     buffer: Vec<u8>,
 }
 
-/// How a body's end is told: RFC 9112, section 6.3.
+/// How the end of a body is marked: RFC 9112, section 6.3.
 enum Framing {
     Length(usize),
     Chunked,

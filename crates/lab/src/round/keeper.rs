@@ -26,7 +26,7 @@ pub trait Keeper {
     fn kept(&mut self) -> Result<Vec<Trial>, KeepError>;
 }
 
-/// First what was never tried, then once more what the environment spoiled.
+/// First what was never tried, then a retry of what the environment spoiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// Never tried.
@@ -81,7 +81,7 @@ impl Tally {
             self.usable.insert(cell.clone());
         }
         let tries = self.tries.entry((cell, trial.repeat)).or_default();
-        // What went well once stands: it may have been tried again for its partner's sake alone.
+        // What went well once stands: it may have been retried for its partner's sake alone.
         tries.spoiled = is_spoiled(trial) && (tries.count == 0 || tries.spoiled);
         tries.count += 1;
         tries.launches.insert(trial.launch.clone(), is_spoiled(trial));

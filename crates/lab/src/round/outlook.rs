@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub struct Outlook {
     /// Trials kept, earlier sittings included.
     pub trials_done: usize,
-    /// Trials planned, those tried again included.
+    /// Trials planned, retries included.
     pub trials_planned: usize,
     launches_left: usize,
     load_left_s: f64,

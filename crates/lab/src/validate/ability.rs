@@ -10,7 +10,7 @@ use paceline_catalogue::{Trait, Traits, WorkloadCase};
 use paceline_record::{Check, CheckOutcome};
 use std::time::Duration;
 
-/// Between two bytes of a request that comes byte by byte: long enough for an idle server to read each by itself, and
+/// Between two bytes of a request that comes byte by byte: long enough for an idle server to read each separately, and
 /// a tenth of a second for all of it.
 const BYTE_PAUSE: Duration = Duration::from_millis(1);
 
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use paceline_catalogue::fixture::{MANIFEST, Tree};
 
-    fn told(traits: &str, one: Trait, ability: &Ability) -> (CheckOutcome, String) {
+    fn reported(traits: &str, one: Trait, ability: &Ability) -> (CheckOutcome, String) {
         let tree = Tree::new();
         tree.write("servers/go-server/server.toml", &format!("{MANIFEST}\n[traits]\n{traits}"));
         judged(&tree.catalogue().server("go-server").unwrap().traits, one, ability, CheckOutcome::Fail)
@@ -172,17 +172,17 @@ mod tests {
     #[test]
     fn a_trait_that_disagrees_names_the_line_to_change() {
         let lacks = Ability::Lacks("answer 2 of 16: status 400 instead of 200".into());
-        let said = told("pipelining = true", Trait::Pipelining, &lacks);
+        let said = reported("pipelining = true", Trait::Pipelining, &lacks);
         let expected = "does not hold: answer 2 of 16: status 400 instead of 200; the manifest says yes: \
                         write `pipelining = false` in line 25 of server.toml";
         assert_eq!(said, (CheckOutcome::Fail, expected.to_owned()));
         let expected =
             "the manifest says no, the server does it: write `head = true` in line 25 of server.toml";
         assert_eq!(
-            told("head = false", Trait::Head, &Ability::Does),
+            reported("head = false", Trait::Head, &Ability::Does),
             (CheckOutcome::Fail, expected.to_owned())
         );
-        let unsaid = told("", Trait::KeepAlive, &lacks);
+        let unsaid = reported("", Trait::KeepAlive, &lacks);
         assert_eq!(unsaid.0, CheckOutcome::Fail);
         assert!(
             unsaid.1.ends_with(
@@ -194,14 +194,14 @@ mod tests {
     #[test]
     fn what_agrees_passes_and_what_is_not_said_is_a_warning() {
         let lacks = Ability::Lacks("it closes".into());
-        assert_eq!(told("head = false", Trait::Head, &lacks).0, CheckOutcome::Pass);
-        assert_eq!(told("", Trait::Head, &Ability::Does), (CheckOutcome::Pass, String::new()));
-        assert_eq!(told("", Trait::Http2, &lacks).0, CheckOutcome::Pass);
-        let said = told("", Trait::Http2, &Ability::Does);
+        assert_eq!(reported("head = false", Trait::Head, &lacks).0, CheckOutcome::Pass);
+        assert_eq!(reported("", Trait::Head, &Ability::Does), (CheckOutcome::Pass, String::new()));
+        assert_eq!(reported("", Trait::Http2, &lacks).0, CheckOutcome::Pass);
+        let said = reported("", Trait::Http2, &Ability::Does);
         let expected =
             "the manifest does not say it: add `http2 = true` below [traits], line 24 of server.toml";
         assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
-        let said = told("", Trait::Pipelining, &Ability::Does);
+        let said = reported("", Trait::Pipelining, &Ability::Does);
         let expected =
             "the manifest does not say it: add `pipelining = true` below [traits], line 24 of server.toml";
         assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));

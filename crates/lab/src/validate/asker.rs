@@ -1,7 +1,7 @@
 //! Asks one server things, each with the same patience, and makes checks of what comes back.
 //!
 //! What validation and `lab check` share. Which questions there are is each check's own file, what is wrong with an
-//! answer `difference`'s. A launch that waits for its first answer asks by itself, as patiently as the manifest says.
+//! answer `difference`'s. A launch that waits for its first answer asks on its own, as patiently as the manifest says.
 
 use crate::probe::{self, Answer, Connection, Manner, Patience, Question, Trouble};
 use crate::validate::difference;

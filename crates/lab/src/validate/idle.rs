@@ -1,6 +1,6 @@
 //! A connection that is left alone after an answer: closed after a time, told so with 408, or kept.
 //!
-//! None of these is wrong; what is wrong is to keep it and then not to answer, or to send what nobody asked for. The
+//! None of these is wrong; what is wrong is to keep it and then not to answer, or to send unsolicited bytes. The
 //! wait is bounded: a server may keep a connection for minutes, and that is then all that is said.
 
 use super::asker::{Asker, check, passing_interrupt, question, same};
@@ -68,7 +68,7 @@ fn after_silence(rest: &Rest) -> (CheckOutcome, String) {
         (true, _) => (CheckOutcome::Pass, format!("closed{after}")),
         (false, true) => (CheckOutcome::Pass, format!("408{after}")),
         (false, false) => {
-            let detail = format!("{} bytes that nobody asked for{after}: {said:?}", rest.bytes.len());
+            let detail = format!("{} unsolicited bytes{after}: {said:?}", rest.bytes.len());
             (CheckOutcome::Fail, detail)
         }
     }
@@ -95,12 +95,8 @@ mod tests {
                 CheckOutcome::Pass,
                 "408 after 3.0 s",
             ),
-            (
-                rest("bye", Some(100)),
-                CheckOutcome::Fail,
-                "3 bytes that nobody asked for after 0.1 s: \"bye\"",
-            ),
-            (rest("HTTP/1.1 200 OK\r\n", None), CheckOutcome::Fail, "17 bytes that nobody asked for: "),
+            (rest("bye", Some(100)), CheckOutcome::Fail, "3 unsolicited bytes after 0.1 s: \"bye\""),
+            (rest("HTTP/1.1 200 OK\r\n", None), CheckOutcome::Fail, "17 unsolicited bytes: "),
         ];
         for (rest, outcome, text) in table {
             let (is, said) = after_silence(&rest);

@@ -1,6 +1,6 @@
 //! Answers that can be computed for any x: asked at random and at the edges, compared with the lab's own arithmetic.
 //!
-//! A workload's cases are few, and known to whoever writes a server; these are not. The big integers are a crate's,
+//! A workload's cases are few, and known to a server's author; these are not. The big integers are a crate's,
 //! not the server's, so that no mistake is shared.
 
 use super::asker::{Asker, same};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// How long a server may take to close a connection that is at its end, or to say that it understood nothing.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
-/// A method nobody has, in the form of one.
+/// A method that no server has, in the form of one.
 const UNKNOWN_METHOD: &str = "BREW";
 /// The beginning of a TLS handshake: what a plain server hears when somebody says https.
 const NOISE: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 this is no HTTP\r\n\r\n";
@@ -74,7 +74,8 @@ fn old_client(asker: &Asker, case: &WorkloadCase, manner: Manner) -> Result<Chec
     Ok(same(name, None))
 }
 
-/// No answer to HEAD has a body, whatever its status: a client would take it for the next answer. Whether HEAD is served
+/// No answer to HEAD has a body, whatever its status: a client would take it for the next answer. Whether HEAD is
+/// served
 /// at all is the trait `head`'s to say.
 fn head_has_no_body(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> {
     let name = format!("HEAD {} without a body", case.path);
@@ -137,7 +138,7 @@ fn noise(asker: &Asker) -> Result<Check, Trouble> {
     })
 }
 
-/// Asked anew after what may have broken it.
+/// Asked again after what may have broken it.
 pub(super) fn still_serves(asker: &Asker, case: &WorkloadCase, after: &str) -> Result<Check, Trouble> {
     let wrong = asker.wrong(case, Manner::Http11)?;
     Ok(same(format!("{} {} after {after}", case.method, case.path), wrong))

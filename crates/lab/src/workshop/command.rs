@@ -36,7 +36,7 @@ pub(crate) struct Step<'a> {
     pub folder: &'a Path,
     /// Added to the inherited environment.
     pub environment: BTreeMap<String, String>,
-    /// Where its output goes, made anew.
+    /// Where its output goes, replaced if it exists.
     pub log: PathBuf,
     /// Where its standard output goes, should it not go to the log.
     pub printed: Option<PathBuf>,
@@ -80,7 +80,7 @@ pub(crate) fn run(step: &Step<'_>, shepherd: &[String], interrupt: Interrupt) ->
     let mut running = Shepherd::start(shepherd, &order(step)).map_err(error)?;
     let end = wait(step, &mut running, begun, interrupt);
     let elapsed = begun.elapsed();
-    // Also what a command that ended by itself left running: a build daemon would eat the CPU that is measured next.
+    // Also what a command that ended on its own left running: a build daemon would eat the CPU that is measured next.
     running.stop().map_err(error)?;
     match end {
         End::ByItself(Ended { code: Some(0), .. }) => Ok(elapsed),

@@ -1,6 +1,6 @@
 //! What a set-up or a build was made from, as a SHA-256: the folder's files, the command and the tools' versions.
 //!
-//! Of `server.toml` only the commands count: a new tag or a corrected name makes nothing anew. Nor does what the README
+//! Of `server.toml` only the commands count: a new tag or a corrected name rebuilds nothing. Nor does what the README
 //! says.
 
 use super::Workshop;

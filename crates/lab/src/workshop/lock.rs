@@ -7,7 +7,7 @@ use paceline_host::{FileLock, Id, LockAttempt};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often a taken lock is tried again: a build takes seconds.
+/// How often a taken lock is retried: a build takes seconds.
 const RETRY: Duration = Duration::from_millis(50);
 
 /// Takes the lock in `keep_dir`, which is made if need be. Calls `waiting` once if somebody else holds it, and gives up

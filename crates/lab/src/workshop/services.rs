@@ -86,13 +86,13 @@ impl BootServices {
             run(&["update-rc.d", service, "disable"]);
         }
         let still = Self::of(root);
-        let told = |service: &String| match still.0.contains(service) {
+        let reported = |service: &String| match still.0.contains(service) {
             false => format!("{service} was installed as a service that starts with the machine: disabled"),
             true => format!(
                 "{service} starts with the machine: disable it with `systemctl disable --now {service}`"
             ),
         };
-        new.iter().map(told).collect()
+        new.iter().map(reported).collect()
     }
 }
 

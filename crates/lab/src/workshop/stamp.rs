@@ -23,7 +23,7 @@ pub(super) fn write(keep_dir: &Path, name: &str, fingerprint: &str) -> Result<()
     written.map_err(|source| LabError::File { action: "write", path, source })
 }
 
-/// Takes the success back, before the step is tried again.
+/// Takes the success back, before the step is retried.
 pub(super) fn remove(keep_dir: &Path, name: &str) -> Result<(), LabError> {
     let path = file(keep_dir, name);
     match std::fs::remove_file(&path) {

@@ -115,7 +115,7 @@ fn a_server_that_is_broken_in_one_way_fails_by_that() {
     for workload in ["db", "queries", "fortunes", "updates"] {
         assert_eq!(lab.failures("in no way", workload, &database), [""; 0], "{workload}");
     }
-    for (broken, workload, told) in [
+    for (broken, workload, reported) in [
         ("cache", "db", "GET /db: the database's work: 0 statements instead of 25"),
         ("in", "queries", "GET /queries?queries=20: the database's work: 25 statements instead of 500"),
         ("skip", "updates", "0 rows updated instead of 500"),
@@ -123,7 +123,7 @@ fn a_server_that_is_broken_in_one_way_fails_by_that() {
         ("raw", "fortunes", "GET /fortunes: a page with <script> instead of"),
     ] {
         let failures = lab.failures(broken, workload, &database);
-        assert!(failures.iter().any(|failure| failure.contains(told)), "{broken}: {failures:?}");
+        assert!(failures.iter().any(|failure| failure.contains(reported)), "{broken}: {failures:?}");
     }
     process.stop().unwrap();
 }
@@ -178,8 +178,8 @@ fn a_database_that_does_not_come_up_is_a_fault_with_its_command() {
     assert!(told.starts_with("the database postgresql: load ended with"), "{told}");
     let mut not_there = (*lab.database()).clone();
     not_there.needs = vec!["/nowhere/initdb".to_owned()];
-    let told = spoiled(not_there, "notthere");
-    assert_eq!(told, "PostgreSQL is not set up: paceline lab setup postgresql");
+    let reported = spoiled(not_there, "notthere");
+    assert_eq!(reported, "PostgreSQL is not set up: paceline lab setup postgresql");
 }
 
 #[test]

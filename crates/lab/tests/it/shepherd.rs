@@ -8,7 +8,7 @@ use paceline_host::shepherd::{Guard, Order, Output, Shepherd};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Long enough for a machine that does ten other things; what waits here ends by itself much earlier.
+/// Long enough for a machine that does ten other things; what waits here ends on its own much earlier.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A command that runs until it is stopped.

@@ -155,9 +155,12 @@ fn a_failed_build_shows_its_log_and_leaves_no_stamp() {
     assert_eq!((how.as_str(), tail.as_str()), ("ended with exit status 3", "first\ncannot find uv.h"));
     assert_eq!(std::fs::read_to_string(log).unwrap(), "first\ncannot find uv.h\n");
     assert_eq!(tree.workshop().state(&tree.server()).unwrap(), State::NotBuilt);
-    let told = tree.build().unwrap_err().to_string();
-    assert!(told.starts_with("sh-one: build ended with exit status 3\n  command: echo first"), "{told}");
-    assert!(told.ends_with("\n  | first\n  | cannot find uv.h"), "{told}");
+    let reported = tree.build().unwrap_err().to_string();
+    assert!(
+        reported.starts_with("sh-one: build ended with exit status 3\n  command: echo first"),
+        "{reported}"
+    );
+    assert!(reported.ends_with("\n  | first\n  | cannot find uv.h"), "{reported}");
 }
 
 #[test]
@@ -176,9 +179,9 @@ fn a_failure_takes_the_last_success_back() {
 fn a_build_does_not_begin_a_setup_but_renews_an_old_one() {
     let setup = "[setup]\ncommand = 'echo setup >> $PACELINE_BUILD/made'\ndownload_mb = 1.5\n";
     let tree = Tree::new(&format!("{setup}{BUILD}"));
-    let told = tree.build().unwrap_err();
-    assert!(matches!(&told, LabError::NotSetUp { .. }), "{told}");
-    assert_eq!(told.hint().as_deref(), Some("paceline lab setup sh-one"));
+    let reported = tree.build().unwrap_err();
+    assert!(matches!(&reported, LabError::NotSetUp { .. }), "{reported}");
+    assert_eq!(reported.hint().as_deref(), Some("paceline lab setup sh-one"));
     let (workshop, server) = (tree.workshop(), tree.server());
     let plan = workshop.setup_plan(&[Arc::clone(&server)], false).unwrap();
     assert_eq!((plan.packages.len(), plan.servers.len(), plan.servers[0].download_mb), (0, 1, Some(1.5)));

@@ -1,6 +1,7 @@
 //! A round as a folder that can be kept with a project: `paceline report --export DIR`, read again by `--from DIR`.
 //!
-//! The folder's form is the store's (`paceline_store::archive`). Here the report as Markdown and a README are added that
+//! The folder's form is the store's (`paceline_store::archive`). Here the report as Markdown and a README are added
+//! that
 //! says what was left out; none of it is a figure of the report (`paceline_record::slim`).
 
 use crate::exit::{Complaint, Status, told};
@@ -149,7 +150,7 @@ mod tests {
         assert!(error.ends_with("README.md exists, and not from an exported round"), "{error}");
         assert_eq!(fs::read_to_string(folder.path().join(README)).unwrap(), "mine");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        // What an export left, whole or not, is written anew.
+        // What an export left, whole or not, is rewritten.
         fs::remove_file(folder.path().join(README)).unwrap();
         export().unwrap();
         fs::remove_file(folder.path().join(ROUND)).unwrap();

@@ -57,14 +57,14 @@ pub fn quiet_status_of(output: &Output) -> i32 {
 /// Does something up to five times, until it comes out as it does on a machine that has time for it. An error is what
 /// such a machine may do to it; anything else is to panic.
 pub fn within_five_tries<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
-    let mut told = Vec::new();
-    while told.len() < 5 {
+    let mut reported = Vec::new();
+    while reported.len() < 5 {
         match attempt() {
             Ok(done) => return done,
-            Err(why) => told.push(why),
+            Err(why) => reported.push(why),
         }
     }
-    panic!("not once in five tries: {told:#?}")
+    panic!("not once in five tries: {reported:#?}")
 }
 
 /// How long the watch sleeps between its looks at the clock.
@@ -77,9 +77,9 @@ pub fn watched<R>(work: impl FnOnce() -> R) -> (R, Duration) {
         let mut longest = Duration::ZERO;
         loop {
             let begun = Instant::now();
-            let told = is_over.recv_timeout(NAP);
+            let reported = is_over.recv_timeout(NAP);
             longest = longest.max(begun.elapsed().saturating_sub(NAP));
-            if told != Err(RecvTimeoutError::Timeout) {
+            if reported != Err(RecvTimeoutError::Timeout) {
                 return longest;
             }
         }

@@ -1,7 +1,7 @@
 //! Shapes of load from outside: what is asked for is what the record tells.
 //!
 //! And the lives of connections, and the combinations of flags that are refused, each with a way out. How many requests
-//! of a shape must fall due is worked out anew by the engine's `conservation.rs`.
+//! of a shape must fall due is computed again by the engine's `conservation.rs`.
 
 use crate::reference::{PACELINE, Server};
 use serde_json::Value;

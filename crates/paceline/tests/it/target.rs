@@ -137,9 +137,9 @@ fn the_systems_certificates_are_those_it_says() {
         let file = folder.path().join("ca.pem");
         std::fs::write(&file, certificate).unwrap();
         let output = paceline(&format!("https://localhost:{port}/"), &["-4"], Some(&file));
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code().map(|code| if code == 1 { 0 } else { code }), status, "{told}");
-        assert!(status == Some(0) || told.contains("--cacert"), "{told}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code().map(|code| if code == 1 { 0 } else { code }), status, "{reported}");
+        assert!(status == Some(0) || reported.contains("--cacert"), "{reported}");
     }
 }
 
@@ -167,10 +167,10 @@ fn what_goes_wrong_with_tls_is_told_with_a_remedy() {
         (url, &["-k", "--cacert", empty], 2, &["cannot be used with"]),
         (format!("http://localhost:{port}/"), &["--sni", "a"], 2, &["--sni is for https"]),
     ] {
-        let (code, told) = complaint(&url, arguments);
-        assert_eq!(code, Some(status), "{told}");
+        let (code, reported) = complaint(&url, arguments);
+        assert_eq!(code, Some(status), "{reported}");
         for word in words {
-            assert!(told.contains(word), "{word:?} is not in {told}");
+            assert!(reported.contains(word), "{word:?} is not in {reported}");
         }
     }
 }
@@ -310,8 +310,8 @@ fn a_unix_socket_stands_in_for_the_network() {
     assert_eq!(run["target"]["address"], format!("unix:{}", path.display()));
     let request = String::from_utf8(seen.lock().unwrap().clone()).unwrap();
     assert!(request.starts_with("GET /page HTTP/1.1\r\nHost: app.test\r\n"), "{request}");
-    let (code, told) = complaint("http://app.test/", &["--unix-socket", "/none.sock"]);
-    assert!(code == Some(3) && told.contains("unix:/none.sock"), "{told}");
+    let (code, reported) = complaint("http://app.test/", &["--unix-socket", "/none.sock"]);
+    assert!(code == Some(3) && reported.contains("unix:/none.sock"), "{reported}");
 }
 
 #[test]
@@ -374,10 +374,10 @@ fn addresses_that_will_not_do() {
         ("http://[fe80::1]/", &[], 2, &["fe80::1%25eth0"]),
         ("http://[fe80::1%25no-such-link]/", &[], 3, &["ip link"]),
     ] {
-        let (code, told) = complaint(url, arguments);
-        assert_eq!(code, Some(status), "{told}");
+        let (code, reported) = complaint(url, arguments);
+        assert_eq!(code, Some(status), "{reported}");
         for word in words {
-            assert!(told.contains(word), "{word:?} is not in {told}");
+            assert!(reported.contains(word), "{word:?} is not in {reported}");
         }
     }
 }

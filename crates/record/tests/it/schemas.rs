@@ -1,6 +1,6 @@
 //! The JSON Schemas published under `docs/` are those of the code.
 //!
-//! `UPDATE=1 cargo test -p paceline-record --test it` writes them anew. A difference that changes what a number means
+//! `UPDATE=1 cargo test -p paceline-record --test it` rewrites them. A difference that changes what a number means
 //! also raises `SCHEMA` and heads CHANGELOG.md.
 
 use std::path::Path;

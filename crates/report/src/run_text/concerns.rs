@@ -46,7 +46,7 @@ fn figure(gate: &GateOutcome) -> Option<String> {
     })
 }
 
-/// Why a gate did not pass, where its figure does not say so by itself.
+/// Why a gate did not pass, where its figure does not say so.
 fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
     let of = |key: &str| gate.evidence.get(key).and_then(Value::as_f64).unwrap_or(0.0);
     Some(match reason {

@@ -13,7 +13,7 @@ const TALL: f64 = 360.0;
 const LOW: f64 = 180.0;
 /// Where lines may be; their names stand to the right.
 const PLOT: (f64, f64) = (80.0, 700.0);
-/// Lines at most: more cannot be told apart by colour.
+/// Lines at most: more cannot be distinguished by colour.
 const LINES_MOST: usize = 8;
 /// The least distance between two names.
 const LABEL: f64 = 16.0;

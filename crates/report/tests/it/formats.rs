@@ -35,10 +35,7 @@ pub fn check(name: &str, text: &str) {
         std::fs::write(&at, text).unwrap();
     }
     let golden = std::fs::read_to_string(&at).unwrap_or_default();
-    assert!(
-        text == golden,
-        "{name} differs from its golden file; BLESS=1 writes it anew. It is now:\n{text}"
-    );
+    assert!(text == golden, "{name} differs from its golden file; BLESS=1 rewrites it. It is now:\n{text}");
 }
 
 fn rendered(format: Format, width: usize, colour: bool) -> String {
@@ -108,10 +105,7 @@ fn the_published_schema_is_this_one() {
         std::fs::write(&at, &text).unwrap();
     }
     let published = std::fs::read_to_string(at).unwrap_or_default();
-    assert!(
-        text == published,
-        "docs/report.schema.json is not the schema of a report; BLESS=1 writes it anew"
-    );
+    assert!(text == published, "docs/report.schema.json is not the schema of a report; BLESS=1 rewrites it");
 }
 
 /// Seven servers, three launches each, closed and open; one of everything that can go wrong.

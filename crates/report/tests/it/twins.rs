@@ -36,7 +36,7 @@ fn ratio(trials: &[Trial]) -> f64 {
 fn tries_of_one_launch_are_compared() {
     let first = [trial(&built::closed(), "1", 1000.0, 0.1), trial(&twin(), "1", 500.0, 0.1)];
     assert_eq!(ratio(&first), 0.5);
-    // The twin alone was tried again, on a machine twice as fast by then.
+    // The twin alone was retried, on a machine twice as fast by then.
     let alone = [first.to_vec(), vec![trial(&twin(), "2", 1000.0, 0.1)]].concat();
     assert_eq!(ratio(&alone), 0.5);
     let both = [alone, vec![trial(&built::closed(), "2", 4000.0, 0.1)]].concat();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Seconds of which not every worker has told yet.
 pub(crate) struct Gather {
     /// Up to where each worker has told.
-    told: Vec<Nanos>,
+    reported: Vec<Nanos>,
     /// By their beginning; the time of connecting, which begins differently in each, by 0.
     pending: BTreeMap<Nanos, Second>,
 }
@@ -17,14 +17,14 @@ pub(crate) struct Gather {
 impl Gather {
     /// Of so many workers.
     pub(crate) fn new(workers: u32) -> Self {
-        Self { told: vec![Nanos::ZERO; workers as usize], pending: BTreeMap::new() }
+        Self { reported: vec![Nanos::ZERO; workers as usize], pending: BTreeMap::new() }
     }
 
     /// Adds one worker's second.
     pub(crate) fn add(&mut self, second: Second) {
-        let Some(told) = self.told.get_mut(second.worker as usize) else { return };
-        let is_first = *told == Nanos::ZERO;
-        *told = second.end;
+        let Some(reported) = self.reported.get_mut(second.worker as usize) else { return };
+        let is_first = *reported == Nanos::ZERO;
+        *reported = second.end;
         let key = if is_first { Nanos::ZERO } else { second.start };
         match self.pending.get_mut(&key) {
             Some(sum) => add(sum, second),
@@ -34,9 +34,9 @@ impl Gather {
         }
     }
 
-    /// The seconds that all workers have told of, in order.
+    /// The seconds that all workers have reported, in order.
     pub(crate) fn whole(&mut self) -> Vec<Second> {
-        let all_told = self.told.iter().copied().min().unwrap_or(Nanos::ZERO);
+        let all_told = self.reported.iter().copied().min().unwrap_or(Nanos::ZERO);
         let mut whole = Vec::new();
         while let Some(entry) = self.pending.first_entry()
             && entry.get().end <= all_told
@@ -73,7 +73,7 @@ mod tests {
         Second { worker, start: Nanos(start), end: Nanos(end), cohorts: Vec::new(), backlog: 1 }
     }
 
-    fn told(seconds: Vec<Second>) -> Vec<(u64, u64, u64)> {
+    fn reported(seconds: Vec<Second>) -> Vec<(u64, u64, u64)> {
         seconds.iter().map(|second| (second.start.0, second.end.0, second.backlog)).collect()
     }
 
@@ -84,13 +84,13 @@ mod tests {
         gather.add(second(0, 10, 20));
         assert!(gather.whole().is_empty(), "the other may yet tell of either");
         gather.add(second(1, 5, 10));
-        assert_eq!(told(gather.whole()), [(3, 10, 2)]);
+        assert_eq!(reported(gather.whole()), [(3, 10, 2)]);
         // It did not run for a second.
         gather.add(second(1, 20, 30));
-        assert_eq!(told(gather.whole()), [(10, 20, 1)]);
+        assert_eq!(reported(gather.whole()), [(10, 20, 1)]);
         gather.add(second(0, 20, 24));
-        assert_eq!(told(gather.whole()), []);
-        assert_eq!(told(gather.rest()), [(20, 30, 2)]);
+        assert_eq!(reported(gather.whole()), []);
+        assert_eq!(reported(gather.rest()), [(20, 30, 2)]);
     }
 
     #[test]
@@ -98,6 +98,6 @@ mod tests {
         let mut gather = Gather::new(2);
         gather.add(second(0, 3, 10));
         gather.add(Second { backlog: u64::MAX, ..second(1, 3, 10) });
-        assert_eq!(told(gather.whole()), [(3, 10, u64::MAX)]);
+        assert_eq!(reported(gather.whole()), [(3, 10, u64::MAX)]);
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Seconds that the time left of a run of a number of requests is estimated from.
 const RATES_KEPT: usize = 3;
 
-/// What was asked for, as far as seconds are told from it.
+/// What was asked for, as far as the seconds report it.
 #[derive(Clone, Debug)]
 pub struct Plan {
     settings: Settings,
@@ -105,7 +105,7 @@ impl Rows {
         at.since(self.start.0).as_secs_f64()
     }
 
-    /// A second as it is told.
+    /// A second as it is reported.
     pub(super) fn row(&mut self, second: &Second) -> record::Second {
         // What comes first is the time of connecting, and the warm-up begins where it ends.
         let settings = &self.plan.settings;

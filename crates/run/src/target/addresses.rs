@@ -176,16 +176,16 @@ mod tests {
 
     #[test]
     fn addresses_given_for_a_host() {
-        let told = |text| {
+        let reported = |text| {
             let (host, port, addresses) = parse(text).unwrap();
             format!(
                 "{host} {port} {}",
                 addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
             )
         };
-        assert_eq!(told("a.test:80:127.0.0.1"), "a.test 80 127.0.0.1:80");
-        assert_eq!(told("a:443:::1,[::2], 10.0.0.1"), "a 443 [::1]:443 [::2]:443 10.0.0.1:443");
-        assert_eq!(told("a:80:fe80::1%lo"), "a 80 [fe80::1%1]:80");
+        assert_eq!(reported("a.test:80:127.0.0.1"), "a.test 80 127.0.0.1:80");
+        assert_eq!(reported("a:443:::1,[::2], 10.0.0.1"), "a 443 [::1]:443 [::2]:443 10.0.0.1:443");
+        assert_eq!(reported("a:80:fe80::1%lo"), "a 80 [fe80::1%1]:80");
         for text in
             ["", "a", "a:80", "a:x:127.0.0.1", "a:80:", "a:80:b", "a:80:127.0.0.1,", "a:80:::1%none-such"]
         {

@@ -16,7 +16,7 @@ use std::time::Duration;
 const HEAD_START: Duration = Duration::from_millis(250);
 
 /// The first address to accept a connection, and those that were tried and did not. An attempt still under way is left
-/// to itself: it ends with its limit, and nobody listens.
+/// to itself: it ends with its limit, and no process listens.
 pub(super) fn first_to_accept(
     name: &str,
     candidates: &[SocketAddr],
@@ -25,7 +25,7 @@ pub(super) fn first_to_accept(
     if let [only] = candidates {
         return Ok((*only, Vec::new()));
     }
-    let (tell, told) = mpsc::channel();
+    let (tell, reported) = mpsc::channel();
     let mut waiting = candidates.iter();
     let mut under_way: Vec<SocketAddr> = Vec::new();
     let mut failed: Vec<Tried> = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn first_to_accept(
             return Err(none_accepts(name, &failed));
         }
         let patience = if waiting.len() > 0 { HEAD_START } else { limit + HEAD_START };
-        match told.recv_timeout(patience) {
+        match reported.recv_timeout(patience) {
             Ok((address, Ok(()))) => {
                 let slow = under_way.iter().filter(|other| **other != address);
                 failed.extend(slow.map(|slow| tried(slow, "no answer while another one accepted")));
@@ -75,9 +75,9 @@ fn tried(address: &SocketAddr, failure: &str) -> Tried {
 }
 
 fn none_accepts(name: &str, failed: &[Tried]) -> RunError {
-    let told: Vec<String> =
+    let reported: Vec<String> =
         failed.iter().map(|tried| format!("{} ({})", tried.address, tried.failure)).collect();
-    RunError::environment(format!("no address of {name:?} accepts a connection: {}", told.join(", ")))
+    RunError::environment(format!("no address of {name:?} accepts a connection: {}", reported.join(", ")))
         .hint("is the server running, and listening on that port?")
 }
 
@@ -87,7 +87,8 @@ mod tests {
     use std::net::TcpListener;
     use std::os::fd::{AsRawFd as _, FromRawFd as _};
 
-    /// Where nobody listens: every local address refuses this port, which is bound, so that nobody else is given it.
+    /// An address where no process listens: every local address refuses this port, which is bound, so that no other
+    /// process gets it.
     fn nobody() -> SocketAddr {
         let address = libc::sockaddr_in {
             sin_family: libc::AF_INET as libc::sa_family_t,
@@ -118,7 +119,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let listens = listener.local_addr().unwrap();
         let refuses = nobody();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         assert!(
             once_in_five(|| {
                 let (used, failed) =
@@ -126,10 +127,10 @@ mod tests {
                 assert_eq!(used, listens);
                 assert_eq!(failed[0].address, refuses.to_string());
                 let as_refused = failed.len() == 1 && failed[0].failure.contains("refused");
-                told.push(failed);
+                reported.push(failed);
                 as_refused
             }),
-            "{told:?}"
+            "{reported:?}"
         );
         // Where there is no choice there is nothing to try.
         assert_eq!(first_to_accept("a", &[refuses], Duration::ZERO).unwrap().0, refuses);
@@ -142,7 +143,7 @@ mod tests {
         assert!(once_in_five(|| {
             // A backlog that is full answers no handshake.
             let full = TcpListener::bind("127.0.0.1:0").unwrap();
-            // SAFETY: listen(2) on an open listener sets its backlog anew.
+            // SAFETY: listen(2) on an open listener sets its backlog again.
             unsafe { libc::listen(full.as_raw_fd(), 0) };
             let silent = full.local_addr().unwrap();
             let fill = || TcpStream::connect_timeout(&silent, Duration::from_millis(50));
@@ -156,8 +157,8 @@ mod tests {
     fn every_failure_is_told() {
         let [one, two] = [nobody(), nobody()];
         let error = first_to_accept("a.test", &[one, two], Duration::from_secs(9)).unwrap_err().to_string();
-        for told in ["a.test", &one.to_string(), &two.to_string(), "refused"] {
-            assert!(error.contains(told), "{error}");
+        for reported in ["a.test", &one.to_string(), &two.to_string(), "refused"] {
+            assert!(error.contains(reported), "{error}");
         }
     }
 }

@@ -72,11 +72,11 @@ fn certificates(
     file: &Path,
     inputs: &mut Inputs,
 ) -> Result<Vec<CertificateDer<'static>>, RunError> {
-    let told = || RunError::usage(format!("{flag} {}", file.display()));
-    let bytes = inputs.read(flag, file).map_err(|error| told().because(error))?;
+    let reported = || RunError::usage(format!("{flag} {}", file.display()));
+    let bytes = inputs.read(flag, file).map_err(|error| reported().because(error))?;
     let found: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&bytes)
         .collect::<Result<_, _>>()
-        .map_err(|error: rustls::pki_types::pem::Error| told().because(error))?;
+        .map_err(|error: rustls::pki_types::pem::Error| reported().because(error))?;
     if found.is_empty() {
         let what = format!("{flag} {}: holds no certificate in PEM", file.display());
         return Err(RunError::usage(what).hint("such a file begins with -----BEGIN CERTIFICATE-----"));

@@ -50,8 +50,9 @@ impl Histogram {
     }
 }
 
-/// 0, 0.1, ... 0.4, 0.5, 0.55, ... 0.75, 0.775, ... with five steps to a half: halves are exact. Levels closer to 1 than
-/// 2^-50 cannot be told apart.
+/// 0, 0.1, ... 0.4, 0.5, 0.55, ... 0.75, 0.775, ... with five steps to a half: halves are exact. Levels closer to 1
+/// than
+/// 2^-50 cannot be distinguished.
 fn levels(steps: u32) -> impl Iterator<Item = f64> {
     let halves = (0..50).map(|half| 0.5f64.powi(half));
     halves.flat_map(move |left| {

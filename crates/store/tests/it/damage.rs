@@ -24,8 +24,8 @@ fn damaged(statements: &str) -> (tempfile::TempDir, PathBuf) {
 /// Which trials can be read, and what is said of the others.
 fn read(path: &Path) -> (Vec<String>, Vec<String>) {
     let (trials, damaged) = Store::open_existing(path).unwrap().readable_whole_trials("r").unwrap();
-    let told = damaged.iter().map(ToString::to_string).collect();
-    (trials.into_iter().map(|trial| trial.id).collect(), told)
+    let reported = damaged.iter().map(ToString::to_string).collect();
+    (trials.into_iter().map(|trial| trial.id).collect(), reported)
 }
 
 #[test]
@@ -42,22 +42,22 @@ fn a_trial_that_was_changed_is_named_although_it_can_be_read() {
     let change =
         "UPDATE trials SET document = replace(document, '\"repeat\":', '\"repeat\":1') WHERE id = 't2'";
     let (_folder, path) = damaged(change);
-    let (ids, told) = read(&path);
+    let (ids, reported) = read(&path);
     assert_eq!(ids, ["t1", "t3"]);
-    assert_eq!(told, ["the stored trial t2 is damaged: its checksum does not match"]);
+    assert_eq!(reported, ["the stored trial t2 is damaged: its checksum does not match"]);
     let store = Store::open_existing(&path).unwrap();
     assert!(matches!(store.find_trial("t2"), Err(StoreError::Altered { .. })));
-    assert!(store.check().unwrap().problems.contains(&told[0]));
+    assert!(store.check().unwrap().problems.contains(&reported[0]));
 }
 
 #[test]
 fn a_histogram_that_was_changed_is_named_with_its_trial() {
     let (_folder, path) = damaged("UPDATE histograms SET histogram = 'x' || histogram WHERE trial = 't3'");
-    let (ids, told) = read(&path);
+    let (ids, reported) = read(&path);
     assert_eq!(ids, ["t1", "t2"]);
     assert!(
-        told[0].starts_with("the stored trial t3 is damaged: the checksum of its histogram /"),
-        "{told:?}"
+        reported[0].starts_with("the stored trial t3 is damaged: the checksum of its histogram /"),
+        "{reported:?}"
     );
 }
 

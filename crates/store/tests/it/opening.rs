@@ -28,7 +28,7 @@ fn folders_are_made_and_a_strange_name_is_no_matter() {
 fn a_store_that_another_is_about_to_write_to_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("results.sqlite");
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, reported) = std::sync::mpsc::channel();
     let is_free = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -40,7 +40,7 @@ fn a_store_that_another_is_about_to_write_to_is_waited_for() {
             is_free.store(true, Ordering::SeqCst);
             connection.execute_batch("ROLLBACK").unwrap();
         });
-        told.recv().unwrap();
+        reported.recv().unwrap();
         let store = Store::open(&path).unwrap();
         assert!(is_free.load(Ordering::SeqCst), "opened under the other's lock");
         store.put_round(&round("r", "2026-11-21T01:00:00.000Z")).unwrap();
@@ -155,9 +155,9 @@ fn a_store_of_the_first_version_is_read_as_it_is_and_upgraded_by_writing() {
     store.put_trial(&some_trial("r", "t2")).unwrap();
     assert_eq!(store.trials("r").unwrap().len(), 2);
     // The Paceline of before reads there that it is too old.
-    let told = rusqlite::Connection::open(&path).unwrap();
+    let reported = rusqlite::Connection::open(&path).unwrap();
     let newest: i64 =
-        told.query_row("SELECT MAX(version) FROM _sqlx_migrations", [], |row| row.get(0)).unwrap();
+        reported.query_row("SELECT MAX(version) FROM _sqlx_migrations", [], |row| row.get(0)).unwrap();
     assert_eq!(newest, 2);
 }
 

@@ -8,7 +8,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Trials a writer puts before it ends by itself.
+/// Trials a writer puts before it ends on its own.
 const TRIALS: usize = 25;
 
 /// Not a test of its own: the writer that the other tests start. It says each id once the trial is kept.

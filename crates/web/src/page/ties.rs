@@ -1,20 +1,22 @@
-//! Which rows of a table cannot be told apart, by each metric.
+//! Which rows of a table cannot be distinguished, by each metric.
 //!
-//! By the metric a table is ordered by, the ranks of the report decide, so that page and report agree. By any other, all
-//! pairs are compared in one fit of the table, with Holm's correction: with 95 % confidence no pair is told apart wrongly.
-//! A minimum is told apart only from what certainly lies below it.
+//! By the metric a table is ordered by, the ranks of the report decide, so that page and report agree. By any other,
+//! all
+//! pairs are compared in one fit of the table, with Holm's correction: with 95 % confidence no pair is declared
+//! different wrongly.
+//! A minimum is distinguished only from what certainly lies below it.
 
 use super::metric::{FigurePage, judged};
 use paceline_report::{Row, Standing};
 use paceline_stats::{BlockFit, BlockRow, holm};
 
-/// Pairs are told apart below this p value.
+/// Pairs are distinguished below this p value.
 const SIGNIFICANCE: f64 = 0.05;
 
 /// Pairs of rows, as places in the table, the smaller first.
 pub type Pairs = Vec<(u16, u16)>;
 
-/// Pairs that cannot be told apart, and from which difference on this table tells two rows apart, as a share.
+/// Pairs that cannot be distinguished, and from which difference on this table distinguishes two rows, as a share.
 pub struct Ties {
     /// The pairs.
     pub pairs: Pairs,

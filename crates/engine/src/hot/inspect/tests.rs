@@ -1,7 +1,7 @@
 //! Bodies whole and in pieces: judged alike, hashed or parsed no more than needed, and the first wrong one shown.
 //!
 //! An inspector alone, without a worker or a decoder, is given bodies at once and piece by piece; a property has both
-//! ways agree. What a check by itself says of a body is tested in `check/mod.rs`.
+//! ways agree. What a check alone says of a body is tested in `check/mod.rs`.
 
 use super::*;
 use paceline_job::ExpectedValue;

@@ -134,20 +134,20 @@ fn the_parts_of_a_response_come_in_order() {
         (Method::Other, (0..17).map(|_| early()).collect(), "more than 16 interim (1xx) responses"),
     ] {
         let mut progress = ResponseProgress::new(method);
-        let mut told = String::new();
+        let mut reported = String::new();
         for part in parts {
             let result = match part {
                 Block(fields, end) => progress.fields(fields, end).map(drop),
                 Data(bytes, end) => progress.data(bytes, end),
             };
             if let Err(error) = result {
-                told = error.to_string();
+                reported = error.to_string();
             }
         }
-        if told.is_empty() {
-            told = if progress.has_ended() { "ended".into() } else { "open".into() };
+        if reported.is_empty() {
+            reported = if progress.has_ended() { "ended".into() } else { "open".into() };
         }
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 }
 

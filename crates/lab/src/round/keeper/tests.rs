@@ -1,4 +1,4 @@
-//! Which trials are tried again, and which cells count as measured in the end.
+//! Which trials are retried, and which cells count as measured in the end.
 //!
 //! Trials are made from a plan's cells, with a run as a generator would have left it and a verdict on top. No store and
 //! no server: `Tally` alone.
@@ -43,7 +43,7 @@ fn disturbed(mut trial: Trial, severity: Severity) -> Trial {
     trial
 }
 
-/// How many trials are to be tried again, and how many cells have none that is usable.
+/// How many trials are to be retried, and how many cells have none that is usable.
 fn left(launches: &[PlannedLaunch], kept: &[Trial]) -> (usize, usize) {
     let tally = Tally::of(kept);
     (tally.left(launches, Pass::Again).len(), tally.unusable(launches, &[]).len())
@@ -72,7 +72,7 @@ fn launch_with_twins() -> Vec<PlannedLaunch> {
     order(&cells, 1, 7)
 }
 
-/// The loads of `hello` that are left to be tried again in one launch when those named were spoiled; no other workload is.
+/// The loads of `hello` that are left to be retried in one launch when those named were spoiled; no other workload is.
 fn again(spoiled: &[&str]) -> Vec<String> {
     let launches = launch_with_twins();
     let kept = launches[0].cells.iter().map(|cell| {
@@ -112,7 +112,7 @@ fn a_twin_that_is_still_to_be_tried_brings_its_load_along() {
     assert_eq!(names, ["a", "a-close"]);
 }
 
-/// The loads of `hello` that are left to be tried again after these tries of them: load, launch, whether it was spoiled.
+/// The loads of `hello` that are left to be retried after these tries of them: load, launch, whether it was spoiled.
 fn left_after(tries: &[(&str, &str, bool)]) -> Vec<String> {
     let launches = launch_with_twins();
     let cell = |name: &str| {

@@ -1,4 +1,4 @@
-//! Differences as they are told: of status, headers, dates and bodies.
+//! Differences as they are reported: of status, headers, dates and bodies.
 //!
 //! Answers are put together by hand, with no server behind them. How an answer comes off a connection is tested with
 //! the prober.
@@ -70,16 +70,16 @@ fn headers_that_must_be_there_are() {
     let now = httpdate::fmt_http_date(SystemTime::now());
     let (server, date, length) = (("server", "x"), ("date", now.as_str()), ("content-length", "27"));
     let chunked = ("transfer-encoding", "chunked");
-    let told = |headers: &[(&str, &str)]| {
+    let reported = |headers: &[(&str, &str)]| {
         difference(&techempower(), &json("application/json", "{\"message\":\"Hello, World!\"}", headers))
     };
-    assert_eq!(told(&[server, date, length]), None);
-    assert_eq!(told(&[server, date, chunked]), None);
-    assert_eq!(told(&[date, length]).as_deref(), Some("no server header"));
-    assert_eq!(told(&[("server", ""), date, length]).as_deref(), Some("no server header"));
-    assert_eq!(told(&[server, length]).as_deref(), Some("no date header"));
-    assert_eq!(told(&[server, date]).as_deref(), Some("no content-length or transfer-encoding header"));
-    let packed = told(&[server, date, length, ("content-encoding", "gzip")]);
+    assert_eq!(reported(&[server, date, length]), None);
+    assert_eq!(reported(&[server, date, chunked]), None);
+    assert_eq!(reported(&[date, length]).as_deref(), Some("no server header"));
+    assert_eq!(reported(&[("server", ""), date, length]).as_deref(), Some("no server header"));
+    assert_eq!(reported(&[server, length]).as_deref(), Some("no date header"));
+    assert_eq!(reported(&[server, date]).as_deref(), Some("no content-length or transfer-encoding header"));
+    let packed = reported(&[server, date, length, ("content-encoding", "gzip")]);
     assert_eq!(packed.as_deref(), Some("content-encoding gzip, which was not asked for"));
 }
 
@@ -100,33 +100,38 @@ fn a_date_is_true_and_written_as_it_must_be() {
         "now",
     ];
     for wrong in table {
-        let told = date_difference(wrong, now).unwrap();
-        assert!(told.contains("not written as \"Sun, 06 Nov 1994 08:49:37 GMT\""), "{told}");
+        let reported = date_difference(wrong, now).unwrap();
+        assert!(reported.contains("not written as \"Sun, 06 Nov 1994 08:49:37 GMT\""), "{reported}");
     }
 }
 
 #[test]
 fn a_charset_may_be_left_out_but_not_be_another() {
     let wanted = Expect { headers: Vec::new(), ..techempower() };
-    let told =
+    let reported =
         |content_type| difference(&wanted, &json(content_type, "{\"message\": \"Hello, World!\"}", &[]));
     for fine in ["application/json", "application/json;charset=utf-8", "Application/JSON; charset=\"UTF-8\""]
     {
-        assert_eq!(told(fine), None, "{fine}");
+        assert_eq!(reported(fine), None, "{fine}");
     }
-    assert!(told("application/json; charset=latin1").unwrap().contains("where only charset=utf-8 may stand"));
-    assert!(told("application/json; version=1").unwrap().contains("where only charset=utf-8 may stand"));
+    assert!(
+        reported("application/json; charset=latin1").unwrap().contains("where only charset=utf-8 may stand")
+    );
+    assert!(reported("application/json; version=1").unwrap().contains("where only charset=utf-8 may stand"));
 }
 
 #[test]
 fn json_is_compared_as_a_value() {
     let wanted = Expect { headers: Vec::new(), ..techempower() };
-    let told = |body| difference(&wanted, &json("application/json", body, &[]));
-    assert_eq!(told("{ \"message\" : \"Hello, World!\" }\n"), None);
+    let reported = |body| difference(&wanted, &json("application/json", body, &[]));
+    assert_eq!(reported("{ \"message\" : \"Hello, World!\" }\n"), None);
     for wrong in
         ["{\"message\":\"hello, world!\"}", "{\"message\":\"Hello, World!\",\"more\":1}", "[]", "Hello", ""]
     {
-        let told = told(wrong).unwrap();
-        assert!(told.ends_with("instead of the JSON value {\"message\":\"Hello, World!\"}"), "{told}");
+        let reported = reported(wrong).unwrap();
+        assert!(
+            reported.ends_with("instead of the JSON value {\"message\":\"Hello, World!\"}"),
+            "{reported}"
+        );
     }
 }

@@ -16,7 +16,7 @@ pub struct StoreKeeper<'a> {
     watched: Option<Watched>,
 }
 
-/// A live view that is told of each trial.
+/// A live view that receives each trial.
 pub struct Watched {
     /// Where events go.
     pub live: Live,
@@ -53,7 +53,7 @@ impl Keeper for StoreKeeper<'_> {
     }
 
     fn kept(&mut self) -> Result<Vec<Trial>, KeepError> {
-        // What cannot be read is measured anew.
+        // What cannot be read is measured again.
         Ok(self.store.readable_trials(self.round)?.0)
     }
 }

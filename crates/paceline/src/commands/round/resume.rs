@@ -1,6 +1,7 @@
 //! Carries a round on: which one is meant, and what of it is still there.
 //!
-//! Called by `open.rs` for `--resume`. The round goes by the plan that it keeps. What of that cannot be measured any more
+//! Called by `open.rs` for `--resume`. The round goes by the plan that it keeps. What of that cannot be measured any
+//! more
 //! is named, kept with the round and counted when it ends; nothing drops out in silence.
 
 use super::alone;
@@ -31,7 +32,7 @@ pub fn resumed(
         Id::parse(&sitting.id).map_err(|error| forged(&error, store))?;
     }
     let plan = Plan::parse(&format!("round {id}"), &round.plan_toml).map_err(complain)?;
-    // What cannot be read is measured anew, and tells of no cell.
+    // What cannot be read is measured again, and says nothing of a cell.
     let (trials, _) = store.readable_trials(&id).map_err(kept::complain)?;
     let (resolution, mut gone) = plan.resolve_again(catalogue, &trials).map_err(complain)?;
     let launches = order(&resolution.cells, plan.repeats, round.seed);

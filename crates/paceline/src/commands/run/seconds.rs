@@ -1,6 +1,7 @@
 //! The files a run is followed by: CSV, NDJSON and a histogram log, a line for each second, written when it is over.
 //!
-//! A line is handed to the kernel whole, so that whoever reads along, or is left with the file of a run that was killed,
+//! A line is handed to the kernel whole, so that a program that reads along, or is left with the file of a run that was
+//! killed,
 //! has whole lines. A file that cannot be written to any more is given up, and told of at the end; a reader who has had
 //! enough is no error.
 
@@ -40,7 +41,8 @@ enum Kind {
 }
 
 impl Files {
-    /// Opens what the flags ask for. Lines for whoever reads along come last: by then everything else is written. What a file held stays there until the run has begun.
+    /// Opens what the flags ask for. Lines for a program that reads along come last: by then everything else is
+    /// written. What a file held stays there until the run has begun.
     pub fn open(flags: &OutputFlags) -> anyhow::Result<Self> {
         let csv = flags.csv.iter().map(|path| (path, Kind::Csv));
         let ndjson = flags.ndjson.iter().map(|path| (path, Kind::Ndjson));

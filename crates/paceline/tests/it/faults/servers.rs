@@ -11,7 +11,7 @@ use std::time::Duration;
 /// An answer that is right.
 pub const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Listens on a free port and does with every connection what it is told. The threads end with the test process.
+/// Listens on a free port and does with every connection what the test says. The threads end with the test process.
 pub fn each(converse: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -25,7 +25,7 @@ pub fn each(converse: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr
     address
 }
 
-/// Does with every request, numbered on its connection, what it is told; false closes the connection.
+/// Does with every request, numbered on its connection, what the test says; false closes the connection.
 pub fn request_by_request(
     answer: impl Fn(&mut TcpStream, usize) -> bool + Clone + Send + 'static,
 ) -> SocketAddr {
@@ -62,7 +62,7 @@ pub fn read_request(stream: &mut TcpStream) -> bool {
     false
 }
 
-/// Writes a beginning, then the same piece again and again, until nobody reads any more or it has been written `times`
+/// Writes a beginning, then the same piece again and again, until the reader is gone or it has been written `times`
 /// times.
 pub fn endless(start: &'static [u8], piece: &'static [u8], times: usize) -> SocketAddr {
     request_by_request(move |stream, _| {
@@ -103,7 +103,8 @@ pub fn half_closes() -> SocketAddr {
     })
 }
 
-/// Where nobody listens: every local address refuses this port, which is bound, so that nobody else is given it.
+/// An address where no process listens: every local address refuses this port, which is bound, so that no other process
+/// gets it.
 pub fn nobody() -> SocketAddr {
     let address = libc::sockaddr_in {
         sin_family: libc::AF_INET as libc::sa_family_t,

@@ -49,7 +49,7 @@ fn direct_and_balanced_share_a_launch_and_are_told_apart() {
     );
     let (round, trials) = tree.kept();
     let (direct, balanced) = (last(&trials, "c4"), last(&trials, "c4-balanced"));
-    // What the machine spoils is tried again in a launch of its own.
+    // What the machine spoils is retried in a launch of its own.
     let launches = |load: &str| -> BTreeSet<&str> {
         let of_load = trials.iter().filter(|trial| trial.load.name == load);
         of_load.map(|trial| trial.launch.as_str()).collect()

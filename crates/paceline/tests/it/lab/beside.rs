@@ -40,10 +40,10 @@ fn the_first_of_two_rounds_is_told_of_the_second() {
     generators.wait_end();
     other.wait().unwrap();
     let (_, trials) = first.kept();
-    let told = format!("process {} (round ", other.id());
+    let reported = format!("process {} (round ", other.id());
     for trial in trials {
         let verdict = trial.verdicts.iter().find(|verdict| verdict.name == "shared_machine").unwrap();
         let others = verdict.evidence["other"].as_str().unwrap();
-        assert!(others.contains(&told), "{others}");
+        assert!(others.contains(&reported), "{others}");
     }
 }

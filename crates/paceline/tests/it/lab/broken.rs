@@ -70,13 +70,13 @@ fn a_broken_server_is_a_record_that_says_what_happened() {
     for server in ["python-sound", "python-unbuilt", "python-wrong", "python-mortal"] {
         assert!(report.lines().any(|line| line.contains(server)), "{server}: {report}");
     }
-    let told = [
+    let reported = [
         "build ended with exit status 2",
         "last line printed: server.c:3: uv.h",
         "exit status 9 under load",
         "last line printed: too many connections",
     ];
-    for told in told {
-        assert!(report.contains(told), "{told}: {report}");
+    for reported in reported {
+        assert!(report.contains(reported), "{reported}: {report}");
     }
 }

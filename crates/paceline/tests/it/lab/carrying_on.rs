@@ -166,12 +166,12 @@ fn a_plan_can_be_carried_out_for_some_of_its_servers() {
     write_plan(&tree, "one", &plan("one", "", "connections = 1\n"));
     let ran = tree.run(&["round", "one", "--servers", "*-other", "--workloads", "hello", "--estimate"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    for told in [
+    for reported in [
         "not as the plan says: only servers *-other\n",
         "not as the plan says: only workloads hello\n",
         "plan one: 1 servers, 1 cells, ",
     ] {
-        assert!(ran.stdout.contains(told), "{ran:?}");
+        assert!(ran.stdout.contains(reported), "{ran:?}");
     }
     let ran = tree.run(&["round", "one", "--servers", "python-othr", "--estimate"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");

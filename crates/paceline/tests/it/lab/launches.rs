@@ -51,12 +51,12 @@ fn a_server_that_binds_everywhere_ignores_sigterm_and_writes_is_reported() {
     );
     let tree = Tree::new().with_server("python-rude", &rude, 60);
     let ran = tree.run(&["lab", "check", "python-rude", "--idle", "10ms"]);
-    for told in [
+    for reported in [
         "  warn  it listens on $PACELINE_HOST alone: it listens on every address of this machine",
         "  warn  it ends when asked to (SIGTERM): it did not end within 5 s after SIGTERM and was killed",
         "  warn  it writes nothing into its source folder: it wrote left-behind: write to $PACELINE_BUILD",
     ] {
-        assert!(ran.stdout.contains(told), "{told}: {ran:?}");
+        assert!(ran.stdout.contains(reported), "{reported}: {ran:?}");
     }
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
@@ -72,12 +72,12 @@ fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
     };
     let ran = check(&sound.replace("pipelining = true", "pipelining = false"));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let told = "  fail  pipelining: the manifest says no, the server does it: write `pipelining = true` in line 15 of server.toml\n";
-    assert!(ran.stdout.contains(told), "{ran:?}");
+    let reported = "  fail  pipelining: the manifest says no, the server does it: write `pipelining = true` in line 15 of server.toml\n";
+    assert!(ran.stdout.contains(reported), "{ran:?}");
     let ran = check(&sound.replace("head = false\n", ""));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let told = "  fail  HEAD: does not hold: status 501 instead of 200; taken for granted: add `head = false` below [traits], line 14 of server.toml\n";
-    assert!(ran.stdout.contains(told), "{ran:?}");
+    let reported = "  fail  HEAD: does not hold: status 501 instead of 200; taken for granted: add `head = false` below [traits], line 14 of server.toml\n";
+    assert!(ran.stdout.contains(reported), "{ran:?}");
     let ran = check(&sound.replace("pipelining = true\n", ""));
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
@@ -167,8 +167,8 @@ fn a_connection_closed_after_each_answer_is_a_trait() {
     let tree = Tree::new().with_server("python-closing", &closing, 60);
     let ran = tree.run(&["lab", "check", "python-closing"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let told = "  fail  keep-alive: does not hold: the connection ends with the answer; taken for granted: add `keep_alive = false`";
-    assert!(ran.stdout.contains(told), "{ran:?}");
+    let reported = "  fail  keep-alive: does not hold: the connection ends with the answer; taken for granted: add `keep_alive = false`";
+    assert!(ran.stdout.contains(reported), "{ran:?}");
     let manifest = tree.path("servers/python-closing/server.toml");
     let text = fs::read_to_string(&manifest).unwrap();
     let traits = "keep_alive = false\npipelining = false\nhttp10_keep_alive = false\nhead = false\n";
@@ -277,7 +277,7 @@ fn a_core_or_port_that_cannot_be_is_a_mistake() {
     assert_eq!(tree.run(&["lab", "serve", "python-good", "--port", "0"]).code, Some(2));
 }
 
-/// A pipe that nobody reads.
+/// A pipe without a reader.
 fn unread() -> std::io::PipeWriter {
     std::io::pipe().unwrap().1
 }

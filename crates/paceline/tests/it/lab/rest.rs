@@ -26,7 +26,7 @@ fn what_does_not_come_to_rest_is_started_anew_for_the_next_load() {
     let ran = tree.run(&["round", "rest"]);
     assert!(ran.code.is_some_and(|code| code < 2), "{ran:?}");
     let (_, trials) = tree.kept();
-    // What the machine spoiled is tried again at the end; these are the first tries, in order.
+    // What the machine spoiled is retried at the end; these are the first tries, in order.
     let of =
         |server: &str| trials.iter().filter(|trial| trial.server.id == server).take(2).collect::<Vec<_>>();
     let (busy, good) = (of("python-busy"), of("python-good"));

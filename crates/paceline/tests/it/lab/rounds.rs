@@ -238,14 +238,14 @@ fn there_may_be_nothing_to_resume() {
 #[test]
 fn a_generator_that_cannot_be_is_told_before_a_round_is_kept() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
-    for (generator, told) in [
+    for (generator, reported) in [
         ("", "an empty command is no generator"),
         ("sh {foo}", "the output of `sh` cannot be read"),
         ("no-such-program --fast", "there is no program `no-such-program`"),
     ] {
         let ran = tree.run(&[&SHORT[..], &["--generator", generator]].concat());
         assert_eq!(ran.code, Some(2), "{ran:?}");
-        assert!(ran.stderr.contains(told), "{ran:?}");
+        assert!(ran.stderr.contains(reported), "{ran:?}");
     }
     let ran = tree.run(&["report", "--list"]);
     assert!(ran.stderr.contains("no round is kept"), "{ran:?}");
@@ -263,8 +263,8 @@ fn a_round_has_one_process_and_a_machine_one_round() {
     let ran = tree.run(&["round", "--resume"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     let (round, _) = tree.kept();
-    let told = format!("round {} is being carried on by process {}\n", round.id, lab.id());
-    assert!(ran.stderr.contains(&told), "{ran:?}");
+    let reported = format!("round {} is being carried on by process {}\n", round.id, lab.id());
+    assert!(ran.stderr.contains(&reported), "{ran:?}");
     assert_eq!(round.sittings.len(), 1);
     let another = tree.paceline(&SHORT).env_remove("PACELINE_SHARE_MACHINE").output().unwrap();
     let stderr = String::from_utf8_lossy(&another.stderr);

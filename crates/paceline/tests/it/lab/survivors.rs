@@ -30,7 +30,7 @@ fn end_by(signal: i32, flags: &[&str]) -> Option<i32> {
     lab.wait().unwrap().code()
 }
 
-/// Once it serves. What it prints on is kept open: it would end when nobody reads.
+/// Once it serves. What it prints on is kept open: it would end without a reader.
 fn serve(tree: &Tree, flags: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let mut command = tree.paceline(&["lab", "serve", "python-nasty"]);
     command.args(flags).env("WITNESS", tree.path("witness"));
@@ -111,9 +111,9 @@ fn a_second_ctrl_c_kills_what_ignores_the_first() {
     let url = stdout.next().unwrap().unwrap();
     let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
     kill(&lab, libc::SIGINT);
-    let mut told = String::new();
-    BufReader::new(lab.stderr.take().unwrap()).read_line(&mut told).unwrap();
-    assert_eq!(told, "stopping python-nasty, up to 5 s; Ctrl-C again kills it\n");
+    let mut reported = String::new();
+    BufReader::new(lab.stderr.take().unwrap()).read_line(&mut reported).unwrap();
+    assert_eq!(reported, "stopping python-nasty, up to 5 s; Ctrl-C again kills it\n");
     kill(&lab, libc::SIGINT);
     assert_eq!(lab.wait().unwrap().code(), Some(130));
     assert!(std::net::TcpStream::connect(address).is_err(), "the server lives on");

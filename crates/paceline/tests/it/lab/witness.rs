@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Long enough for a machine that does ten other things; what waits here ends by itself much earlier.
+/// Long enough for a machine that does ten other things; what waits here ends on its own much earlier.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The end to read.

@@ -1,7 +1,7 @@
-//! Runs that end early or have nowhere to write to: what was measured is told, files are whole, the status is right.
+//! Runs that end early or have nowhere to write to: what was measured is printed, files are whole, the status is right.
 //!
 //! Mostly a run of an hour that is stopped, killed or left by its readers once a second of its window has been told.
-//! What the files of a run that ends by itself hold is `files.rs`'s; how the live view goes away is `screen.rs`'s.
+//! What the files of a run that ends on its own hold is `files.rs`'s; how the live view goes away is `screen.rs`'s.
 
 use super::{PACELINE, Runs as _, Server, text};
 use crate::noise::within_five_tries;
@@ -150,10 +150,10 @@ fn a_killed_run_leaves_whole_lines_and_no_half_file() {
 fn a_full_disk_loses_nothing() {
     let server = Server::start("immediate");
     let output = server.output(&["-n", "100", "-o", "/dev/full"]);
-    let (report, told) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(3), "{told}");
+    let (report, reported) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{reported}");
     assert!(report.contains("100 requests, all ok"), "{report}");
-    assert!(told.contains("cannot write /dev/full: No space left on device"), "{told}");
+    assert!(reported.contains("cannot write /dev/full: No space left on device"), "{reported}");
     // The other files, too, stop no run.
     for flag in ["--csv", "--ndjson"] {
         let output = server.output(&["-n", "100", flag, "/dev/full"]);

@@ -1,6 +1,7 @@
 //! The files a run writes: each read by somebody else's reader, and all of them held against the record.
 //!
-//! HdrHistogram's log is read by the crate of that name. Which files cannot be, or do not go together, is told before
+//! HdrHistogram's log is read by the crate of that name. Which files cannot be, or do not go together, is reported
+//! before
 //! the run. Files of runs that were cut short are in `endings.rs`.
 
 use super::{Runs as _, Server, text};
@@ -73,12 +74,12 @@ fn seconds_add_up_to_what_was_achieved() {
     assert_eq!(lines.len(), rows.len());
     for (line, row) in lines.iter().zip(&rows) {
         for (column, cell) in row {
-            let told = match &line[column] {
+            let reported = match &line[column] {
                 Value::Null => String::new(),
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            assert_eq!(&told, cell, "{column}");
+            assert_eq!(&reported, cell, "{column}");
         }
     }
 }
@@ -171,9 +172,9 @@ fn files_that_make_no_sense_are_refused_before_the_run() {
         (["--hdr", "no/such/folder.hgrm", "-n", "1"], 3, "cannot write no/such/folder.hgrm"),
     ] {
         let output = server.output(&flags);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{told}");
-        assert!(told.contains(said), "{told}");
+        let reported = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{reported}");
+        assert!(reported.contains(said), "{reported}");
     }
     assert!(!Path::new(path).exists());
 }

@@ -51,8 +51,8 @@ fn what_cannot_be_judged_is_refused_before_the_run() {
         (["--max-errors", "-1"], "a whole number of requests"),
     ] {
         let output = server.output(&flags);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains(said), "{told}");
+        let reported = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{reported}");
+        assert!(reported.contains(said), "{reported}");
     }
 }

@@ -39,10 +39,10 @@ fn no_output_takes_the_place_of_an_input() {
         (&["--body", "{line:lines}", "--csv", "lines"], "{line:lines}", "--csv"),
     ] {
         let output_of = in_folder(folder.path(), &server, flags);
-        let told = text(&output_of.stderr);
-        assert_eq!(output_of.status.code(), Some(2), "{flags:?}: {told}");
+        let reported = text(&output_of.stderr);
+        assert_eq!(output_of.status.code(), Some(2), "{flags:?}: {reported}");
         let said = format!("is an input, {input}, and an output, {output}");
-        assert!(told.contains(&said), "{flags:?}: {told}");
+        assert!(reported.contains(&said), "{flags:?}: {reported}");
     }
     let schedule = server.run(&["--schedule", "times", "--csv", "times"]).current_dir(folder.path()).output();
     assert!(text(&schedule.unwrap().stderr).contains("an input, --schedule, and an output, --csv"));
@@ -57,9 +57,9 @@ fn one_file_by_two_names_is_one() {
     symlink("same", folder.path().join("out/link")).unwrap();
     for other in ["./out/../out/same", "out/link"] {
         let output = in_folder(folder.path(), &server, &["--csv", "out/same", "--ndjson", other]);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains("is named for two outputs, --csv and --ndjson"), "{told}");
+        let reported = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{reported}");
+        assert!(reported.contains("is named for two outputs, --csv and --ndjson"), "{reported}");
     }
     assert!(!folder.path().join("out/same").exists());
 }
@@ -71,9 +71,9 @@ fn a_result_that_nobody_can_get_is_no_success() {
         for flags in ["", "-o -", "-o /dev/stdout"] {
             let line = format!("exec {PACELINE} run {} -n 1 -c 1 {flags} {end}", server.url());
             let output = Command::new("sh").args(["-c", &line]).stdin(Stdio::null()).output().unwrap();
-            let told = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(3), "{line}: {told}");
-            assert!(told.contains(said), "{line}: {told}");
+            let reported = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(3), "{line}: {reported}");
+            assert!(reported.contains(said), "{line}: {reported}");
         }
     }
 }
@@ -82,8 +82,8 @@ fn a_result_that_nobody_can_get_is_no_success() {
 fn a_dash_is_standard_output() {
     let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
     let output = in_folder(folder.path(), &server, &["-o", "-", "--csv", "-"]);
-    let told = text(&output.stdout);
-    assert!(told.starts_with("at,start_s,") && told.contains("1 request, all ok"), "{told}");
+    let reported = text(&output.stdout);
+    assert!(reported.starts_with("at,start_s,") && reported.contains("1 request, all ok"), "{reported}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 

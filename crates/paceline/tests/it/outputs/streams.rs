@@ -49,7 +49,7 @@ fn the_exit_status_tells_of_a_standard_output_that_cannot_be_written() {
         assert_eq!(code(&format!("\"$0\" {command} >/dev/null")), Some(0), "{command}");
         assert_eq!(code(&format!("\"$0\" {command} >&-")), Some(3), "{command} >&-");
         assert_eq!(code(&format!("\"$0\" {command} >/dev/full")), Some(3), "{command} >/dev/full");
-        // The status of a result that nobody reads any more is that of the work.
+        // The status of a result without a reader is that of the work.
         let piped =
             format!("{{ \"$0\" {command}; echo $? >&3; }} 3>&1 1>&2 2>/dev/null | head -c 0 >/dev/null");
         assert_eq!(code(&piped), Some(0), "{command} | head -c 0");
@@ -70,7 +70,7 @@ fn errors_keep_their_status_when_standard_error_cannot_be_written() {
             assert_eq!(code(&format!("\"$0\" {command} {stderr}")), Some(2), "{command} {stderr}");
         }
     }
-    // The run itself goes well or not whatever becomes of its messages: nobody listens on port 1.
+    // The run itself goes well or not whatever becomes of its messages: no process listens on port 1.
     assert_eq!(code("\"$0\" run http://127.0.0.1:1/ -d 1s 2>/dev/full"), Some(3));
 }
 

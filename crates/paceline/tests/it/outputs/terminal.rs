@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Long enough for a machine that does ten other things; what waits here ends by itself much earlier.
+/// Long enough for a machine that does ten other things; what waits here ends on its own much earlier.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A terminal with somebody running on it.
@@ -114,7 +114,7 @@ impl Terminal {
         self.master.write_all(keys).unwrap();
     }
 
-    /// Sends a signal to whoever runs.
+    /// Sends a signal to the foreground process.
     pub fn signal(&self, signal: i32) {
         // SAFETY: a signal to a child that has not been waited for.
         assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);

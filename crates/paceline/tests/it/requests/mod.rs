@@ -27,10 +27,10 @@ fn run(server: &Server, path: &str, requests: u64, flags: &[&str]) -> Value {
     let url = format!("http://{}{path}", server.address);
     let requests = requests.to_string();
     let output = paceline(&[&[url.as_str(), "-n", &requests, "--format", "json"], flags].concat());
-    let told = String::from_utf8_lossy(&output.stderr);
+    let reported = String::from_utf8_lossy(&output.stderr);
     // 1: on a busy machine the run says that it is not to be trusted; its counts are.
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{told}");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"))
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{reported}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {reported}"))
 }
 
 /// What a run that cannot begin says.
@@ -201,8 +201,8 @@ fn bodies_are_checked_by_digest_and_by_value() {
     }
     let digest = "4b2da9ca4a2d83f4bf7c3cd2d8b07ab5b6e6a24a9a3a6a55b2a9f8f3ba2d5c47";
     let record = run(&server, "/long", 6, &["--expect-sha256", digest, "-c", "2"]);
-    let told = record["bad_bodies"][0]["fault"].as_str().unwrap();
-    let right = told.strip_prefix("its SHA-256 is ").unwrap().to_owned();
+    let reported = record["bad_bodies"][0]["fault"].as_str().unwrap();
+    let right = reported.strip_prefix("its SHA-256 is ").unwrap().to_owned();
     let record = run(&server, "/long", 6, &["--expect-sha256", &right, "-c", "2"]);
     assert_eq!(count(&record["total"], "ok"), 6, "bodies longer than are kept are hashed as they come");
     assert_eq!(record["expectations"]["body_sha256"], right.as_str());
@@ -305,8 +305,8 @@ fn what_is_asked_wrongly_is_told_before_anything_is_sent() {
         (&["--mix", &lines], "request `/{line:none.txt}`: {line:none.txt}: cannot read"),
         (&["--mix", &typo, "--body", "x"], "cannot be used with '--body"),
     ] {
-        let told = complaint(arguments);
-        assert!(told.contains(said), "{arguments:?}: {told}");
+        let reported = complaint(arguments);
+        assert!(reported.contains(said), "{arguments:?}: {reported}");
     }
 }
 
@@ -315,7 +315,7 @@ fn an_argument_that_is_not_utf_8_is_told() {
     let field = std::ffi::OsStr::from_bytes(b"X: \xe9");
     let output =
         Command::new(PACELINE).args(["run", "http://127.0.0.1:9/", "-H"]).arg(field).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("invalid UTF-8"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{reported}");
+    assert!(reported.contains("invalid UTF-8"), "{reported}");
 }

@@ -15,9 +15,9 @@ fn files_that_never_end_are_given_up() {
         (&["https://127.0.0.1:9/", "--cert", "/dev/zero"], "--cert /dev/zero: it has more than 256 MiB"),
     ] {
         let output = paceline(flags);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains(said), "{told}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{reported}");
+        assert!(reported.contains(said), "{reported}");
     }
 }
 
@@ -48,17 +48,17 @@ fn what_cannot_be_meant_is_told_with_what_can() {
         (&["-d", "1000000h"], "`1000000h` is too long: at most 10000h"),
         (&["-c", "4294967296"], "the number is too large: at most 4294967295"),
     ] {
-        let told = complaint(flags);
-        assert!(told.contains(said), "{flags:?}: {told}");
+        let reported = complaint(flags);
+        assert!(reported.contains(said), "{flags:?}: {reported}");
     }
 }
 
 #[test]
 fn a_socket_is_hinted_at_its_flag() {
-    let told = |flags: &[&str]| String::from_utf8(paceline(flags).stderr).unwrap();
-    let as_url = told(&["unix:/run/a.sock"]);
+    let reported = |flags: &[&str]| String::from_utf8(paceline(flags).stderr).unwrap();
+    let as_url = reported(&["unix:/run/a.sock"]);
     assert!(as_url.contains("http://localhost/ --unix-socket /run/a.sock"), "{as_url}");
-    let missing = told(&["http://localhost/", "--unix-socket", "/no/such.sock"]);
+    let missing = reported(&["http://localhost/", "--unix-socket", "/no/such.sock"]);
     assert!(missing.contains("listening on that socket?"), "{missing}");
 }
 
@@ -67,7 +67,7 @@ fn too_little_time_to_connect_is_not_the_servers_doing() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let output = paceline(&[&url, "-c", "1", "--connect-timeout", "1ns"]);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(told.contains("raise --connect-timeout"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{reported}");
+    assert!(reported.contains("raise --connect-timeout"), "{reported}");
 }

@@ -194,7 +194,7 @@ impl Checker<'_> {
     }
 }
 
-/// A server that something above ended shows here, whoever starts it anew meanwhile.
+/// A server that something above ended shows here, whoever restarts it meanwhile.
 fn alive(launch: &mut Launch) -> Check {
     let (outcome, detail) = match launch.ended() {
         None => (CheckOutcome::Pass, String::new()),
