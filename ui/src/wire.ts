@@ -68,6 +68,16 @@ export interface Bytes {
   sent: number;
 }
 
+/** How a capacity is searched. */
+export interface CapacityLoad {
+  /** Length of the window that confirms the long-run rate, in seconds. */
+  confirm_s: number;
+  /** What must be met: `response.p99<10ms,errors<0.1%`. */
+  objective: string;
+  /** Windows of the search at most. */
+  windows_most: number;
+}
+
 /** Requests whose answer was never seen, at the time waited so far: the true time is at least that. */
 export interface Censored {
   /** How many (`timed_out` and `unsent`). */
@@ -437,6 +447,8 @@ export interface Load {
   arrivals?: Arrivals;
   /** The instances and the balancer of the launch, where it has a balancer. */
   balanced?: BalancedLoad;
+  /** How the capacity is searched, where the load is a search. */
+  capacity?: CapacityLoad;
   /** Connections. */
   connections: number;
   /** The database of the launch, where it has one. */
@@ -461,6 +473,8 @@ export interface Load {
   requests_per_connection?: number;
   /** What the plan asks at full size, where this is a part of it. */
   scaled?: Scaled;
+  /** What the offered rate is a share of, where it is one. */
+  share?: RateShare;
   /** What it is beside another load of the plan; none for a load that stands for itself. */
   variant?: Variant;
   /** Length of the warm-up, in seconds. */
@@ -670,6 +684,18 @@ export interface Pinning {
 
 /** Events per second. Always positive and finite. */
 export type Rate = number;
+
+/** An offered rate as a share of what the server reached under another load of the same launch. */
+export interface RateShare {
+  /** What 100 % was in this trial, per second: the achieved rate of the closed loop, or the capacity found. */
+  full_per_s?: number;
+  /** The trial that found it. */
+  full_trial?: string;
+  /** The name of the other load: closed, or a capacity search. */
+  of: string;
+  /** The share: 0.5 is 50 %. */
+  share: number;
+}
 
 /** Rates over the window, per second. */
 export interface Rates {

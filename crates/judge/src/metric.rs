@@ -148,6 +148,26 @@ metric_table! {
     closed Some((10, 0, 0)), open Some((40, 0, 10)),
     = |_, run| plain(run.rate_per_s.achieved);
 
+    /// The capacity that a search found: the offered rate at which half of all windows meet the objective.
+    CAPACITY "capacity_per_s" "capacity" ["capacity", "per s"], PerSecond Higher
+    closed None, open Some((4, 0, 10)),
+    = |trial, _| plain(trial.capacity.as_ref()?.half_pass_per_s?);
+
+    /// The lower end of the search's own 95 % interval in one launch.
+    CAPACITY_LOW "capacity_low_per_s" "lower end of the search's interval" ["search", "low"], PerSecond Higher
+    closed None, open Some((5, 2, NO_SPREAD)),
+    = |trial, _| plain(trial.capacity.as_ref()?.interval_per_s?.low);
+
+    /// The upper end of the search's own 95 % interval in one launch.
+    CAPACITY_HIGH "capacity_high_per_s" "upper end of the search's interval" ["search", "high"], PerSecond Higher
+    closed None, open Some((6, 2, NO_SPREAD)),
+    = |trial, _| plain(trial.capacity.as_ref()?.interval_per_s?.high);
+
+    /// The highest rate whose long window met the objective.
+    LONG_RUN "long_run_per_s" "long-run rate" ["long run", "per s"], PerSecond Higher
+    closed None, open Some((7, 8, NO_SPREAD)),
+    = |trial, _| plain(trial.capacity.as_ref()?.long_run_per_s?);
+
     /// CPU time of the server's processes for each response.
     SERVER_CPU "server_cpu_us_per_request" "the server's CPU time per request" ["CPU µs", "per req"], Microseconds Lower
     closed Some((40, 11, 10)), open Some((10, 0, 0)),

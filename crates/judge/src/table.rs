@@ -378,6 +378,26 @@ verdict_table! {
     }
     => "The rate is limited by waiting, not by CPU. Look at locks, sleeps, back ends and TCP settings, or use more connections.";
 
+    /// A search for the capacity missed its objective in windows far below rates that passed: a pause of the server decides,
+    /// not the load, and no rate has an interval that holds.
+    StallsDecide "stalls_decide" Trial [Server] [Invalid] "Stalls decide, not load."
+    {
+        lowest_missed_per_s: f64 = "the lowest rate that missed",
+        highest_passed_per_s: f64 = "the highest rate that passed",
+    }
+    => "There is no capacity: find what stalls the server (paceline run at half of {highest_passed_per_s:.0}/s), or use longer windows.";
+
+    /// A search for the capacity found none: no window met the objective, or windows were spoiled by the generator or the
+    /// machine.
+    CapacityNotFound "capacity_not_found" Trial [Server, Environment: if ended_early.is_some() { Blame::Environment } else { Blame::Server }]
+    [Invalid] "No rate met the objective."
+    {
+        windows: usize = "windows of the search",
+        lowest_offered_per_s: Option<f64> = "the lowest rate that was offered",
+        ended_early: Option<String> = "why the search ended early",
+    }
+    => "Look at the response times of a single run below the lowest rate, or choose another objective.";
+
     /// Another round ran on the machine before, during or after the trial: one of the two was allowed to
     /// (`--share-machine`).
     SharedMachine "shared_machine" Trial [User] [Caution] "Another round ran on the machine."

@@ -42,6 +42,7 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
         stolen_time,
         claim_does_not_hold,
         waiting,
+        capacity_not_found,
         core_ran_out,
         balancer_bound,
         balancer_shares_cores,
@@ -192,6 +193,19 @@ fn waiting(trial: &Trial) -> Option<Finding> {
         generator_utilization: run.generator.utilization,
         service_time_ns_p50: service.p50,
         first_byte_ns_p50: run.total.first_byte_ns.as_ref().map(|times| times.p50),
+    })
+}
+
+fn capacity_not_found(trial: &Trial) -> Option<Finding> {
+    let found = trial.capacity.as_ref()?;
+    if let Some(span) = found.stalls_decide {
+        let (lowest_missed_per_s, highest_passed_per_s) = (span.low, span.high);
+        return Some(Finding::StallsDecide { lowest_missed_per_s, highest_passed_per_s });
+    }
+    found.half_pass_per_s.is_none().then(|| Finding::CapacityNotFound {
+        windows: found.windows.len(),
+        lowest_offered_per_s: found.windows.iter().map(|window| window.offered_per_s).reduce(f64::min),
+        ended_early: found.ended_early.clone(),
     })
 }
 

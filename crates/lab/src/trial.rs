@@ -58,6 +58,7 @@ pub fn begin(place: &Place<'_>, cell: &Cell, id: String, order: u32, started_at:
         pinning: place.pinning.clone(),
         generator_argv: Vec::new(),
         run: None,
+        capacity: None,
         startup: None,
         usage: None,
         samples: Vec::new(),
@@ -202,6 +203,7 @@ fn complete(mut trial: Trial, followed: Followed, source: CpuSource) -> Trial {
     trial.samples = followed.samples;
     trial.cores = followed.cores.1.since(&followed.cores.0);
     trial.run = Some(followed.measured.run);
+    trial.capacity = followed.measured.capacity;
     trial.verdicts = followed.measured.verdicts;
     trial.verdicts.extend(unsampled);
     trial

@@ -7,6 +7,7 @@
 mod asked;
 mod balancing;
 mod block;
+mod capacity;
 mod database;
 mod error;
 #[doc(hidden)]
@@ -31,12 +32,13 @@ pub use balancing::{
     ProcessUse,
 };
 pub use block::{Block, BlockSum, Bytes, Censored, Counts, Lengths, Times};
+pub use capacity::{CapacityLimit, CapacityLoad, FoundCapacity, LIMIT_GENERATOR, RateRange, SearchedRate};
 pub use database::{
     DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork, StoredRows,
 };
 pub use error::RecordError;
 pub use imported::Imported;
-pub use load::{BalancedLoad, Load, Route, Scaled, Variant, VariantKind};
+pub use load::{BalancedLoad, Load, RateShare, Route, Scaled, Variant, VariantKind};
 pub use loader::{ClockOffset, Loader, NetworkUse};
 pub use paceline_job::{
     Arrivals, Distribution, ExpectedValue, JsonForm, PaceChoice, PaceKind, Shape, Think, Trace,

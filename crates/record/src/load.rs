@@ -3,7 +3,7 @@
 //! Written by the lab when a trial begins, so that a failed trial says what it was to be, too. What a run really did
 //! is in the run.
 
-use crate::{Arrivals, DatabaseLoad, FaultKind, LoopKind};
+use crate::{Arrivals, CapacityLoad, DatabaseLoad, FaultKind, LoopKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,27 @@ pub struct Load {
     /// The database of the launch, where it has one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub database: Option<DatabaseLoad>,
+    /// What the offered rate is a share of, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub share: Option<RateShare>,
+    /// How the capacity is searched, where the load is a search.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub capacity: Option<CapacityLoad>,
+}
+
+/// An offered rate as a share of what the server reached under another load of the same launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateShare {
+    /// The share: 0.5 is 50 %.
+    pub share: f64,
+    /// The name of the other load: closed, or a capacity search.
+    pub of: String,
+    /// What 100 % was in this trial, per second: the achieved rate of the closed loop, or the capacity found.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub full_per_s: Option<f64>,
+    /// The trial that found it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub full_trial: Option<String>,
 }
 
 /// A load that differs from another of the same plan in one thing.

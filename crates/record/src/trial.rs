@@ -5,8 +5,8 @@
 //! of the figures is for `verdict` to say.
 
 use crate::{
-    Balancing, Blame, ClockOffset, DatabaseUse, Environment, Imported, Load, Phase, ProcessRole, Route, Run,
-    Severity, Verdict,
+    Balancing, Blame, ClockOffset, DatabaseUse, Environment, FoundCapacity, Imported, Load, Phase,
+    ProcessRole, Route, Run, Severity, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,9 @@ pub struct Trial {
     /// What the generator measured, unless it failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub run: Option<Run>,
+    /// What a search for the capacity found; the run is then that of its last window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub capacity: Option<FoundCapacity>,
     /// How the server started.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub startup: Option<Startup>,

@@ -6,10 +6,9 @@
 //! loop the rate, in an open loop not.
 
 use crate::Report;
-use crate::rank::{fit, key_metric};
+use crate::rank::{RankedBy, fit, key_metric};
 use crate::row::Row;
 use paceline_judge::Metric;
-use paceline_record::LoopKind;
 use paceline_stats::{Variance, binomial_most};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,18 +27,19 @@ pub struct MetricNoise {
 }
 
 /// The noise of the metrics by which servers are compared, the least first.
-pub(crate) fn noise(rows: &[Row], kind: LoopKind) -> Vec<MetricNoise> {
+pub(crate) fn noise(rows: &[Row], by: RankedBy) -> Vec<MetricNoise> {
     let of = |metric: &&Metric| {
         let smallest_difference = fit(rows, metric)?.smallest_ratio_difference()?;
         Some(MetricNoise { metric: metric.key, smallest_difference })
     };
-    let mut noise: Vec<MetricNoise> = compared_metrics(kind).iter().filter_map(of).collect();
+    let mut noise: Vec<MetricNoise> = compared_metrics(by).iter().filter_map(of).collect();
     noise.sort_by(|a, b| a.smallest_difference.total_cmp(&b.smallest_difference));
     noise
 }
 
-/// The metrics by which servers are compared. The schedule decides the rate of an open loop.
-fn compared_metrics(kind: LoopKind) -> &'static [&'static Metric] {
+/// The metrics by which servers are compared. The schedule decides the rate of an open loop, the search that of its last
+/// window.
+fn compared_metrics(by: RankedBy) -> &'static [&'static Metric] {
     let all: &[&Metric] = &[
         &Metric::ACHIEVED_PER_S,
         &Metric::SERVER_CPU,
@@ -47,9 +47,10 @@ fn compared_metrics(kind: LoopKind) -> &'static [&'static Metric] {
         &Metric::TIME_P99,
         &Metric::RSS_PEAK,
     ];
-    match kind {
-        LoopKind::Closed => all,
-        LoopKind::Open => &all[1..],
+    match by {
+        RankedBy::RequestsPerS => all,
+        RankedBy::ServerCpuPerRequest | RankedBy::ResponseTimeP99 => &all[1..],
+        RankedBy::Capacity => &[&Metric::CAPACITY, &Metric::RSS_PEAK],
     }
 }
 
@@ -73,21 +74,21 @@ pub struct CopyCheck {
 }
 
 /// Compares every copy in a table with its original. A copy without a pair of launches to compare has no check.
-pub(crate) fn copy_checks(rows: &[Row], kind: LoopKind) -> Vec<CopyCheck> {
+pub(crate) fn copy_checks(rows: &[Row], by: RankedBy) -> Vec<CopyCheck> {
     let place = |id: &str| rows.iter().position(|row| row.server.id == id && row.is_sound());
     let pairs: Vec<(usize, usize)> = rows
         .iter()
         .filter_map(|row| Some((place(&row.server.id)?, place(row.server.copy_of.as_deref()?)?)))
         .collect();
     let mut checks = Vec::new();
-    for metric in compared_metrics(kind).iter().filter(|_| !pairs.is_empty()) {
+    for metric in compared_metrics(by).iter().filter(|_| !pairs.is_empty()) {
         let Some(fit) = fit(rows, metric) else { continue };
         for (copy, original) in &pairs {
             let Some((ratio, t)) = fit.ratio(*copy, *original).zip(fit.t(*copy, *original)) else { continue };
             checks.push(CopyCheck {
                 server: rows[*original].server.id.clone(),
                 metric: metric.key,
-                is_deciding: **metric == *key_metric(&rows[*original], kind),
+                is_deciding: **metric == *key_metric(&rows[*original], by),
                 ratio: ratio.ratio,
                 interval: [ratio.interval.low, ratio.interval.high],
                 t,

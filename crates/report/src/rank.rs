@@ -2,15 +2,18 @@
 //!
 //! Closed loop: by requests per second. Rows in which the generator was the limit come first, being minimums; among
 //! themselves they are ordered by the server's CPU time per request, at a fixed rate where one was measured. Open loop: by
-//! the server's CPU time per request. A row has the set of ranks that its launches leave possible, for the whole table at
+//! the server's CPU time per request, at a share of each server's capacity by the p99 response time. A search: by the
+//! capacity found. A row has the set of ranks that its launches leave possible, for the whole table at
 //! once (`paceline_stats::BlockFit`: server and block effects on the log scale, largest t statistic). A row that is not
 //! sound has no rank; one that seems better than a ranked row widens that row's set.
 
 use crate::figure::Figure;
 use crate::row::{Row, Standing};
 use paceline_judge::{Better, Metric};
-use paceline_record::LoopKind;
+use paceline_record::{Load, LoopKind};
 use paceline_stats::{BlockFit, BlockRow};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::cmp::Ordering;
 
 /// With fewer launches nothing is known about the noise of a row.
@@ -18,27 +21,64 @@ pub const LAUNCHES_LEAST: u32 = 2;
 /// Where the draws of the largest t statistic come from: the same table always gives the same ranks.
 const SEED: u64 = 1;
 
+/// What the rows of a table are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RankedBy {
+    /// Requests per second, more is better: closed loop.
+    RequestsPerS,
+    /// The server's CPU for each request at the offered rate, less is better: open loop.
+    ServerCpuPerRequest,
+    /// The capacity found, more is better: a search.
+    Capacity,
+    /// The p99 response time, less is better: an open loop at a share of each server's own capacity, where rates and so
+    /// the CPU for each request are not comparable.
+    ResponseTimeP99,
+}
+
+impl RankedBy {
+    /// What the rows of a load are ordered by.
+    pub fn of(load: &Load) -> Self {
+        match load.kind {
+            LoopKind::Closed => RankedBy::RequestsPerS,
+            LoopKind::Open if load.capacity.is_some() => RankedBy::Capacity,
+            LoopKind::Open if load.share.is_some() => RankedBy::ResponseTimeP99,
+            LoopKind::Open => RankedBy::ServerCpuPerRequest,
+        }
+    }
+
+    /// The metric of a row that measures the server.
+    pub fn metric(self) -> &'static Metric {
+        match self {
+            RankedBy::RequestsPerS => &Metric::ACHIEVED_PER_S,
+            RankedBy::ServerCpuPerRequest => &Metric::SERVER_CPU,
+            RankedBy::Capacity => &Metric::CAPACITY,
+            RankedBy::ResponseTimeP99 => &Metric::TIME_P99,
+        }
+    }
+}
+
 /// Puts the rows in order and gives them their ranks. Returns the typical difference from which this table tells two
 /// rows apart, as a share.
-pub fn rank(rows: &mut [Row], kind: LoopKind) -> Option<f64> {
+pub fn rank(rows: &mut [Row], by: RankedBy) -> Option<f64> {
     rows.sort_by(|a, b| {
-        let group = |row: &Row| group(row, kind);
-        group(a).cmp(&group(b)).then_with(|| by_key(a, b, kind)).then_with(|| a.server.id.cmp(&b.server.id))
+        let group = |row: &Row| group(row, by);
+        group(a).cmp(&group(b)).then_with(|| by_key(a, b, by)).then_with(|| a.server.id.cmp(&b.server.id))
     });
-    let minimums = rows.iter().take_while(|row| group(row, kind) == 0).count();
-    let ranked = rows.iter().take_while(|row| group(row, kind) <= 1).count();
-    let of_minimums = rank_group(rows, 0..minimums, kind);
-    let of_estimates = rank_group(rows, minimums..ranked, kind);
+    let minimums = rows.iter().take_while(|row| group(row, by) == 0).count();
+    let ranked = rows.iter().take_while(|row| group(row, by) <= 1).count();
+    let of_minimums = rank_group(rows, 0..minimums, by);
+    let of_estimates = rank_group(rows, minimums..ranked, by);
     join(rows, minimums, ranked);
-    widen_by_unsound(rows, ranked, kind);
+    widen_by_unsound(rows, ranked, by);
     of_estimates.or(of_minimums)
 }
 
 /// Rows of a group stand together.
-fn group(row: &Row, kind: LoopKind) -> u8 {
+fn group(row: &Row, by: RankedBy) -> u8 {
     match row.standing {
-        Standing::GeneratorBound if kind == LoopKind::Closed && key(row, kind).is_some() => 0,
-        Standing::Ranked if key(row, kind).is_some() => 1,
+        Standing::GeneratorBound if by == RankedBy::RequestsPerS && key(row, by).is_some() => 0,
+        Standing::Ranked if key(row, by).is_some() => 1,
         Standing::Ranked | Standing::GeneratorBound => 2,
         Standing::Overloaded => 3,
         Standing::Invalid => 4,
@@ -47,25 +87,25 @@ fn group(row: &Row, kind: LoopKind) -> u8 {
 }
 
 /// The metric a row is ordered by.
-pub fn key_metric(row: &Row, kind: LoopKind) -> &'static Metric {
+pub fn key_metric(row: &Row, by: RankedBy) -> &'static Metric {
     let has = |metric: &Metric| row.figures.get(metric).is_some();
-    match (kind, row.standing) {
-        (LoopKind::Closed, Standing::GeneratorBound) if has(&Metric::SERVER_CPU_AT_REFERENCE) => {
+    match (by, row.standing) {
+        (RankedBy::RequestsPerS, Standing::GeneratorBound) if has(&Metric::SERVER_CPU_AT_REFERENCE) => {
             &Metric::SERVER_CPU_AT_REFERENCE
         }
-        (LoopKind::Closed, Standing::GeneratorBound) if has(&Metric::SERVER_CPU) => &Metric::SERVER_CPU,
-        (LoopKind::Open, Standing::Ranked) => &Metric::SERVER_CPU,
+        (RankedBy::RequestsPerS, Standing::GeneratorBound) if has(&Metric::SERVER_CPU) => &Metric::SERVER_CPU,
+        (by, Standing::Ranked) => by.metric(),
         _ => &Metric::ACHIEVED_PER_S,
     }
 }
 
-fn key(row: &Row, kind: LoopKind) -> Option<(&Figure, &'static Metric)> {
-    let metric = key_metric(row, kind);
+fn key(row: &Row, by: RankedBy) -> Option<(&Figure, &'static Metric)> {
+    let metric = key_metric(row, by);
     Some((row.figures.get(metric)?, metric))
 }
 
-fn by_key(a: &Row, b: &Row, kind: LoopKind) -> Ordering {
-    match (key(a, kind), key(b, kind)) {
+fn by_key(a: &Row, b: &Row, by: RankedBy) -> Ordering {
+    match (key(a, by), key(b, by)) {
         // A row without the CPU figure comes after those that have it, whatever its own figure is.
         (Some((_, a)), Some((_, b))) if a != b => {
             (a.better == Better::Higher).cmp(&(b.better == Better::Higher))
@@ -99,15 +139,15 @@ pub(crate) fn fit(rows: &[Row], metric: &Metric) -> Option<BlockFit> {
 }
 
 /// Ranks rows that are ordered by one metric, from the place of the first on.
-fn rank_group(rows: &mut [Row], range: std::ops::Range<usize>, kind: LoopKind) -> Option<f64> {
+fn rank_group(rows: &mut [Row], range: std::ops::Range<usize>, by: RankedBy) -> Option<f64> {
     let before = rows.iter().take(range.start).filter(|row| row.rank.is_some()).count();
     let group = rows.get_mut(range)?;
-    let metric = key_metric(group.first()?, kind);
+    let metric = key_metric(group.first()?, by);
     let repeated = |row: &Row| {
         let figure = row.figures.get(metric);
         figure.is_some_and(|figure| figure.launches >= LAUNCHES_LEAST as usize)
     };
-    let alike = group.iter().take_while(|row| key_metric(row, kind) == metric).count();
+    let alike = group.iter().take_while(|row| key_metric(row, by) == metric).count();
     let group = group.get_mut(..alike)?;
     if group.iter().filter(|row| repeated(row)).count() == 1 {
         let only = group.iter_mut().find(|row| repeated(row))?;
@@ -137,11 +177,11 @@ fn join(rows: &mut [Row], minimums: usize, ranked: usize) {
 }
 
 /// A row that is not sound and seems better than a ranked one may be ahead of it.
-fn widen_by_unsound(rows: &mut [Row], ranked: usize, kind: LoopKind) {
+fn widen_by_unsound(rows: &mut [Row], ranked: usize, by: RankedBy) {
     let (ranked, others) = rows.split_at_mut(ranked);
     for row in ranked.iter_mut() {
-        let better = |other: &&Row| match (key(row, kind), key(other, kind)) {
-            (Some((_, a)), Some((_, b))) if a == b => by_key(other, row, kind) == Ordering::Less,
+        let better = |other: &&Row| match (key(row, by), key(other, by)) {
+            (Some((_, a)), Some((_, b))) if a == b => by_key(other, row, by) == Ordering::Less,
             _ => false,
         };
         let ahead = others.iter().filter(|other| other.standing == Standing::Invalid).filter(better).count();

@@ -7,7 +7,9 @@
 use crate::figure::Figures;
 use crate::launch::{Launch, Launches};
 use paceline_judge::{self as judge, ACHIEVED_LEAST, GENERATOR_BUSY_MOST, VerdictName};
-use paceline_record::{Blame, Load, LoopKind, Server, Severity, Stage, Verdict};
+use paceline_record::{
+    Blame, FoundCapacity, LIMIT_GENERATOR, Load, LoopKind, Server, Severity, Stage, Verdict,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -110,6 +112,9 @@ fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
     let any = |test: &dyn Fn(&Launch<'_>) -> bool| launches.iter().any(|launch| test(launch));
     let bound = any(&|launch| launch.run.generator.utilization > GENERATOR_BUSY_MOST);
     let short = load.kind == LoopKind::Open && any(&|launch| fell_short(launch));
+    if load.capacity.is_some() && !launches.is_empty() {
+        return standing_of_search(launches);
+    }
     if launches.is_empty() {
         Standing::Failed
     } else if short {
@@ -118,6 +123,19 @@ fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
         Standing::Invalid
     } else if bound && load.kind == LoopKind::Closed {
         // A closed loop's rate is a lower bound then. An open loop that kept up is not touched by it.
+        Standing::GeneratorBound
+    } else {
+        Standing::Ranked
+    }
+}
+
+/// Of a search, which offers more than the server can do on purpose.
+fn standing_of_search(launches: &[&Launch<'_>]) -> Standing {
+    let found = launches.iter().filter_map(|launch| launch.trial.capacity.as_ref());
+    let all: Vec<&FoundCapacity> = found.filter(|found| found.half_pass_per_s.is_some()).collect();
+    if all.len() < launches.len() {
+        Standing::Invalid
+    } else if all.iter().any(|found| found.limit.kind == LIMIT_GENERATOR) {
         Standing::GeneratorBound
     } else {
         Standing::Ranked

@@ -8,23 +8,13 @@ use crate::copies::{CopyCheck, MetricNoise, copy_checks, noise};
 use crate::figure::{Figure, set_intervals};
 use crate::launch::Launches;
 use crate::machine::Machines;
-use crate::rank::rank;
+use crate::rank::{RankedBy, rank};
 use crate::row::{self, Note, Row, Standing};
 use paceline_judge::{Metric, unequal_work};
-use paceline_record::{Load, LoopKind, Pinning, Server, Trial};
+use paceline_record::{Load, LoopKind, Pinning, RateShare, Server, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// What the rows of a table are ordered by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RankedBy {
-    /// Requests per second, more is better: closed loop.
-    RequestsPerS,
-    /// The server's CPU for each request at the offered rate, less is better: open loop.
-    ServerCpuPerRequest,
-}
 
 /// The rows of one workload, load and form on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -73,7 +63,11 @@ type Key = (usize, String, String, bool, u64, u32, String);
 
 fn key(machines: &Machines, trial: &Trial) -> Key {
     let load = &trial.load;
-    let rate = load.rate_per_s.unwrap_or(0.0).max(0.0) as u64;
+    // A share is a rate of its own in each launch: its table is that of the share, in percent.
+    let rate = match &load.share {
+        Some(share) => share.share * 100.0,
+        None => load.rate_per_s.unwrap_or(0.0).max(0.0),
+    } as u64;
     (
         machines.place(trial),
         trial.workload.clone(),
@@ -108,9 +102,9 @@ pub fn tables(machines: &Machines, trials: &[&Trial], planned: u32) -> Vec<Table
         refer(&mut tables, place);
     }
     for table in &mut tables {
-        table.smallest_difference = rank(&mut table.rows, table.load.kind);
-        table.copies = copy_checks(&table.rows, table.load.kind);
-        table.noise = noise(&table.rows, table.load.kind);
+        table.smallest_difference = rank(&mut table.rows, table.ranked_by);
+        table.copies = copy_checks(&table.rows, table.ranked_by);
+        table.noise = noise(&table.rows, table.ranked_by);
     }
     tables
 }
@@ -140,12 +134,9 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
         machine,
         workload: first.workload.clone(),
         form: first.form.clone(),
-        load: first.load.clone(),
+        load: load_of_all(&first.load),
         pinnings,
-        ranked_by: match first.load.kind {
-            LoopKind::Closed => RankedBy::RequestsPerS,
-            LoopKind::Open => RankedBy::ServerCpuPerRequest,
-        },
+        ranked_by: RankedBy::of(&first.load),
         reference_load: None,
         smallest_difference: None,
         noise: Vec::new(),
@@ -153,6 +144,13 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
         rows,
         notes: notes.into_values().collect(),
     }
+}
+
+/// The load as all rows have it: what a share came to is each launch's own.
+fn load_of_all(load: &Load) -> Load {
+    let Some(share) = &load.share else { return load.clone() };
+    let share = RateShare { full_per_s: None, full_trial: None, ..share.clone() };
+    Load { rate_per_s: None, share: Some(share), ..load.clone() }
 }
 
 /// Gives the rows of a closed-loop table with generator-bound ones their CPU per request at a fixed rate: of the rates
@@ -169,7 +167,7 @@ fn refer(tables: &mut [Table], place: usize) {
         return;
     }
     let alike = |other: &&Table| {
-        other.load.kind == LoopKind::Open
+        other.ranked_by == RankedBy::ServerCpuPerRequest
             && (&other.machine, &other.workload, &other.form)
                 == (&table.machine, &table.workload, &table.form)
             && bound.iter().all(|server| cpu_at(other, server).is_some())

@@ -3,9 +3,9 @@
 //! Asked of every plan, whether a file or flags made it, before there is a catalogue to look into. Only the first thing
 //! that is wrong is told. Whether there are such servers, workloads and policies is for `resolve` to find.
 
-use super::{Balance, Plan, PlanLoad, SEED_MAX, Scale};
+use super::{Balance, Plan, PlanLoad, SEED_MAX, Scale, own_capacity};
 use crate::nearest;
-use paceline_record::VariantKind;
+use paceline_record::{LoopKind, VariantKind};
 use std::collections::BTreeSet;
 
 /// The forms a manifest can have.
@@ -80,7 +80,9 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
         balance(load, &load.balance().or(&plan.balance()))
             .map_err(|problem| format!("load `{}`: {problem}", load.name))?;
     }
-    for load in plan.expanded() {
+    let expanded = plan.expanded();
+    own_capacity::check_bases(&expanded)?;
+    for load in expanded {
         if !names.insert(load.name.clone()) {
             return Err(format!("two loads are named `{}`", load.name));
         }
@@ -170,6 +172,7 @@ fn load(load: &PlanLoad) -> Result<(), String> {
         return Err("`connections` and `depth` are at least 1".into());
     }
     shape(load)?;
+    own_capacity::check(load)?;
     match (load.duration, load.requests) {
         (Some(duration), None) if duration.is_zero() => return Err("`duration` is 0".into()),
         (None, Some(0)) => return Err("`requests` is 0".into()),
@@ -178,7 +181,7 @@ fn load(load: &PlanLoad) -> Result<(), String> {
     }
     match load.rate_per_s {
         Some(rate) if !(rate.is_finite() && rate > 0.0) => Err("`rate_per_s` is not above 0".into()),
-        None if load.arrivals.is_some() => {
+        None if load.arrivals.is_some() && load.kind() == LoopKind::Closed => {
             Err("`arrivals` needs a `rate_per_s`: a closed loop has none".into())
         }
         _ => Ok(()),

@@ -4,6 +4,7 @@
 //! own, the other load's with an ending, and a group: loads of one group are measured on the same launch.
 
 use super::load::Group;
+use super::own_capacity::with_bases;
 use super::{Balance, Plan, PlanLoad, Scale};
 use paceline_record::{BalancedLoad, DatabaseLoad, Route, Scaled, Variant, VariantKind};
 
@@ -14,8 +15,9 @@ impl Plan {
             Some(Scale::Factor(factor)) => factor,
             Some(Scale::Auto) | None => 1.0,
         };
-        let twins = self.load.iter().map(|load| scaled(load, factor)).flat_map(|load| self.twins(&load));
-        twins.flat_map(|load| self.with_databases(load)).collect()
+        let named = self.load.iter().map(|load| PlanLoad { plan_name: load.name.clone(), ..load.clone() });
+        let twins = named.map(|load| scaled(&load, factor)).flat_map(|load| self.twins(&load));
+        with_bases(twins.flat_map(|load| self.with_databases(load)).collect())
     }
 
     /// A load, then the same with each database and pool: for workloads that need one.

@@ -2,10 +2,10 @@
 //!
 //! As it stands in the file. What it comes to, a load for each twin with the plan's scale applied, is `expand`'s.
 
-use super::{Balance, Pin};
+use super::{Balance, LoadSearch, Percent, Pin};
 use crate::duration;
 use paceline_record::{
-    Arrivals, BalancedLoad, DatabaseLoad, FaultKind, LoopKind, Scaled, Variant, VariantKind,
+    Arrivals, BalancedLoad, DatabaseLoad, FaultKind, LoopKind, RateShare, Scaled, Variant, VariantKind,
 };
 use std::time::Duration;
 
@@ -30,6 +30,24 @@ pub struct PlanLoad {
     /// Offered rate; its presence makes it an open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_per_s: Option<f64>,
+    /// Or the offered rate as a share of the server's own capacity, `50%`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate: Option<Percent>,
+    /// Which load of the plan found that capacity: a search, else a closed loop, where it is not said.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub of: Option<String>,
+    /// `capacity` where the load searches the highest rate that meets the objective.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub load: Option<LoadSearch>,
+    /// What such a search must meet, as `paceline capacity --slo` takes it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub objective: Option<String>,
+    /// Length of the window that confirms what a search found.
+    #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
+    pub confirm: Option<Duration>,
+    /// Windows of a search at most.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub windows: Option<u32>,
     /// Spacing of arrivals in an open loop, `constant` by default.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub arrivals: Option<Arrivals>,
@@ -94,6 +112,12 @@ pub struct PlanLoad {
     /// The database of its launch and the connections to it, where it has one: `expand`'s to say.
     #[serde(skip)]
     pub database: Option<DatabaseLoad>,
+    /// The name of the load in the plan that it comes from: `expand`'s to say.
+    #[serde(skip)]
+    pub plan_name: String,
+    /// What its rate is a share of: `expand`'s to say.
+    #[serde(skip)]
+    pub share: Option<RateShare>,
     /// Loads with the same text are measured on the same launch: `expand`'s to say.
     #[serde(skip)]
     pub group: Group,
@@ -134,7 +158,8 @@ impl PlanLoad {
 
     /// Closed, or open where there is a rate.
     pub fn kind(&self) -> LoopKind {
-        if self.rate_per_s.is_some() { LoopKind::Open } else { LoopKind::Closed }
+        let is_open = self.rate_per_s.is_some() || self.rate.is_some() || self.is_search();
+        if is_open { LoopKind::Open } else { LoopKind::Closed }
     }
 
     /// The length of the warm-up: as given, else 1 s, else none where `requests` bounds the run or it is a first run.
@@ -155,7 +180,7 @@ impl PlanLoad {
             connections: self.connections,
             depth: self.depth,
             rate_per_s: self.rate_per_s,
-            arrivals: self.rate_per_s.map(|_| self.arrivals.unwrap_or(Arrivals::Constant)),
+            arrivals: (self.kind() == LoopKind::Open).then(|| self.arrivals.unwrap_or(Arrivals::Constant)),
             duration_s: self.duration.map(|duration| duration.as_secs_f64()),
             requests: self.requests,
             warmup_s: self.warmup().as_secs_f64(),
@@ -166,6 +191,8 @@ impl PlanLoad {
             scaled: self.scaled,
             balanced: self.balanced.clone(),
             database: self.database.clone(),
+            share: self.share.clone(),
+            capacity: self.capacity(),
         }
     }
 
@@ -181,7 +208,8 @@ impl PlanLoad {
             let seconds = self.requests? as f64 / self.rate_per_s?;
             Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
         };
-        self.length().or_else(at_rate).or(self.usual_length)
+        let search = || self.search_lengths().map(|(usual, _)| usual);
+        search().or_else(|| self.length()).or_else(at_rate).or(self.usual_length)
     }
 
     /// How long a run of it may take before it is taken for one that hangs; connecting and draining come on top.
@@ -190,7 +218,8 @@ impl PlanLoad {
             let usual = self.usual().unwrap_or_default().max(self.usual_length.unwrap_or_default());
             COUNTED_LIMIT.max(usual.saturating_mul(COUNTED_TIMES))
         };
-        self.length().unwrap_or_else(counted)
+        let search = self.search_lengths().map(|(_, longest)| longest);
+        search.or_else(|| self.length()).unwrap_or_else(counted)
     }
 
     /// What it says itself of instances and balancer.

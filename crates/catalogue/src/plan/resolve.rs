@@ -38,8 +38,10 @@ impl Cell {
     }
 
     /// Its turn on a launch whose cells have an order: the first run, what it is the first run of, then other twins.
+    /// Rates that are a share of what another load finds come after it.
     pub fn turn(&self) -> u8 {
         match self.load.variant.as_ref().map(|variant| variant.kind) {
+            _ if self.load.share.is_some() => 3,
             _ if !self.load.group.is_ordered => 0,
             Some(VariantKind::FirstRun) => 0,
             None => 1,

@@ -6,9 +6,9 @@
 use super::*;
 use paceline_record::fixture::{run, trial};
 use paceline_record::{
-    BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Check, DatabaseCounts, DatabaseReceipt,
-    DatabaseUse, DatabaseWork, Fault, FaultKind, InjectedFault, InstanceCounts, Load, Severity, StoredRows,
-    Usage, Validation,
+    BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, CapacityLimit, Check, DatabaseCounts,
+    DatabaseReceipt, DatabaseUse, DatabaseWork, Fault, FaultKind, FoundCapacity, InjectedFault,
+    InstanceCounts, Load, RateRange, SearchedRate, Severity, StoredRows, Usage, Validation,
 };
 
 fn usage(source: CpuSource) -> Usage {
@@ -37,6 +37,35 @@ fn a_sound_trial_has_none() {
     let core = CoreTime { core: 0, over_s: 10.0, busy_s: 10.0, interrupt_s: 0.0, steal_s: 0.1 };
     let usage = Some(usage(CpuSource::Cgroup));
     assert_eq!(names(&Trial { usage, cores: vec![core], ..trial() }), [] as [&str; 0]);
+}
+
+#[test]
+fn a_search_without_a_capacity_says_why() {
+    let window =
+        |offered_per_s: f64| SearchedRate { offered_per_s, achieved_per_s: 1.0, outcome: "miss".into() };
+    let found = FoundCapacity {
+        window_s: 5.0,
+        closed_loop_per_s: 100.0,
+        half_pass_per_s: None,
+        interval_per_s: None,
+        is_precise: false,
+        stalls_decide: None,
+        long_run_per_s: None,
+        limit: CapacityLimit { kind: "waiting".into(), evidence: String::new() },
+        ended_early: None,
+        windows: vec![window(70.0), window(40.0)],
+    };
+    let judged = |capacity: FoundCapacity| trial_verdicts(&Trial { capacity: Some(capacity), ..trial() });
+    let none = judged(found.clone());
+    assert_eq!((none[0].name.as_str(), none[0].blame), ("capacity_not_found", Blame::Server));
+    assert_eq!(none[0].evidence["lowest_offered_per_s"], 40.0);
+    let ended_early = Some("3 windows in a row were spoiled: steal".to_owned());
+    assert_eq!(judged(FoundCapacity { ended_early, ..found.clone() })[0].blame, Blame::Environment);
+    let span = Some(RateRange { low: 30.0, high: 90.0 });
+    let stalls = judged(FoundCapacity { stalls_decide: span, ..found.clone() });
+    assert_eq!(stalls[0].name, "stalls_decide");
+    assert!(stalls[0].remedy.contains("half of 90/s"), "{}", stalls[0].remedy);
+    assert_eq!(judged(FoundCapacity { half_pass_per_s: Some(80.0), ..found }), []);
 }
 
 #[test]

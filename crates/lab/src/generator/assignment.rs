@@ -1,7 +1,7 @@
 //! What a generator is asked to do and what it gives back: the interface that every generator implements.
 
 use paceline_host::shepherd::Ended;
-use paceline_record::{Load, Run, Verdict};
+use paceline_record::{FoundCapacity, Load, Run, Verdict};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -41,6 +41,8 @@ pub struct Measured {
     pub run: Run,
     /// What is to be known about numbers of this origin.
     pub verdicts: Vec<Verdict>,
+    /// What a search for the capacity found; the run is that of its last window.
+    pub capacity: Option<FoundCapacity>,
 }
 
 /// A program that puts load on a URL.

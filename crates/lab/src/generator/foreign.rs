@@ -148,7 +148,8 @@ impl Generator for Foreign {
             let printed: String = finished.stdout.trim().chars().take(200).collect();
             format!("{name} did not print {}, but {printed:?}", self.peer.prints)
         })?;
-        Ok(Measured { run: self.run(&report, assignment, finished), verdicts: vec![self.note(&report)] })
+        let run = self.run(&report, assignment, finished);
+        Ok(Measured { run, verdicts: vec![self.note(&report)], capacity: None })
     }
 }
 

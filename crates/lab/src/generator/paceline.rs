@@ -1,14 +1,14 @@
-//! Our own generator, or another program that takes the same flags: `paceline run`.
+//! Our own generator, or another program that takes the same flags: `paceline run`, and `paceline capacity` for a search.
 //!
 //! `generator` in `mod.rs` chooses it for every command that is no program of `foreign`. It writes the line that a
 //! person could repeat by hand, and reads the record left behind. The run brings its verdicts along: none is added
 //! here. The phases it reports meanwhile are read by `follow`.
 
 use super::assignment::{Assignment, Finished, Generator, Measured};
-use paceline_record::{Arrivals, read_run};
+use paceline_record::{Arrivals, CapacityLoad, FoundCapacity, read_run};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Exit status of a run that was measured, whether or not it is valid.
 const MEASURED: [i32; 2] = [0, 1];
@@ -31,53 +31,130 @@ impl Paceline {
     }
 }
 
-impl Generator for Paceline {
-    fn command(&self, assignment: &Assignment) -> Vec<String> {
-        let mut words = self.program.clone();
-        let mut say = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
-        say("run", assignment.url.clone());
-        if assignment.method != "GET" {
-            say("-X", assignment.method.clone());
-        }
-        say("-c", assignment.load.connections.to_string());
-        if assignment.load.depth > 1 {
-            let is_http2 = assignment.load.http.as_deref() == Some("2");
-            say(if is_http2 { "--streams" } else { "--pipeline" }, assignment.load.depth.to_string());
-        }
-        if let Some(http) = &assignment.load.http {
-            say("--http", http.clone());
-        }
-        if let Some(requests) = assignment.load.requests_per_connection {
-            say("--requests-per-connection", requests.to_string());
-        }
+/// The flags of a command, in order.
+struct Flags(Vec<String>);
+
+impl Flags {
+    fn say(&mut self, flag: &str, value: String) {
+        self.0.extend([flag.to_owned(), value]);
+    }
+}
+
+impl Paceline {
+    /// `PROGRAM run URL ...`.
+    fn run(&self, assignment: &Assignment) -> Vec<String> {
+        let mut flags = Flags(vec!["run".to_owned(), assignment.url.clone()]);
+        say_method(&mut flags, assignment);
+        flags.say("-c", assignment.load.connections.to_string());
+        say_connections(&mut flags, assignment);
         match (assignment.load.requests, assignment.load.duration_s) {
-            (Some(requests), _) => say("-n", requests.to_string()),
-            (None, duration_s) => say("-d", milliseconds(duration_s.unwrap_or_default())),
+            (Some(requests), _) => flags.say("-n", requests.to_string()),
+            (None, duration_s) => flags.say("-d", milliseconds(duration_s.unwrap_or_default())),
         }
         if let Some(rate_per_s) = assignment.load.rate_per_s {
-            say("-r", rate_per_s.to_string());
-            let arrivals = match assignment.load.arrivals {
-                Some(Arrivals::Poisson) => "poisson",
-                Some(Arrivals::Constant) | None => "constant",
-            };
-            say("--arrivals", arrivals.to_owned());
+            flags.say("-r", rate_per_s.to_string());
+            flags.say("--arrivals", arrivals(assignment).to_owned());
         }
         if assignment.load.requests.is_none() {
-            say("--warmup", milliseconds(assignment.load.warmup_s));
+            flags.say("--warmup", milliseconds(assignment.load.warmup_s));
         }
-        say("-t", assignment.threads.to_string());
-        say("--expect-status", assignment.status.to_string());
-        match &assignment.json_form {
-            Some(form) => say("--expect-json-form", form.clone()),
-            None => say("--expect-body", format!("@{}", assignment.body.display())),
+        flags.say("-t", assignment.threads.to_string());
+        say_answer(&mut flags, assignment);
+        flags.say("--format", "json".to_owned());
+        flags.say("-o", assignment.record.display().to_string());
+        self.say_rest(&mut flags, assignment);
+        [self.program.clone(), flags.0].concat()
+    }
+
+    /// `PROGRAM capacity URL ... -- FLAGS OF EACH RUN`. Every run reports its phases, so that the last one is followed.
+    fn capacity(&self, assignment: &Assignment, search: &CapacityLoad) -> Vec<String> {
+        let mut flags = Flags(vec!["capacity".to_owned(), assignment.url.clone()]);
+        flags.say("--slo", search.objective.clone());
+        flags.say("-c", assignment.load.connections.to_string());
+        flags.say("--window", milliseconds(assignment.load.duration_s.unwrap_or_default()));
+        flags.say("--warmup", milliseconds(assignment.load.warmup_s));
+        flags.say("--windows", search.windows_most.to_string());
+        flags.say("--confirm", milliseconds(search.confirm_s));
+        // The lab has warmed the launch up.
+        flags.say("--warm-limit", milliseconds(0.0));
+        flags.say("-t", assignment.threads.to_string());
+        flags.say("--records", records_of_search(assignment).display().to_string());
+        flags.say("--format", "json".to_owned());
+        flags.0.extend(["--no-curve", "--"].map(str::to_owned));
+        say_method(&mut flags, assignment);
+        say_connections(&mut flags, assignment);
+        if assignment.load.arrivals == Some(Arrivals::Poisson) {
+            flags.say("--arrivals", arrivals(assignment).to_owned());
         }
-        say("--seed", assignment.seed.to_string());
-        say("--format", "json".to_owned());
-        say("-o", assignment.record.display().to_string());
-        say("--events", assignment.events.to_string());
-        words.extend(assignment.load.no_keep_alive.then(|| "--no-keepalive".to_owned()));
-        words.extend(assignment.places.as_ref().unwrap_or(&self.flags).iter().cloned());
-        words
+        say_answer(&mut flags, assignment);
+        self.say_rest(&mut flags, assignment);
+        [self.program.clone(), flags.0].concat()
+    }
+
+    fn say_rest(&self, flags: &mut Flags, assignment: &Assignment) {
+        flags.say("--events", assignment.events.to_string());
+        flags.0.extend(assignment.load.no_keep_alive.then(|| "--no-keepalive".to_owned()));
+        flags.0.extend(assignment.places.as_ref().unwrap_or(&self.flags).iter().cloned());
+    }
+}
+
+fn say_method(flags: &mut Flags, assignment: &Assignment) {
+    if assignment.method != "GET" {
+        flags.say("-X", assignment.method.clone());
+    }
+}
+
+fn say_connections(flags: &mut Flags, assignment: &Assignment) {
+    let load = &assignment.load;
+    if load.depth > 1 {
+        let is_http2 = load.http.as_deref() == Some("2");
+        flags.say(if is_http2 { "--streams" } else { "--pipeline" }, load.depth.to_string());
+    }
+    if let Some(http) = &load.http {
+        flags.say("--http", http.clone());
+    }
+    if let Some(requests) = load.requests_per_connection {
+        flags.say("--requests-per-connection", requests.to_string());
+    }
+}
+
+fn arrivals(assignment: &Assignment) -> &'static str {
+    match assignment.load.arrivals {
+        Some(Arrivals::Poisson) => "poisson",
+        Some(Arrivals::Constant) | None => "constant",
+    }
+}
+
+fn say_answer(flags: &mut Flags, assignment: &Assignment) {
+    flags.say("--expect-status", assignment.status.to_string());
+    match &assignment.json_form {
+        Some(form) => flags.say("--expect-json-form", form.clone()),
+        None => flags.say("--expect-body", format!("@{}", assignment.body.display())),
+    }
+    flags.say("--seed", assignment.seed.to_string());
+}
+
+/// Where a search keeps the records of its runs: a folder of this cell's own.
+fn records_of_search(assignment: &Assignment) -> PathBuf {
+    assignment.record.with_extension(format!("search-{}", assignment.seed))
+}
+
+/// The record of a search's last run: they are numbered.
+fn last_record(folder: &Path) -> io::Result<PathBuf> {
+    let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    let records = entries.into_iter().map(|entry| entry.path());
+    records
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .max()
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+impl Generator for Paceline {
+    fn command(&self, assignment: &Assignment) -> Vec<String> {
+        match &assignment.load.capacity {
+            Some(search) => self.capacity(assignment, search),
+            None => self.run(assignment),
+        }
     }
 
     fn read(&self, assignment: &Assignment, finished: &Finished) -> Result<Measured, String> {
@@ -88,15 +165,25 @@ impl Generator for Paceline {
         if !finished.ended.code.is_some_and(|code| MEASURED.contains(&code)) {
             return Err(failed(format!("the generator ended with {}", finished.ended)));
         }
-        let text = paceline_files::read_text(&assignment.record, paceline_files::OUTPUT_BYTES_MOST)
-            .map_err(|error| failed(format!("the generator left no record ({error})")))?;
+        let no_record =
+            |error: &dyn std::fmt::Display| failed(format!("the generator left no record ({error})"));
+        let (record, capacity) = match &assignment.load.capacity {
+            None => (assignment.record.clone(), None),
+            Some(_) => {
+                let found: FoundCapacity =
+                    serde_json::from_str(&finished.stdout).map_err(|error| no_record(&error))?;
+                (last_record(&records_of_search(assignment)).map_err(|error| no_record(&error))?, Some(found))
+            }
+        };
+        let text = paceline_files::read_text(&record, paceline_files::OUTPUT_BYTES_MOST)
+            .map_err(|error| no_record(&error))?;
         let run = read_run(&text).map_err(|error| format!("the generator's record: {error}"))?;
         if run.tool.version.trim().is_empty() {
             return Err(
                 "the generator's record names no version, and what has none is not measured".to_owned()
             );
         }
-        Ok(Measured { run, verdicts: Vec::new() })
+        Ok(Measured { run, verdicts: Vec::new(), capacity })
     }
 }
 
@@ -156,6 +243,37 @@ mod tests {
         let counted = Load { requests: Some(1000), duration_s: None, depth: 16, ..closed() };
         let counted = line(counted);
         assert!(counted.contains(" -c 64 --pipeline 16 -n 1000 -t 1"), "{counted}");
+    }
+
+    #[test]
+    fn a_search_is_a_command_of_its_own_and_its_last_run_is_the_trials() {
+        let search =
+            CapacityLoad { objective: "response.p99<10ms".to_owned(), confirm_s: 20.0, windows_most: 40 };
+        let load = Load { capacity: Some(search), kind: LoopKind::Open, ..closed() };
+        assert_eq!(
+            line(load.clone()),
+            "paceline capacity http://127.0.0.1:20000/hello --slo response.p99<10ms -c 64 --window 3000ms --warmup \
+             1000ms --windows 40 --confirm 20000ms --warm-limit 0ms -t 1 --records /tmp/run.search-7 --format json \
+             --no-curve -- --expect-status 200 --expect-body @/tmp/body --seed 7 --events 9"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let assignment = Assignment { load, record: folder.path().join("run.json"), ..assignment() };
+        let records = records_of_search(&assignment);
+        fs::create_dir(&records).unwrap();
+        for (name, achieved) in [("001", 50.0), ("002", 100.0)] {
+            let mut run = crate::generator::tests::run_of(3);
+            run.rate_per_s.achieved = achieved;
+            fs::write(records.join(format!("{name}.json")), serde_json::to_string(&run).unwrap()).unwrap();
+        }
+        let found = r#"{"window_s": 3.0, "closed_loop_per_s": 120.0, "half_pass_per_s": 110.0, "is_precise": true,
+            "interval_per_s": {"low": 105.0, "high": 115.0}, "long_run_per_s": 100.0, "a_later_key": 1,
+            "limit": {"kind": "server_cpu", "evidence": "all of it"}, "windows": []}"#;
+        let ended = Ended { code: Some(0), signal: None, asked: false };
+        let (stdout, stderr) = (found.to_owned(), String::new());
+        let finished = Finished { ended, stdout, stderr, cpu_s: 0.0, elapsed_s: 1.0 };
+        let measured = Paceline::new(vec!["paceline".into()]).read(&assignment, &finished).unwrap();
+        assert_eq!(measured.run.rate_per_s.achieved, 100.0);
+        assert_eq!(measured.capacity.and_then(|found| found.half_pass_per_s), Some(110.0));
     }
 
     #[test]

@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_broke_or_was_not_measured_looks_like_an_end() {
-        let measured = |ok| Measured { run: run_of(ok), verdicts: Vec::new() };
+        let measured = |ok| Measured { run: run_of(ok), verdicts: Vec::new(), capacity: None };
         assert!(!looks_like_an_end(Ok(&measured(68))));
         assert!(looks_like_an_end(Ok(&measured(0))), "its one request broke");
         assert!(looks_like_an_end(Err(&"it failed".to_owned())));

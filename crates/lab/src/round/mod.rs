@@ -4,6 +4,7 @@
 //! own record. What is kept already is skipped, so that an interrupted round and a resumed one are the same code.
 //! What the environment spoiled is tried once more at the end.
 
+mod full_rates;
 mod keeper;
 mod outlook;
 mod raise;
@@ -15,6 +16,7 @@ pub use outlook::Outlook;
 use crate::fleet::Fleet;
 use crate::generator::Generator;
 use crate::{Cores, LabError, Made, Starter, Workshop};
+use full_rates::FullRates;
 use keeper::{Pass, Tally};
 use paceline_catalogue::{Balancer, Database, Manifest, PlannedLaunch, Workload};
 use paceline_host::Neighbours;
@@ -150,8 +152,10 @@ pub fn carry_out(
     let kept = keeper.kept().map_err(|source| LabError::Keep { source })?;
     let tally = Tally::of(&kept);
     let outlook = Outlook::new(launches, bench.steady_within, &tally);
+    let full_rates = FullRates::of(&kept);
+    let servers = BTreeMap::new();
     let mut round =
-        Carried { bench, sitting, keeper, listener, tally, outlook, servers: BTreeMap::new(), order: 0 };
+        Carried { bench, sitting, keeper, listener, tally, outlook, full_rates, servers, order: 0 };
     round.build(launches)?;
     for launch in round.tally.left(launches, Pass::First) {
         round.launch(launch)?;
@@ -178,6 +182,7 @@ struct Carried<'a> {
     listener: &'a mut dyn FnMut(Event<'_>),
     tally: Tally,
     outlook: Outlook,
+    full_rates: FullRates,
     servers: BTreeMap<String, Built>,
     order: u32,
 }
@@ -213,6 +218,7 @@ impl Carried<'_> {
     fn keep(&mut self, trial: &Trial) -> Result<(), LabError> {
         self.keeper.keep(trial).map_err(|source| LabError::Keep { source })?;
         self.tally.count(trial);
+        self.full_rates.learn(trial);
         self.outlook.trial_done(trial);
         (self.listener)(Event::Kept { trial, outlook: &self.outlook });
         Ok(())

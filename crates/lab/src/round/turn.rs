@@ -157,7 +157,11 @@ impl Carried<'_> {
             }
             let route = cell.load.balanced.as_ref().map_or(Route::Direct, |balanced| balanced.route);
             farm.take(route);
-            let begun = self.begin(turn, cell);
+            let mut begun = self.begin(turn, cell);
+            if let Err(fault) = self.full_rates.set_rate(&mut begun) {
+                self.keep(&trial::failed(begun, fault, String::new()))?;
+                continue;
+            }
             let since = self.bench.neighbours.map(Neighbours::look);
             self.outlook.trial_begins();
             (self.listener)(Event::Loading { trial: &begun, outlook: &self.outlook });

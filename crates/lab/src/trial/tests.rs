@@ -39,7 +39,7 @@ fn followed(window: ReportedWindow, from_s: f64, to_s: f64, cpu_s: f64) -> Follo
     };
     Followed {
         argv: Vec::new(),
-        measured: Measured { run: run_of(100), verdicts: Vec::new() },
+        measured: Measured { run: run_of(100), verdicts: Vec::new(), capacity: None },
         samples: Vec::new(),
         over: (at(from_s, 1.0), at(to_s, 1.0 + cpu_s)),
         window,

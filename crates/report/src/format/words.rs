@@ -5,11 +5,12 @@
 
 use super::number;
 use crate::copies::CopyCheck;
+use crate::rank::RankedBy;
 use crate::row::{Row, Standing};
 use crate::{About, Machine, Note, Table};
 use paceline_judge::Metric;
 use paceline_record::{
-    Arrivals, Blame, FaultKind, Load, LoopKind, Pinning, Route, Severity, Stage, VariantKind,
+    Arrivals, Blame, FaultKind, Load, LoopKind, Pinning, RateShare, Route, Severity, Stage, VariantKind,
 };
 use std::collections::BTreeMap;
 
@@ -90,10 +91,16 @@ fn cores(list: &[u32]) -> String {
 /// `hello, closed loop`, or with the rate: what the table is called.
 pub fn title(table: &Table) -> String {
     let title = match (table.load.kind, table.load.rate_per_s) {
+        _ if table.load.capacity.is_some() => format!("{}, capacity", table.workload),
         (LoopKind::Open, Some(rate)) => {
             format!("{}, open loop at {} requests/s", table.workload, number::whole(rate))
         }
-        (LoopKind::Open, None) => format!("{}, open loop", table.workload),
+        (LoopKind::Open, None) => {
+            let of_own =
+                |share: &RateShare| format!(" at {} of each server's capacity", number::percent(share.share));
+            let share = table.load.share.as_ref().map(of_own).unwrap_or_default();
+            format!("{}, open loop{share}", table.workload)
+        }
         (LoopKind::Closed, _) => format!("{}, closed loop", table.workload),
     };
     shape(&table.load).map_or(title.clone(), |shape| format!("{title}, {shape}"))
@@ -128,6 +135,10 @@ pub fn load(table: &Table) -> String {
     if load.depth > 1 {
         parts.push(format!("{} outstanding on each", load.depth));
     }
+    parts.extend(load.capacity.as_ref().map(|search| format!("objective {}", search.objective)));
+    parts.extend(
+        load.share.as_ref().map(|share| format!("100 % is what load {} found in the same launch", share.of)),
+    );
     match load.arrivals {
         Some(Arrivals::Constant) => parts.push("evenly spaced".to_owned()),
         Some(Arrivals::Poisson) => parts.push("Poisson arrivals".to_owned()),
@@ -166,10 +177,18 @@ const LARGEST_SHOWN: f64 = 10.0;
 pub fn ranking(table: &Table) -> String {
     let bound = table.rows.iter().any(|row| row.standing == Standing::GeneratorBound);
     let ranked = table.rows.iter().any(|row| row.rank.is_some());
-    let by = match (table.load.kind, bound) {
-        (LoopKind::Open, _) => "Sorted by server CPU per request at this rate.".to_owned(),
-        (LoopKind::Closed, false) => "Sorted by requests/s.".to_owned(),
-        (LoopKind::Closed, true) => {
+    let by = match (table.ranked_by, bound) {
+        (RankedBy::ServerCpuPerRequest, _) => "Sorted by server CPU per request at this rate.".to_owned(),
+        (RankedBy::ResponseTimeP99, _) => {
+            "Sorted by p99 response time. Each server is offered its own rate, so compare no CPU or rates here."
+                .to_owned()
+        }
+        (RankedBy::Capacity, _) => {
+            "Sorted by capacity: the rate at which half of all windows meet the objective. Times are those of the long window."
+                .to_owned()
+        }
+        (RankedBy::RequestsPerS, false) => "Sorted by requests/s.".to_owned(),
+        (RankedBy::RequestsPerS, true) => {
             let at = reference(table).unwrap_or_else(|| "under this load".to_owned());
             format!(
                 "Sorted by requests/s. Rows marked ≥ hit the load generator's limit; they are listed first, sorted by server CPU per request {at}."

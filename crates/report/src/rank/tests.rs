@@ -38,8 +38,8 @@ fn row(id: &str, standing: Standing, per_s: Figure, cpu: Option<Figure>) -> Row 
     }
 }
 
-fn ranked(mut rows: Vec<Row>, kind: LoopKind) -> Vec<String> {
-    rank(&mut rows, kind);
+fn ranked(mut rows: Vec<Row>, by: RankedBy) -> Vec<String> {
+    rank(&mut rows, by);
     let shown = |row: &Row| match (row.rank, row.rank_worst) {
         (Some(best), Some(worst)) if best < worst => format!("{best}-{worst} {}", row.server.id),
         (Some(rank), _) => format!("{rank} {}", row.server.id),
@@ -56,7 +56,7 @@ fn rows_that_cannot_be_told_apart_share_their_ranks() {
         row("a", Standing::Ranked, figure(200.0, 4.0), None),
         row("c", Standing::Ranked, figure(89.0, 1.0), None),
     ];
-    assert_eq!(ranked(rows, LoopKind::Closed), ["1 a", "2-3 b", "2-3 c", "4 d"]);
+    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["1 a", "2-3 b", "2-3 c", "4 d"]);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn ties_do_not_chain() {
         .zip(0..)
         .map(|(id, place)| row(id, Standing::Ranked, figure(100.0 * 0.85_f64.powi(place), 4.0), None))
         .collect();
-    let ranks = ranked(rows, LoopKind::Closed);
+    let ranks = ranked(rows, RankedBy::RequestsPerS);
     assert!(ranks[0].starts_with("1") && ranks[5].contains("6 f"), "{ranks:?}");
     assert!(!ranks[0].contains('6') && !ranks[5].contains('1'), "{ranks:?}");
 }
@@ -79,7 +79,7 @@ fn a_better_row_that_is_invalid_leaves_the_first_rank_open() {
         row("nodejs", Standing::Invalid, figure(34_000.0, 1.0), None),
         row("slow", Standing::Ranked, figure(100.0, 1.0), None),
     ];
-    assert_eq!(ranked(rows, LoopKind::Closed), ["1-2 bottle", "2-3 slow", "- nodejs"]);
+    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["1-2 bottle", "2-3 slow", "- nodejs"]);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn one_launch_has_a_place_and_no_rank() {
         row("c", Standing::Ranked, once(80.0), None),
         row("d", Standing::Ranked, figure(70.0, 1.0), None),
     ];
-    assert_eq!(ranked(rows, LoopKind::Closed), ["- a", "1 b", "- c", "2 d"]);
+    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["- a", "1 b", "- c", "2 d"]);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_figure_of_one_launch_ranks_nobody_however_many_launches_there_were() {
         row("cheap", Standing::GeneratorBound, figure(100.0, 1.0), Figure::of([5.0])),
         row("c", Standing::Ranked, figure(80.0, 1.0), None),
     ];
-    assert_eq!(ranked(rows, LoopKind::Closed), ["- cheap", "- dear", "1 c"]);
+    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["- cheap", "- dear", "1 c"]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn lower_bounds_come_first_by_their_cpu() {
         row("dear", Standing::GeneratorBound, figure(105.0, 1.0), Some(figure(9.0, 0.1))),
         row("cheap", Standing::GeneratorBound, figure(100.0, 1.0), Some(figure(5.0, 0.1))),
     ];
-    assert_eq!(ranked(rows, LoopKind::Closed), ["1 cheap", "2 dear", "3 slow"]);
+    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["1 cheap", "2 dear", "3 slow"]);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn an_estimate_above_a_lower_bound_cannot_be_told_from_it() {
         row("estimate", Standing::Ranked, figure(120.0, 1.0), Some(figure(7.0, 0.1))),
         row("bound", Standing::GeneratorBound, figure(100.0, 1.0), Some(figure(9.0, 0.1))),
     ];
-    assert_eq!(ranked(rows, LoopKind::Closed), ["1-2 bound", "1-2 estimate"]);
+    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["1-2 bound", "1-2 estimate"]);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn an_open_loop_is_ranked_by_cpu_and_who_fell_short_is_not() {
         row("failed", Standing::Failed, figure(0.0, 0.0), None),
     ];
     let order = ["1 cheap", "2 dear", "- unknown", "- overloaded", "- failed"];
-    assert_eq!(ranked(rows, LoopKind::Open), order);
+    assert_eq!(ranked(rows, RankedBy::ServerCpuPerRequest), order);
 }
 
 #[test]
@@ -143,5 +143,5 @@ fn a_row_that_is_ranked_by_another_figure_is_never_tied_to_it() {
         row("with", Standing::GeneratorBound, figure(100.0, 1.0), Some(figure(100.0, 1.0))),
         row("without", Standing::GeneratorBound, figure(100.0, 1.0), None),
     ];
-    assert_eq!(ranked(rows, LoopKind::Closed), ["1 with", "- without"]);
+    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["1 with", "- without"]);
 }

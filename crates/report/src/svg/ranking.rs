@@ -3,7 +3,7 @@
 use super::canvas::{Anchor, Axis, Canvas};
 use super::{MARGIN, WIDTH, title, unit};
 use crate::format::number;
-use crate::{Figure, RankedBy, Row, Standing, Table};
+use crate::{Figure, Row, Standing, Table};
 use paceline_judge::{Better, Metric};
 use paceline_record::LoopKind;
 
@@ -14,10 +14,7 @@ const PLOT: (f64, f64) = (300.0, 790.0);
 
 /// Draws a table below `top`; returns where it ends.
 pub fn draw(canvas: &mut Canvas, table: &Table, asked: Option<&'static Metric>, top: f64) -> f64 {
-    let ordered_by = match table.ranked_by {
-        RankedBy::RequestsPerS => &Metric::ACHIEVED_PER_S,
-        RankedBy::ServerCpuPerRequest => &Metric::SERVER_CPU,
-    };
+    let ordered_by = table.ranked_by.metric();
     let metric = asked.unwrap_or(ordered_by);
     let mut rows: Vec<(&Row, &Figure)> = table
         .rows

@@ -170,6 +170,7 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
         verdicts: Vec::new(),
         imported: None,
         machines: Vec::new(),
+        capacity: None,
     }
 }
 

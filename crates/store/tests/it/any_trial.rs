@@ -6,14 +6,15 @@
 use paceline_job::{Nanos, Rate};
 use paceline_record::{
     ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, Block,
-    Bytes, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource, DatabaseCounts,
-    DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork, Distribution, Environment,
-    Expectations, ExpectedValue, Fault, FaultKind, FoundBy, GateOutcome, GateReason, Generator,
-    GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts, Interval, JsonForm, Left, Lengths,
-    Load, Loop, LoopKind, Observation, ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning,
-    ProcessRole, ProcessUse, Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, Segment, Served,
-    Server, ServerUse, Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Times, Tls,
-    Tool, Trace, Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
+    Bytes, CapacityLimit, CapacityLoad, Censored, Check, CheckOutcome, Connections, CoreTime, Counts,
+    CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork,
+    Distribution, Environment, Expectations, ExpectedValue, Fault, FaultKind, FoundBy, FoundCapacity,
+    GateOutcome, GateReason, Generator, GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts,
+    Interval, JsonForm, Left, Lengths, Load, Loop, LoopKind, Observation, ObservedFigure, Pace, PaceChoice,
+    PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, RateRange, RateShare, Rates, RequestPart,
+    Round, Route, Run, SCHEMA, Sample, Scaled, SearchedRate, Segment, Served, Server, ServerUse, Severity,
+    Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Times, Tls, Tool, Trace, Trial, Tried,
+    Usage, Validation, Variant, VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -238,6 +239,27 @@ prop_compose! {
     }
 }
 
+fn found(n: u32) -> Option<FoundCapacity> {
+    let per_s = f64::from(n);
+    let range = RateRange { low: per_s, high: per_s };
+    (n % 2 == 1).then(|| FoundCapacity {
+        window_s: 5.0,
+        closed_loop_per_s: per_s,
+        half_pass_per_s: Some(per_s),
+        interval_per_s: Some(range),
+        is_precise: true,
+        stalls_decide: Some(range),
+        long_run_per_s: None,
+        limit: CapacityLimit { kind: "waiting".to_owned(), evidence: String::new() },
+        ended_early: None,
+        windows: vec![SearchedRate {
+            offered_per_s: per_s,
+            achieved_per_s: per_s,
+            outcome: "pass".to_owned(),
+        }],
+    })
+}
+
 prop_compose! {
     fn load()(
         name in text(), open in any::<bool>(), n in any::<u32>(), rate_per_s in option::of(number()),
@@ -254,6 +276,8 @@ prop_compose! {
             variant: other.map(|of| Variant { of, kind: VariantKind::FirstRun }),
             scaled: duration_s.map(|factor| Scaled { factor, connections: n, rate_per_s, requests }),
             balanced, database: duration_s.map(|_| DatabaseLoad { database: "postgresql".to_owned(), pool: n }),
+            share: rate_per_s.map(|share| RateShare { share, of: String::new(), full_per_s: Some(share), full_trial: None }),
+            capacity: requests.map(|_| CapacityLoad { objective: String::new(), confirm_s: warmup_s, windows_most: n }),
         }
     }
 }
@@ -342,7 +366,7 @@ prop_compose! {
             pinning: Pinning {
                 server: core.clone(), generator: core.clone(), disjoint, instances: vec![core.clone()], balancer: core.clone(), database: core,
             },
-            generator_argv: list, run,
+            generator_argv: list, run, capacity: found(block),
             startup: startup.map(|(ns, guarantee)| Startup {
                 listening_ns: ns, first_answer_ns: ns, rss_bytes: ns, processes: 1, guarantee, first_since_build: Some(disjoint), disk_read_bytes: Some(ns), warm_up: None,
             }),

@@ -7,10 +7,9 @@ use super::explanation::{self, Explanation};
 use super::index::plan_about;
 use super::metric::{FigurePage, MetricPage, figure, metrics};
 use super::ties;
-use paceline_judge::Metric;
 use paceline_record::{Load, Pinning, Round, Server, Trial};
 use paceline_report::Standing;
-use paceline_report::{About, Beside, Failure, Machine, Note, RankedBy, Report, Row, StartTable, Table};
+use paceline_report::{About, Beside, Failure, Machine, Note, Report, Row, StartTable, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -250,10 +249,7 @@ impl TablePage {
             let cell = (&*table.workload, &*table.form, &*table.load.name, &*row.server.id);
             cells.get(&cell).into_iter().flatten().map(|trial| entry(trial)).collect()
         };
-        let ordered_by = match table.ranked_by {
-            RankedBy::RequestsPerS => Metric::ACHIEVED_PER_S.key,
-            RankedBy::ServerCpuPerRequest => Metric::SERVER_CPU.key,
-        };
+        let ordered_by = table.ranked_by.metric().key;
         let mut rows: Vec<RowPage> = table.rows.iter().map(|row| RowPage::of(row, trials(row))).collect();
         let (mut tied, mut smallest_difference) = (BTreeMap::new(), BTreeMap::new());
         let is_compared = !single && table.rows.len() <= COMPARED_MOST;

@@ -6,6 +6,7 @@
 use super::flags::{Asked, Carrying};
 use super::progress::people;
 use super::{alone, asked, generator, resume, tune};
+use crate::exit::Complaint;
 use crate::kept;
 use crate::places::complain;
 use paceline_catalogue::estimate as estimate_of;
@@ -13,6 +14,7 @@ use paceline_catalogue::{
     Balancer, Catalogue, Cell, Database, Plan, PlannedLaunch, Resolution, Room, STEADY_WITHIN, Workload,
     fresh_seed, order,
 };
+use paceline_experiment::Objective;
 use paceline_host::{FileLock, Id, Neighbours, Tuning};
 use paceline_lab::{Cores, Generator};
 use paceline_record::{Environment, Round, SCHEMA, Sitting};
@@ -151,6 +153,18 @@ pub fn open(
 
 /// A new round with the plan as it is to be carried out on a machine, within its time. Its seed is drawn where neither
 /// the flags nor the plan nor `seed` have one.
+/// Reads the objectives of a plan's searches, which the catalogue does not know.
+fn check_objectives(plan: &Plan) -> anyhow::Result<()> {
+    for load in &plan.load {
+        if let Some(objective) = &load.objective {
+            Objective::parse(objective).map_err(|error| {
+                Complaint::usage(format!("plan `{}`: load `{}`: {error}", plan.name, load.name))
+            })?;
+        }
+    }
+    Ok(())
+}
+
 fn new_round(
     asked: &Asked,
     catalogue: &Catalogue,
@@ -163,6 +177,7 @@ fn new_round(
     // Kept with the plan: a round of before this was known is resumed as it was begun.
     let steady_within = asked_for.steady_within.unwrap_or(STEADY_WITHIN);
     let asked_for = Plan { seed: Some(seed), steady_within: Some(steady_within), ..asked_for };
+    check_objectives(&asked_for)?;
     let sized = asked_for.sized(asked.full, room(&environment));
     changes.extend(sized.changes);
     let resolution = sized.plan.resolve(catalogue).map_err(complain)?;

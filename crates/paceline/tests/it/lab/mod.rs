@@ -10,6 +10,7 @@ mod carrying_on;
 mod dummy;
 mod forged;
 mod launches;
+mod own_capacity;
 mod reports;
 mod rest;
 mod rounds;

@@ -1,0 +1,237 @@
+//! Loads that go by each server's own capacity: a search for it, and rates as a share of it.
+//!
+//! As they stand in the file, what is wrong with them, and which load of the same launch is 100 %. The search is
+//! `paceline capacity`'s; the rate of a trial is worked out by the lab when the other load has been measured.
+
+use super::PlanLoad;
+use paceline_record::{CapacityLoad, RateShare};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use std::time::Duration;
+
+/// Length of the confirming window where a plan does not say.
+const CONFIRM: Duration = Duration::from_secs(20);
+/// Windows of a search at most, as the command has it.
+const WINDOWS_MOST: u32 = 40;
+/// Windows that a search usually takes, the closed loop before it included (docs/capacity.md).
+const WINDOWS_USUAL: u32 = 20;
+/// Long windows that a search may try.
+const CONFIRM_TRIES: u32 = 4;
+/// The highest share of its capacity that a server can be offered.
+const SHARE_MOST: f64 = 10.0;
+
+/// What a load does beside offering requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadSearch {
+    /// It searches the highest rate that meets an objective.
+    Capacity,
+}
+
+/// A share of another rate, written `50%`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Percent(pub f64);
+
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        let share = number.map(|number| number / 100.0).filter(|share| *share > 0.0 && *share <= SHARE_MOST);
+        share.map(Percent).ok_or_else(|| {
+            D::Error::custom(format!(
+                "`rate` is {text:?}: write a share of the server's capacity such as \"50%\", or `rate_per_s = 2000`"
+            ))
+        })
+    }
+}
+
+impl Serialize for Percent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{}%", self.0 * 100.0))
+    }
+}
+
+impl PlanLoad {
+    /// Whether it searches a capacity.
+    pub fn is_search(&self) -> bool {
+        self.load == Some(LoadSearch::Capacity)
+    }
+
+    /// What a trial's record says of its search.
+    pub(super) fn capacity(&self) -> Option<CapacityLoad> {
+        let objective = self.objective.clone().filter(|_| self.is_search())?;
+        Some(CapacityLoad {
+            objective,
+            confirm_s: self.confirm().as_secs_f64(),
+            windows_most: self.windows.unwrap_or(WINDOWS_MOST),
+        })
+    }
+
+    fn confirm(&self) -> Duration {
+        self.confirm.unwrap_or(CONFIRM)
+    }
+
+    /// What its search is taken to last, and the most that it may.
+    pub(super) fn search_lengths(&self) -> Option<(Duration, Duration)> {
+        let window = self.duration.filter(|_| self.is_search())? + self.warmup();
+        let confirm = self.confirm() + self.warmup();
+        let most = self.windows.unwrap_or(WINDOWS_MOST);
+        let usual = window.saturating_mul(WINDOWS_USUAL.min(most)).saturating_add(confirm);
+        // An objective may need longer windows than the plan says: up to a minute each.
+        let longest = window.max(Duration::from_secs(60)).saturating_mul(most.saturating_add(1));
+        Some((usual, longest.saturating_add(confirm.saturating_mul(CONFIRM_TRIES))))
+    }
+}
+
+/// What is wrong with the keys of one load.
+pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
+    if load.rate.is_some() && load.rate_per_s.is_some() {
+        return Err("needs either `rate` or `rate_per_s`".into());
+    }
+    if load.of.is_some() && load.rate.is_none() {
+        return Err("`of` needs a `rate` in percent".into());
+    }
+    let only_for_search = [
+        ("objective", load.objective.is_some()),
+        ("confirm", load.confirm.is_some()),
+        ("windows", load.windows.is_some()),
+    ];
+    if !load.is_search() {
+        return match only_for_search.iter().find(|(_, given)| *given) {
+            Some((key, _)) => Err(format!("`{key}` needs `load = \"capacity\"`")),
+            None => Ok(()),
+        };
+    }
+    let contradictions = [
+        (load.objective.is_none(), "needs an `objective`, such as \"response.p99<10ms,errors<0.1%\""),
+        (load.windows == Some(0), "`windows` is at least 1"),
+        (load.rate.is_some() || load.rate_per_s.is_some(), "searches its rates: leave `rate` out"),
+        (load.duration.is_none(), "needs a `duration`, the length of a window"),
+        (load.first_run || !load.twins.is_empty(), "has no twins: make loads of their own"),
+        (load.fault.is_some(), "has no fault: make a load of its own"),
+    ];
+    match contradictions.iter().find(|(is_wrong, _)| *is_wrong) {
+        Some((_, problem)) => Err(format!("a capacity search {problem}")),
+        None => Ok(()),
+    }
+}
+
+/// Names the load that is 100 % for each share: the one that the plan names, else a capacity search of the same launch,
+/// else a closed loop.
+pub(super) fn with_bases(loads: Vec<PlanLoad>) -> Vec<PlanLoad> {
+    let with_base = |load: &PlanLoad| {
+        let share = load.rate.map(|percent| RateShare {
+            share: percent.0,
+            of: base(load, &loads).map(|base| base.name.clone()).unwrap_or_default(),
+            full_per_s: None,
+            full_trial: None,
+        });
+        PlanLoad { share, ..load.clone() }
+    };
+    loads.iter().map(with_base).collect()
+}
+
+fn base<'a>(load: &PlanLoad, loads: &'a [PlanLoad]) -> Option<&'a PlanLoad> {
+    let is_closed =
+        |other: &PlanLoad| !other.is_search() && other.rate.is_none() && other.rate_per_s.is_none();
+    let is_base = |other: &&PlanLoad| {
+        let covers = other.workloads.is_empty()
+            || (!load.workloads.is_empty() && load.workloads.iter().all(|own| other.workloads.contains(own)));
+        (other.is_search() || is_closed(other))
+            && covers
+            && other.group == load.group
+            && other.database == load.database
+            && !other.group.is_ordered
+            && load.of.as_ref().is_none_or(|of| other.plan_name == *of)
+    };
+    let bases: Vec<&PlanLoad> = loads.iter().filter(is_base).collect();
+    let same_shape = |other: &&&PlanLoad| {
+        (other.http.as_ref(), other.keep_alive, other.depth)
+            == (load.http.as_ref(), load.keep_alive, load.depth)
+            && other.balanced == load.balanced
+    };
+    let alike: Vec<&PlanLoad> = bases.iter().filter(same_shape).copied().collect();
+    let from = if alike.is_empty() { bases } else { alike };
+    from.iter().find(|base| base.is_search()).or(from.first()).copied()
+}
+
+/// What is wrong with the shares of a plan's loads, with their bases named.
+pub(super) fn check_bases(loads: &[PlanLoad]) -> Result<(), String> {
+    let without = loads.iter().find(|load| load.share.as_ref().is_some_and(|share| share.of.is_empty()));
+    let Some(load) = without else { return Ok(()) };
+    let named = load.of.as_ref().map(|of| format!(" named `{of}`")).unwrap_or_default();
+    Err(format!(
+        "load `{}`: its `rate` is a share, and the plan has no closed loop or capacity search{named} for the same \
+         workloads on the same launch",
+        load.name
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Plan;
+    use super::*;
+
+    const CLOSED: &str = "[[load]]\nname = \"closed\"\nconnections = 8\nduration = \"3s\"\n";
+    const HALF: &str = "[[load]]\nname = \"half\"\nconnections = 8\nduration = \"3s\"\nrate = \"50%\"\n";
+    const SEARCH: &str = "[[load]]\nname = \"most\"\nload = \"capacity\"\nconnections = 8\nduration = \"5s\"\n\
+                          objective = \"response.p99<10ms\"\n";
+
+    fn plan(loads: &[&str]) -> Result<Plan, String> {
+        let text = format!("name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n{}", loads.concat());
+        Plan::parse("p.toml", &text).map_err(|error| error.to_string())
+    }
+
+    fn base_of(loads: &[&str], name: &str) -> String {
+        let loads = plan(loads).unwrap().expanded();
+        loads.iter().find(|load| load.name == name).and_then(|load| load.share.clone()).unwrap().of
+    }
+
+    #[test]
+    fn a_share_is_of_the_search_or_else_of_the_closed_loop() {
+        assert_eq!(base_of(&[CLOSED, HALF], "half"), "closed");
+        assert_eq!(base_of(&[CLOSED, HALF, SEARCH], "half"), "most");
+        let of_closed = format!("{HALF}of = \"closed\"\n");
+        assert_eq!(base_of(&[CLOSED, &of_closed, SEARCH], "half"), "closed");
+        let closing = format!("{HALF}twins = [\"close\"]\n");
+        let closed = format!("{CLOSED}twins = [\"close\"]\n");
+        assert_eq!(base_of(&[&closed, &closing], "half-close"), "closed-close");
+        let database = "databases = [\"a\"]\n";
+        assert_eq!(base_of(&[database, CLOSED, HALF], "half-a"), "closed-a");
+    }
+
+    #[test]
+    fn a_plan_with_shares_survives_its_own_toml() {
+        let plan = plan(&[CLOSED, HALF, SEARCH]).unwrap();
+        assert_eq!(Plan::parse("p", &plan.to_toml().unwrap()).unwrap(), plan);
+        assert!(plan.to_toml().unwrap().contains("rate = \"50%\""));
+    }
+
+    #[test]
+    fn a_search_has_a_usual_length_and_a_limit() {
+        let loads = plan(&[SEARCH]).unwrap().expanded();
+        assert_eq!(loads[0].usual(), Some(Duration::from_secs(20 * 6 + 21)));
+        assert!(loads[0].limit() > Duration::from_secs(40 * 60));
+        let record = loads[0].record();
+        assert_eq!(record.capacity.map(|capacity| capacity.windows_most), Some(40));
+        assert_eq!(record.kind, paceline_record::LoopKind::Open);
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_named() {
+        for (loads, expected) in [
+            (vec![HALF], "no closed loop or capacity search"),
+            (vec![CLOSED, &HALF.replace("50%", "50")], "write a share"),
+            (vec![CLOSED, &HALF.replace("50%", "0%")], "write a share"),
+            (vec![CLOSED, &format!("{HALF}rate_per_s = 3\n")], "either `rate` or `rate_per_s`"),
+            (vec![CLOSED, &format!("{HALF}of = \"other\"\n")], "named `other`"),
+            (vec![&CLOSED.replace("3s\"", "3s\"\nworkloads = [\"tetra\"]"), HALF], "for the same"),
+            (vec![&format!("{CLOSED}of = \"x\"\n")], "`of` needs a `rate`"),
+            (vec![&format!("{CLOSED}objective = \"x\"\n")], "`objective` needs `load = \"capacity\"`"),
+            (vec![&SEARCH.replace("objective", "arrivals = \"poisson\"\n#")], "needs an `objective`"),
+            (vec![&format!("{SEARCH}rate_per_s = 5\n")], "searches its rates"),
+        ] {
+            let error = plan(&loads).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
