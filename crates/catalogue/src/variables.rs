@@ -25,7 +25,9 @@ pub const DATABASE_PASSWORD: &str = "benchmarkdbpass";
 pub struct DatabaseAccess {
     /// The folder's name of what runs there: `DATABASE`.
     pub database: String,
-    /// `DATABASE_PORT`, on 127.0.0.1.
+    /// `DATABASE_HOST`: 127.0.0.1, or another machine's address.
+    pub host: String,
+    /// `DATABASE_PORT`.
     pub port: u16,
     /// Connections of the whole server: `DATABASE_POOL`.
     pub pool: u32,
@@ -36,7 +38,7 @@ impl DatabaseAccess {
     fn pairs(&self) -> [(&'static str, OsString); 7] {
         [
             ("DATABASE", self.database.clone().into()),
-            ("DATABASE_HOST", "127.0.0.1".into()),
+            ("DATABASE_HOST", self.host.clone().into()),
             ("DATABASE_PORT", self.port.to_string().into()),
             ("DATABASE_NAME", DATABASE_NAME.into()),
             ("DATABASE_USER", DATABASE_USER.into()),
@@ -185,9 +187,13 @@ mod tests {
         let pairs = Variables { port: None, ..given() }.pairs();
         assert!(pairs.iter().all(|(name, _)| *name != "PACELINE_PORT"));
         assert_eq!(pairs.len(), 4);
-        let database = Some(DatabaseAccess { database: "postgresql".into(), port: 5433, pool: 32 });
+        let (database, host) = ("postgresql".into(), "10.0.0.2".into());
+        let database = Some(DatabaseAccess { database, host, port: 5433, pool: 32 });
         let texts = Variables { database, ..given() }.texts();
         assert_eq!((texts["DATABASE"].as_str(), texts["DATABASE_POOL"].as_str()), ("postgresql", "32"));
-        assert_eq!(texts["DATABASE_NAME"], "hello_world");
+        assert_eq!(
+            (texts["DATABASE_NAME"].as_str(), texts["DATABASE_HOST"].as_str()),
+            ("hello_world", "10.0.0.2")
+        );
     }
 }

@@ -9,6 +9,7 @@ mod rows;
 pub(crate) use rows::returned;
 
 use crate::launch::{Launch, LaunchOf, Ready, Spoiled, Starter};
+use crate::node::RemoteDatabase;
 use crate::workshop::{CommandStep, Words, run_command};
 use crate::{LabError, Scratch, State, Workshop};
 use paceline_catalogue::{
@@ -21,6 +22,7 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +34,8 @@ const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 const NOBODY: u32 = 65_534;
 /// Another process may take the port between our look and the database's bind.
 const PORT_TRIES: u32 = 3;
+/// Where a database listens whose servers are on its machine.
+const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The one form of a database.
 const FORM: &str = "single";
 /// The rows of `fortune`, as TechEmpower has them.
@@ -49,6 +53,21 @@ pub struct Databases<'a> {
 pub struct RunningDatabase {
     /// What it is, with its receipt.
     pub receipt: DatabaseReceipt,
+    /// Where servers find it.
+    address: SocketAddr,
+    place: DatabasePlace,
+}
+
+/// The machine a database runs on.
+enum DatabasePlace {
+    /// This one.
+    Here(Box<LocalDatabase>),
+    /// Another one.
+    There(RemoteDatabase),
+}
+
+/// A database on this machine.
+struct LocalDatabase {
     commands: Commands,
     seed: u64,
     /// Names its launches.
@@ -83,14 +102,28 @@ impl Databases<'_> {
         cores: &[u32],
         seed: u64,
     ) -> Result<(Launch, RunningDatabase), Spoiled> {
+        self.start_on(LOCALHOST, database, id, cores, seed)
+    }
+
+    /// As [`Databases::start`], listening on an address of this machine.
+    pub(crate) fn start_on(
+        &self,
+        listen: IpAddr,
+        database: &Arc<Database>,
+        id: &str,
+        cores: &[u32],
+        seed: u64,
+    ) -> Result<(Launch, RunningDatabase), Spoiled> {
         let receipt = self.receipt(database)?;
         let template = self.template(database, &receipt, id)?;
         let (scratch, commands) = self.place(database, id)?;
         commands
             .copy(&template, &commands.home)
             .map_err(|error| of_file("copy the template to", &commands.home, error))?;
-        let (launch, commands, variables) = self.launch(commands, id, cores)?;
-        let running = RunningDatabase { receipt, commands, seed, id: id.to_owned(), variables, scratch };
+        let (launch, commands, variables) = self.launch(commands, id, cores, listen)?;
+        let address = SocketAddr::new(listen, launch.address.port());
+        let local = LocalDatabase { commands, seed, id: id.to_owned(), variables, scratch };
+        let running = RunningDatabase { receipt, address, place: DatabasePlace::Here(Box::new(local)) };
         match running.reset() {
             Ok(()) => Ok((launch, running)),
             Err(spoiled) => {
@@ -135,7 +168,8 @@ impl Databases<'_> {
             commands.run("init", init)?;
         }
         if let Some(schema) = &database.commands.schema {
-            let (launch, running, _) = self.launch(commands.clone(), &format!("{id}-template"), &[])?;
+            let (launch, running, _) =
+                self.launch(commands.clone(), &format!("{id}-template"), &[], LOCALHOST)?;
             let made = running.run("schema", schema);
             let _ = launch.stop();
             made?;
@@ -193,8 +227,10 @@ impl Databases<'_> {
         mut commands: Commands,
         id: &str,
         cores: &[u32],
+        listen: IpAddr,
     ) -> Result<(Launch, Commands, Variables), Spoiled> {
         let mut tries = 1;
+        commands.environment.insert("DATABASE_LISTEN".to_owned(), listen.to_string());
         loop {
             let port =
                 port::free_port().map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), true))?;
@@ -213,18 +249,36 @@ impl Databases<'_> {
 }
 
 impl RunningDatabase {
+    /// One on another machine.
+    pub(crate) fn there(receipt: DatabaseReceipt, address: SocketAddr, database: RemoteDatabase) -> Self {
+        Self { receipt, address, place: DatabasePlace::There(database) }
+    }
+
     /// Where a server finds it.
     pub fn access(&self, pool: u32) -> DatabaseAccess {
-        let port = self.commands.environment.get("DATABASE_PORT").and_then(|port| port.parse().ok());
-        DatabaseAccess { database: self.receipt.id.clone(), port: port.unwrap_or_default(), pool }
+        let (host, port) = (self.address.ip().to_string(), self.address.port());
+        DatabaseAccess { database: self.receipt.id.clone(), host, port, pool }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Starts it again after it has ended, on the same port and with the data that it left.
     ///
     /// # Errors
-    /// [`Spoiled`], with nothing left running.
+    /// [`Spoiled`], with nothing left running; always of one on another machine.
     pub(crate) fn start_again(&self, cores: &[u32]) -> Result<Launch, Spoiled> {
-        self.commands.start(&format!("{}-database-again", self.id), cores, self.variables.clone())
+        match &self.place {
+            DatabasePlace::Here(local) => {
+                let id = format!("{}-database-again", local.id);
+                local.commands.start(&id, cores, local.variables.clone())
+            }
+            DatabasePlace::There(_) => {
+                let message = "a database on another machine is not started again";
+                Err(Spoiled::fault(Stage::Start, message, false))
+            }
+        }
     }
 
     /// Replaces all rows by those that a launch begins with.
@@ -232,11 +286,10 @@ impl RunningDatabase {
     /// # Errors
     /// [`Spoiled`] when the database does not do it.
     pub fn reset(&self) -> Result<(), Spoiled> {
-        for (name, rows) in [("world.tsv", rows::world(self.seed)), ("fortune.tsv", FORTUNES.to_owned())] {
-            let path = self.commands.home.join(name);
-            fs::write(&path, rows).map_err(|error| of_file("write", &path, error))?;
+        match &self.place {
+            DatabasePlace::Here(local) => local.commands.reset(local.seed),
+            DatabasePlace::There(database) => database.reset(),
         }
-        self.commands.run("load", &self.commands.database.commands.load).map(drop)
     }
 
     /// What it has counted so far.
@@ -244,8 +297,10 @@ impl RunningDatabase {
     /// # Errors
     /// [`Spoiled`] when it cannot be asked, or its command prints something else.
     pub fn counts(&self) -> Result<DatabaseCounts, Spoiled> {
-        let printed = self.commands.run("statistics", &self.commands.database.commands.statistics)?;
-        rows::counts(&printed).map_err(|problem| self.commands.fault(&format!("its statistics: {problem}")))
+        match &self.place {
+            DatabasePlace::Here(local) => local.commands.counts(),
+            DatabasePlace::There(database) => database.counts(),
+        }
     }
 
     /// The rows of `world`, by id.
@@ -253,17 +308,40 @@ impl RunningDatabase {
     /// # Errors
     /// [`Spoiled`] as [`RunningDatabase::counts`].
     pub fn world(&self) -> Result<BTreeMap<u32, u32>, Spoiled> {
-        let printed = self.commands.run("world", &self.commands.database.commands.world)?;
-        rows::numbers(&printed).map_err(|problem| self.commands.fault(&format!("its rows: {problem}")))
+        match &self.place {
+            DatabasePlace::Here(local) => local.commands.world(),
+            DatabasePlace::There(database) => database.world(),
+        }
     }
 
-    /// Where it keeps its data.
-    pub fn folder(&self) -> &Path {
-        self.scratch.folder()
+    /// Where it keeps its data, on this machine.
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.place {
+            DatabasePlace::Here(local) => Some(local.scratch.folder()),
+            DatabasePlace::There(_) => None,
+        }
     }
 }
 
 impl Commands {
+    fn reset(&self, seed: u64) -> Result<(), Spoiled> {
+        for (name, rows) in [("world.tsv", rows::world(seed)), ("fortune.tsv", FORTUNES.to_owned())] {
+            let path = self.home.join(name);
+            fs::write(&path, rows).map_err(|error| of_file("write", &path, error))?;
+        }
+        self.run("load", &self.database.commands.load).map(drop)
+    }
+
+    fn counts(&self) -> Result<DatabaseCounts, Spoiled> {
+        let printed = self.run("statistics", &self.database.commands.statistics)?;
+        rows::counts(&printed).map_err(|problem| self.fault(&format!("its statistics: {problem}")))
+    }
+
+    fn world(&self) -> Result<BTreeMap<u32, u32>, Spoiled> {
+        let printed = self.run("world", &self.database.commands.world)?;
+        rows::numbers(&printed).map_err(|problem| self.fault(&format!("its rows: {problem}")))
+    }
+
     /// Starts the database and waits until it is ready.
     fn start(&self, id: &str, cores: &[u32], variables: Variables) -> Result<Launch, Spoiled> {
         let is_ready = || self.run("ready", &self.database.commands.ready).is_ok();

@@ -4,9 +4,13 @@
 //! stay connected from launch to launch; each has one connection, which commands of generators share.
 
 use crate::LabError;
+use crate::database::RunningDatabase;
 use crate::launch::{Launch, LaunchOf, Ready, Spoiled};
-use crate::node::{FolderContent, Launched, Node, NodeLost, NodeSettings, RemoteProcesses, ToNode, digest};
-use paceline_catalogue::{Places, PlannedLaunch, Variables};
+use crate::node::{
+    DatabaseOrder, FolderContent, Launched, LaunchedDatabase, Node, NodeLost, NodeSettings, RemoteDatabase,
+    RemoteProcesses, ToNode, digest, of_node,
+};
+use paceline_catalogue::{Database, Places, PlannedLaunch, Variables};
 use paceline_host::shepherd::Guard;
 use paceline_host::{Allocation, AllocationRequest, Interrupt, Machines, Place, SSH_CONTROL, Shipment};
 use paceline_record::Stage;
@@ -20,12 +24,16 @@ use std::time::Duration;
 
 /// The role of a server's machine, and the feature of its node.
 const SERVER: &str = "server";
+/// Those of a database's.
+const DATABASE: &str = "database";
 /// Those of a generator's.
 const LOADER: &str = "loader";
 /// What a launch takes beyond its loads, for Slurm's time limit: sending, starting, validating, coming to rest.
 const AROUND_LAUNCH: Duration = Duration::from_secs(300);
 /// The same for each load.
 const AROUND_LOAD: Duration = Duration::from_secs(90);
+/// Longest time for a database to be ready: its commands have 120 s each.
+const DATABASE_LIMIT: Duration = Duration::from_secs(600);
 /// Longest time for a folder to arrive.
 const SEND_LIMIT: Duration = Duration::from_secs(600);
 
@@ -60,6 +68,7 @@ pub struct Fleet {
 /// The machines of one launch, until this is dropped.
 pub(crate) struct Held {
     server: Option<Arc<Node>>,
+    database: Option<Arc<Node>>,
     listen: Option<IpAddr>,
     loaders: Option<LoaderHosts>,
     /// Every connection: the loaders' are shared by the commands of generators.
@@ -133,9 +142,10 @@ impl Fleet {
         let nodes = self.connect(&roles)?;
         let of = |role: &str| roles.iter().zip(&nodes).find(|((known, _), _)| known == role);
         let server = of(SERVER).map(|(_, node)| Arc::clone(node));
+        let database = of(DATABASE).map(|(_, node)| Arc::clone(node)).or_else(|| server.clone());
         let loaders = self.loaders(&roles, &nodes);
         let listen = self.settings.listen;
-        Ok(Held { server, listen, loaders, _nodes: nodes, _allocation: allocation })
+        Ok(Held { server, database, listen, loaders, _nodes: nodes, _allocation: allocation })
     }
 
     fn allocation(
@@ -148,6 +158,9 @@ impl Fleet {
         let mut roles = vec![(LOADER.to_owned(), self.settings.loaders.unwrap_or(1))];
         if self.has_server() {
             roles.insert(0, (SERVER.to_owned(), 1));
+            if launch.cells.iter().any(|cell| cell.load.database.is_some()) {
+                roles.insert(1, (DATABASE.to_owned(), 1));
+            }
         }
         let request = AllocationRequest {
             name: format!("paceline-{}", (self.new_id)()),
@@ -238,6 +251,17 @@ impl Held {
         self.server.as_ref()
     }
 
+    /// The database's machine, where that is another one: the server's, where none is named.
+    pub(crate) fn database(&self) -> Option<&Arc<Node>> {
+        self.database.as_ref()
+    }
+
+    /// Whether server and database have one machine.
+    pub(crate) fn is_one_machine(&self) -> bool {
+        let host = |node: &Option<Arc<Node>>| node.as_ref().map(|node| node.host().to_owned());
+        host(&self.server) == host(&self.database)
+    }
+
     /// Where the generators run, where they do on other machines.
     pub(crate) fn loaders(&self) -> Option<&LoaderHosts> {
         self.loaders.as_ref()
@@ -257,18 +281,8 @@ impl Held {
         let Ready::Answers(case) = of.ready else {
             return Err(Spoiled::fault(Stage::Setup, "only servers are started on other machines", false));
         };
-        let missing: Vec<String> = node.ask(&ToNode::Missing(of.server.needs.clone())).map_err(of_node)?;
-        if !missing.is_empty() {
-            let message = format!("{} lacks {} for {}", node.host(), missing.join(", "), of.server.name);
-            return Err(Spoiled::fault(Stage::Setup, message, false));
-        }
-        for folder in folders {
-            provide(node, folder, interrupt)?;
-        }
-        let address = self.listen.or(node.address()).ok_or_else(|| {
-            let message = format!("the address of {} is unknown: name it with --listen", node.host());
-            Spoiled::fault(Stage::Setup, message, false)
-        })?;
+        folders.iter().try_for_each(|folder| provide(node, folder, interrupt))?;
+        let address = self.listen.map_or_else(|| address_of(node), Ok)?;
         let order = of.order()?;
         let variables = Variables { host: address.to_string(), ..order.variables };
         let order = Box::new(crate::node::LaunchOrder { variables, ..order });
@@ -276,9 +290,56 @@ impl Held {
         let question = ToNode::Launch { order, ready: Box::new(case.clone()) };
         let launched: Result<Launched, Spoiled> =
             node.ask_within(&question, limit, interrupt).map_err(of_node)?;
-        let launched = launched?;
+        let launched = launched.map_err(|spoiled| with_missing(spoiled, node, &of.server.needs))?;
         let Launched { address, startup, .. } = launched.clone();
         Ok(Launch::there(RemoteProcesses::new(node, &launched), address, startup))
+    }
+
+    /// Starts a database on its node, for servers on others.
+    ///
+    /// # Errors
+    /// [`Spoiled`], with nothing left running.
+    pub(crate) fn start_database(
+        &self,
+        node: &Arc<Node>,
+        database: &Database,
+        order: DatabaseOrder,
+        interrupt: Interrupt,
+    ) -> Result<(Launch, RunningDatabase), Spoiled> {
+        if !database.commands.start.contains("DATABASE_LISTEN") {
+            let message =
+                format!("{} serves only its own machine: leave database= out of --on", database.name);
+            return Err(Spoiled::fault(Stage::Setup, message, false));
+        }
+        provide(node, &order.folder, interrupt)?;
+        let order = DatabaseOrder { listen: address_of(node)?, ..order };
+        let question = ToNode::Database(Box::new(order));
+        let launched: Result<LaunchedDatabase, Spoiled> =
+            node.ask_within(&question, DATABASE_LIMIT, interrupt).map_err(of_node)?;
+        let needs = database.as_server().needs;
+        let launched = launched.map_err(|spoiled| with_missing(spoiled, node, &needs))?;
+        let LaunchedDatabase { launched, receipt } = launched;
+        let running = RunningDatabase::there(receipt, launched.address, RemoteDatabase::new(node, &launched));
+        let processes = RemoteProcesses::new(node, &launched);
+        Ok((Launch::there(processes, launched.address, launched.startup), running))
+    }
+}
+
+/// The address by which a node was reached.
+fn address_of(node: &Node) -> Result<IpAddr, Spoiled> {
+    let message = || format!("the address of {} is unknown: name it with --listen", node.host());
+    node.address().ok_or_else(|| Spoiled::fault(Stage::Setup, message(), false))
+}
+
+/// Adds to what went wrong on a node what it lacks. What a build needs, a launch need not.
+fn with_missing(spoiled: Spoiled, node: &Node, needs: &[String]) -> Spoiled {
+    let missing: Vec<String> = node.ask(&ToNode::Missing(needs.to_vec())).unwrap_or_default();
+    match spoiled {
+        Spoiled::Fault { mut fault, log_tail } if !missing.is_empty() => {
+            fault.message = format!("{} ({} lacks {})", fault.message, node.host(), missing.join(", "));
+            Spoiled::Fault { fault, log_tail }
+        }
+        other => other,
     }
 }
 
@@ -297,11 +358,4 @@ fn provide(node: &Node, folder: &Path, interrupt: Interrupt) -> Result<(), Spoil
     let arrived: Result<(), String> =
         node.ask_within(&ToNode::Arrived(content), SEND_LIMIT, interrupt).map_err(of_node)?;
     arrived.map_err(fault)
-}
-
-fn of_node(lost: NodeLost) -> Spoiled {
-    match lost.interrupted {
-        true => Spoiled::Interrupted,
-        false => Spoiled::fault(Stage::Setup, lost.to_string(), true),
-    }
 }

@@ -3,20 +3,22 @@
 //! One thread reads what the lab says, the other answers, with the code of a local launch. Whatever ends the connection
 //! (its end, silence, a signal) ends a launch in progress, then all that was started, then the process.
 
+use crate::Workshop;
+use crate::database::{Databases, RunningDatabase};
 use crate::launch::{Launch, Ready, Spoiled, Starter};
 use crate::node::{
-    FolderContent, LaunchOrder, Launched, NodeSettings, Question, SILENCE_LIMIT, ToNode, Welcome, digest,
-    kept_folder, line, read_line,
+    DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedDatabase, NodeSettings, Question,
+    SILENCE_LIMIT, ToNode, Welcome, digest, kept_folder, line, read_line,
 };
-use crate::workshop::program;
-use paceline_catalogue::WorkloadCase;
+use crate::workshop::find;
+use paceline_catalogue::{Database, WorkloadCase};
 use paceline_host::{CoreTicks, Interrupt, physical_cores};
-use paceline_record::Environment;
+use paceline_record::{Environment, Stage};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, Write};
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -98,6 +100,9 @@ fn listen(mut input: impl BufRead + Send + 'static, over: Arc<AtomicBool>) -> io
 struct Service {
     starter: Starter,
     launches: BTreeMap<u32, Launch>,
+    workshop: Workshop,
+    /// Of those launches that are databases.
+    databases: BTreeMap<u32, RunningDatabase>,
     next: u32,
 }
 
@@ -105,8 +110,9 @@ impl Service {
     fn new(settings: NodeSettings, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
         paceline_host::cgroup::ControlGroup::sweep();
         let logs = Some(settings.places.state_dir.join("logs"));
+        let workshop = Workshop::new(&settings.places, shepherd.clone(), interrupt);
         let starter = Starter { shepherd, guard: settings.guard, logs, interrupt, user: None };
-        Self { starter, launches: BTreeMap::new(), next: 1 }
+        Self { starter, launches: BTreeMap::new(), workshop, databases: BTreeMap::new(), next: 1 }
     }
 
     fn serve(&mut self, questions: &Receiver<ToNode>, output: &mut impl Write) -> io::Result<()> {
@@ -130,10 +136,11 @@ impl Service {
             ToNode::Prepare(content) => answer(output, &prepare(&content)),
             ToNode::Arrived(content) => answer(output, &arrived(&content)),
             ToNode::Missing(needs) => {
-                let missing: Vec<&String> = needs.iter().filter(|need| program(need).is_none()).collect();
+                let missing: Vec<&String> = needs.iter().filter(|need| find(need, None).is_none()).collect();
                 answer(output, &missing)
             }
             ToNode::Launch { order, ready } => answer(output, &self.launch(*order, &ready)),
+            ToNode::Database(order) => answer(output, &self.database(&order)),
             ToNode::Cores => answer(output, &CoreTicks::now()),
             ToNode::Of { launch, question } => self.answer_of(launch, question, output),
         }
@@ -141,20 +148,50 @@ impl Service {
 
     fn launch(&mut self, order: LaunchOrder, ready: &WorkloadCase) -> Result<Launched, Spoiled> {
         let launch = self.starter.carry_out(&order, Ready::Answers(ready))?;
-        let (number, address, startup) = (self.next, launch.address, launch.startup.clone());
+        let address = launch.address;
+        Ok(self.keep(launch, address))
+    }
+
+    fn keep(&mut self, launch: Launch, address: SocketAddr) -> Launched {
+        let (number, startup) = (self.next, launch.startup.clone());
         self.launches.insert(number, launch);
         self.next += 1;
-        Ok(Launched { launch: number, address, startup })
+        Launched { launch: number, address, startup }
+    }
+
+    fn database(&mut self, order: &DatabaseOrder) -> Result<LaunchedDatabase, Spoiled> {
+        let database = Database::read(&order.folder)
+            .map_err(|error| Spoiled::fault(Stage::Setup, error.to_string(), false))?;
+        let databases = Databases { workshop: &self.workshop, starter: &self.starter };
+        let DatabaseOrder { id, cores, seed, listen, .. } = order;
+        let (launch, running) = databases.start_on(*listen, &Arc::new(database), id, cores, *seed)?;
+        let receipt = running.receipt.clone();
+        let launched = self.keep(launch, running.address());
+        self.databases.insert(launched.launch, running);
+        Ok(LaunchedDatabase { launched, receipt })
+    }
+
+    fn answer_of_database(&self, number: u32, question: Question, output: &mut impl Write) -> io::Result<()> {
+        let database = self.databases.get(&number).ok_or_else(|| unknown(number))?;
+        match question {
+            Question::Reset => answer(output, &database.reset()),
+            Question::Counts => answer(output, &database.counts()),
+            _ => answer(output, &database.world()),
+        }
     }
 
     fn answer_of(&mut self, number: u32, question: Question, output: &mut impl Write) -> io::Result<()> {
-        let unknown =
-            || io::Error::new(io::ErrorKind::InvalidData, format!("no launch has the number {number}"));
         if let Question::Stop = question {
-            let launch = self.launches.remove(&number).ok_or_else(unknown)?;
-            return answer(output, &launch.stop().map_err(|error| error.to_string()));
+            let launch = self.launches.remove(&number).ok_or_else(|| unknown(number))?;
+            let stopped = launch.stop().map_err(|error| error.to_string());
+            // Its folder goes when nothing uses it any more.
+            drop(self.databases.remove(&number));
+            return answer(output, &stopped);
         }
-        let launch = self.launches.get_mut(&number).ok_or_else(unknown)?;
+        if let Question::Reset | Question::Counts | Question::World = question {
+            return self.answer_of_database(number, question, output);
+        }
+        let launch = self.launches.get_mut(&number).ok_or_else(|| unknown(number))?;
         match question {
             Question::Sample => answer(output, &launch.sample()),
             Question::Search => answer(output, &launch.search()),
@@ -165,9 +202,23 @@ impl Service {
             Question::Ended => answer(output, &launch.ended()),
             Question::LogTail => answer(output, &launch.log_tail()),
             Question::Kill => answer(output, &launch.kill()),
-            Question::Stop => Ok(()),
+            Question::Stop | Question::Reset | Question::Counts | Question::World => Ok(()),
         }
     }
+}
+
+impl Drop for Service {
+    /// What servers use ends after them, and a database's folder after its processes.
+    fn drop(&mut self) {
+        while let Some((_, launch)) = self.launches.pop_last() {
+            // A process that does not end even by SIGKILL is nobody's to report: the lab is gone.
+            let _ = launch.stop();
+        }
+    }
+}
+
+fn unknown(number: u32) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("no launch has the number {number}"))
 }
 
 /// The address by which the connection came: sshd states it; srun states where it was started, and the way there begins

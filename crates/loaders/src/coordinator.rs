@@ -28,6 +28,8 @@ const ROUND_TRIPS: usize = 8;
 const START_LEAD: Nanos = Nanos::from_millis(250);
 /// How often an interrupt is looked for.
 const LOOK: Duration = Duration::from_millis(50);
+/// How often loaders get a sign of life: each ends alone after 20 s without any.
+const ALIVE_EVERY: Duration = Duration::from_secs(4);
 /// Longest time that a loader takes to end when it is no longer needed.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// The end of what a lost loader printed that is kept, in bytes.
@@ -53,6 +55,7 @@ pub struct Coordinator {
     heard: Receiver<(usize, Heard)>,
     interrupt: Interrupt,
     begun_ns: u64,
+    alive_at: Instant,
 }
 
 /// One loader, seen from here.
@@ -93,8 +96,15 @@ impl Coordinator {
         let seed = Some(prepared.settings.seed);
         let job = Job { connections, seed, ..prepared.settings.job.clone() };
         let orders = orders(&job, places.len() as u32);
-        let mut coordinator =
-            Self { prepared, job, loaders: Vec::new(), heard, interrupt, begun_ns: monotonic_ns() };
+        let mut coordinator = Self {
+            prepared,
+            job,
+            loaders: Vec::new(),
+            heard,
+            interrupt,
+            begun_ns: monotonic_ns(),
+            alive_at: Instant::now(),
+        };
         for (index, ((place, program), order)) in places.iter().zip(orders).enumerate() {
             let loader = RunningLoader::start(place, program, index, speaking.clone())
                 .map_err(|source| LoadersError::Start { host: place.name().to_owned(), source })?;
@@ -157,6 +167,10 @@ impl Coordinator {
 
     /// Takes in the next thing that any loader says; false after a while without any.
     fn hear(&mut self, wait: Duration) -> bool {
+        if self.alive_at.elapsed() > ALIVE_EVERY {
+            self.alive_at = Instant::now();
+            (0..self.loaders.len()).for_each(|index| self.tell(index, &ToLoader::Alive));
+        }
         match self.heard.recv_timeout(wait) {
             Ok((index, heard)) => {
                 if let Some(loader) = self.loaders.get_mut(index) {

@@ -14,15 +14,20 @@ use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The exit status of a loader without a coordinator, that of a failure of the environment.
 const ABANDONED: i32 = 3;
 /// Every worker must have heard of the start before it comes (`engine::run`: some naps of a millisecond each).
 const START_LEAD: Nanos = Nanos::from_millis(5);
+/// How long after the limit silence is noticed, at most.
+const LOOK: Duration = Duration::from_millis(100);
 
-/// Longest wait for the coordinator to say when to start, or that it has the result: a link may be gone without its end.
-const SILENCE_LIMIT: Duration = Duration::from_secs(120);
+/// Longest wait for the coordinator to say when to start, or that it has the result.
+const WAIT_LIMIT: Duration = Duration::from_secs(120);
+/// A coordinator that says nothing for so long is gone: a link may be cut without its end. It gives a sign of life every
+/// few seconds, and ssh gives the connection up after 15 s.
+const SILENCE_LIMIT: Duration = Duration::from_secs(20);
 
 static STOP: Stop = Stop::new();
 
@@ -48,8 +53,10 @@ pub fn serve(
     let (decisions, decided) = mpsc::channel();
     let (finished, ended) = mpsc::channel::<()>();
     let is_done: &'static Mutex<bool> = Box::leak(Box::default());
+    let heard: &'static Mutex<Instant> = Box::leak(Box::new(Mutex::new(Instant::now())));
+    thread::Builder::new().name("silence".to_owned()).spawn(move || end_in_silence(heard))?;
     thread::Builder::new().name("coordinator".to_owned()).spawn(move || {
-        listen(&mut input, output, &decisions);
+        listen(&mut input, output, &decisions, heard);
         if !*is_done.lock().unwrap_or_else(PoisonError::into_inner) {
             std::process::exit(ABANDONED);
         }
@@ -62,7 +69,7 @@ pub fn serve(
     *is_done.lock().unwrap_or_else(PoisonError::into_inner) = true;
     say(output, &answer)?;
     // Pings are answered until the coordinator has had enough.
-    let _ = ended.recv_timeout(SILENCE_LIMIT);
+    let _ = ended.recv_timeout(WAIT_LIMIT);
     Ok(())
 }
 
@@ -70,10 +77,28 @@ fn say(output: &Mutex<impl Write>, message: &FromLoader) -> io::Result<()> {
     write(&mut *output.lock().unwrap_or_else(PoisonError::into_inner), message)
 }
 
+/// Ends the process once nothing was heard for too long.
+fn end_in_silence(heard: &Mutex<Instant>) {
+    loop {
+        let silent = heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+        if silent > SILENCE_LIMIT {
+            std::process::exit(ABANDONED);
+        }
+        thread::sleep(SILENCE_LIMIT - silent + LOOK);
+    }
+}
+
 /// Until the end of the input, or what cannot be read.
-fn listen(input: &mut impl BufRead, output: &Mutex<impl Write>, decisions: &Sender<Decision>) {
+fn listen(
+    input: &mut impl BufRead,
+    output: &Mutex<impl Write>,
+    decisions: &Sender<Decision>,
+    heard: &Mutex<Instant>,
+) {
     while let Ok(Some((at, message))) = read(input, monotonic_ns) {
+        *heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         match message {
+            ToLoader::Alive => {}
             ToLoader::Ping => {
                 if say(output, &FromLoader::Pong { monotonic_ns: at }).is_err() {
                     return;
@@ -106,7 +131,7 @@ fn carry_out(order: Order, decided: &Receiver<Decision>, output: &Mutex<impl Wri
         if say(output, &FromLoader::Connected { had }).is_err() {
             return Beginning::Never;
         }
-        match decided.recv_timeout(SILENCE_LIMIT) {
+        match decided.recv_timeout(WAIT_LIMIT) {
             Ok(Decision::Start(epoch)) if epoch.0 > monotonic_ns() + START_LEAD.0 => {
                 let _ = counting.send(epoch + warmup);
                 Beginning::At(epoch)

@@ -20,6 +20,8 @@ const LINE_BYTES_MOST: u64 = 1 << 28;
 pub(crate) enum ToLoader {
     /// What to do.
     Order(Box<Order>),
+    /// Somebody still waits for the result. No answer.
+    Alive,
     /// Answer with the time.
     Ping,
     /// Begin the warm-up at this moment of the loader's monotonic clock.

@@ -2,7 +2,7 @@
 
 use super::FULL_LEAST;
 use crate::Finding;
-use paceline_record::Trial;
+use paceline_record::{ProcessRole, Trial};
 
 /// Statements and rows may be missing by this share: a counter of MariaDB's lags behind by less.
 const READ_MISSING_MOST: f64 = 0.01;
@@ -45,7 +45,7 @@ pub(super) fn updates_not_stored(trial: &Trial) -> Option<Finding> {
 pub(super) fn database_bound(trial: &Trial) -> Option<Finding> {
     let process = trial.database.as_ref()?.process.as_ref()?;
     let server_utilization = trial.usage.as_ref()?.utilization;
-    let shares = process.cores.iter().any(|core| trial.pinning.server.contains(core));
+    let shares = shares_cores(trial, &process.cores);
     (!shares && process.utilization >= FULL_LEAST && server_utilization < FULL_LEAST).then_some(
         Finding::DatabaseBound {
             database_utilization: process.utilization,
@@ -55,14 +55,19 @@ pub(super) fn database_bound(trial: &Trial) -> Option<Finding> {
     )
 }
 
+/// Whether a core of the database is one of the server's: on one machine.
+fn shares_cores(trial: &Trial, cores: &[u32]) -> bool {
+    let host = |role| trial.machines.iter().find(|machine| machine.role == role).map(|machine| &machine.host);
+    host(ProcessRole::Instance) == host(ProcessRole::Database)
+        && cores.iter().any(|core| trial.pinning.server.contains(core))
+}
+
 pub(super) fn database_shares_cores(trial: &Trial) -> Option<Finding> {
     let process = trial.database.as_ref()?.process.as_ref()?;
     let usage = trial.usage.as_ref()?;
     let both_s = process.cpu_s + usage.cpu_s;
-    process.cores.iter().any(|core| trial.pinning.server.contains(core)).then(|| {
-        Finding::DatabaseSharesCores {
-            database_cores: process.cores.clone(),
-            database_share: if both_s > 0.0 { process.cpu_s / both_s } else { 0.0 },
-        }
+    shares_cores(trial, &process.cores).then(|| Finding::DatabaseSharesCores {
+        database_cores: process.cores.clone(),
+        database_share: if both_s > 0.0 { process.cpu_s / both_s } else { 0.0 },
     })
 }

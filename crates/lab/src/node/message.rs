@@ -5,7 +5,7 @@
 
 use paceline_catalogue::{Places, Variables, WorkloadCase};
 use paceline_host::shepherd::Guard;
-use paceline_record::{Environment, Startup};
+use paceline_record::{DatabaseReceipt, Environment, Startup};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read as _};
@@ -36,6 +36,8 @@ pub(crate) enum ToNode {
     Missing(Vec<String>),
     /// Starts a server. Answer: `Result<Launched, Spoiled>`.
     Launch { order: Box<LaunchOrder>, ready: Box<WorkloadCase> },
+    /// Starts a database. Answer: `Result<LaunchedDatabase, Spoiled>`.
+    Database(Box<DatabaseOrder>),
     /// Every core. Answer: `CoreTicks`.
     Cores,
     /// About a launch; the answers are those of its methods.
@@ -66,6 +68,35 @@ pub(crate) enum Question {
     Kill,
     /// `Result<Gone, String>`
     Stop,
+    /// Of a database: `Result<(), Spoiled>`
+    Reset,
+    /// Of a database: `Result<DatabaseCounts, Spoiled>`
+    Counts,
+    /// Of a database: `Result<BTreeMap<u32, u32>, Spoiled>`
+    World,
+}
+
+/// A database to be started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct DatabaseOrder {
+    /// Its folder, with the manifest.
+    pub folder: PathBuf,
+    /// The launch that it is for.
+    pub id: String,
+    /// The cores it may run on.
+    pub cores: Vec<u32>,
+    /// Its rows are drawn from this.
+    pub seed: u64,
+    /// The address of the node that it listens on.
+    pub listen: IpAddr,
+}
+
+/// A database that is ready.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LaunchedDatabase {
+    pub launched: Launched,
+    /// What it is.
+    pub receipt: DatabaseReceipt,
 }
 
 /// How launches are started on a node.

@@ -12,9 +12,10 @@ mod remote;
 pub(crate) use connection::{Node, NodeLost};
 pub(crate) use content::{digest, kept_folder};
 pub(crate) use message::{
-    FolderContent, LaunchOrder, Launched, NodeSettings, Question, ToNode, Welcome, line, read_line,
+    DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedDatabase, NodeSettings, Question, ToNode,
+    Welcome, line, read_line,
 };
-pub(crate) use remote::RemoteProcesses;
+pub(crate) use remote::{RemoteDatabase, RemoteProcesses, of_node};
 
 use std::time::Duration;
 

@@ -2,17 +2,21 @@
 
 use super::connection::{Node, NodeLost};
 use super::message::{Launched, Question, ToNode};
-use paceline_host::CoreTicks;
+use crate::error::Spoiled;
 use paceline_host::shepherd::{Ended, Gone};
 use paceline_host::tree::TreeSample;
-use paceline_record::CpuSource;
+use paceline_host::{CoreTicks, Interrupt};
+use paceline_record::{CpuSource, DatabaseCounts, Stage};
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often a launch is asked whether it has ended, while somebody waits for that.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long a command of a database may take there.
+const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 /// As a launch ended whose node is lost: nobody saw it.
 const UNSEEN: Ended = Ended { code: None, signal: None, asked: false };
 
@@ -100,6 +104,48 @@ impl RemoteProcesses {
         self.stopped = true;
         let gone: Result<Gone, String> = self.ask(Question::Stop).map_err(io::Error::other)?;
         gone.map_err(io::Error::other)
+    }
+}
+
+/// A database on a node, whose processes are a launch there.
+#[derive(Debug)]
+pub(crate) struct RemoteDatabase {
+    node: Arc<Node>,
+    launch: u32,
+}
+
+impl RemoteDatabase {
+    /// What a node has started.
+    pub(crate) fn new(node: &Arc<Node>, launched: &Launched) -> Self {
+        Self { node: Arc::clone(node), launch: launched.launch }
+    }
+
+    /// The answer of its commands, which take a while.
+    fn ask<T: DeserializeOwned>(&self, question: Question) -> Result<T, Spoiled> {
+        let question = ToNode::Of { launch: self.launch, question };
+        let answer: Result<T, Spoiled> =
+            self.node.ask_within(&question, COMMAND_LIMIT, Interrupt::never()).map_err(of_node)?;
+        answer
+    }
+
+    pub(crate) fn reset(&self) -> Result<(), Spoiled> {
+        self.ask(Question::Reset)
+    }
+
+    pub(crate) fn counts(&self) -> Result<DatabaseCounts, Spoiled> {
+        self.ask(Question::Counts)
+    }
+
+    pub(crate) fn world(&self) -> Result<BTreeMap<u32, u32>, Spoiled> {
+        self.ask(Question::World)
+    }
+}
+
+/// What a lost node is in a record: the environment spoiled it.
+pub(crate) fn of_node(lost: NodeLost) -> Spoiled {
+    match lost.interrupted {
+        true => Spoiled::Interrupted,
+        false => Spoiled::fault(Stage::Setup, lost.to_string(), true),
     }
 }
 

@@ -8,6 +8,7 @@ use super::turn::Turn;
 use crate::database::{Databases, RunningDatabase};
 use crate::farm::{Farm, Front, Role};
 use crate::launch::{Launch, LaunchOf, Ready, Spoiled};
+use crate::node::DatabaseOrder;
 use crate::placement::stay_beside_generator;
 use crate::{LabError, workshop};
 use paceline_catalogue::{BALANCER_FORM, Balancer, Filling};
@@ -15,7 +16,7 @@ use paceline_catalogue::{Cell, Manifest, Variables};
 use paceline_host::{port, system};
 use paceline_record::{BalancedLoad, BalancerReceipt, Fault, ProcessRole, Stage};
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// A balancer's connection limit is never what is measured: so many times the load's connections, both sides counted.
@@ -84,9 +85,19 @@ impl Carried<'_> {
         let known = self.bench.databases.iter().find(|database| database.id == asked.database);
         let message = || format!("there is no database `{}`", asked.database);
         let database = known.ok_or_else(|| Spoiled::fault(Stage::Setup, message(), false))?;
-        let databases = Databases { workshop: self.bench.workshop, starter: self.bench.starter };
-        let cores = &turn.pinning.database;
-        let (launch, running) = databases.start(database, &turn.id, cores, self.sitting.seed)?;
+        let (cores, seed) = (&turn.pinning.database, self.sitting.seed);
+        let (launch, running) = match turn.held.and_then(|held| Some((held, held.database()?))) {
+            Some((held, node)) => {
+                let (folder, id, cores) = (database.as_server().folder, turn.id.clone(), cores.clone());
+                let listen = IpAddr::from([127, 0, 0, 1]);
+                let order = DatabaseOrder { folder, id, cores, seed, listen };
+                held.start_database(node, database, order, self.bench.starter.interrupt)?
+            }
+            None => {
+                let databases = Databases { workshop: self.bench.workshop, starter: self.bench.starter };
+                databases.start(database, &turn.id, cores, seed)?
+            }
+        };
         roles.push(Role::new(ProcessRole::Database, 0, cores, launch));
         Ok(Some(running))
     }

@@ -80,8 +80,8 @@ impl Carried<'_> {
     /// Which process of a launch is allowed where.
     fn pinning(&self, planned: &PlannedLaunch, held: Option<&Held>) -> Pinning {
         let wanted = CoresWanted::of_form(&planned.form);
-        if let Some(node) = held.and_then(Held::server) {
-            return Cores::apart(node.cores(), wanted);
+        if let Some(held) = held.filter(|held| held.database().is_some()) {
+            return self.pinning_apart(held, wanted);
         }
         match planned.cells.iter().find_map(|cell| Some((&cell.load, cell.load.balanced.as_ref()?))) {
             Some((load, balanced)) => {
@@ -92,6 +92,18 @@ impl Carried<'_> {
             }
             None => self.bench.cores.split(wanted),
         }
+    }
+
+    /// The same where the server or its database are on other machines.
+    fn pinning_apart(&self, held: &Held, wanted: CoresWanted) -> Pinning {
+        let server = match held.server() {
+            Some(node) => Cores::apart(node.cores(), wanted),
+            None => self.bench.cores.split(wanted),
+        };
+        let all = held.database().map(|node| node.cores().concat()).unwrap_or_default();
+        let is_free = |core: &u32| !held.is_one_machine() || !server.server.contains(core);
+        let free: Vec<u32> = all.iter().copied().filter(is_free).collect();
+        Pinning { database: if free.is_empty() { all } else { free }, ..server }
     }
 
     /// What comes after a first run means nothing on another launch: it failed with this one.

@@ -20,7 +20,7 @@ pub use clean::LeftOver;
 pub(crate) use command::{Step as CommandStep, Words, run as run_command};
 pub use fingerprint::SourceFiles;
 pub use setup::{ServerSetup, SetupPlan};
-pub(crate) use tools::program;
+pub(crate) use tools::{find, program};
 
 use crate::LabError;
 use command::Step;

@@ -93,7 +93,7 @@ impl Toolbox {
 }
 
 /// Where `need` is, of the places that `user` can reach.
-fn find(need: &str, user: Option<&User>) -> Option<PathBuf> {
+pub(crate) fn find(need: &str, user: Option<&User>) -> Option<PathBuf> {
     if need.contains('/') {
         return glob::glob(need).ok()?.flatten().find(|file| is_open(file, user));
     }

@@ -141,7 +141,7 @@ fn rows_are_those_of_the_seed_again_after_a_reset_and_nothing_is_left() {
     assert_ne!(database.world().unwrap(), before);
     database.reset().unwrap();
     assert_eq!(database.world().unwrap(), before);
-    let folder = database.folder().to_owned();
+    let folder = database.folder().unwrap().to_owned();
     assert!(folder.exists());
     process.stop().unwrap();
     drop(database);
