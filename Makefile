@@ -1,15 +1,19 @@
 # What a person does with a clone of Paceline. Everything sets itself up first: `make help` tells.
 
 .DEFAULT_GOAL := help
-.PHONY: help install bench test speed cluster-demo fmt clean
+.PHONY: help install release bench test speed cluster-demo fmt clean
 
 PLAN ?= plans/quick.toml
+PREFIX ?= $(HOME)/.local
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: ## Build the release binary and install it as cargo does (~/.cargo/bin)
-	cargo install --locked --path crates/paceline
+install: ## Build and install to PREFIX (~/.local): binary, servers, manual pages, completions
+	@scripts/package install '$(PREFIX)'
+
+release: ## Make dist/paceline-VERSION-TARGET.tar.gz, which runs where it is unpacked, and try it
+	@scripts/package archive
 
 bench: ## Set up, build, run PLAN (plans/quick.toml) over real servers, print the ranked result, keep it
 	@scripts/setup bench

@@ -129,9 +129,14 @@ impl Tree {
         Some(Self { root: root.into(), installed: false })
     }
 
+    /// Where the binary of an installation or of an unpacked archive has its data.
     fn beside(binary: &Path) -> Option<Self> {
-        let root = shared(binary);
-        root.join("servers").is_dir().then_some(Self { root, installed: true })
+        let has_servers = |root: &Path| root.join("servers").is_dir();
+        let installed = Some(shared(binary)).filter(|root| has_servers(root));
+        let unpacked = binary.parent().filter(|root| has_servers(root));
+        installed
+            .map(|root| Self { root, installed: true })
+            .or_else(|| unpacked.map(|root| Self { root: root.into(), installed: false }))
     }
 }
 

@@ -51,6 +51,8 @@ enum Command {
     Doctor(commands::doctor::Arguments),
     /// Print a completion script for a shell
     Completions(commands::completions::Arguments),
+    /// Print the manual page, or write the pages of all commands
+    Man(commands::man::Arguments),
     /// Serve with known service times; started by the self-test, not by people
     #[command(hide = true)]
     ReferenceServer(commands::selftest::ServerArguments),
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),
         Command::Doctor(arguments) => commands::doctor::run(arguments),
         Command::Completions(arguments) => commands::completions::run(arguments),
+        Command::Man(arguments) => commands::man::run(&arguments),
         Command::Loader => commands::run::loader(),
         Command::Node => commands::node::run(),
         Command::Shepherd(arguments) => commands::shepherd::run(arguments),

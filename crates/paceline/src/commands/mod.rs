@@ -8,6 +8,7 @@ pub mod completions;
 pub mod doctor;
 pub mod experiment;
 pub mod lab;
+pub mod man;
 pub mod node;
 pub mod report;
 pub mod round;

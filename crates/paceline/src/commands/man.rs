@@ -1,0 +1,35 @@
+//! `paceline man`: the manual pages, made of the same declarations that read the command line.
+//!
+//! Called by `main`, and by `scripts/release` and `scripts/install` with a folder.
+
+use crate::exit::{Complaint, Status, print};
+use anyhow::Context as _;
+use clap::CommandFactory as _;
+use std::path::PathBuf;
+
+/// Flags of `paceline man`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Write the page of each command to this folder, such as paceline-run.1
+    #[arg(long, value_name = "FOLDER")]
+    to: Option<PathBuf>,
+}
+
+/// Prints the page of paceline itself, or writes all pages.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    let command = crate::Arguments::command();
+    match &arguments.to {
+        Some(folder) => {
+            let failed =
+                || Complaint::environment(format!("cannot write manual pages to {}", folder.display()));
+            std::fs::create_dir_all(folder).with_context(failed)?;
+            clap_mangen::generate_to(command, folder).with_context(failed)?;
+        }
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(command).render(&mut page)?;
+            print(&String::from_utf8_lossy(&page))?;
+        }
+    }
+    Ok(Status::Done)
+}
