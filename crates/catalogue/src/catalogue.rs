@@ -174,19 +174,14 @@ impl Catalogue {
     fn with_known_workloads(&self, manifest: Manifest) -> Result<Manifest, CatalogueError> {
         let known = || self.workloads.iter().map(|workload| workload.name.as_str());
         let broken = |name: &str| self.broken_workloads.iter().any(|workload| workload.id == name);
-        for name in &manifest.workloads {
-            if self.workload(name).is_none() && !broken(name) {
-                let hint = nearest(name, known()).map(|near| format!("; the nearest is `{near}`"));
-                let problem = format!("serves the unknown workload `{name}`{}", hint.unwrap_or_default());
-                let line = manifest.workloads_line;
-                return Err(CatalogueError::Document {
-                    path: manifest.folder.join(MANIFEST_FILE),
-                    line,
-                    problem,
-                });
-            }
-        }
-        Ok(manifest)
+        let unknown = manifest.workloads.iter().filter(|name| self.workload(name).is_none() && !broken(name));
+        let errors = unknown.map(|name| {
+            let hint = nearest(name, known()).map(|near| format!("; the nearest is `{near}`"));
+            let problem = format!("serves the unknown workload `{name}`{}", hint.unwrap_or_default());
+            let line = manifest.workloads_line;
+            CatalogueError::Document { path: manifest.folder.join(MANIFEST_FILE), line, problem }
+        });
+        CatalogueError::of_all(errors.collect()).map_or(Ok(manifest), Err)
     }
 
     /// The server of that id.

@@ -8,6 +8,9 @@ use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
+/// Errors of one file that are reported at once.
+const ERRORS_MOST: usize = 20;
+
 /// A file's text with its name, to say where something is wrong in it.
 pub(crate) struct Document {
     pub(crate) path: PathBuf,
@@ -37,11 +40,34 @@ impl Document {
     }
 
     /// The document as a `T`.
+    ///
+    /// The parser stops at the first error. So that all are reported, the line with a wrong key or value is left out and
+    /// the rest parsed again; what is missing only because its line was left out is not reported.
     pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, CatalogueError> {
-        toml::from_str(&self.text).map_err(|error| {
+        let mut text = self.text.clone();
+        let mut left_out = String::new();
+        let mut errors = Vec::new();
+        loop {
+            let error = match toml::from_str::<T>(&text) {
+                Ok(parsed) if errors.is_empty() => return Ok(parsed),
+                Ok(_) => break,
+                Err(error) => error,
+            };
             let start = error.span().map(|span| span.start);
-            self.complain(start, with_nearest(error.message()))
-        })
+            let message = error.message();
+            let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+            if missing.is_some_and(|key| left_out.lines().any(|line| line.trim_start().starts_with(key))) {
+                break;
+            }
+            errors.push(self.complain(start, with_nearest(message)));
+            let line = start.filter(|_| missing.is_none() && errors.len() < ERRORS_MOST);
+            match line.and_then(|start| blank_line(&mut text, start)) {
+                Some(line) => left_out += &line,
+                None => break,
+            }
+        }
+        CatalogueError::of_all(errors)
+            .map_or_else(|| toml::from_str(&text).map_err(|error| self.complain(None, error.message())), Err)
     }
 
     /// The line, from 1, of the byte at `offset`.
@@ -63,6 +89,20 @@ impl Document {
         let line = offset.map(|offset| self.line(offset));
         CatalogueError::Document { path: self.path.clone(), line, problem: problem.into() }
     }
+}
+
+/// Replaces the assignment on the line at an offset by blanks, so that all others stay where they are. Returns the line;
+/// none where there is no assignment of one line.
+fn blank_line(text: &mut String, offset: usize) -> Option<String> {
+    let begin = text.get(..offset)?.rfind('\n').map_or(0, |at| at + 1);
+    let end = text.get(offset..)?.find('\n').map_or(text.len(), |at| offset + at);
+    let line = text.get(begin..end)?.to_owned();
+    let is_whole = toml::from_str::<toml::Table>(&line).is_ok_and(|table| table.len() == 1);
+    if !is_whole || !line.contains('=') {
+        return None;
+    }
+    text.replace_range(begin..end, &" ".repeat(end - begin));
+    Some(format!("{line}\n"))
 }
 
 /// Puts serde's "unknown field `x`, expected one of `a`, `b`" into our words, with the nearest of the list. Serde
@@ -132,6 +172,22 @@ mod tests {
         assert!(missing.ends_with("missing key `name`"), "{missing}");
         let broken = complaint("name = 'x'\nabout = = 1\n");
         assert!(broken.starts_with("a/b.toml:2: "), "{broken}");
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_told_at_once() {
+        let all = complaint("nmae = 'x'\nabout = 'no'\ncolour = 3\n");
+        let lines: Vec<&str> = all.lines().collect();
+        assert_eq!(lines.len(), 4, "{all}");
+        assert_eq!(lines[0], "a/b.toml:1: unknown key `nmae`; the nearest right one is `name`");
+        assert!(lines[1].starts_with("a/b.toml:2: invalid type"), "{all}");
+        assert!(lines[2].starts_with("a/b.toml:3: unknown key `colour`"), "{all}");
+        assert!(lines[3].ends_with("missing key `name`"), "{all}");
+        // A key whose line was left out because of its value is not missing.
+        let one = complaint("name = 3\n");
+        assert_eq!(one.lines().count(), 1, "{one}");
+        // A table cannot be left out: what is behind it is reported when it is mended.
+        assert!(complaint("[other]\nname = 1\n").contains("other"));
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub enum CatalogueError {
         /// What is wrong, and the nearest right thing where there is one.
         problem: String,
     },
+    /// Several things that are wrong with one file, at least two.
+    #[error("{}", listed(.0))]
+    Several(Vec<CatalogueError>),
     /// A file or folder that could not be read or written.
     #[error("cannot {action} {}", path.display())]
     File {
@@ -63,10 +66,19 @@ impl CatalogueError {
     pub fn blame(&self) -> Blame {
         match self {
             CatalogueError::Document { .. }
+            | CatalogueError::Several(_)
             | CatalogueError::NoTree { .. }
             | CatalogueError::Unknown { .. }
             | CatalogueError::Plan { .. } => Blame::User,
             CatalogueError::File { .. } => Blame::Environment,
+        }
+    }
+
+    /// One error of all of them; none if there is none.
+    pub(crate) fn of_all(mut errors: Vec<CatalogueError>) -> Option<Self> {
+        match errors.len() {
+            0 | 1 => errors.pop(),
+            _ => Some(CatalogueError::Several(errors)),
         }
     }
 
@@ -82,6 +94,11 @@ impl CatalogueError {
             _ => None,
         }
     }
+}
+
+/// One a line.
+fn listed(errors: &[CatalogueError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 fn at(path: &Path, line: Option<usize>) -> String {

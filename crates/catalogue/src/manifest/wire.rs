@@ -91,10 +91,25 @@ pub(super) fn parse(folder: &Path, text: &str) -> Result<Manifest, CatalogueErro
 }
 
 fn of(folder: &Path, document: Document) -> Result<Manifest, CatalogueError> {
-    let id = id_of(folder, &document)?;
-    let wire: Wire = document.parse()?;
-    check(&wire, &document)?;
-    let forms = forms_of(&wire, &document)?;
+    let id = id_of(folder, &document);
+    let wire: Wire = match (document.parse(), &id) {
+        (Ok(wire), _) => wire,
+        (Err(error), Ok(_)) => return Err(error),
+        (Err(error), Err(_)) => return Err(all(id.err().into_iter().chain([error]))),
+    };
+    let mut errors: Vec<CatalogueError> = Vec::new();
+    let id = id.unwrap_or_else(|error| {
+        errors.push(error);
+        String::new()
+    });
+    errors.extend(problems(&wire, &document));
+    let forms = forms_of(&wire, &document).unwrap_or_else(|found| {
+        errors.extend(found);
+        BTreeMap::new()
+    });
+    if let Some(error) = CatalogueError::of_all(errors) {
+        return Err(error);
+    }
     let workloads_line = Some(document.line(wire.workloads.span().start));
     Ok(Manifest {
         id,
@@ -155,37 +170,51 @@ fn id_of(folder: &Path, document: &Document) -> Result<String, CatalogueError> {
     ))
 }
 
-fn check(wire: &Wire, document: &Document) -> Result<(), CatalogueError> {
+/// Several errors as one.
+fn all(errors: impl Iterator<Item = CatalogueError>) -> CatalogueError {
+    CatalogueError::Several(errors.collect())
+}
+
+/// What is wrong with single values.
+fn problems(wire: &Wire, document: &Document) -> Vec<CatalogueError> {
+    let mut problems = Vec::new();
     let required = [("name", &wire.name), ("version", &wire.version), ("command", &wire.run.command)];
     for (key, value) in required {
         if value.get_ref().trim().is_empty() {
-            return Err(document.complain(Some(value.span().start), format!("`{key}` is empty")));
+            let problem = format!("`{key}` is empty: give it a value");
+            problems.push(document.complain(Some(value.span().start), problem));
         }
     }
     if wire.workloads.get_ref().is_empty() {
-        return Err(document.complain(Some(wire.workloads.span().start), "`workloads` names none"));
+        let problem = "`workloads` names none: name at least one, such as `hello`";
+        problems.push(document.complain(Some(wire.workloads.span().start), problem));
     }
     let of_style = |tag: &&String| *tag == "idiomatic" || *tag == "tuned";
     if wire.tags.get_ref().iter().filter(of_style).count() != 1 {
         let problem = "`tags` must hold exactly one of `idiomatic` and `tuned`";
-        return Err(document.complain(Some(wire.tags.span().start), problem));
+        problems.push(document.complain(Some(wire.tags.span().start), problem));
     }
-    Ok(())
+    problems
 }
 
-fn forms_of(wire: &Wire, document: &Document) -> Result<BTreeMap<String, Form>, CatalogueError> {
+fn forms_of(wire: &Wire, document: &Document) -> Result<BTreeMap<String, Form>, Vec<CatalogueError>> {
+    let mut errors = Vec::new();
+    let own = wire.run.env.iter();
+    let of_forms = [&wire.forms.get_ref().single, &wire.forms.get_ref().cores].into_iter().flatten();
+    for (key, value) in own.chain(of_forms.flat_map(|form| &form.env)) {
+        let problem = match variables::check(value.get_ref()) {
+            _ if key.starts_with("PACELINE_") => format!("`{key}` is the lab's to set; name it otherwise"),
+            Ok(()) => continue,
+            Err(problem) => problem,
+        };
+        errors.push(document.complain(Some(value.span().start), problem));
+    }
     let forms = wire.forms.get_ref();
     let mut known = BTreeMap::new();
     for (name, form) in [("single", &forms.single), ("cores", &forms.cores)] {
         let Some(form) = form else { continue };
         let mut env = BTreeMap::new();
         for (key, value) in wire.run.env.iter().chain(&form.env) {
-            if key.starts_with("PACELINE_") {
-                let problem = format!("`{key}` is the lab's to set; name it otherwise");
-                return Err(document.complain(Some(value.span().start), problem));
-            }
-            variables::check(value.get_ref())
-                .map_err(|problem| document.complain(Some(value.span().start), problem))?;
             env.insert(key.clone(), value.get_ref().clone());
         }
         let command = form.command.clone().unwrap_or_else(|| wire.run.command.get_ref().clone());
@@ -193,7 +222,7 @@ fn forms_of(wire: &Wire, document: &Document) -> Result<BTreeMap<String, Form>, 
     }
     if known.is_empty() {
         let problem = "`forms` has neither `[forms.single]` nor `[forms.cores]`";
-        return Err(document.complain(Some(wire.forms.span().start), problem));
+        errors.push(document.complain(Some(wire.forms.span().start), problem));
     }
-    Ok(known)
+    if errors.is_empty() { Ok(known) } else { Err(errors) }
 }

@@ -16,31 +16,72 @@ pub struct Arguments {
     /// Its id, LANGUAGE-NAME in small letters: go-mine
     #[arg(value_name = "LANGUAGE-NAME")]
     id: String,
+
+    /// Measure an application that exists, at this path of it: adds a workload of the same name
+    #[arg(long, value_name = "PATH", value_parser = path)]
+    path: Option<String>,
+
+    /// The command that starts it, on $PACELINE_HOST and $PACELINE_PORT
+    #[arg(long, value_name = "COMMAND")]
+    command: Option<String>,
+}
+
+/// A path as a URL has it.
+fn path(text: &str) -> Result<String, String> {
+    let url =
+        paceline_http::Url::parse(&format!("http://localhost{text}")).map_err(|error| error.to_string())?;
+    if text.starts_with('/') { Ok(url.path) } else { Err("a path begins with /".to_owned()) }
 }
 
 /// Writes the folder; nothing that is there is overwritten.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let folder = catalogue.places.servers_dir.join(&arguments.id);
-    let manifest = manifest(&arguments.id);
+    let workload = arguments.path.as_ref().map_or("hello", |_| &arguments.id);
+    let command = arguments.command.as_deref().unwrap_or("exec false");
+    let manifest = manifest(&arguments.id, workload, command);
     // Says what is wrong with an id, before anything is made.
     Manifest::parse(&folder, &manifest).map_err(complain)?;
     fs::create_dir(&folder).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Complaint::usage(format!("{} exists", folder.display())),
         _ => Complaint::environment(format!("cannot create {}: {error}", folder.display())),
     })?;
-    for (name, text) in [(MANIFEST_FILE, manifest), ("README.md", readme(&arguments.id))] {
-        let path = folder.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut files =
+        vec![(folder.join(MANIFEST_FILE), manifest), (folder.join("README.md"), readme(&arguments.id))];
+    if let Some(path) = &arguments.path {
+        let file = catalogue.places.workloads_dir.join(format!("{}.toml", arguments.id));
+        if file.exists() {
+            return Err(Complaint::usage(format!("{} exists", file.display())).into());
+        }
+        files.push((file, workload_of(path)));
     }
+    for (path, text) in &files {
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let written: String = files.iter().map(|(path, _)| format!("{}\n", path.display())).collect();
     print(&format!(
-        "{}\nFill it in, add the source beside it, then: paceline lab check {}\n",
-        folder.join(MANIFEST_FILE).display(),
+        "{written}Fill them in, add the source beside the manifest, then: paceline lab check {}\n",
         arguments.id
     ))?;
     Ok(Status::Done)
 }
 
-fn manifest(id: &str) -> String {
+/// A workload of one request.
+fn workload_of(path: &str) -> String {
+    format!(
+        r#"# Every key is explained in docs/adding-a-server.md.
+about = "One page of an application."
+
+[[case]]
+path = {path:?}
+[case.expect]
+status = 200
+# What every response must be, exactly one of: body, json, json_form, html_file, length with sha256.
+body = "Replace this by the body of the page.\n"
+"#
+    )
+}
+
+fn manifest(id: &str, workload: &str, command: &str) -> String {
     let language = id.split('-').next().unwrap_or_default();
     format!(
         r#"# Every key is explained in docs/adding-a-server.md.
@@ -50,7 +91,7 @@ framework = "none"          # what routes requests
 engine = "none"             # what speaks HTTP underneath
 kind = "platform"           # platform, micro or full: how much a framework does
 tags = ["idiomatic"]        # idiomatic or tuned, then anything
-workloads = ["hello"]       # files of workloads/ that it serves
+workloads = ["{workload}"]       # files of workloads/ that it serves
 needs = ["sh"]              # programs on the PATH, or patterns of files
 packages = []               # Debian packages that bring them
 version = "echo unknown"    # prints what is measured: a version of the language and of the framework
@@ -63,7 +104,7 @@ version = "echo unknown"    # prints what is measured: a version of the language
 # command = "..."
 
 [run]                       # listens on $PACELINE_HOST:$PACELINE_PORT, in the foreground, and ends on SIGTERM
-command = "exec false"
+command = {command:?}
 
 [forms.single]              # one process on one core
 # [forms.cores]             # all of $PACELINE_CORES
@@ -85,8 +126,13 @@ mod tests {
 
     #[test]
     fn the_manifest_is_a_sound_one() {
-        let server = Manifest::parse(Path::new("servers/go-mine"), &manifest("go-mine")).unwrap();
+        let server = Manifest::parse(
+            Path::new("servers/go-mine"),
+            &manifest("go-mine", "hello", "exec ./server -p \"$PACELINE_PORT\""),
+        )
+        .unwrap();
         assert_eq!((server.id.as_str(), server.language.as_str()), ("go-mine", "go"));
-        assert!(server.form("single").is_some() && server.build.is_none());
+        assert_eq!(server.form("single").unwrap().command, "exec ./server -p \"$PACELINE_PORT\"");
+        assert!(server.build.is_none());
     }
 }
