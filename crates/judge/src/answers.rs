@@ -72,16 +72,8 @@ fn advice(run: &Run) -> String {
     let not_http = counts.io_failed.min(run.connections.broke_rules);
     let look = format!("Check with: curl -i {url}");
     let ways = [
-        (
-            redirected,
-            format!("The server redirects. Use the URL it redirects to, or --expect-status. {look}"),
-        ),
-        (
-            counts.bad_status - redirected.min(counts.bad_status),
-            format!(
-                "Every response has another status than expected. Check the path, or use --expect-status. {look}"
-            ),
-        ),
+        (redirected, redirect_advice(run, &look)),
+        (counts.bad_status - redirected.min(counts.bad_status), status_advice(run, &look)),
         (
             counts.bad_body - redirected.min(counts.bad_body),
             format!("Every response has another body than {} says. {look}", expectation(&run.expectations)),
@@ -90,7 +82,7 @@ fn advice(run: &Run) -> String {
         (not_http, broken_rules(run)),
         (
             counts.io_failed - not_http,
-            format!("The server broke every connection; its log should say why. {look}"),
+            format!("The server broke every connection; its log should say why.{} {look}", tls_hint(run)),
         ),
         (
             counts.connect_failed,
@@ -109,6 +101,30 @@ fn broken_rules(run: &Run) -> String {
         "http/2" => format!("What the server sent breaks the rules of HTTP/2: {failure}. Try --http 1.1."),
         _ => "What the server sent is not HTTP/1.1. Is it the right port, and http or https?".to_owned(),
     }
+}
+
+/// What to do where every answer is a redirect.
+fn redirect_advice(run: &Run, look: &str) -> String {
+    match run.job.as_ref().map_or(0, |job| job.follow) {
+        0 => format!(
+            "The server redirects. Follow it (--follow 5), use the URL it redirects to, or --expect-status. {look}"
+        ),
+        _ => format!("The redirects could not be followed; the first response says why. {look}"),
+    }
+}
+
+/// What to do where every answer has a status that was not expected.
+fn status_advice(run: &Run, look: &str) -> String {
+    let only_400 = run.total.status.keys().all(|status| status == "400");
+    let hint = if only_400 { tls_hint(run) } else { "" };
+    format!(
+        "Every response has another status than expected. Check the path, or use --expect-status.{hint} {look}"
+    )
+}
+
+/// Servers answer plain text on a TLS port with status 400, or close the connection.
+fn tls_hint(run: &Run) -> &'static str {
+    if run.target.url.starts_with("http://") { " If it is a TLS port, try https://." } else { "" }
 }
 
 /// The flag that says what a body should be.

@@ -37,7 +37,7 @@ pub use pairing::{PairRow, Pairing};
 pub use rank::RankedBy;
 pub use report::{About, REPORT_SCHEMA, Report, schema};
 pub use row::{Failure, Note, Row, Standing, Subject};
-pub use run_text::{RunTextOptions, run_text};
+pub use run_text::{RunTextOptions, TimeUnit, run_text};
 pub use scaling::{ScaledBy, ScalingRow, ScalingTable};
 pub use second_csv::{second_csv, seconds_csv_header};
 pub use start::{StartRow, StartTable, Starts};

@@ -1,12 +1,17 @@
-//! The live view: a few lines that say how a run is doing, for a terminal of any width.
+//! The live view: how a run is doing, for a terminal of any size. Where it is low, a few lines; where there is room,
+//! charts of rate and times with axes, and a histogram.
 //!
 //! Pure: what is known goes in, lines come out, none wider than asked for. Drawing them is the binary's business.
 
+mod chart;
 #[cfg(test)]
 mod tests;
 
-use crate::run_text::{Style, columns, quantity};
+use crate::run_text::{Style, bars, columns, quantity};
+use chart::Chart;
 use paceline_record::{Phase, Second};
+use paceline_stats::Histogram;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What is known of a run while it goes on.
@@ -26,9 +31,50 @@ pub struct Live {
     pub last: Option<Second>,
     /// Valid responses a second, the latest last.
     pub rates: Vec<f64>,
-    /// Requests that did not end well since the warm-up began.
-    pub not_ok: u64,
+    /// Median and 99th percentile of each second's response times (closed loop: service times), in nanoseconds.
+    pub times_ns: Vec<(f64, f64)>,
+    /// All of those times since the warm-up began.
+    pub histogram: Histogram,
+    /// Requests that did not end well since the warm-up began, by how they ended.
+    pub errors: BTreeMap<&'static str, u64>,
 }
+
+impl Live {
+    /// Takes a second that is over.
+    pub fn add(&mut self, second: &Second, times: &Histogram) {
+        for (what, count) in [
+            ("bad status", second.bad_status),
+            ("bad body", second.bad_body),
+            ("connect failed", second.connect_failed),
+            ("connection broken", second.io_failed),
+            ("timed out", second.timed_out),
+            ("unsent", second.unsent),
+        ] {
+            if count > 0 {
+                *self.errors.entry(what).or_default() += count;
+            }
+        }
+        self.histogram.merge(times);
+        // A piece of a second at the end has no meaningful rate.
+        if second.length_s > 0.5 {
+            self.rates.push(second.achieved_per_s);
+            let (_, [p50, _, p99, _]) = times_of(second);
+            self.times_ns.push((p50.unwrap_or(0) as f64, p99.unwrap_or(0) as f64));
+            let surplus = self.rates.len().saturating_sub(SECONDS_KEPT);
+            self.rates.drain(..surplus);
+            self.times_ns.drain(..surplus);
+            self.last = Some(second.clone());
+        }
+    }
+}
+
+/// Seconds of which the view keeps the rate and the times.
+const SECONDS_KEPT: usize = 240;
+/// From this height on there are charts.
+const CHARTS_FROM: usize = 16;
+/// Rows of a chart at most, and of the histogram.
+const CHART_ROWS_MOST: usize = 12;
+const HISTOGRAM_ROWS: std::ops::RangeInclusive<usize> = 5..=10;
 
 /// The eight heights of a bar (Unicode block elements).
 const BARS: [char; 8] =
@@ -39,16 +85,45 @@ const DONE_COLUMNS: usize = 24;
 const RATES_MOST: usize = 60;
 
 impl Live {
-    /// The lines, none of more columns than `width`.
-    pub fn lines(&self, width: usize, colour: bool) -> Vec<String> {
+    /// The lines: none of more columns than `width`, and not more than `height`, if that is at least 5.
+    pub fn lines(&self, width: usize, height: usize, colour: bool) -> Vec<String> {
         let style = Style::new(colour, width);
         let mut lines = vec![self.place(style)];
-        if let Some(second) = &self.last {
-            lines.push(rate(second, style));
+        let Some(second) = &self.last else { return lines };
+        let has_charts = height >= CHARTS_FROM && width >= 40;
+        lines.push(rate(second, style));
+        if !has_charts {
             lines.push(self.sparkline(style));
-            lines.extend(times(second, style));
-            lines.push(self.trouble(second, style));
         }
+        lines.extend(times(second, style));
+        lines.push(self.trouble(second, style));
+        if has_charts {
+            let room = height - lines.len();
+            lines.extend(self.charts(second, room, style));
+        }
+        lines
+    }
+
+    /// Rate and times by second, and the histogram, in at most so many lines.
+    fn charts(&self, second: &Second, height: usize, style: Style) -> Vec<String> {
+        let rates: Vec<(f64, f64)> = self.rates.iter().map(|rate| (*rate, *rate)).collect();
+        let rate_chart =
+            Chart { title: "requests/s", values: &rates, label: quantity::count, paint: Style::good };
+        let (name, _) = times_of(second);
+        let title = format!("{name}, p50 \u{2588} and p99 \u{2591}");
+        let time_chart =
+            Chart { title: &title, values: &self.times_ns, label: quantity::nanos, paint: Style::warn };
+        // Two titles and the axis, the title of the histogram, and the rest for their rows.
+        let for_rows = height.saturating_sub(4);
+        let bars_wanted = (for_rows / 3).clamp(*HISTOGRAM_ROWS.start(), *HISTOGRAM_ROWS.end());
+        let histogram = bars(name, &self.histogram, bars_wanted, style);
+        let used = histogram.lines().count().saturating_sub(1);
+        let rows = ((for_rows.saturating_sub(used)) / 2).clamp(2, CHART_ROWS_MOST);
+        let mut lines = rate_chart.lines(rows, style);
+        lines.extend(time_chart.lines(rows, style));
+        lines.push(time_chart.axis(style));
+        lines.extend(histogram.lines().map(str::to_owned));
+        lines.truncate(height);
         lines
     }
 
@@ -85,21 +160,22 @@ impl Live {
     /// Errors and backlog.
     fn trouble(&self, second: &Second, style: Style) -> String {
         let mut line = Line::new(style);
-        match self.not_ok {
+        match self.errors.values().sum::<u64>() {
             0 => line.add("no errors", Style::plain),
-            errors => {
-                line.add(&format!("{} errors", quantity::count(errors as f64)), Style::bad);
-                if second.not_ok() > 0 {
-                    let now = quantity::count(second.not_ok() as f64);
-                    line.add(&format!("{now} in the last second"), Style::warn);
-                }
-            }
+            errors => line.add(&format!("{} errors", quantity::count(errors as f64)), Style::bad),
         }
         if let Some(backlog) = second.backlog {
             let text = format!("backlog {}", quantity::count(backlog as f64));
             // A hundredth of a second's worth is what any schedule has on its way.
             let behind = backlog as f64 > 0.01 * second.offered_per_s.unwrap_or(0.0) + 10.0;
             line.add(&text, if behind { Style::bad } else { Style::plain });
+        }
+        for (what, count) in &self.errors {
+            line.add(&format!("{} {what}", quantity::count(*count as f64)), Style::warn);
+        }
+        if second.not_ok() > 0 && !self.errors.is_empty() {
+            let now = quantity::count(second.not_ok() as f64);
+            line.add(&format!("{now} in the last second"), Style::warn);
         }
         line.text
     }
@@ -116,13 +192,7 @@ fn rate(second: &Second, style: Style) -> String {
 
 /// Response times where there are any, else service times; those of the last second.
 fn times(second: &Second, style: Style) -> Option<String> {
-    let s = second;
-    let response =
-        [s.response_time_ns_p50, s.response_time_ns_p90, s.response_time_ns_p99, s.response_time_ns_max];
-    let service =
-        [s.service_time_ns_p50, s.service_time_ns_p90, s.service_time_ns_p99, s.service_time_ns_max];
-    let (name, times) =
-        if response[0].is_some() { ("response time", response) } else { ("service time", service) };
+    let (name, times) = times_of(second);
     let mut line = Line::new(style);
     // Where there is little room the percentiles say more than the whole name, and those at the end most.
     let is_narrow = style.width < 60;
@@ -133,6 +203,16 @@ fn times(second: &Second, style: Style) -> Option<String> {
         line.add(&format!("{} {time}", ["p50", "p90", "p99", "max"][*at]), Style::plain);
     }
     Some(line.text)
+}
+
+/// Response times where there are any, else service times: p50, p90, p99 and maximum.
+fn times_of(second: &Second) -> (&'static str, [Option<u64>; 4]) {
+    let s = second;
+    let response =
+        [s.response_time_ns_p50, s.response_time_ns_p90, s.response_time_ns_p99, s.response_time_ns_max];
+    let service =
+        [s.service_time_ns_p50, s.service_time_ns_p90, s.service_time_ns_p99, s.service_time_ns_max];
+    if response[0].is_some() { ("response time", response) } else { ("service time", service) }
 }
 
 /// Time left, to the second.

@@ -17,6 +17,8 @@ fn live() -> Live {
         "response_time_ns_max": 4_250_000_000u64,
         "bytes_sent": 0, "bytes_received": 0
     });
+    let mut times = Histogram::new();
+    (1..=1_000).for_each(|time| times.record(time * 10_000));
     Live {
         target: "127.0.0.1:8080".to_owned(),
         phase: Some(Phase::Window),
@@ -25,7 +27,9 @@ fn live() -> Live {
         stopping: false,
         last: Some(serde_json::from_value(second).unwrap()),
         rates: vec![2_000.0, 6_000.0, 12_175.0, 12_000.0, 0.0],
-        not_ok: 1_234,
+        times_ns: vec![(1e6, 2e6), (1e6, 3e6), (2e6, 8e6), (4e6, 8e6), (0.0, 0.0)],
+        histogram: times,
+        errors: [("bad body", 1_200), ("timed out", 34)].into(),
     }
 }
 
@@ -36,9 +40,9 @@ fn at_80_columns() {
         "  12,175/s  of 30,000/s offered",
         "  ▂▄██▁",
         "  response time  p50 4.12 s  p90 4.20 s  p99 4.23 s  max 4.25 s",
-        "  1,234 errors  3 in the last second  backlog 124,775",
+        "  1,234 errors  backlog 124,775  1,200 bad body  34 timed out",
     ];
-    assert_eq!(live().lines(79, false), expected);
+    assert_eq!(live().lines(79, 8, false), expected);
 }
 
 #[test]
@@ -48,9 +52,9 @@ fn at_40_columns() {
         "  12,175/s  of 30,000/s offered",
         "  ▂▄██▁",
         "  response  p50 4.12 s  p99 4.23 s",
-        "  1,234 errors  3 in the last second",
+        "  1,234 errors  backlog 124,775",
     ];
-    assert_eq!(live().lines(39, false), expected);
+    assert_eq!(live().lines(39, 50, false), expected);
 }
 
 #[test]
@@ -68,23 +72,47 @@ fn no_line_is_wider_than_asked_for() {
     };
     for width in 1..120 {
         for live in [live.clone(), Live { phase: None, ..live.clone() }] {
-            let widest = live.lines(width, true).iter().map(plain).max();
-            assert!(widest <= Some(width.max(3)), "{width}: {:#?}", live.lines(width, false));
+            for height in [5, 16, 24, 50] {
+                let lines = live.lines(width, height, true);
+                let widest = lines.iter().map(plain).max();
+                assert!(widest <= Some(width.max(3)), "{width}: {lines:#?}");
+                assert!(lines.len() <= height, "{width} x {height}: {lines:#?}");
+            }
         }
     }
 }
 
 #[test]
 fn a_closed_loop_that_is_stopping_shows_service_times() {
-    let mut live = Live { stopping: true, not_ok: 0, ..live() };
+    let mut live = Live { stopping: true, errors: BTreeMap::new(), ..live() };
     let second = live.last.as_mut().unwrap();
     (second.response_time_ns_p50, second.offered_per_s, second.backlog) = (None, None, None);
     (second.service_time_ns_p50, second.service_time_ns_p90) = (Some(1_000), Some(2_000));
     (second.service_time_ns_p99, second.service_time_ns_max) = (Some(3_000), Some(4_000));
-    let lines = live.lines(79, false);
+    let lines = live.lines(79, 8, false);
     assert_eq!(lines[0], "  stopping  ━━━━━━━━━━━━━━━━━━──────");
     assert_eq!(lines[3], "  service time  p50 1.00 µs  p90 2.00 µs  p99 3.00 µs  max 4.00 µs");
     assert_eq!(lines[4], "  no errors");
     live.last = None;
-    assert_eq!(live.lines(79, false).len(), 1);
+    assert_eq!(live.lines(79, 50, false).len(), 1);
+}
+
+#[test]
+fn where_there_is_room_there_are_charts() {
+    let expected = [
+        "  window  4 s left  ━━━━━━━━━━━━━━━━━━──────",
+        "  12,175/s  of 30,000/s offered",
+        "  response time  p50 4.12 s  p90 4.20 s  p99 4.23 s  max 4.25 s",
+        "  1,234 errors  backlog 124,775  1,200 bad body  34 timed out",
+    ];
+    let lines = live().lines(79, 23, false);
+    assert_eq!(lines[..4], expected);
+    assert_eq!(lines[4], "  requests/s");
+    assert!(lines[5].starts_with("    12,175 ┤                ████████"), "{}", lines[5]);
+    assert!(lines.iter().any(|line| line.contains("└-5 s ") && line.ends_with(" now")));
+    assert!(lines.iter().any(|line| line.contains("response time, requests at or below")));
+    assert_eq!(lines.len(), 23);
+    // In a higher terminal the charts are higher.
+    let higher = live().lines(79, 49, false);
+    assert!((40..=49).contains(&higher.len()), "{}", higher.join("\n"));
 }

@@ -3,6 +3,7 @@
 //! Called by every section of the text; the live view takes its colours from here. The tables of a report, which leave
 //! columns out where they have no room, are laid out in `format/layout.rs`.
 
+use super::quantity::{TimeUnit, nanos};
 use crate::escape;
 
 /// Whether and how text is coloured (ECMA-48 SGR).
@@ -11,11 +12,22 @@ pub(crate) struct Style {
     colour: bool,
     /// Columns a line may have.
     pub(crate) width: usize,
+    /// The unit of all times; without one each has its own.
+    unit: Option<TimeUnit>,
 }
 
 impl Style {
     pub(crate) fn new(colour: bool, width: usize) -> Self {
-        Self { colour, width }
+        Self { colour, width, unit: None }
+    }
+
+    pub(crate) fn with_unit(self, unit: Option<TimeUnit>) -> Self {
+        Self { unit, ..self }
+    }
+
+    /// A length of time in nanoseconds.
+    pub(super) fn time(self, value_ns: f64) -> String {
+        self.unit.map_or_else(|| nanos(value_ns), |unit| unit.of_nanos(value_ns))
     }
 
     /// Every text passes here, and is escaped: what a server or a file says cannot steer the terminal.

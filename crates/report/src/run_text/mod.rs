@@ -11,7 +11,8 @@ mod tests;
 mod times;
 
 pub(crate) use lines::{Style, columns};
-pub(crate) use times::STEPS_PER_HALF;
+pub use quantity::TimeUnit;
+pub(crate) use times::{STEPS_PER_HALF, bars};
 
 use lines::facts;
 use paceline_judge::VerdictName;
@@ -27,6 +28,8 @@ pub struct RunTextOptions {
     pub width: usize,
     /// Whether with the whole spectrum of percentiles.
     pub percentiles: bool,
+    /// The unit of all times; without one each has its own.
+    pub time_unit: Option<TimeUnit>,
 }
 
 /// The narrowest text made: below, a terminal breaks the lines itself.
@@ -37,7 +40,7 @@ const LINES_MOST: usize = 40;
 
 /// The text of a run.
 pub fn run_text(run: &Run, options: RunTextOptions) -> String {
-    let style = Style::new(options.colour, options.width.max(WIDTH_LEAST));
+    let style = Style::new(options.colour, options.width.max(WIDTH_LEAST)).with_unit(options.time_unit);
     let spectrum = if options.percentiles { times::spectrum(run, style) } else { String::new() };
     let sections = |histogram: String| {
         let sections = [
@@ -196,7 +199,7 @@ fn facts_of(run: &Run, style: Style) -> String {
         ("address", address(run)),
         ("TLS", tls(run)),
         ("connections", connections(run)),
-        ("fairness", fairness(run)),
+        ("fairness", fairness(run, style)),
         ("generator", generator(run)),
         ("server", server(run)),
     ];
@@ -258,13 +261,13 @@ fn connections(run: &Run) -> String {
 }
 
 /// How evenly connections were served: requests of each in a closed loop, the median of each in an open one.
-fn fairness(run: &Run) -> String {
+fn fairness(run: &Run, style: Style) -> String {
     let connections = &run.connections;
     match (run.loop_.kind, connections.served, connections.service_time_ns_p50) {
         (LoopKind::Open, _, Some(p50)) => format!(
             "slowest connection: median {} (typical connection: {})",
-            nanos(p50.max as f64),
-            nanos(p50.median as f64)
+            style.time(p50.max as f64),
+            style.time(p50.median as f64)
         ),
         (LoopKind::Closed, Some(served), _) if served.min == served.max && served.max > 0 => {
             format!("requests per connection: {}", count(served.max as f64))

@@ -4,7 +4,7 @@
 //! `--csv` and `--ndjson`.
 
 use super::lines::{Style, columns, table};
-use super::quantity::{count, counted, nanos, percent, seconds};
+use super::quantity::{count, counted, percent, seconds};
 use super::times::{bounded, first_of};
 use crate::escape;
 use paceline_record::{BadBody, Block, Counts, RequestPart, Run, Segment, SessionPart};
@@ -27,15 +27,15 @@ fn segments(run: &Run, style: Style) -> Option<String> {
     let (time, _) = first_of(run, &run.total);
     let title = style.lines(&format!("{time} by segment of the window"), 2, Style::dim);
     let header = ["from", "offered/s", "achieved/s", "ok", "p50", "p90", "p99", "max"];
-    let rows: Vec<_> = segments.iter().map(|segment| segment_row(segment, run)).collect();
+    let rows: Vec<_> = segments.iter().map(|segment| segment_row(segment, run, style)).collect();
     Some(title + &table(&header, &rows, style))
 }
 
-fn segment_row(segment: &Segment, run: &Run) -> Vec<String> {
+fn segment_row(segment: &Segment, run: &Run, style: Style) -> Vec<String> {
     let start_s = segment.start_ns.saturating_sub(run.phases.window.start_ns) as f64 / 1e9;
     let from = if start_s > 0.0 { seconds(start_s) } else { "0 s".to_owned() };
     let mut cells = vec![from, count(segment.offered_per_s), count(segment.achieved_per_s())];
-    cells.extend(share_and_times(&segment.block, run));
+    cells.extend(share_and_times(&segment.block, run, style));
     cells
 }
 
@@ -45,24 +45,26 @@ fn part_table(what: &str, parts: Option<&[Block]>, run: &Run, style: Style) -> O
     let header = ["by ".to_owned() + what, "requests".into(), "ok".into(), format!("{time} p50")];
     let header: Vec<&str> = header.iter().map(String::as_str).chain(["p90", "p99", "max"]).collect();
     let rows: Vec<Vec<String>> =
-        parts.iter().enumerate().map(|(index, part)| part_row(index, part, run)).collect();
+        parts.iter().enumerate().map(|(index, part)| part_row(index, part, run, style)).collect();
     Some(table(&header, &rows, style))
 }
 
-fn part_row(index: usize, part: &Block, run: &Run) -> Vec<String> {
+fn part_row(index: usize, part: &Block, run: &Run, style: Style) -> Vec<String> {
     let mut cells = vec![(index + 1).to_string(), count(part.counts.scheduled as f64)];
-    cells.extend(share_and_times(part, run));
+    cells.extend(share_and_times(part, run, style));
     cells
 }
 
 /// The share that was ok, and percentiles of the first of its times.
-fn share_and_times(part: &Block, run: &Run) -> Vec<String> {
+fn share_and_times(part: &Block, run: &Run, style: Style) -> Vec<String> {
     let counts = part.counts;
     let ok = counts.ok as f64 / (counts.scheduled as f64).max(1.0);
     let mut cells = vec![percent(ok)];
     match first_of(run, part).1 {
         Some(times) => {
-            cells.extend([times.p50, times.p90, times.p99, times.max].map(|value| bounded(value, part)));
+            cells.extend(
+                [times.p50, times.p90, times.p99, times.max].map(|value| bounded(value, part, style)),
+            );
         }
         None => cells.extend([const { String::new() }; 4]),
     }
@@ -77,7 +79,7 @@ fn requests(run: &Run, style: Style) -> Option<String> {
     let parts = run.by_request.as_deref().filter(|parts| !parts.is_empty())?;
     let (time, _) = first_of(run, &run.total);
     let mut header = vec![time, "requests", "not ok", "p50", "p90", "p99", "max"];
-    let mut rows: Vec<Vec<String>> = parts.iter().map(|part| request_row(part, run)).collect();
+    let mut rows: Vec<Vec<String>> = parts.iter().map(|part| request_row(part, run, style)).collect();
     if parts.iter().all(|part| part.block.counts.not_ok() == 0) {
         // What says nothing leaves room for what does.
         header.remove(FAULTS);
@@ -90,30 +92,30 @@ fn requests(run: &Run, style: Style) -> Option<String> {
 fn sessions(run: &Run, style: Style) -> Option<String> {
     let sessions = run.sessions.as_deref().filter(|sessions| !sessions.is_empty())?;
     let header = ["session time", "started", "completed", "failed", "unfinished", "p50", "p99", "max"];
-    let rows: Vec<Vec<String>> = sessions.iter().map(session_row).collect();
+    let rows: Vec<Vec<String>> = sessions.iter().map(|session| session_row(session, style)).collect();
     Some(table(&header, &rows, style))
 }
 
-fn session_row(session: &SessionPart) -> Vec<String> {
+fn session_row(session: &SessionPart, style: Style) -> Vec<String> {
     let counts = [session.started, session.completed, session.failed, session.unfinished];
     let mut cells = vec![session.name.clone()];
     cells.extend(counts.map(|number| count(number as f64)));
     match &session.session_time_ns {
         Some(times) => {
-            cells.extend([times.p50, times.p99, times.max].map(|value| nanos(value as f64)));
+            cells.extend([times.p50, times.p99, times.max].map(|value| style.time(value as f64)));
         }
         None => cells.extend([const { String::new() }; 3]),
     }
     cells
 }
 
-fn request_row(part: &RequestPart, run: &Run) -> Vec<String> {
+fn request_row(part: &RequestPart, run: &Run, style: Style) -> Vec<String> {
     let counts = part.block.counts;
     let mut cells = vec![part.name.clone(), count(counts.scheduled as f64), commonest(&counts)];
     match first_of(run, &part.block).1 {
         Some(times) => {
             let times = [times.p50, times.p90, times.p99, times.max];
-            cells.extend(times.map(|value| bounded(value, &part.block)));
+            cells.extend(times.map(|value| bounded(value, &part.block, style)));
         }
         None => cells.extend([const { String::new() }; 4]),
     }

@@ -15,6 +15,39 @@ pub(crate) fn nanos(value: f64) -> String {
     format!("{}\u{a0}{unit}", three_digits(scaled))
 }
 
+/// The unit of all times of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Microseconds.
+    Microseconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Seconds.
+    Seconds,
+}
+
+impl TimeUnit {
+    /// How many nanoseconds it has, its symbol, and the end of a key with this unit.
+    pub fn scale(self) -> (f64, &'static str, &'static str) {
+        match self {
+            TimeUnit::Microseconds => (1e3, "\u{b5}s", "us"),
+            TimeUnit::Milliseconds => (1e6, "ms", "ms"),
+            TimeUnit::Seconds => (1e9, "s", "s"),
+        }
+    }
+
+    /// A number of nanoseconds, to the tenth of a microsecond or better.
+    pub(crate) fn of_nanos(self, value: f64) -> String {
+        let (scale, symbol, _) = self.scale();
+        let digits = match self {
+            TimeUnit::Microseconds => 1,
+            TimeUnit::Milliseconds => 3,
+            TimeUnit::Seconds => 6,
+        };
+        format!("{:.digits$}\u{a0}{symbol}", value / scale)
+    }
+}
+
 /// A length of time in seconds, without digits that say nothing.
 pub(crate) fn seconds(value: f64) -> String {
     if value >= 1.0 && (value - value.round()).abs() < 5e-4 {
@@ -87,6 +120,9 @@ pub(crate) fn evidence(key: &str, value: &serde_json::Value) -> String {
         Some(number) if key.ends_with("_per_s") => {
             format!("{} {}/s", name.trim_end_matches(" per s"), count(number))
         }
+        Some(number) if key.contains("_per_s_") => {
+            format!("{} {}/s", name.replacen(" per s", "", 1), count(number))
+        }
         Some(number) if key.ends_with("_s") => {
             format!("{} {}", name.trim_end_matches(" s"), seconds(number))
         }
@@ -95,7 +131,16 @@ pub(crate) fn evidence(key: &str, value: &serde_json::Value) -> String {
         }
         Some(number) if number.fract() != 0.0 => format!("{name} {number:.3}"),
         Some(number) => format!("{name} {}", count(number)),
-        None => format!("{name}: {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
+        None => match value {
+            serde_json::Value::String(text) => format!("{name}: {text}"),
+            serde_json::Value::Object(counts) => {
+                let counts = counts.iter().map(|(key, value)| {
+                    format!("{key}: {}", value.as_f64().map_or_else(|| value.to_string(), count))
+                });
+                format!("{name} {}", counts.collect::<Vec<_>>().join(", "))
+            }
+            other => format!("{name}: {other}"),
+        },
     }
 }
 

@@ -3,7 +3,8 @@
 //! Held are single quantities and figures of evidence, with their units. Whole texts of stored runs are held against
 //! golden files by `tests/it/run_text.rs`.
 
-use super::quantity::{bytes, count, counted, evidence, nanos, seconds};
+use super::lines::Style;
+use super::quantity::{TimeUnit, bytes, count, counted, evidence, nanos, seconds};
 use serde_json::json;
 
 #[test]
@@ -52,15 +53,29 @@ fn bytes_of_the_drain_are_not_received_in_the_window() {
 }
 
 #[test]
+fn times_have_one_unit_if_asked() {
+    for (unit, text) in [
+        (TimeUnit::Microseconds, "1234567.9 \u{b5}s"),
+        (TimeUnit::Milliseconds, "1234.568 ms"),
+        (TimeUnit::Seconds, "1.234568 s"),
+    ] {
+        let style = Style::new(false, 80).with_unit(Some(unit));
+        assert_eq!(style.time(1_234_567_890.0).replace('\u{a0}', " "), text);
+    }
+}
+
+#[test]
 fn evidence_reads_by_its_unit() {
     for (key, value, text) in [
         ("generator_lag_ns_p99", json!(120_000), "generator lag p99 120 \u{b5}s"),
         ("offered_per_s", json!(30_000.0), "offered 30,000/s"),
+        ("outstanding_growth_per_s_high", json!(500.931), "outstanding growth high 501/s"),
         ("generator_utilization", json!(0.956), "generator utilization 95.6%"),
         ("longest_s", json!(0.926), "longest 926 ms"),
         ("change", json!(-0.25), "change -25.0%"),
         ("had", json!(60), "had 60"),
         ("commonest_failure", json!("refused"), "commonest failure: refused"),
+        ("status", json!({"302": 8_410, "503": 1}), "status 302: 8,410, 503: 1"),
     ] {
         assert_eq!(evidence(key, &value).replace('\u{a0}', " "), text);
     }

@@ -5,9 +5,10 @@
 //! percentile is a lower bound. Percentiles are read off the record; none is computed here.
 
 use super::lines::{Style, columns, table};
-use super::quantity::{count, nanos, percent};
+use super::quantity::{count, percent};
 use paceline_judge::percentile_of_run;
 use paceline_record::{Block, LoopKind, Run, Times};
+use paceline_stats::Histogram;
 
 /// The columns of a time, and which is left out first where there is no room: the highest number.
 const COLUMNS: [(&str, u8); 8] =
@@ -46,7 +47,7 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
     };
     let rows: Vec<Vec<String>> = kinds
         .into_iter()
-        .filter_map(|(name, times)| Some(row(name, times?, total, run.timeout_ns)))
+        .filter_map(|(name, times)| Some(row(name, times?, total, run.timeout_ns, style)))
         .collect();
     if rows.is_empty() { String::new() } else { fitted(rows, style) + &intervals(run, style) }
 }
@@ -56,7 +57,7 @@ fn intervals(run: &Run, style: Style) -> String {
     let one = |(name, p): (&str, f64)| {
         let percentile = percentile_of_run(run, p)?;
         Some(match percentile.interval {
-            Some(ends) => format!("{name} {} to {}", nanos(ends.low), nanos(ends.high)),
+            Some(ends) => format!("{name} {} to {}", style.time(ends.low), style.time(ends.high)),
             None => format!("{name} needs about {} requests", count(percentile.requests_needed as f64)),
         })
     };
@@ -91,18 +92,23 @@ fn fitted(mut rows: Vec<Vec<String>>, style: Style) -> String {
 /// and the last step take what is left.
 pub(super) fn histogram(run: &Run, style: Style) -> String {
     let (name, times) = first_of(run, &run.total);
-    let Some(histogram) = times.and_then(|times| times.decode().ok()) else { return String::new() };
+    let histogram = times.and_then(|times| times.decode().ok());
+    histogram.map_or_else(String::new, |histogram| bars(name, &histogram, BARS, style))
+}
+
+/// A histogram in so many rows, at least two.
+pub(crate) fn bars(name: &str, histogram: &Histogram, rows: usize, style: Style) -> String {
     let (Some(low), Some(high)) = (histogram.quantile(0.01), histogram.quantile(0.999)) else {
         return String::new();
     };
     if style.width < 60 || histogram.count() < 100 || low == 0 || high < low * 2 {
         return String::new();
     }
-    let ratio = (high as f64 / low as f64).powf(1.0 / (BARS - 1) as f64);
+    let ratio = (high as f64 / low as f64).powf(1.0 / (rows - 1) as f64);
     let mut below = 0;
-    let steps: Vec<(u64, u64)> = (0..BARS)
+    let steps: Vec<(u64, u64)> = (0..rows)
         .map(|step| {
-            let limit = if step + 1 == BARS {
+            let limit = if step + 1 == rows {
                 histogram.max().unwrap_or(high)
             } else {
                 (low as f64 * ratio.powi(step as i32)).round() as u64
@@ -115,16 +121,18 @@ pub(super) fn histogram(run: &Run, style: Style) -> String {
         .collect();
     let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
     let mut text = style.lines(&format!("{name}, requests at or below"), 2, Style::dim);
-    for (limit, count) in steps {
+    let limits: Vec<String> =
+        steps.iter().map(|(limit, _)| style.time(*limit as f64).replace('\u{a0}', " ")).collect();
+    let width = limits.iter().map(|limit| columns(limit)).max().unwrap_or(0).max(8);
+    for ((_, count), limit) in steps.into_iter().zip(limits) {
         let bar = "\u{2588}".repeat((count as f64 / most as f64 * BAR_COLUMNS as f64).round() as usize);
         let share = percent(count as f64 / histogram.count() as f64);
-        let limit = nanos(limit as f64).replace('\u{a0}', " ");
-        text.push_str(&format!("  {limit:>8}  {bar:<BAR_COLUMNS$}  {share}\n"));
+        text.push_str(&format!("  {limit:>width$}  {bar:<BAR_COLUMNS$}  {share}\n"));
     }
     text
 }
 
-fn row(name: &str, times: &Times, total: &Block, timeout_ns: u64) -> Vec<String> {
+fn row(name: &str, times: &Times, total: &Block, timeout_ns: u64, style: Style) -> Vec<String> {
     let censored_from = match name {
         "response time" => censored_from(total),
         "service time" | "connect + service" => service_censored_from(total, timeout_ns),
@@ -132,21 +140,21 @@ fn row(name: &str, times: &Times, total: &Block, timeout_ns: u64) -> Vec<String>
     };
     let Times { p50, p75, p90, p95, p99, p99_9, max, mean, .. } = *times;
     let mut cells = vec![name.to_owned()];
-    cells.extend([p50, p75, p90, p95, p99, p99_9, max].map(|value| marked(value, censored_from)));
+    cells.extend([p50, p75, p90, p95, p99, p99_9, max].map(|value| marked(value, censored_from, style)));
     // A mean has every lower bound in it.
     let mark = if censored_from < u64::MAX { "\u{2265}" } else { "" };
-    cells.push(format!("{mark}{}", nanos(mean)));
+    cells.push(format!("{mark}{}", style.time(mean)));
     cells
 }
 
 /// The time that answers a run's question, marked where it is a lower bound.
-pub(super) fn bounded(value_ns: u64, block: &Block) -> String {
-    marked(value_ns, censored_from(block))
+pub(super) fn bounded(value_ns: u64, block: &Block, style: Style) -> String {
+    marked(value_ns, censored_from(block), style)
 }
 
-fn marked(value_ns: u64, censored_from: u64) -> String {
+fn marked(value_ns: u64, censored_from: u64, style: Style) -> String {
     let mark = if value_ns >= censored_from { "\u{2265}" } else { "" };
-    format!("{mark}{}", nanos(value_ns as f64))
+    format!("{mark}{}", style.time(value_ns as f64))
 }
 
 /// From where on response times are lower bounds.
@@ -182,7 +190,7 @@ pub(super) fn spectrum(run: &Run, style: Style) -> String {
             let beyond = histogram.count() - step.count;
             let percentile = format!("{:.7}", step.quantile * 100.0);
             let percentile = percentile.trim_end_matches('0').trim_end_matches('.');
-            vec![format!("{percentile}%"), bounded(step.value, &run.total), count(beyond as f64)]
+            vec![format!("{percentile}%"), bounded(step.value, &run.total, style), count(beyond as f64)]
         })
         .collect();
     table(&["percentile", name, "beyond it"], &rows, style)

@@ -10,7 +10,7 @@ use paceline_report::{RunTextOptions, run_text};
 
 fn text(name: &str, width: usize, colour: bool, percentiles: bool) -> String {
     let stored = std::fs::read_to_string(path(&format!("fixtures/run-{name}.json"))).unwrap();
-    run_text(&read_run(&stored).unwrap(), RunTextOptions { colour, width, percentiles })
+    run_text(&read_run(&stored).unwrap(), RunTextOptions { colour, width, percentiles, time_unit: None })
 }
 
 #[test]
@@ -50,7 +50,8 @@ fn a_service_time_is_a_lower_bound_from_the_timeout_on() {
     let stored = std::fs::read_to_string(path("fixtures/run-over.json")).unwrap();
     let mut run = read_run(&stored).unwrap();
     let service_of = |run: &paceline_record::Run| {
-        let text = run_text(run, RunTextOptions { colour: false, width: 120, percentiles: false });
+        let text =
+            run_text(run, RunTextOptions { colour: false, width: 120, percentiles: false, time_unit: None });
         text.lines().find(|line| line.trim_start().starts_with("service time")).unwrap().to_owned()
     };
     let service = run.total.service_time_ns.as_ref().unwrap();

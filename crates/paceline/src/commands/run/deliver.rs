@@ -3,10 +3,10 @@
 //! What cannot be written somewhere is not lost for it, and a reader who has had enough changes nothing: the exit status
 //! is the run's.
 
-use super::telling::{HistogramsFlag, OutputFlags, OutputFormat};
+use super::telling::{HistogramsFlag, OutputFlags, OutputFormat, TimeUnitFlag};
 use crate::exit::{Complaint, print};
 use paceline_record::{LoopKind, Run, Summary};
-use paceline_report::{RunTextOptions, escape, hgrm, run_text};
+use paceline_report::{RunTextOptions, TimeUnit, escape, hgrm, run_text};
 use paceline_web::{Contents, single_file};
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -46,8 +46,15 @@ fn csv(run: &Run) -> String {
 }
 
 /// The summary as a table of Markdown.
-fn markdown(run: &Run) -> String {
+fn markdown(run: &Run, unit: Option<TimeUnit>) -> String {
     let rows = Summary::of(run).cells().into_iter().filter(|(_, value)| !value.is_empty());
+    let rows = rows.map(|(key, value)| match (unit, key.strip_suffix("_ns"), value.parse::<f64>()) {
+        (Some(unit), Some(name), Ok(nanoseconds)) => {
+            let (scale, _, symbol) = unit.scale();
+            (format!("{name}_{symbol}"), (nanoseconds / scale).to_string())
+        }
+        _ => (key, value),
+    });
     let rows: String =
         rows.map(|(key, value)| format!("| {key} | {} |\n", escape::markdown(&value))).collect();
     format!("| {} | |\n|---|--:|\n{rows}", escape::markdown(&run.target.url))
@@ -67,13 +74,14 @@ fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) ->
         OutputFormat::Hgrm => distribution(run),
         OutputFormat::Html => page(run)?,
         OutputFormat::Csv => csv(run),
-        OutputFormat::Markdown => markdown(run),
+        OutputFormat::Markdown => markdown(run, flags.time_unit.map(TimeUnitFlag::unit)),
         OutputFormat::Text => run_text(
             run,
             RunTextOptions {
                 colour: is_shown && !flags.no_color && crate::terminal::wants_colour(),
                 width: crate::terminal::width_for_text(is_shown),
                 percentiles: flags.percentiles,
+                time_unit: flags.time_unit.map(TimeUnitFlag::unit),
             },
         ),
     })

@@ -116,7 +116,9 @@ fn sinks(outputs: &telling::OutputFlags) -> anyhow::Result<Vec<Box<dyn Sink>>> {
     if !files.is_empty() {
         sinks.push(Box::new(files));
     }
-    if let Some(screen) = screen::Screen::of_stderr(!outputs.no_color).filter(|_| !outputs.no_live) {
+    if let Some(screen) =
+        screen::Screen::of_stderr(!outputs.no_color, outputs.keep_live).filter(|_| !outputs.no_live)
+    {
         sinks.push(Box::new(screen));
     }
     Ok(sinks)

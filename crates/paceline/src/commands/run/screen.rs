@@ -4,9 +4,9 @@
 //! waits at the beginning of the view, below which there is nothing else, and everything from there on is drawn anew
 //! or cleared. A terminal that breaks the lines of the view anew when it is resized keeps the cursor at that place.
 
-use paceline_engine::Second;
+use paceline_engine::{Measure, Second};
 use paceline_report::Live;
-use paceline_run::{Progress, Rows, Sink};
+use paceline_run::{Progress, Rows, Sink, times};
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -44,23 +44,26 @@ pub fn clear_on_exit() {
     }
 }
 
-/// Seconds of which the live view keeps the rate.
-const RATES_KEPT: usize = 240;
-
 /// A terminal with the live view on it.
 pub(super) struct Screen {
     colour: bool,
+    /// Whether the last drawing stays when the run is over.
+    stays: bool,
     drawn: Instant,
+    /// Lines of the last drawing.
+    height: usize,
     live: Live,
 }
 
 impl Screen {
     /// Standard error, if it is a terminal that can be drawn on.
-    pub(super) fn of_stderr(with_colour: bool) -> Option<Self> {
+    pub(super) fn of_stderr(with_colour: bool, stays: bool) -> Option<Self> {
         let can_draw = std::io::stderr().is_terminal() && !crate::terminal::is_dumb();
         can_draw.then(|| Self {
             colour: with_colour && crate::terminal::takes_colour(),
+            stays,
             drawn: Instant::now(),
+            height: 0,
             live: Live::default(),
         })
     }
@@ -80,8 +83,10 @@ impl Screen {
         let Progress { phase, done, left, stopping } = rows.progress();
         (self.live.phase, self.live.done, self.live.left, self.live.stopping) = (phase, done, left, stopping);
         rows.target().clone_into(&mut self.live.target);
-        let mut lines = self.live.lines(usize::from(width.saturating_sub(1)), self.colour);
-        lines.truncate(usize::from(height.saturating_sub(1)).max(1));
+        let height = usize::from(height.saturating_sub(1)).max(1);
+        let mut lines = self.live.lines(usize::from(width.saturating_sub(1)), height, self.colour);
+        lines.truncate(height);
+        self.height = lines.len();
         IS_DRAWING.store(true, Ordering::SeqCst);
         if !IS_OVER.load(Ordering::SeqCst) {
             IS_DRAWN.store(true, Ordering::Relaxed);
@@ -92,17 +97,10 @@ impl Screen {
 }
 
 impl Sink for Screen {
-    fn second(&mut self, row: &paceline_record::Second, _: &Second, _: &Rows) {
-        if row.phase == paceline_record::Phase::Connect {
-            return;
-        }
-        self.live.not_ok += row.not_ok();
-        // A piece of a second at the end has no meaningful rate.
-        if row.length_s > 0.5 {
-            self.live.rates.push(row.achieved_per_s);
-            let surplus = self.live.rates.len().saturating_sub(RATES_KEPT);
-            self.live.rates.drain(..surplus);
-            self.live.last = Some(row.clone());
+    fn second(&mut self, row: &paceline_record::Second, second: &Second, rows: &Rows) {
+        if row.phase != paceline_record::Phase::Connect {
+            let measure = if rows.is_open() { Measure::Response } else { Measure::Service };
+            self.live.add(row, &times(second, measure, |_| true));
         }
     }
 
@@ -116,7 +114,10 @@ impl Sink for Screen {
 
     fn end(self: Box<Self>) -> Vec<std::io::Error> {
         if IS_DRAWN.swap(false, Ordering::Relaxed) {
-            show(CLEAR);
+            match self.stays {
+                true => show(format!("{}\n", "\n".repeat(self.height.saturating_sub(1))).as_bytes()),
+                false => show(CLEAR),
+            }
         }
         Vec::new()
     }

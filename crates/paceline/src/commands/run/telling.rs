@@ -6,6 +6,7 @@
 use crate::exit::Complaint;
 use crate::file::Identity;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use paceline_report::TimeUnit;
 use paceline_run::Inputs;
 use std::path::{Path, PathBuf};
 
@@ -41,6 +42,10 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, value_name = "FD", help_heading = "Output")]
     pub events: Option<i32>,
 
+    /// Show all times of text and Markdown in one unit [default: each in its own]
+    #[arg(hide_short_help = true, long, value_enum, value_name = "UNIT", help_heading = "Output")]
+    pub time_unit: Option<TimeUnitFlag>,
+
     /// Print the whole spectrum of percentiles
     #[arg(hide_short_help = true, long, help_heading = "Output")]
     pub percentiles: bool,
@@ -48,6 +53,10 @@ pub struct OutputFlags {
     /// Do not show the live view on standard error while the run goes on
     #[arg(short = 'q', long, alias = "quiet", help_heading = "Output")]
     pub no_live: bool,
+
+    /// Leave the last picture of the live view on the terminal, above the results
+    #[arg(hide_short_help = true, long, conflicts_with = "no_live", help_heading = "Output")]
+    pub keep_live: bool,
 
     /// Show the run in a browser while it goes on, and its results afterwards until Ctrl-C
     #[arg(hide_short_help = true, long, help_heading = "Output")]
@@ -176,6 +185,28 @@ pub enum HistogramsFlag {
     All,
     /// None: percentiles only
     None,
+}
+
+/// Values of `--time-unit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum TimeUnitFlag {
+    /// Microseconds
+    Us,
+    /// Milliseconds
+    Ms,
+    /// Seconds
+    S,
+}
+
+impl TimeUnitFlag {
+    /// The unit it stands for.
+    pub fn unit(self) -> TimeUnit {
+        match self {
+            TimeUnitFlag::Us => TimeUnit::Microseconds,
+            TimeUnitFlag::Ms => TimeUnit::Milliseconds,
+            TimeUnitFlag::S => TimeUnit::Seconds,
+        }
+    }
 }
 
 /// Values of `--format`.

@@ -320,7 +320,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["bad_status"],
         exits: &[1],
-        says: "The server redirects. Use the URL it redirects to",
+        says: "The server redirects. Follow it (--follow 5)",
     },
     Fault {
         name: "answers with an error",

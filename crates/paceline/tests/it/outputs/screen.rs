@@ -51,14 +51,15 @@ fn it_is_there_in_any_width_and_gone_after_ctrl_c() {
 #[test]
 fn it_survives_being_resized() {
     let server = Server::start("immediate");
-    let mut terminal = Terminal::run(server.run(&LONG), 60, 80);
+    // As low as that there are no charts.
+    let mut terminal = Terminal::run(server.run(&LONG), 12, 80);
     terminal.wait_until(|shown| is_drawn(shown) && shown.contains(BAR));
-    terminal.resize(60, 40);
+    terminal.resize(12, 40);
     // The bar has no room there.
     terminal.wait_until(|shown| is_drawn(shown) && !shown.contains(BAR));
     let lines = |terminal: &Terminal| terminal.shown().lines().count();
     assert_eq!(lines(&terminal), 6, "{}", terminal.shown());
-    terminal.resize(60, 100);
+    terminal.resize(12, 100);
     terminal.wait_until(|shown| is_drawn(shown) && shown.contains(BAR));
     assert_eq!(lines(&terminal), 6, "{}", terminal.shown());
     // Lower than the view is high: what fits is shown.
@@ -66,6 +67,20 @@ fn it_survives_being_resized() {
     terminal.signal(libc::SIGTERM);
     assert_eq!(terminal.wait_end().code(), Some(130));
     assert!(terminal.is_as_it_was());
+}
+
+#[test]
+fn it_uses_the_height_it_has_and_stays_on_request() {
+    let server = Server::start("immediate");
+    let flags = ["-r", "500", "-d", "4s", "--warmup", "0s", "--keep-live"];
+    within_five_tries(|| {
+        let mut terminal = Terminal::run(server.run(&flags), 40, 100);
+        terminal.wait_for(|shown| shown.contains("requests/s") && shown.contains(" now"))?;
+        terminal.wait_end();
+        let shown = text(&terminal.bytes);
+        let after = shown.rsplit("\x1b[?7h").next().unwrap_or_default();
+        if after.contains("\x1b[J") { Err(after.to_owned()) } else { Ok(()) }
+    });
 }
 
 #[test]
