@@ -42,10 +42,10 @@ impl Document {
     /// The document as a `T`.
     ///
     /// The parser stops at the first error. So that all are reported, the line with a wrong key or value is left out and
-    /// the rest parsed again; what is missing only because its line was left out is not reported.
+    /// the rest parsed again; what is missing only because its line was left out, or misspelt, is not reported.
     pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, CatalogueError> {
         let mut text = self.text.clone();
-        let mut left_out = String::new();
+        let mut found = Vec::new();
         let mut errors = Vec::new();
         loop {
             let error = match toml::from_str::<T>(&text) {
@@ -56,16 +56,18 @@ impl Document {
             let start = error.span().map(|span| span.start);
             let message = error.message();
             let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-            if missing.is_some_and(|key| left_out.lines().any(|line| line.trim_start().starts_with(key))) {
+            if missing.is_some_and(|key| found.iter().any(|found| found == key)) {
                 break;
             }
+            found.extend(meant(message));
             errors.push(self.complain(start, with_nearest(message)));
             let line = start.filter(|_| missing.is_none() && errors.len() < ERRORS_MOST);
             match line.and_then(|start| blank_line(&mut text, start)) {
-                Some(line) => left_out += &line,
+                Some(line) => found.extend(line.split('=').next().map(|key| key.trim().to_owned())),
                 None => break,
             }
         }
+        errors.sort_by_key(CatalogueError::line);
         CatalogueError::of_all(errors)
             .map_or_else(|| toml::from_str(&text).map_err(|error| self.complain(None, error.message())), Err)
     }
@@ -102,7 +104,13 @@ fn blank_line(text: &mut String, offset: usize) -> Option<String> {
         return None;
     }
     text.replace_range(begin..end, &" ".repeat(end - begin));
-    Some(format!("{line}\n"))
+    Some(line)
+}
+
+/// The key that an unknown one was most likely meant to be.
+fn meant(message: &str) -> Option<String> {
+    let mut quoted = message.strip_prefix("unknown field `")?.split('`').step_by(2);
+    nearest(quoted.next()?, quoted).map(str::to_owned)
 }
 
 /// Puts serde's "unknown field `x`, expected one of `a`, `b`" into our words, with the nearest of the list. Serde
@@ -159,8 +167,8 @@ mod tests {
             "a/b.toml:3: unknown key `abuot`; the nearest right one is `about`"
         );
         assert_eq!(
-            complaint("colour = 3\n"),
-            "a/b.toml:1: unknown key `colour`; right here are: name, about"
+            complaint("name = 'x'\ncolour = 3\n"),
+            "a/b.toml:2: unknown key `colour`; right here are: name, about"
         );
     }
 
@@ -178,11 +186,13 @@ mod tests {
     fn everything_that_is_wrong_is_told_at_once() {
         let all = complaint("nmae = 'x'\nabout = 'no'\ncolour = 3\n");
         let lines: Vec<&str> = all.lines().collect();
-        assert_eq!(lines.len(), 4, "{all}");
+        // A key that is misspelt is not missing, too.
+        assert_eq!(lines.len(), 3, "{all}");
         assert_eq!(lines[0], "a/b.toml:1: unknown key `nmae`; the nearest right one is `name`");
         assert!(lines[1].starts_with("a/b.toml:2: invalid type"), "{all}");
         assert!(lines[2].starts_with("a/b.toml:3: unknown key `colour`"), "{all}");
-        assert!(lines[3].ends_with("missing key `name`"), "{all}");
+        let missing = complaint("colour = 3\n");
+        assert!(missing.lines().any(|line| line.ends_with("missing key `name`")), "{missing}");
         // A key whose line was left out because of its value is not missing.
         let one = complaint("name = 3\n");
         assert_eq!(one.lines().count(), 1, "{one}");

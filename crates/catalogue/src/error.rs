@@ -82,6 +82,14 @@ impl CatalogueError {
         }
     }
 
+    /// The line it blames.
+    pub(crate) fn line(&self) -> Option<usize> {
+        match self {
+            CatalogueError::Document { line, .. } => *line,
+            _ => None,
+        }
+    }
+
     /// What to do about it, where the message does not say so.
     pub fn hint(&self) -> Option<String> {
         match self {

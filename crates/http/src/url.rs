@@ -137,8 +137,8 @@ fn split_port(
         }
         return Ok((address.into(), parse_port(url, port)?));
     }
-    if authority.parse::<Ipv6Addr>().is_ok() {
-        let nearest = format!("{}://[{authority}]{path}", scheme.name());
+    if let Some(bracketed) = with_brackets(authority) {
+        let nearest = format!("{}://{bracketed}{path}", scheme.name());
         return Err(RequestError::Brackets { url: url.into(), nearest });
     }
     let (host, port) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
@@ -151,6 +151,18 @@ fn split_port(
         return Err(RequestError::Host { url: url.into(), host: host.into(), at });
     }
     Ok((host.into(), parse_port(url, port)?))
+}
+
+/// An IPv6 address without brackets as it must be written. What stands behind its last colon is a port where the rest is
+/// an address, too, and it is not one of its zeroes: of `::1:8080` more likely than a part of the address.
+fn with_brackets(authority: &str) -> Option<String> {
+    let is_address = |text: &str| text.parse::<Ipv6Addr>().is_ok();
+    match authority.rsplit_once(':') {
+        Some((host, port)) if is_address(host) && port.parse::<u16>().is_ok() => {
+            Some(format!("[{host}]:{port}"))
+        }
+        _ => is_address(authority).then(|| format!("[{authority}]")),
+    }
 }
 
 /// Whether it is an IPv6 address, perhaps with a zone behind a `%`, which RFC 6874 has written as `%25`.

@@ -49,6 +49,13 @@ fn foreign_flag(error: &clap::Error, given: &[String]) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument || given.get(1).map(String::as_str) != Some("run") {
         return None;
     }
+    // hey and oha give -q a rate.
+    let before = given.iter().position(|one| one == unknown).and_then(|at| given.get(at.checked_sub(1)?));
+    if before.is_some_and(|before| before == "-q") && unknown.parse::<f64>().is_ok() {
+        return Some(format!(
+            "-q has no value here (it hides the live view); -r {unknown} offers a rate, as -q {unknown} of hey and oha"
+        ));
+    }
     let (flag, tools, instead) = FOREIGN_FLAGS.iter().find(|(flag, ..)| flag == unknown)?;
     Some(format!("{flag} is a flag of {tools}: {instead}"))
 }
@@ -130,6 +137,7 @@ mod tests {
             ("paceline run -m POST http://h/", "-X POST"),
             ("paceline run http://h/ --data x", "--body TEXT"),
             ("paceline run http://h/ --latency", "--percentiles"),
+            ("paceline run http://h/ -q 500", "-r 500"),
         ] {
             let given: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let error = crate::Arguments::try_parse_from(&given).err().unwrap();

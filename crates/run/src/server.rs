@@ -79,8 +79,9 @@ impl ServerWatch {
             return None;
         }
         let ticks: u64 = end.ticks.iter().map(|(pid, ticks)| since(*ticks, start.ticks.get(pid))).sum();
-        let cpu_s = ticks as f64 / system::ticks_per_s();
-        let busiest_ns = end.on_core_ns.iter().map(|(thread, ns)| since(*ns, start.on_core_ns.get(thread)));
+        let by_thread = || end.on_core_ns.iter().map(|(thread, ns)| since(*ns, start.on_core_ns.get(thread)));
+        // Clock ticks contain threads that have ended, and are too coarse for a short window.
+        let cpu_s = (ticks as f64 / system::ticks_per_s()).max(by_thread().sum::<u64>() as f64 / 1e9);
         let cores_allowed = cores_allowed(first);
         Some(ServerUse {
             found_by: self.found_by,
@@ -92,7 +93,7 @@ impl ServerWatch {
             cpu_s,
             cpu_ns_per_request: cpu_s * 1e9 / (requests as f64).max(1.0),
             utilization: cpu_s / window_s / f64::from(cores_allowed.max(1)),
-            busiest_thread_utilization: busiest_ns.max().unwrap_or(0) as f64 / 1e9 / window_s,
+            busiest_thread_utilization: by_thread().max().unwrap_or(0) as f64 / 1e9 / window_s,
             rss_bytes: end.rss_bytes,
         })
     }

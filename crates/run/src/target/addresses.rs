@@ -118,6 +118,9 @@ fn look_up(url: &Url) -> Result<Vec<SocketAddr>, RunError> {
     };
     let unknown = || {
         let hint = match &url.zone {
+            Some(_) if !url.host.starts_with("fe80") => {
+                "remove the zone behind %: only link-local addresses (fe80::) have one"
+            }
             Some(_) => "is there an interface of that name? `ip link` lists them",
             None => "check the spelling, or give an address (--resolve HOST:PORT:ADDR)",
         };

@@ -203,24 +203,13 @@ fn read_job(path: &Path, has_url: bool, inputs: &mut Inputs) -> anyhow::Result<J
     job.with_context(wrong)
 }
 
-/// The nearest valid URL, for an IPv6 address without brackets and a host that is not ASCII.
+/// What to do about a host that is not ASCII.
 fn url_hint(text: &str) -> Option<String> {
-    let (scheme, rest) = text.split_once("://")?;
-    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    if !authority.is_ascii() {
-        let host = authority.split(':').next().unwrap_or(authority);
-        return Some(format!("a host name must be ASCII: convert it to punycode first, with `idn2 {host}`"));
-    }
-    let is_ipv6 = |text: &str| text.parse::<std::net::Ipv6Addr>().is_ok();
-    if is_ipv6(authority) {
-        let with_port = authority.rsplit_once(':').filter(|(host, port)| is_ipv6(host) && port.len() > 1);
-        return Some(match with_port {
-            Some((host, port)) => format!("put the address in brackets: {scheme}://[{host}]:{port}{path}"),
-            None => format!("put the address in brackets: {scheme}://[{authority}]{path}"),
-        });
-    }
-    let (host, port) = authority.rsplit_once(':')?;
-    is_ipv6(host).then(|| format!("put the address in brackets: {scheme}://[{host}]:{port}{path}"))
+    let (_, rest) = text.split_once("://")?;
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let host = authority.split(':').next().unwrap_or(authority);
+    let hint = || format!("a host name must be ASCII: convert it to punycode first, with `idn2 {host}`");
+    (!host.is_ascii()).then(hint)
 }
 
 /// The target's URL.
@@ -241,12 +230,13 @@ fn url(text: &str) -> Result<Url, Complaint> {
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline run http://127.0.0.1:8080/                            as fast as 64 connections go
-  paceline run http://127.0.0.1:8080/ -c 1000 -r 20000           20,000/s, whatever happens
-  paceline run http://127.0.0.1:8080/ -r 2000 --max-errors 0.1%  exits 1 beyond that
-  paceline run http://127.0.0.1:8080/ --mix shop.toml            several requests with weights
+  paceline run http://localhost:8080/                    64 connections, 10 s
+  paceline run http://localhost:8080/ -c 1000 -r 20000   20,000/s offered
+  paceline run http://localhost:8080/ --max-errors 0.1%  exits 1 beyond that
+  paceline run http://localhost:8080/ --mix shop.toml    several requests
 
-Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted";
+Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage,
+3 environment, 130 interrupted";
 
 const MORE_EXAMPLES: &str = "\
 Examples:
@@ -327,11 +317,15 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_are_nearly_right_have_a_hint() {
-        let hint = |text| url(text).unwrap_err().hint.unwrap();
-        assert_eq!(hint("http://::1:8080/a"), "put the address in brackets: http://[::1]:8080/a");
-        assert_eq!(hint("http://::1"), "put the address in brackets: http://[::1]");
-        assert!(hint("http://b\u{fc}cher.example/").contains("idn2 b\u{fc}cher.example"));
+    fn urls_that_are_nearly_right_are_answered_with_the_right_one() {
+        for (text, nearest) in
+            [("http://::1:8080/a", "http://[::1]:8080/a"), ("http://fe80::1", "http://[fe80::1]")]
+        {
+            let complaint = url(text).unwrap_err();
+            assert!(complaint.hint.is_none() && complaint.to_string().contains(nearest), "{complaint}");
+        }
+        let hint = url("http://b\u{fc}cher.example/").unwrap_err().hint.unwrap();
+        assert!(hint.contains("idn2 b\u{fc}cher.example"));
     }
 
     #[test]
