@@ -80,7 +80,11 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         ("[\"idiomatic\"]", "[]", "server.toml:6: `tags` must hold exactly one of `idiomatic` and `tuned`"),
         ("\"echo one\"", "\" \"", "server.toml:11: `version` is empty: give it a value"),
-        ("[\"hello\", \"tetra\"]", "[]", "server.toml:8: `workloads` names none: name at least one, such as `hello`"),
+        (
+            "[\"hello\", \"tetra\"]",
+            "[]",
+            "server.toml:8: `workloads` names none: name at least one, such as `hello`",
+        ),
         (
             "$PACELINE_CORES",
             "$PACELINE_CORE",

@@ -235,8 +235,7 @@ Examples:
   paceline run http://localhost:8080/ --max-errors 0.1%  exits 1 beyond that
   paceline run http://localhost:8080/ --mix shop.toml    several requests
 
-Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage,
-3 environment, 130 interrupted";
+Exit status: 0 done, 1 invalid or a check failed, 2 usage, 3 environment, 130 interrupted";
 
 const MORE_EXAMPLES: &str = "\
 Examples:
