@@ -69,7 +69,8 @@ fn advice(run: &Run) -> String {
     let url = &run.target.url;
     let redirects = run.total.status.iter().filter(|(status, _)| status.starts_with('3'));
     let redirected = redirects.fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
-    let not_http = counts.io_failed.min(run.connections.broke_rules);
+    // A connection takes all requests that are outstanding on it along.
+    let not_http = counts.io_failed.min(run.connections.broke_rules.saturating_mul(run.loop_.depth.into()));
     let look = format!("Check with: curl -i {url}");
     let ways = [
         (redirected, redirect_advice(run, &look)),

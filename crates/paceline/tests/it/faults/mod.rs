@@ -4,6 +4,7 @@
 //! The table of all of them is docs/faults.md, which is held to what is seen here; `UPDATE=1` writes it anew. A run
 //! that the machine held up is tried again. The engine's own `faults.rs` holds many of them without the words.
 
+mod http2;
 mod secure;
 pub mod servers;
 mod table;
@@ -142,7 +143,7 @@ fn check(scheme: &str, fault: &Fault) {
 #[test]
 fn every_fault_ends_as_the_table_says() {
     // A few at a time: most of each is waiting.
-    for (scheme, faults) in [("http", table::FAULTS), ("https", secure::FAULTS)] {
+    for (scheme, faults) in [("http", table::FAULTS), ("https", secure::FAULTS), ("http", http2::FAULTS)] {
         for some in faults.chunks(6) {
             std::thread::scope(|scope| {
                 some.iter().for_each(|fault| drop(scope.spawn(|| check(scheme, fault))))

@@ -102,6 +102,14 @@ pub const FAULTS: &[Fault] = &[
         says: "give one with --cert and --key",
     },
     Fault {
+        name: "agrees to HTTP/1.1 alone where HTTP/2 is asked for (ALPN)",
+        serve: || AUTHORITIES[0].serve(|_| {}, "127.0.0.1", false, After::Keep),
+        flags: &["--expect-body", "ok", "--connect-timeout", "20s", "--http", "2"],
+        outcomes: &[UNMEASURED],
+        exits: &[3],
+        says: "the server does not agree to this version of HTTP over TLS (ALPN)",
+    },
+    Fault {
         name: "ends a body without a length without close_notify",
         serve: || AUTHORITIES[0].serve(|_| {}, "127.0.0.1", false, After::Cut),
         flags: FLAGS,

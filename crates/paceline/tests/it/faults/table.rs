@@ -1,6 +1,6 @@
 //! The faults, each with what comes of it: twelve requests over three connections, the body `ok` expected.
 //!
-//! `mod.rs` carries them out and compares; the page docs/faults.md is made here, with the faults of `secure.rs`. Those
+//! `mod.rs` carries them out and compares; the page docs/faults.md is made here, with the faults of `secure.rs` and `http2.rs`. Those
 //! of `world.rs` are only named on it: they take more than a server.
 
 use super::servers::{
@@ -373,6 +373,8 @@ pub fn page() -> String {
     page += &rows(FAULTS);
     page += "\n## Over TLS\n\n| the server | requests end as | exit | what is said, among the rest |\n|---|---|---|---|\n";
     page += &rows(super::secure::FAULTS);
+    page += "\n## Over HTTP/2\n\nFour streams on each connection.\n\n| the server | requests end as | exit | what is said, among the rest |\n|---|---|---|---|\n";
+    page += &rows(super::http2::FAULTS);
     if !ELSEWHERE.is_empty() {
         page += "\n## Around the server\n\n| what | what comes of it | held by |\n|---|---|---|\n";
     }

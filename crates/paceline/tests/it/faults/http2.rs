@@ -1,0 +1,175 @@
+//! The faults of servers that speak HTTP/2, or should: four streams on each of three connections.
+//!
+//! `mod.rs` carries them out, `table.rs` puts them on the page. Servers that do everything wrong, by the thousand, are
+//! simulated by the engine's `conservation.rs`.
+
+use super::servers::each;
+use super::{Fault, UNMEASURED};
+use paceline_http::h2::{
+    CLIENT_PREFACE, ErrorCode, Event, FrameReader, write_data, write_field_block, write_goaway, write_ping,
+    write_reset, write_settings, write_settings_ack,
+};
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const FLAGS: &[&str] = &["--expect-body", "ok", "--connect-timeout", "20s", "--http", "2", "--streams", "4"];
+/// More than any server needs to send, and below what a socket holds.
+const FLOOD: usize = 2_000;
+
+pub const FAULTS: &[Fault] = &[
+    Fault {
+        name: "ends each connection after two requests (GOAWAY)",
+        serve: || {
+            serve(&[], |out, asked| {
+                good(out, asked.stream);
+                if asked.on_connection == 2 {
+                    write_goaway(out, asked.stream, ErrorCode::NO_ERROR, b"");
+                }
+                asked.on_connection < 2
+            })
+        },
+        flags: FLAGS,
+        outcomes: &["ok"],
+        exits: &[0],
+        says: "\"ok\":12",
+    },
+    Fault {
+        name: "resets every tenth stream (RST_STREAM)",
+        serve: || {
+            serve(&[], |out, asked| {
+                match asked.in_all % 10 {
+                    0 => write_reset(out, asked.stream, ErrorCode::INTERNAL_ERROR),
+                    _ => good(out, asked.stream),
+                }
+                true
+            })
+        },
+        flags: FLAGS,
+        outcomes: &["ok", "io_failed"],
+        exits: &[0],
+        says: "the server reset the stream of a request (RST_STREAM), once",
+    },
+    Fault {
+        name: "allows one stream at a time",
+        serve: || {
+            serve(&[(3, 1)], |out, asked| {
+                good(out, asked.stream);
+                true
+            })
+        },
+        flags: FLAGS,
+        outcomes: &["ok"],
+        exits: &[0],
+        says: "The server allows 1 at a time on each connection; 4 streams were asked for.",
+    },
+    Fault {
+        name: "floods with SETTINGS",
+        serve: || {
+            each(|mut stream| {
+                let mut flood = Vec::new();
+                (0..FLOOD).for_each(|_| write_settings(&mut flood, &[]));
+                let _ = stream.write_all(&flood);
+                read_to_end(&mut stream);
+            })
+        },
+        flags: FLAGS,
+        outcomes: &[UNMEASURED],
+        exits: &[3],
+        says: "the server flooded the connection with HTTP/2 frames without effect",
+    },
+    Fault {
+        name: "floods with PING instead of answering",
+        serve: || {
+            serve(&[], |out, _| {
+                (0..FLOOD).for_each(|_| write_ping(out, [0; 8]));
+                true
+            })
+        },
+        flags: FLAGS,
+        outcomes: &["io_failed"],
+        exits: &[1],
+        says: "the server flooded the connection with HTTP/2 frames without effect",
+    },
+    Fault {
+        name: "answers in HTTP/1.1",
+        serve: || {
+            each(|mut stream| {
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+                read_to_end(&mut stream);
+            })
+        },
+        flags: FLAGS,
+        outcomes: &[UNMEASURED],
+        exits: &[3],
+        says: "the server does not speak HTTP/2",
+    },
+];
+
+/// A request that has come whole.
+struct Asked {
+    stream: u32,
+    /// Its number on its connection, from 1,
+    on_connection: u64,
+    /// and among all.
+    in_all: u64,
+}
+
+/// A good answer.
+fn good(out: &mut Vec<u8>, stream: u32) {
+    // `:status: 200`, as the static table has it (RFC 7541, appendix A).
+    write_field_block(out, stream, &[0x88], false);
+    write_data(out, stream, b"ok", true);
+}
+
+/// Begins with these settings and does with every request what it is told; false ends the connection.
+fn serve(settings: &'static [(u16, u32)], answer: fn(&mut Vec<u8>, &Asked) -> bool) -> SocketAddr {
+    let in_all = Arc::new(AtomicU64::new(0));
+    each(move |mut stream| {
+        converse(&mut stream, settings, answer, &in_all);
+        let _ = stream.shutdown(Shutdown::Write);
+        read_to_end(&mut stream);
+    })
+}
+
+fn converse(
+    stream: &mut TcpStream,
+    settings: &[(u16, u32)],
+    answer: fn(&mut Vec<u8>, &Asked) -> bool,
+    in_all: &AtomicU64,
+) {
+    let mut preface = [0; CLIENT_PREFACE.len()];
+    if stream.read_exact(&mut preface).is_err() {
+        return;
+    }
+    let (mut reader, mut buffer, mut on_connection) = (FrameReader::default(), [0; 4096], 0);
+    let (mut out, mut goes_on) = (Vec::new(), true);
+    write_settings(&mut out, settings);
+    while goes_on && stream.write_all(&out).is_ok() {
+        out.clear();
+        let Ok(count @ 1..) = stream.read(&mut buffer) else { return };
+        let mut rest = &buffer[..count];
+        while goes_on && !rest.is_empty() {
+            // A client that gives up on a flood may leave a frame unfinished.
+            let Ok((event, taken)) = reader.next(rest) else { return };
+            match event {
+                Event::Settings(_) => write_settings_ack(&mut out),
+                Event::FieldBlock { stream, end_stream: true, .. } => {
+                    on_connection += 1;
+                    let in_all = in_all.fetch_add(1, Ordering::Relaxed) + 1;
+                    goes_on = answer(&mut out, &Asked { stream, on_connection, in_all });
+                }
+                _ => {}
+            }
+            rest = &rest[taken..];
+        }
+    }
+    let _ = stream.write_all(&out);
+}
+
+/// Closing with something unread would break the connection, and what was said last with it.
+fn read_to_end(stream: &mut TcpStream) {
+    while let Ok(1..) = stream.read(&mut [0; 4096]) {}
+}
