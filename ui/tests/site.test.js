@@ -27,7 +27,9 @@ let server, browser, url, rounds;
 
 /** Starts a command that shows pages, and finds the address that it prints. */
 async function shown(arguments_) {
-  const child = spawn(paceline, arguments_, { stdio: ["ignore", "pipe", "pipe"] });
+  // Where root runs the lab its servers run as another user, to whom the folders of a test are closed.
+  const own = process.getuid() === 0 ? { PACELINE_USER: "root" } : {};
+  const child = spawn(paceline, arguments_, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...own } });
   let said = "";
   const address = new Promise((found, failed) => {
     for (const stream of [child.stdout, child.stderr]) {
