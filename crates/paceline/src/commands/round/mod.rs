@@ -24,8 +24,8 @@ use anyhow::Context as _;
 use flags::Carrying;
 use keep::{StoreKeeper, Watched};
 use open::Opened;
-use paceline_catalogue::{Catalogue, PlannedLaunch};
-use paceline_host::{Id, Interrupt};
+use paceline_catalogue::{Catalogue, Places, PlannedLaunch};
+use paceline_host::{Id, Interrupt, User};
 use paceline_lab::{
     Bench, Cores, Fleet, LabError, Outlook, Scratch, Sitting, Starter, Summary, Workshop, carry_out,
 };
@@ -122,14 +122,7 @@ fn sit(
     let cores = Cores::allowed().context("cannot see which cores there are").map_err(Stopped::By)?;
     let state = &catalogue.places.state_dir;
     paceline_host::cgroup::ControlGroup::sweep();
-    let scratch = Id::parse(&opened.sitting)
-        .map_err(anyhow::Error::from)
-        .and_then(|sitting| {
-            let root = state.join("scratch");
-            Scratch::begin(&root, &sitting)
-                .with_context(|| format!("cannot use the folder {}", root.display()))
-        })
-        .map_err(Stopped::By)?;
+    let scratch = scratch(state, &opened.sitting).map_err(Stopped::By)?;
     let starter_command = shepherd.clone();
     let listen = carrying.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
     let user = server_user(&catalogue.places).map_err(Stopped::By)?;
@@ -138,12 +131,7 @@ fn sit(
         .with_notice(progress.notice())
         .with_user(user.clone());
     let fleet = carrying.fleet(opened.round.generator.as_deref()).map_err(Stopped::By)?;
-    if fleet.is_some() && user.is_some() && catalogue.places.user.is_some() {
-        let what = "--user: servers on other machines run as the user who is logged in there";
-        return Err(Stopped::By(Complaint::usage(what).hint("leave --user or --on out").into()));
-    }
-    // Those are built here as another user, and started there as the one who is logged in.
-    let launched_as = user.clone().filter(|_| fleet.is_none());
+    let launched_as = launch_user(&catalogue.places, user, fleet.is_some()).map_err(Stopped::By)?;
     if let Some(notice) = user_notice(&catalogue.places, launched_as.as_ref()) {
         progress.note(&notice);
     }
@@ -185,6 +173,22 @@ fn sit(
     let mut keeper = StoreKeeper::new(store, &opened.round.id, watched);
     let launches: &[PlannedLaunch] = &opened.launches;
     Ok(carry_out(&bench, sitting, launches, &mut keeper, &mut |event| progress.hear(event))?)
+}
+
+/// The scratch folder of a sitting, with those of killed ones removed.
+fn scratch(state: &Path, sitting: &str) -> anyhow::Result<Scratch> {
+    let root = state.join("scratch");
+    let sitting = Id::parse(sitting)?;
+    Scratch::begin(&root, &sitting).with_context(|| format!("cannot use the folder {}", root.display()))
+}
+
+/// As whom servers are started. On other machines that is the user who is logged in there, whoever builds them here.
+fn launch_user(places: &Places, user: Option<User>, is_elsewhere: bool) -> anyhow::Result<Option<User>> {
+    if is_elsewhere && user.is_some() && places.user.is_some() {
+        let what = "--user: servers on other machines run as the user who is logged in there";
+        return Err(Complaint::usage(what).hint("leave --user or --on out").into());
+    }
+    Ok(user.filter(|_| !is_elsewhere))
 }
 
 fn interrupted(round: &str) -> anyhow::Error {
