@@ -4,7 +4,7 @@
 //! logarithms with moderated variances: servers of one table share what they say about noise by empirical Bayes
 //! (G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
 //! experiments", *Statistical Applications in Genetics and Molecular Biology* 3(1), 2004; the estimator is limma's
-//! `squeezeVar`). The degrees of freedom of the prior are capped, so that a noisy server keeps a wide interval.
+//! `squeezeVar`). The weight of the prior is capped, so that a noisy server keeps a wide interval.
 
 use crate::special::{digamma, t_quantile, trigamma, trigamma_inverse};
 
@@ -74,11 +74,17 @@ pub struct Prior {
     pub df: f64,
     /// The prior's variance.
     pub variance: f64,
+    /// Where the cap holds: the degrees of freedom of all variances together, which the prior's variance is known by.
+    pub pooled_df: Option<f64>,
 }
 
 impl Prior {
     /// Estimates the prior from the variances of a table (Smyth 2004, section 6.2). None for fewer than four
     /// variances, or if most of them are zero.
+    ///
+    /// Smyth's variance is raised to what the median variance and the mean variance both say: where launches have two
+    /// modes, many servers have all of theirs in one, and those small variances draw the logarithms' mean down. One
+    /// server with outliers raises the mean alone.
     pub fn estimate(variances: &[Variance]) -> Option<Self> {
         let values: Vec<Variance> = variances.iter().copied().filter(|v| v.df > 0.0).collect();
         if values.len() < ROWS_TO_SHARE {
@@ -104,14 +110,35 @@ impl Prior {
         } else {
             (f64::INFINITY, mean(&sorted))
         };
-        Some(Self { df: df.min(2.0 * mean_df + 2.0), variance })
+        let by_median = {
+            let mut scaled: Vec<f64> = values.iter().map(|v| v.value / median_variance(v.df)).collect();
+            scaled.sort_by(f64::total_cmp);
+            crate::quantile_of_sorted(&scaled, 0.5)
+        };
+        let cap = 2.0 * mean_df + 2.0;
+        Some(Self {
+            df: df.min(cap),
+            variance: variance.max(by_median.min(mean(&sorted))),
+            pooled_df: (df > cap).then(|| values.iter().map(|v| v.df).sum()),
+        })
     }
 
     /// A server's variance, drawn towards the prior's.
+    ///
+    /// Where the servers do not differ beyond chance, the cap only limits the prior's weight; the degrees of freedom are
+    /// then those of a sum of two independent variances (Satterthwaite 1946), which are more.
     pub fn moderate(&self, own: Variance) -> Variance {
-        let df = self.df + own.df;
-        Variance { value: (self.df * self.variance + own.df * own.value) / df, df }
+        let sum = self.df + own.df;
+        let (of_prior, of_own) = (self.df / sum, own.df / sum);
+        let of_sum = |pooled: f64| 1.0 / (of_prior.powi(2) / pooled + of_own.powi(2) / own.df);
+        let df = self.pooled_df.map_or(sum, |pooled| of_sum(pooled).max(sum));
+        Variance { value: of_prior * self.variance + of_own * own.value, df }
     }
+}
+
+/// The median of a sample variance with `df` degrees of freedom whose expectation is 1 (Wilson and Hilferty 1931).
+fn median_variance(df: f64) -> f64 {
+    (1.0 - 2.0 / (9.0 * df)).max(0.1).powi(3)
 }
 
 /// The launches of one server: one value for each.
@@ -216,11 +243,11 @@ mod tests {
     fn moderated_intervals_match_numpy() {
         let means: Vec<LaunchMean> = launch_means(&rows(&TABLE)).into_iter().flatten().collect();
         let expected = [
-            (100.72683714838034, 97.04508343629743, 104.54827140806498),
-            (205.96212282299692, 191.98365211374363, 220.95837625082086),
-            (50.1720994130954, 48.71524624460694, 51.672520485231075),
-            (82.71772398558055, 71.73213125427228, 95.3857321916275),
-            (298.5280917076552, 282.71517374779825, 315.2254629888194),
+            (100.72683714838034, 96.08543913405238, 105.59243745310272),
+            (205.96212282299692, 190.88597736984093, 222.22897995050675),
+            (50.1720994130954, 48.14133401415515, 52.288529411697986),
+            (82.71772398558055, 71.52342948704221, 95.66406295708015),
+            (298.5280917076552, 280.6793783114367, 317.5118246119577),
         ];
         for (row, (mean, low, high)) in means.iter().zip(expected) {
             let interval = row.interval.unwrap();
@@ -318,5 +345,23 @@ mod tests {
             let share = coverage(servers, launches, 200, outliers);
             assert!((0.92..0.985).contains(&share), "{servers} servers, {launches} launches: {share}");
         }
+        // Two modes, three and seven of ten launches.
+        let bimodal = |random: &mut Random| {
+            let mode = if random.uniform() < 0.3 { 1.4 } else { -0.6 };
+            mode + 0.3 * random.normal()
+        };
+        for (servers, launches) in [(7, 3), (31, 3), (7, 5)] {
+            let share = coverage(servers, launches, 400, bimodal);
+            assert!((0.88..0.98).contains(&share), "{servers} servers, {launches} launches: {share}");
+        }
+    }
+
+    #[test]
+    fn servers_alike_share_more_degrees_of_freedom_than_the_cap() {
+        let of = |value: f64| Variance { value, df: 2.0 };
+        let prior = Prior::estimate(&[1.0, 1.4, 0.7, 1.2, 0.9].map(of)).unwrap();
+        assert_eq!((prior.df, prior.pooled_df), (6.0, Some(10.0)));
+        // Weights 6/8 and 2/8: 1 / (0.75² / 10 + 0.25² / 2).
+        assert!((prior.moderate(of(1.0)).df - 1.0 / 0.0875).abs() < 1e-9, "{prior:?}");
     }
 }
