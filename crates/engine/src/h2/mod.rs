@@ -7,6 +7,8 @@
 //!
 //! A server that ends a connection with GOAWAY (nginx after 1,000 requests) is the normal case: streams above the last
 //! that it names go back to the schedule as still due, the others are awaited, and another connection is made.
+//!
+//! Over 600 lines: the methods of one protocol handler, which share its fields.
 
 mod connection;
 mod familiar;
