@@ -116,7 +116,7 @@ impl User {
         variables.filter_map(for_it).collect()
     }
 
-    /// Whether it can enter a folder, its parents included.
+    /// Whether it can enter a folder or read a file, the folders on the way included.
     ///
     /// # Errors
     /// [`UserError::Closed`] with the first that it cannot enter.
@@ -125,13 +125,14 @@ impl User {
         ancestors.reverse();
         let closed = ancestors.into_iter().filter(|path| !path.as_os_str().is_empty()).find(|path| {
             fs::metadata(path).is_ok_and(|about| {
-                let mode = about.permissions().mode();
-                let bit = match (about.uid() == self.uid, about.gid() == self.gid) {
-                    (true, _) => 0o100,
-                    (false, true) => 0o010,
-                    (false, false) => 0o001,
+                // A folder is entered (x), a file is read (r).
+                let right = if about.is_dir() { 0o001 } else { 0o004 };
+                let shift = match (about.uid() == self.uid, about.gid() == self.gid) {
+                    (true, _) => 6,
+                    (false, true) => 3,
+                    (false, false) => 0,
                 };
-                mode & bit == 0
+                about.permissions().mode() & (right << shift) == 0
             })
         });
         closed.map_or(Ok(()), |path| {
