@@ -169,6 +169,8 @@ export interface Connections {
   failed_here: number;
   /** Open at once when the warm-up began. */
   had: number;
+  /** Redirects that were followed, in the warm-up too. */
+  redirects_followed?: number;
   /** Requests of the window served by each connection. */
   served?: Served;
   /** The median service time of each connection, in nanoseconds, within a ninth; open loop, of connections that answered at least 16 times. */
@@ -830,7 +832,7 @@ export interface Scaled {
   requests?: number;
 }
 
-/** What ended in one second of a run, whichever phase it was due in. Its window's rows hold every valid response of the achieved rate; cohorts are told apart in the record's `intervals`. */
+/** What ended in one second of a run, whichever phase it was due in. Its window's rows hold every valid response of the achieved rate; cohorts are distinguished in the record's `intervals`. */
 export interface Second {
   /** Valid responses. */
   achieved_per_s: number;
