@@ -97,6 +97,18 @@ impl User {
         }
     }
 
+    /// Whether root runs the lab and all servers in the folder `builds` were built by root for root: they keep running as
+    /// root where no user is asked for, because another user would repeat every set-up. Only root can make such folders.
+    pub fn root_built(builds: &Path) -> bool {
+        let entries = fs::read_dir(builds).into_iter().flatten().flatten();
+        let servers = entries.filter(|entry| !entry.file_name().as_bytes().starts_with(b"database-"));
+        let mut owners = servers
+            .filter_map(|entry| entry.metadata().ok())
+            .map(|about| (about.uid(), about.gid()))
+            .peekable();
+        rustix::process::geteuid().is_root() && owners.peek().is_some() && owners.all(|owner| owner == (0, 0))
+    }
+
     /// The variables of root's environment that mean something to it: paths that it cannot enter are left out, single ones
     /// and those of a `PATH`. They are root's own toolchains and caches.
     pub fn environment(

@@ -67,15 +67,27 @@ pub fn shepherd_command() -> anyhow::Result<Vec<String>> {
     Ok(vec![program.to_string_lossy().into_owned(), "shepherd".into()])
 }
 
-/// As whom servers' commands run; none for the user of the lab.
+/// As whom servers' commands run; none for the user of the lab. What root built for itself keeps running as root.
 pub fn server_user(places: &Places) -> anyhow::Result<Option<User>> {
+    if keeps_root(places) {
+        return Ok(None);
+    }
     let homes = places.state_dir.join("home");
     let user = User::for_servers(places.user.as_deref(), &homes);
     user.map_err(|error| complain(LabError::User(error)))
 }
 
+fn keeps_root(places: &Places) -> bool {
+    places.user.is_none() && User::root_built(&places.state_dir.join("build"))
+}
+
 /// What a person is told who runs the lab as root and named no user.
 pub fn user_notice(places: &Places, user: Option<&User>) -> Option<String> {
+    if keeps_root(places) {
+        return Some(
+            "servers run as root, who built them; --user nobody runs them as another user".to_owned(),
+        );
+    }
     let user = user.filter(|_| places.user.is_none())?;
     Some(format!(
         "servers run as the user `{}`, not as root; --user names another, --user root is root",

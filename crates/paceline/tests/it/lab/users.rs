@@ -97,6 +97,23 @@ fn where_root_runs_the_lab_servers_run_as_another_user_unless_told_otherwise() {
 }
 
 #[test]
+fn what_root_built_for_itself_keeps_running_as_root() {
+    let tree = tree();
+    if !is_root(&tree) {
+        return;
+    }
+    let mut root = tree.paceline(&["lab", "setup", "python-plain"]);
+    let ran = Ran::of(root.env("PACELINE_USER", "root").output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let mut again = tree.paceline(&["lab", "setup", "python-plain"]);
+    let ran = Ran::of(again.env_remove("PACELINE_USER").output().unwrap());
+    assert!(ran.code == Some(0) && ran.stderr.starts_with("servers run as root, who built them"), "{ran:?}");
+    let mut named = tree.paceline(&["lab", "setup", "python-plain"]);
+    let ran = Ran::of(named.env("PACELINE_USER", "nobody").output().unwrap());
+    assert!(ran.code == Some(0) && !ran.stderr.contains("as root"), "{ran:?}");
+}
+
+#[test]
 fn a_tool_that_is_closed_to_the_user_is_named() {
     use std::os::unix::fs::DirBuilderExt as _;
     let tree = tree();
