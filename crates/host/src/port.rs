@@ -179,7 +179,8 @@ mod tests {
     fn a_port_s_listeners_are_found() {
         let local = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = local.local_addr().unwrap().port();
-        assert_eq!(listeners(port), [std::process::id().cast_signed()]);
+        // A process that another test is starting at this moment has the socket too.
+        assert!(listeners(port).contains(&std::process::id().cast_signed()));
         assert!(!is_open_to_others(port));
     }
 }
