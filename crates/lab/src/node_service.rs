@@ -7,7 +7,7 @@ use crate::Workshop;
 use crate::database::{Databases, RunningDatabase};
 use crate::launch::{Launch, Ready, Spoiled, Starter};
 use crate::node::{
-    DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedDatabase, NodeSettings, Question,
+    DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedDatabase, NodeQuestion, NodeSettings,
     SILENCE_LIMIT, ToNode, Welcome, digest, kept_folder, line, read_line,
 };
 use crate::workshop::find;
@@ -49,7 +49,7 @@ pub fn serve_node(
     let cores = physical_cores()?;
     answer(&mut output, &Welcome { address: own_address(), cores, environment: environment() })?;
     let questions = listen(input, interrupt.flag())?;
-    let mut service = Service::new(*settings, shepherd, interrupt);
+    let mut service = NodeService::new(*settings, shepherd, interrupt);
     let done = service.serve(&questions, &mut output);
     // Whatever happened, what was started ends here.
     drop(service);
@@ -97,7 +97,7 @@ fn listen(mut input: impl BufRead + Send + 'static, over: Arc<AtomicBool>) -> io
 }
 
 /// What runs on this node.
-struct Service {
+struct NodeService {
     starter: Starter,
     launches: BTreeMap<u32, Launch>,
     workshop: Workshop,
@@ -106,7 +106,7 @@ struct Service {
     next: u32,
 }
 
-impl Service {
+impl NodeService {
     fn new(settings: NodeSettings, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
         paceline_host::cgroup::ControlGroup::sweep();
         let logs = Some(settings.places.state_dir.join("logs"));
@@ -171,47 +171,52 @@ impl Service {
         Ok(LaunchedDatabase { launched, receipt })
     }
 
-    fn answer_of_database(&self, number: u32, question: Question, output: &mut impl Write) -> io::Result<()> {
+    fn answer_of_database(
+        &self,
+        number: u32,
+        question: NodeQuestion,
+        output: &mut impl Write,
+    ) -> io::Result<()> {
         let database = self.databases.get(&number).ok_or_else(|| unknown(number))?;
         match question {
-            Question::Reset => answer(output, &database.reset()),
-            Question::Counts => answer(output, &database.counts()),
+            NodeQuestion::Reset => answer(output, &database.reset()),
+            NodeQuestion::Counts => answer(output, &database.counts()),
             _ => answer(output, &database.world()),
         }
     }
 
-    fn answer_of(&mut self, number: u32, question: Question, output: &mut impl Write) -> io::Result<()> {
-        if let Question::Stop = question {
+    fn answer_of(&mut self, number: u32, question: NodeQuestion, output: &mut impl Write) -> io::Result<()> {
+        if let NodeQuestion::Stop = question {
             let launch = self.launches.remove(&number).ok_or_else(|| unknown(number))?;
             let stopped = launch.stop().map_err(|error| error.to_string());
             // Its folder goes when nothing uses it any more.
             drop(self.databases.remove(&number));
             return answer(output, &stopped);
         }
-        if let Question::Reset | Question::Counts | Question::World = question {
+        if let NodeQuestion::Reset | NodeQuestion::Counts | NodeQuestion::World = question {
             return self.answer_of_database(number, question, output);
         }
         let launch = self.launches.get_mut(&number).ok_or_else(|| unknown(number))?;
         match question {
-            Question::Sample => answer(output, &launch.sample()),
-            Question::Search => answer(output, &launch.search()),
-            Question::Source => answer(output, &launch.source()),
-            Question::Sockets => answer(output, &launch.sockets()),
-            Question::IsRunnable => answer(output, &launch.is_runnable()),
-            Question::PssBytes => answer(output, &launch.pss_bytes()),
-            Question::Ended => answer(output, &launch.ended()),
-            Question::LogTail => answer(output, &launch.log_tail()),
-            Question::Kill => answer(output, &launch.kill()),
-            Question::Stop | Question::Reset | Question::Counts | Question::World => Ok(()),
+            NodeQuestion::Sample => answer(output, &launch.sample()),
+            NodeQuestion::Search => answer(output, &launch.search()),
+            NodeQuestion::Source => answer(output, &launch.source()),
+            NodeQuestion::Sockets => answer(output, &launch.sockets()),
+            NodeQuestion::IsRunnable => answer(output, &launch.is_runnable()),
+            NodeQuestion::PssBytes => answer(output, &launch.pss_bytes()),
+            NodeQuestion::Ended => answer(output, &launch.ended()),
+            NodeQuestion::LogTail => answer(output, &launch.log_tail()),
+            NodeQuestion::Kill => answer(output, &launch.kill()),
+            NodeQuestion::Stop | NodeQuestion::Reset | NodeQuestion::Counts | NodeQuestion::World => Ok(()),
         }
     }
 }
 
-impl Drop for Service {
+impl Drop for NodeService {
     /// What servers use ends after them, and a database's folder after its processes.
     fn drop(&mut self) {
         while let Some((_, launch)) = self.launches.pop_last() {
-            // A process that does not end even by SIGKILL is nobody's to report: the lab is gone.
+            // An error here cannot be reported: the connection to the coordinator is closed.
             let _ = launch.stop();
         }
     }

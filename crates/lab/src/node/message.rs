@@ -41,13 +41,13 @@ pub(crate) enum ToNode {
     /// Every core. Answer: `CoreTicks`.
     Cores,
     /// About a launch; the answers are those of its methods.
-    Of { launch: u32, question: Question },
+    Of { launch: u32, question: NodeQuestion },
 }
 
 /// About a launch.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Question {
+pub(crate) enum NodeQuestion {
     /// `TreeSample`
     Sample,
     /// `()`

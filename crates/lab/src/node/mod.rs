@@ -12,8 +12,8 @@ mod remote;
 pub(crate) use connection::{Node, NodeLost};
 pub(crate) use content::{digest, kept_folder};
 pub(crate) use message::{
-    DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedDatabase, NodeSettings, Question, ToNode,
-    Welcome, line, read_line,
+    DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedDatabase, NodeQuestion, NodeSettings,
+    ToNode, Welcome, line, read_line,
 };
 pub(crate) use remote::{RemoteDatabase, RemoteProcesses, of_node};
 

@@ -1,7 +1,7 @@
 //! The processes of a launch on a node.
 
 use super::connection::{Node, NodeLost};
-use super::message::{Launched, Question, ToNode};
+use super::message::{Launched, NodeQuestion, ToNode};
 use crate::error::Spoiled;
 use paceline_host::shepherd::{Ended, Gone};
 use paceline_host::tree::TreeSample;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long a command of a database may take there.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
-/// As a launch ended whose node is lost: nobody saw it.
+/// The end of a launch whose node was lost: its exit status is unknown.
 const UNSEEN: Ended = Ended { code: None, signal: None, asked: false };
 
 /// The processes of a launch on a node. Once the node is lost, they count as ended.
@@ -40,12 +40,12 @@ impl RemoteProcesses {
         &self.node
     }
 
-    fn ask<T: DeserializeOwned>(&self, question: Question) -> Result<T, NodeLost> {
+    fn ask<T: DeserializeOwned>(&self, question: NodeQuestion) -> Result<T, NodeLost> {
         self.node.ask(&ToNode::Of { launch: self.launch, question })
     }
 
     pub(crate) fn sample(&mut self) -> TreeSample {
-        if let Ok(sample) = self.ask::<TreeSample>(Question::Sample) {
+        if let Ok(sample) = self.ask::<TreeSample>(NodeQuestion::Sample) {
             self.last = TreeSample { monotonic_ns: self.node.ours(sample.monotonic_ns), ..sample };
         }
         self.last
@@ -53,23 +53,23 @@ impl RemoteProcesses {
 
     pub(crate) fn search(&self) {
         // A lost node is reported by `ended`.
-        let _ = self.ask::<()>(Question::Search);
+        let _ = self.ask::<()>(NodeQuestion::Search);
     }
 
     pub(crate) fn source(&self) -> CpuSource {
-        self.ask(Question::Source).unwrap_or(CpuSource::Proc)
+        self.ask(NodeQuestion::Source).unwrap_or(CpuSource::Proc)
     }
 
     pub(crate) fn sockets(&self) -> u64 {
-        self.ask(Question::Sockets).unwrap_or_default()
+        self.ask(NodeQuestion::Sockets).unwrap_or_default()
     }
 
     pub(crate) fn is_runnable(&self) -> bool {
-        self.ask(Question::IsRunnable).unwrap_or_default()
+        self.ask(NodeQuestion::IsRunnable).unwrap_or_default()
     }
 
     pub(crate) fn pss_bytes(&self) -> Option<u64> {
-        self.ask(Question::PssBytes).unwrap_or_default()
+        self.ask(NodeQuestion::PssBytes).unwrap_or_default()
     }
 
     pub(crate) fn cores(&self) -> CoreTicks {
@@ -77,7 +77,7 @@ impl RemoteProcesses {
     }
 
     pub(crate) fn ended(&self) -> Option<Ended> {
-        self.ask(Question::Ended).unwrap_or(Some(UNSEEN))
+        self.ask(NodeQuestion::Ended).unwrap_or(Some(UNSEEN))
     }
 
     pub(crate) fn wait_ended(&self, limit: Duration) -> Option<Ended> {
@@ -93,16 +93,16 @@ impl RemoteProcesses {
 
     /// The end of its log; of a lost node, why it is lost.
     pub(crate) fn log_tail(&self) -> String {
-        self.ask(Question::LogTail).unwrap_or_else(|lost| lost.to_string())
+        self.ask(NodeQuestion::LogTail).unwrap_or_else(|lost| lost.to_string())
     }
 
     pub(crate) fn kill(&self) {
-        let _ = self.ask::<()>(Question::Kill);
+        let _ = self.ask::<()>(NodeQuestion::Kill);
     }
 
     pub(crate) fn stop(mut self) -> io::Result<Gone> {
         self.stopped = true;
-        let gone: Result<Gone, String> = self.ask(Question::Stop).map_err(io::Error::other)?;
+        let gone: Result<Gone, String> = self.ask(NodeQuestion::Stop).map_err(io::Error::other)?;
         gone.map_err(io::Error::other)
     }
 }
@@ -121,7 +121,7 @@ impl RemoteDatabase {
     }
 
     /// The answer of its commands, which take a while.
-    fn ask<T: DeserializeOwned>(&self, question: Question) -> Result<T, Spoiled> {
+    fn ask<T: DeserializeOwned>(&self, question: NodeQuestion) -> Result<T, Spoiled> {
         let question = ToNode::Of { launch: self.launch, question };
         let answer: Result<T, Spoiled> =
             self.node.ask_within(&question, COMMAND_LIMIT, Interrupt::never()).map_err(of_node)?;
@@ -129,15 +129,15 @@ impl RemoteDatabase {
     }
 
     pub(crate) fn reset(&self) -> Result<(), Spoiled> {
-        self.ask(Question::Reset)
+        self.ask(NodeQuestion::Reset)
     }
 
     pub(crate) fn counts(&self) -> Result<DatabaseCounts, Spoiled> {
-        self.ask(Question::Counts)
+        self.ask(NodeQuestion::Counts)
     }
 
     pub(crate) fn world(&self) -> Result<BTreeMap<u32, u32>, Spoiled> {
-        self.ask(Question::World)
+        self.ask(NodeQuestion::World)
     }
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn of_node(lost: NodeLost) -> Spoiled {
 impl Drop for RemoteProcesses {
     fn drop(&mut self) {
         if !self.stopped {
-            let _ = self.ask::<Result<Gone, String>>(Question::Stop);
+            let _ = self.ask::<Result<Gone, String>>(NodeQuestion::Stop);
         }
     }
 }
