@@ -1067,9 +1067,9 @@ export interface TablePage {
   rows: (RowPage)[];
   /** Whether each row has one launch at most, so that nothing is known of its spread. */
   single: boolean;
-  /** From which difference on it tells two rows apart, as a share, by metric. */
+  /** The smallest difference between two rows that is claimed, as a share, by metric. */
   smallest_difference: Record<string, number>;
-  /** Pairs of rows that cannot be told apart, by metric, as places in `rows`. Only rows that count are in them. A metric without pairs has no ranks: its rows have one launch, or are too many. */
+  /** Pairs of rows without a claimed difference, by metric, as indexes into `rows`. Rows that do not count are left out. A metric that is not a key has no ranks: each row has one launch, or there are too many rows to compare in pairs. */
   ties: Record<string, ([number, number])[]>;
   /** The workload. */
   workload: string;

@@ -23,8 +23,7 @@ use std::thread;
 use std::time::Duration;
 
 /// From the last worker's being connected to the epoch, in longest sleeps of a worker that waits for it: long enough
-/// for
-/// every worker to have heard of it.
+/// for every worker to have heard of it.
 const LEAD_NAPS: u64 = 5;
 /// From a request to stop to the stop: longer than any worker sleeps, so that all stop at the same moment.
 const STOP_LEAD: Nanos = Nanos::from_millis(150);
@@ -127,8 +126,7 @@ pub fn run(settings: &Settings, stop: &Stop, observer: &dyn Observer) -> Result<
 }
 
 /// As [`run`], of which `begin` says when the warm-up begins. It is asked once, with the number of open connections,
-/// and
-/// may block; until it returns, connections that the server closes are made again.
+/// and may block; until it returns, connections that the server closes are made again.
 ///
 /// # Errors
 /// As [`run`]; [`EngineError::StoppedEarly`] if it never begins.

@@ -1,8 +1,8 @@
 //! Locks on files: one process at a time carries a round on, or builds a server.
 //!
 //! The kernel releases a lock when its holder ends, however it ends. The folder of a lock may belong to somebody else
-//! (a
-//! store on a shared disk): nothing in it is followed, and only a file of this user with no other name is written to.
+//! (a store on a shared disk): nothing in it is followed, and only a file of this user with no other name is written
+//! to.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -111,8 +111,7 @@ mod tests {
     }
 
     /// Takes a lock that no process holds any more. A child that another test is starting holds a copy of it until it
-    /// becomes
-    /// its program.
+    /// becomes its program.
     fn take_again(folder: &Path, name: &str) -> FileLock {
         let begun = Instant::now();
         loop {

@@ -2,10 +2,8 @@
 //!
 //! CPU time comes from a control group where there is one and nothing has left it: complete. Else from `/proc`: a lower
 //! bound, since what came and went unseen and was not waited for is missing. Everything else comes from `/proc`. A
-//! server
-//! may leave its group, its session or its parent: [`Tree::search`] looks for it in all of them, and for whoever
-//! listens
-//! on its port. When to sample is the caller's business.
+//! server may leave its group, its session or its parent: [`Tree::search`] looks for it in all of them, and for whoever
+//! listens on its port. When to sample is the caller's business.
 
 use crate::cgroup::ControlGroup;
 use crate::port;

@@ -1,7 +1,8 @@
-//! Another user of this machine, as whom strangers' code runs: its numbers, its home, what it can reach of the file system
-//! and of root's environment.
+//! The unprivileged user that servers' code runs as: its numbers, its home, what it can reach of the file system and of
+//! root's environment.
 //!
-//! Used where root runs the lab, unless `root` is named. The shepherd stays root's; what it starts gives up root for good before it begins.
+//! Used if root runs the lab, unless `root` is named. The shepherd stays root; what it starts gives up root before it
+//! begins and cannot become root again.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -13,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// The most that is read of the list of users.
 const PASSWD_BYTES: u64 = 1 << 20;
-/// As whom servers run where root runs the lab and names no user: the first of these that exists. `nobody` is on every
-/// machine; `paceline` is for those who want a user that runs nothing else.
+/// The users that servers run as by default if root runs the lab: the first of these that exists. Every machine has
+/// `nobody`; `paceline` is for machines with a user that runs nothing else.
 const DEFAULT_NAMES: [&str; 2] = ["paceline", "nobody"];
 
 /// A user without root's rights.
@@ -39,7 +40,7 @@ pub enum UserError {
     /// It has root's group.
     #[error("the user `{0}` has the rights of root: name another one")]
     Privileged(String),
-    /// Root runs the lab, and there is nobody to run servers as.
+    /// Root runs the lab, and there is no user to run servers as.
     #[error(
         "there is no user to run servers as, neither `paceline` nor `nobody`: create one with useradd --system paceline, \
          or run servers as root with --user root"
@@ -72,8 +73,8 @@ pub enum UserError {
 }
 
 impl User {
-    /// As whom servers run: the user that is asked for; where none is and root runs the lab, `paceline` or `nobody`. None
-    /// for the user of the lab itself. Homes are below `homes`.
+    /// The user that servers run as: the one asked for, or `paceline` or `nobody` if none is and root runs the lab. None
+    /// means the user who runs the lab. Homes are below `homes`.
     ///
     /// # Errors
     /// [`UserError`] where there is none of this name, it has root's rights without being root, or another user than the

@@ -1,8 +1,7 @@
 //! Was the window steady?
 //!
 //! A closed loop is judged by responses per second, an open one, whose rate is given, by the mean service time, over
-//! the
-//! intervals of the window. The rule and its false alarms are `paceline_stats::steadiness`'s.
+//! the intervals of the window. The rule and its false alarms are `paceline_stats::steadiness`'s.
 
 use crate::facts::{self, Stretch, is_open};
 use crate::{Finding, load};

@@ -24,9 +24,9 @@ use std::time::Duration;
 
 /// The role of a server's machine, and the feature of its node.
 const SERVER: &str = "server";
-/// Those of a database's.
+/// The same for a database's machine.
 const DATABASE: &str = "database";
-/// Those of a generator's.
+/// The same for a generator's machine.
 const LOADER: &str = "loader";
 /// What a launch takes beyond its loads, for Slurm's time limit: sending, starting, validating, coming to rest.
 const AROUND_LAUNCH: Duration = Duration::from_secs(300);
@@ -118,7 +118,7 @@ impl Fleet {
     pub fn has_server(&self) -> bool {
         match &self.settings.machines {
             Machines::Named(hosts) => hosts.iter().any(|(role, _)| role == SERVER),
-            // Who names an address to listen on means this machine's.
+            // `--listen` is an address of this machine: the server runs here.
             Machines::Slurm { .. } => self.settings.listen.is_none(),
         }
     }

@@ -1,9 +1,8 @@
 //! Rest: whether what was loaded is idle again, so that the next load is not put on what the last one left.
 //!
 //! A server may go on for many seconds after its clients have gone: with what they had asked for, or with the end of
-//! their connections. A round waits for it between two cells of a launch (`round/turn.rs`) and restarts one that
-//! does not come to rest. Idle is what hardly wants CPU, by the account of all its processes: what waits for a core
-//! that
+//! their connections. A round waits for it between two cells of a launch (`round/turn.rs`) and restarts one that does
+//! not come to rest. Idle is what hardly wants CPU, by the account of all its processes: what waits for a core that
 //! somebody else has is not idle.
 
 use crate::LabError;

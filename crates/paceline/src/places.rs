@@ -34,8 +34,8 @@ pub struct PlaceArguments {
     /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
-    /// Set up, build and run servers as this user, with a home in the state folder [default: where root runs the lab,
-    /// `paceline` if there is such a user, else `nobody`; `root` for root itself]
+    /// Set up, build and run servers as this user, with a home in the state folder [default: the user who runs the lab; if
+    /// that is root: `paceline` if that user exists, else `nobody`, but `root` where root built all servers]
     #[arg(long, global = true, value_name = "NAME", env = "PACELINE_USER", value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 }
@@ -67,7 +67,8 @@ pub fn shepherd_command() -> anyhow::Result<Vec<String>> {
     Ok(vec![program.to_string_lossy().into_owned(), "shepherd".into()])
 }
 
-/// As whom servers' commands run; none for the user of the lab. What root built for itself keeps running as root.
+/// The user that servers' commands run as; none means the user who runs the lab. What root built for itself keeps running
+/// as root.
 pub fn server_user(places: &Places) -> anyhow::Result<Option<User>> {
     if keeps_root(places) {
         return Ok(None);
@@ -81,7 +82,7 @@ fn keeps_root(places: &Places) -> bool {
     places.user.is_none() && User::root_built(&places.state_dir.join("build"))
 }
 
-/// What a person is told who runs the lab as root and named no user.
+/// The notice for root who named no user: which user servers run as.
 pub fn user_notice(places: &Places, user: Option<&User>) -> Option<String> {
     if keeps_root(places) {
         return Some(

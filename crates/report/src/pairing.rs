@@ -1,10 +1,9 @@
 //! A load beside its twin: first run and again, HTTP/1.1 and 1.0, direct and through a balancer.
 //!
 //! Both were measured in the same block, most on the same launch, so that they are compared repeat by repeat, and try
-//! by
-//! try where one was spoiled: the ratio and the added time are figures of their own, and a machine that drifts between
-//! blocks does not move them. Pairs of two launches, as a server leaves that was restarted within its block, are
-//! counted; a first run has no such pair.
+//! by try where one was spoiled: the ratio and the added time are figures of their own, and a machine that drifts
+//! between blocks does not move them. Pairs of two launches, as a server leaves that was restarted within its block,
+//! are counted; a first run has no such pair.
 
 use crate::figure::{Figure, times_of};
 use crate::launch::{Launch, Launches};

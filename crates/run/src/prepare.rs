@@ -125,8 +125,7 @@ impl Prepared {
     }
 
     /// Carries out the share of a loader. `begin` says when, as in [`paceline_engine::run_when`]. Also returns the
-    /// sends that
-    /// were noted to test random arrivals, since the beginning of the warm-up.
+    /// sends that were noted to test random arrivals, since the beginning of the warm-up.
     ///
     /// # Errors
     /// [`RunError::Engine`] if there is no result.

@@ -112,10 +112,10 @@ pub struct PlanLoad {
     /// The database of its launch and the connections to it, where it has one: `expand`'s to say.
     #[serde(skip)]
     pub database: Option<DatabaseLoad>,
-    /// The name of the load in the plan that it comes from: `expand`'s to say.
+    /// The name of the load in the plan that it comes from, set by `expand`.
     #[serde(skip)]
     pub plan_name: String,
-    /// What its rate is a share of: `expand`'s to say.
+    /// What its rate is a share of, set by `expand`.
     #[serde(skip)]
     pub share: Option<RateShare>,
     /// Loads with the same text are measured on the same launch: `expand`'s to say.

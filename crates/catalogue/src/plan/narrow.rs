@@ -1,8 +1,7 @@
 //! A plan narrowed to some of its servers and workloads, as flags beside it ask.
 //!
 //! For `paceline round PLAN --servers ...`. It only takes away: what the plan does not have is a mistake, as a name
-//! that
-//! nothing has is. What was removed is reported in words. Loads and observations of what is gone go with it.
+//! that nothing has is. What was removed is reported in words. Loads and observations of what is gone go with it.
 
 use super::{Plan, PlanLoad, Select};
 use crate::{Catalogue, CatalogueError, WorkloadCase};
@@ -12,13 +11,11 @@ use std::sync::Arc;
 
 impl Plan {
     /// The plan with only the servers that fit one of the patterns `servers`, and only `workloads`; an empty list
-    /// leaves
-    /// it as it is. With what is not as the plan says, for people.
+    /// leaves it as it is. With what is not as the plan says, for people.
     ///
     /// # Errors
     /// [`CatalogueError::Unknown`] for a server that is not there; [`CatalogueError::Plan`] for one that the plan does
-    /// not select,
-    /// a workload that it does not have, or one that none of its loads is for.
+    /// not select, a workload that it does not have, or one that none of its loads is for.
     pub fn narrowed(
         mut self,
         servers: &[String],

@@ -366,16 +366,14 @@ impl Recorder {
     }
 
     /// Until when requests that are due from `intended` on, and are all unsent at `at`, are counted in the same block
-    /// and
-    /// in the same cell of its histogram.
+    /// and in the same cell of its histogram.
     pub(super) fn unsent_alike_until(&mut self, intended: Nanos, at: Nanos) -> Nanos {
         let shortest = Histogram::lowest_in_cell(at.since(intended).0);
         self.blocks.same_until(intended).min(at - Nanos(shortest) + Nanos(1))
     }
 
     /// Requests that [`Recorder::unsent_alike_until`] found alike were never sent: the drain is over. The lowest and
-    /// the
-    /// highest time are exact; where requests are evenly spaced, so is their sum.
+    /// the highest time are exact; where requests are evenly spaced, so is their sum.
     pub(super) fn unsent(&mut self, ticks: &TickRange, kind: u16, at: Nanos) {
         self.roll(at);
         let block = self.block_of(ticks.first, kind);
@@ -493,8 +491,7 @@ impl Recorder {
 }
 
 /// Counts how requests sent in the same moment ended, and all that it took but the service time, which it returns.
-/// Response =
-/// schedule lag + service time holds for each one, or it is counted as a violation.
+/// Response = schedule lag + service time holds for each one, or it is counted as a violation.
 #[inline(always)]
 fn end(tally: &mut Tally, ending: Ending, exchange: &Exchange, at: Nanos, open: bool, count: u64) -> Nanos {
     tally.counts.endings[ending as usize] += count;

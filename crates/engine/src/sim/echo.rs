@@ -1,7 +1,7 @@
 //! A transport inside the process: every request is answered at once, without the kernel.
 //!
-//! What remains is the engine alone. Used to see what it costs by itself (`tests/it/instructions.rs`), and that threads
-//! share nothing: two of them do twice one's work (`examples/threads.rs`).
+//! It measures the engine without system calls: instructions per request (`tests/it/instructions.rs`), and whether two
+//! threads do twice the work of one (`examples/threads.rs`).
 
 use crate::{Patience, Progress, Ready, Slot, Transport};
 use paceline_http::h2::{CLIENT_PREFACE, FRAME_HEAD_BYTES, FrameHead, STREAM_AT, write_settings};

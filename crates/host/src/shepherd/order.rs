@@ -49,8 +49,7 @@ pub struct Restore {
     /// What it held.
     pub value: String,
     /// What was written in its place; where it holds something else, somebody changed it since. Unknown in notes of
-    /// older
-    /// versions.
+    /// older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
 }

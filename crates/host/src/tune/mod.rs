@@ -37,8 +37,7 @@ pub struct Tuning {
 
 impl Tuning {
     /// Changes what is not as it should be below `root` (`/`), with a shepherd to put it back. What was changed is
-    /// noted in
-    /// `note` until then.
+    /// noted in `note` until then.
     ///
     /// # Errors
     /// When what is to be put back cannot be noted or nobody can be started to put it back: nothing is changed then.

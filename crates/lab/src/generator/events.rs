@@ -1,8 +1,7 @@
 //! What a generator tells of its phases while it runs: lines of `--events`, read from the pipe it was given.
 //!
 //! `follow` asks, between its samples and once more when the generator has ended. Nothing here waits, and a generator
-//! that
-//! tells nothing is no error.
+//! that tells nothing is no error.
 
 use paceline_host::system;
 use paceline_record::Phase;

@@ -1,9 +1,8 @@
 //! Asks a generator of another make for its version: no version, no measurement.
 //!
 //! Called when `foreign` takes the command, before anything is measured; so without a shepherd, but bounded in time and
-//! in
-//! length. Our own generator is not asked: its version stands in each record. Nor are servers, which have a command for
-//! it in their manifest.
+//! in length. Our own generator is not asked: its version stands in each record. Nor are servers, which have a command
+//! for it in their manifest.
 
 use super::peers::Peer;
 use crate::LabError;

@@ -75,8 +75,7 @@ fn old_client(asker: &Asker, case: &WorkloadCase, manner: Manner) -> Result<Chec
 }
 
 /// No answer to HEAD has a body, whatever its status: a client would take it for the next answer. Whether HEAD is
-/// served
-/// at all is the trait `head`'s to say.
+/// served at all is checked by the trait `head`.
 fn head_has_no_body(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> {
     let name = format!("HEAD {} without a body", case.path);
     let talk = || {

@@ -1,8 +1,7 @@
 //! A round as a folder that can be kept with a project: `paceline report --export DIR`, read again by `--from DIR`.
 //!
 //! The folder's form is the store's (`paceline_store::archive`). Here the report as Markdown and a README are added
-//! that
-//! says what was left out; none of it is a figure of the report (`paceline_record::slim`).
+//! that says what was left out; none of it is a figure of the report (`paceline_record::slim`).
 
 use crate::exit::{Complaint, Status, told};
 use paceline_record::slim::{LeftOut, forget_folders, forget_places};

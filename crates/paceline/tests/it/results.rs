@@ -3,8 +3,7 @@
 //! A number in a sentence is followed by a comment that names the round and what it is of: `27,000/s<!-- ROUND: TERM
 //! -->`,
 //! where TERM is one of those of [`Terms::value`], or `A / B`, or `1 - A / B`. `<!-- given -->` marks a number that is
-//! a
-//! setting or stands in a source. The tables of the page are rendered by `scripts/results`.
+//! a setting or stands in a source. The tables of the page are rendered by `scripts/results`.
 
 use paceline_judge::Metric;
 use paceline_record::{LoopKind, Round, Trial};

@@ -1,9 +1,8 @@
 //! CSV (RFC 4180): one line for each row of each table, every figure in full precision.
 //!
 //! Called for [`super::Format::Csv`]. The metrics' columns come from the judge's table, each with `_median`, `_min`,
-//! `_max`,
-//! `_mean`, `_low` and `_high`; the others stand here, each with its text. What is no row of a table, as pairings and
-//! start-ups, has no line.
+//! `_max`, `_mean`, `_low` and `_high`; the others stand here, each with its text. What is no row of a table, as
+//! pairings and start-ups, has no line.
 
 use super::{Formatter, Options};
 use crate::row::Row;

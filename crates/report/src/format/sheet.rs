@@ -1,8 +1,7 @@
 //! Sheets: what a report tells beside its ranked tables, as text and Markdown show it alike.
 //!
 //! Loads beside their twins, balancers, what a source observed. A sheet is rows of texts under heads; how it is laid
-//! out
-//! is the format's.
+//! out is the format's.
 
 use super::{number, words};
 use crate::observed::Standing;

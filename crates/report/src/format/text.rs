@@ -1,8 +1,7 @@
 //! Tables for a terminal: as wide as it is, coloured only where asked, and explained below.
 //!
 //! Called for [`super::Format::Text`]. Width and colours are given by the caller. Columns come from `columns.rs` and
-//! are
-//! fitted by `layout.rs`, what is said around them comes from `words.rs`.
+//! are fitted by `layout.rs`, what is said around them comes from `words.rs`.
 
 use super::columns::{Column, Role, columns, letter};
 use super::layout::{align, fit, gap, padded, width_of, wrap};

@@ -143,10 +143,10 @@ pub struct TablePage {
     pub single: bool,
     /// The rows, best first by that metric.
     pub rows: Vec<RowPage>,
-    /// Pairs of rows that cannot be told apart, by metric, as places in `rows`. Only rows that count are in them. A metric
-    /// without pairs has no ranks: its rows have one launch, or are too many.
+    /// Pairs of rows without a claimed difference, by metric, as indexes into `rows`. Rows that do not count are left out. A
+    /// metric that is not a key has no ranks: each row has one launch, or there are too many rows to compare in pairs.
     pub ties: BTreeMap<&'static str, Vec<(u16, u16)>>,
-    /// From which difference on it tells two rows apart, as a share, by metric.
+    /// The smallest difference between two rows that is claimed, as a share, by metric.
     pub smallest_difference: BTreeMap<&'static str, f64>,
     /// The verdicts that some rows carry.
     pub notes: Vec<Note>,

@@ -1,10 +1,8 @@
 //! Which rows of a table cannot be distinguished, by each metric.
 //!
 //! By the metric a table is ordered by, the ranks of the report decide, so that page and report agree. By any other,
-//! all
-//! pairs are compared in one fit of the table, with Holm's correction: with 95 % confidence no pair is declared
-//! different wrongly.
-//! A minimum is distinguished only from what certainly lies below it.
+//! all pairs are compared in one fit of the table, with Holm's correction: with 95 % confidence no pair is declared
+//! different wrongly. A minimum is distinguished only from what certainly lies below it.
 
 use super::metric::{FigurePage, judged};
 use paceline_report::{Row, Standing};

@@ -38,7 +38,8 @@ impl Burst {
 
 /// Requests go out.
 impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
-    /// Sends what is due on connections that are free, longest free first. Returns a moment not long past.
+    /// Sends the requests that are due, first on the connection that has been free longest. Returns the time of the last clock
+    /// reading.
     #[inline]
     pub(in crate::hot) fn dispatch(&mut self, mut now: Nanos) -> Nanos {
         let mut burst = Burst::default();

@@ -173,7 +173,7 @@ fn workshop(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
     Ok(workshop.with_user(server_user(&catalogue.places)?))
 }
 
-/// A workshop whose user can work, and is told where nobody named it.
+/// A workshop, checked for a usable user; prints the notice if that user is a default.
 fn working(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
     let workshop = workshop(catalogue)?;
     if let Some(notice) = user_notice(&catalogue.places, server_user(&catalogue.places)?.as_ref()) {

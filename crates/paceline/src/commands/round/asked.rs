@@ -1,8 +1,7 @@
 //! The plan that a new round is asked to carry out: a file with what flags change of it, or one made of flags.
 //!
 //! Called by `open.rs`. What a flag changed is held to the rules of a file and told. What the plan comes to on a tree
-//! of
-//! servers, and what of it fits a machine and its time, is the lab's.
+//! of servers, and what of it fits a machine and its time, is the lab's.
 
 use super::flags::Asked;
 use crate::exit::Complaint;

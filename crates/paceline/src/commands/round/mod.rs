@@ -182,7 +182,7 @@ fn scratch(state: &Path, sitting: &str) -> anyhow::Result<Scratch> {
     Scratch::begin(&root, &sitting).with_context(|| format!("cannot use the folder {}", root.display()))
 }
 
-/// As whom servers are started. On other machines that is the user who is logged in there, whoever builds them here.
+/// The user that starts servers. On other machines that is the user who is logged in there, not the one who builds here.
 fn launch_user(places: &Places, user: Option<User>, is_elsewhere: bool) -> anyhow::Result<Option<User>> {
     if is_elsewhere && user.is_some() && places.user.is_some() {
         let what = "--user: servers on other machines run as the user who is logged in there";

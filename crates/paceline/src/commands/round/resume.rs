@@ -1,8 +1,7 @@
 //! Carries a round on: which one is meant, and what of it is still there.
 //!
 //! Called by `open.rs` for `--resume`. The round goes by the plan that it keeps. What of that cannot be measured any
-//! more
-//! is named, kept with the round and counted when it ends; nothing drops out in silence.
+//! more is named, kept with the round and counted when it ends; nothing drops out in silence.
 
 use super::alone;
 use super::open::Begun;

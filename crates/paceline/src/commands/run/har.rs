@@ -1,8 +1,7 @@
 //! `--har FILE`: the requests that a browser recorded (HTTP Archive 1.2) become a mix.
 //!
 //! Only those to one host and port are taken, since a run loads one target; how many others there are is said. A
-//! request
-//! that was recorded several times has that weight.
+//! request that was recorded several times has that weight.
 
 use crate::exit::Complaint;
 use anyhow::Context as _;

@@ -1,9 +1,8 @@
 //! The files a run is followed by: CSV, NDJSON and a histogram log, a line for each second, written when it is over.
 //!
 //! A line is handed to the kernel whole, so that a program that reads along, or is left with the file of a run that was
-//! killed,
-//! has whole lines. A file that cannot be written to any more is given up, and told of at the end; a reader who has had
-//! enough is no error.
+//! killed, has whole lines. A file that cannot be written to any more is given up, and told of at the end; a reader who
+//! has had enough is no error.
 
 use super::telling::OutputFlags;
 use crate::exit::Complaint;

@@ -1,8 +1,7 @@
 //! The files a run writes: each read by somebody else's reader, and all of them held against the record.
 //!
 //! HdrHistogram's log is read by the crate of that name. Which files cannot be, or do not go together, is reported
-//! before
-//! the run. Files of runs that were cut short are in `endings.rs`.
+//! before the run. Files of runs that were cut short are in `endings.rs`.
 
 use super::{Runs as _, Server, text};
 use crate::faults::nobody;

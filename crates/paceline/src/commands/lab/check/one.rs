@@ -194,7 +194,7 @@ impl Checker<'_> {
     }
 }
 
-/// A server that something above ended shows here, whoever restarts it meanwhile.
+/// Whether the server still runs after all checks: a check may have ended it.
 fn alive(launch: &mut Launch) -> Check {
     let (outcome, detail) = match launch.ended() {
         None => (CheckOutcome::Pass, String::new()),
