@@ -25,12 +25,14 @@ static IS_DRAWING: AtomicBool = AtomicBool::new(false);
 /// and whether none may be from now on.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
+/// How often, with a millisecond between, a signal handler looks whether the thread that draws has finished. A busy
+/// machine may keep it waiting for long; a terminal that takes no output (Ctrl-S) may keep it waiting for ever.
+const LOOKS: u32 = 1_000;
+
 /// Clears the view, if there is one, for good. Safe to call from a signal handler.
 pub fn clear_on_exit() {
     IS_OVER.store(true, Ordering::SeqCst);
-    // Another thread may be in the middle of a drawing, which is over in no time. So may the one that the signal
-    // interrupted, which will not go on: hence the limit.
-    for _ in 0..10 {
+    for _ in 0..LOOKS {
         if !IS_DRAWING.load(Ordering::SeqCst) {
             break;
         }
@@ -42,6 +44,25 @@ pub fn clear_on_exit() {
         // SAFETY: write(2) is async-signal-safe, the buffer is a constant. What becomes of it does not matter any more.
         let _ = unsafe { libc::write(libc::STDERR_FILENO, CLEAR.as_ptr().cast(), CLEAR.len()) };
     }
+}
+
+/// Writes to the terminal, unless the view was cleared for good. Until it is written no signal is handled on this
+/// thread: its handler would wait for what it interrupted, and a write that it interrupts may be cut short.
+fn undisturbed(write: impl FnOnce()) {
+    // SAFETY: a sigset_t is plain data, which sigfillset(3) fills in; both sets outlive the calls.
+    let before = unsafe {
+        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut before);
+        before
+    };
+    IS_DRAWING.store(true, Ordering::SeqCst);
+    if !IS_OVER.load(Ordering::SeqCst) {
+        write();
+    }
+    IS_DRAWING.store(false, Ordering::SeqCst);
+    // SAFETY: the set is what the thread had before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
 }
 
 /// A terminal with the live view on it.
@@ -87,12 +108,10 @@ impl Screen {
         let mut lines = self.live.lines(usize::from(width.saturating_sub(1)), height, self.colour);
         lines.truncate(height);
         self.height = lines.len();
-        IS_DRAWING.store(true, Ordering::SeqCst);
-        if !IS_OVER.load(Ordering::SeqCst) {
+        undisturbed(|| {
             IS_DRAWN.store(true, Ordering::Relaxed);
             show(drawing(&lines).as_bytes());
-        }
-        IS_DRAWING.store(false, Ordering::SeqCst);
+        });
     }
 }
 
@@ -113,12 +132,14 @@ impl Sink for Screen {
     }
 
     fn end(self: Box<Self>) -> Vec<std::io::Error> {
-        if IS_DRAWN.swap(false, Ordering::Relaxed) {
-            match self.stays {
-                true => show(format!("{}\n", "\n".repeat(self.height.saturating_sub(1))).as_bytes()),
-                false => show(CLEAR),
+        undisturbed(|| {
+            if IS_DRAWN.swap(false, Ordering::Relaxed) {
+                match self.stays {
+                    true => show(format!("{}\n", "\n".repeat(self.height.saturating_sub(1))).as_bytes()),
+                    false => show(CLEAR),
+                }
             }
-        }
+        });
         Vec::new()
     }
 }
