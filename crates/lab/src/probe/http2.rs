@@ -12,6 +12,7 @@ use paceline_http::h2::{
 use paceline_http::{Method, h2};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 /// A response while it arrives.
 struct Pending {
@@ -95,7 +96,13 @@ impl Responses {
     fn to(questions: &[Question<'_>]) -> Self {
         let pending = |question: &Question<'_>| Pending {
             progress: ResponseProgress::new(Method::of(question.method)),
-            answer: Answer { status: 0, headers: Vec::new(), body: Vec::new(), keeps_alive: true },
+            answer: Answer {
+                status: 0,
+                headers: Vec::new(),
+                body: Vec::new(),
+                keeps_alive: true,
+                took: Duration::ZERO,
+            },
         };
         Self {
             fields: HpackDecoder::default(),

@@ -81,6 +81,8 @@ pub struct Answer {
     pub body: Vec<u8>,
     /// Whether the connection may carry another request.
     pub keeps_alive: bool,
+    /// From the moment the request was sent until the answer was complete.
+    pub took: Duration,
 }
 
 impl Answer {
@@ -151,6 +153,8 @@ pub struct Connection {
     address: SocketAddr,
     patience: Patience,
     reader: Reader,
+    /// When a request was last sent.
+    sent_at: Instant,
 }
 
 impl Connection {
@@ -164,7 +168,7 @@ impl Connection {
             TcpStream::connect_timeout(&address, patience.left().max(SLICE)).map_err(Trouble::Connect)?;
         stream.set_read_timeout(Some(SLICE)).map_err(Trouble::Io)?;
         stream.set_nodelay(true).map_err(Trouble::Io)?;
-        Ok(Self { stream, address, patience, reader: Reader::default() })
+        Ok(Self { stream, address, patience, reader: Reader::default(), sent_at: Instant::now() })
     }
 
     /// Sends one request and reads its answer.
@@ -181,10 +185,10 @@ impl Connection {
     /// [`Trouble`], with what is wrong.
     pub fn ask_ahead(&mut self, questions: &[Question<'_>]) -> Result<Vec<Answer>, Trouble> {
         let text: String = questions.iter().map(|question| question.text(self.address)).collect();
-        self.stream.write_all(text.as_bytes()).map_err(Trouble::Io)?;
+        self.send(text.as_bytes())?;
         let answers = questions
             .iter()
-            .map(|question| self.reader.answer(&mut self.stream, question, &self.patience))
+            .map(|question| self.answer(question))
             .collect::<Result<Vec<Answer>, Trouble>>()?;
         self.reader.nothing_left()?;
         Ok(answers)
@@ -200,7 +204,7 @@ impl Connection {
         };
         let text: String = questions.iter().map(|question| question.text(self.address)).collect();
         self.send(text.as_bytes())?;
-        self.reader.answer(&mut self.stream, first, &self.patience)
+        self.answer(first)
     }
 
     /// Sends one request byte by byte, with `pause` between, and reads its answer.
@@ -221,6 +225,7 @@ impl Connection {
     /// # Errors
     /// [`Trouble::Io`].
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+        self.sent_at = Instant::now();
         self.stream.write_all(bytes).map_err(Trouble::Io)
     }
 
@@ -231,7 +236,7 @@ impl Connection {
     pub fn ask_loosely(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
         let text = question.text(self.address);
         self.send(text.as_bytes())?;
-        self.reader.answer(&mut self.stream, &question, &self.patience)
+        self.answer(&question)
     }
 
     /// Reads one answer, as to `question`.
@@ -239,9 +244,15 @@ impl Connection {
     /// # Errors
     /// [`Trouble`], with what is wrong.
     fn read(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
-        let answer = self.reader.answer(&mut self.stream, &question, &self.patience)?;
+        let answer = self.answer(&question)?;
         self.reader.nothing_left()?;
         Ok(answer)
+    }
+
+    /// The next answer on the connection.
+    fn answer(&mut self, question: &Question<'_>) -> Result<Answer, Trouble> {
+        let answer = self.reader.answer(&mut self.stream, question, &self.patience)?;
+        Ok(Answer { took: self.sent_at.elapsed(), ..answer })
     }
 
     /// Waits for the server to close, at most until `deadline`, and hands back what it sends meanwhile.

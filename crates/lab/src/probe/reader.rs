@@ -4,6 +4,7 @@
 
 use super::{Answer, Patience, Question, Trouble};
 use std::io::{self, Read};
+use std::time::Duration;
 
 /// The longest head: what common servers and proxies allow at most.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -49,7 +50,8 @@ impl Reader {
                 Framing::Chunked => self.chunks(&mut source)?,
                 Framing::UntilClose => self.until_close(&mut source)?,
             };
-            return Ok(Answer { status: head.status, headers: head.headers, body, keeps_alive });
+            let (status, headers) = (head.status, head.headers);
+            return Ok(Answer { status, headers, body, keeps_alive, took: Duration::ZERO });
         }
         Err(not_http(format!("more than {INTERIM_MOST} interim answers (1xx) and no other")))
     }

@@ -1,6 +1,7 @@
 //! What is wrong with an answer, exactly: status, headers, body. For readiness, validation and `lab check` alike.
 //!
-//! Pure but for the clock that a `Date` is compared with. It asks nothing and decides nothing.
+//! Pure but for the clock that a `Date` is compared with: the answer was generated at some time between the request and
+//! its end. It asks nothing and decides nothing.
 
 use crate::probe::Answer;
 use paceline_catalogue::DATE;
@@ -58,20 +59,21 @@ fn header_difference(wanted: &str, answer: &Answer) -> Option<String> {
     let found = wanted.split('|').find_map(|name| answer.header(name).filter(|value| !value.is_empty()));
     match found {
         None => Some(format!("no {} header", wanted.replace('|', " or "))),
-        Some(value) if wanted == DATE => date_difference(value, SystemTime::now()),
+        Some(value) if wanted == DATE => date_difference(value, SystemTime::now(), answer.took),
         Some(_) => None,
     }
 }
 
-/// RFC 9110, section 5.6.7: a sender writes the one fixed form.
-fn date_difference(value: &str, now: SystemTime) -> Option<String> {
+/// RFC 9110, section 5.6.7: a sender writes the one fixed form. Some servers take the time when the request begins: the
+/// date of an answer that `took` long may be so much older.
+fn date_difference(value: &str, now: SystemTime, took: Duration) -> Option<String> {
     let Some(date) =
         httpdate::parse_http_date(value).ok().filter(|date| httpdate::fmt_http_date(*date) == value)
     else {
         return Some(format!("date {value:?}, which is not written as {:?}", httpdate::fmt_http_date(now)));
     };
-    let (early, late) = (now.duration_since(date), date.duration_since(now));
-    let off = early.or(late).unwrap_or_default();
+    let early = now.duration_since(date).map(|early| early.saturating_sub(took));
+    let off = early.or(date.duration_since(now)).unwrap_or_default();
     (off > DATE_OFF_MOST + SECOND)
         .then(|| format!("date {value:?}, {} s off: it is {:?}", off.as_secs(), httpdate::fmt_http_date(now)))
 }

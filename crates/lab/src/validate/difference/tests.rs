@@ -7,7 +7,7 @@ use super::*;
 
 fn answer(status: u16, content_type: &str, body: &str) -> Answer {
     let headers = vec![("content-type".to_owned(), content_type.to_owned())];
-    Answer { status, headers, body: body.as_bytes().to_vec(), keeps_alive: true }
+    Answer { status, headers, body: body.as_bytes().to_vec(), keeps_alive: true, took: Duration::ZERO }
 }
 
 fn expect(body: ExpectedBody) -> Expect {
@@ -89,10 +89,15 @@ fn a_date_is_true_and_written_as_it_must_be() {
     for fine in
         ["Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:34 GMT", "Sun, 06 Nov 1994 08:49:40 GMT"]
     {
-        assert_eq!(date_difference(fine, now), None, "{fine}");
+        assert_eq!(date_difference(fine, now, Duration::ZERO), None, "{fine}");
     }
-    let stopped = date_difference("Sun, 06 Nov 1994 08:49:27 GMT", now).unwrap();
+    let stopped = date_difference("Sun, 06 Nov 1994 08:49:27 GMT", now, Duration::ZERO).unwrap();
     assert!(stopped.contains("10 s off"), "{stopped}");
+    // Taken when the request began, which was 9 s ago.
+    let nine = Duration::from_secs(9);
+    assert_eq!(date_difference("Sun, 06 Nov 1994 08:49:28 GMT", now, nine), None);
+    assert!(date_difference("Sun, 06 Nov 1994 08:49:23 GMT", now, nine).unwrap().contains("5 s off"));
+    assert!(date_difference("Sun, 06 Nov 1994 08:49:46 GMT", now, nine).unwrap().contains("9 s off"));
     let table = [
         "Sunday, 06-Nov-94 08:49:37 GMT",
         "Sun Nov  6 08:49:37 1994",
@@ -100,7 +105,7 @@ fn a_date_is_true_and_written_as_it_must_be() {
         "now",
     ];
     for wrong in table {
-        let reported = date_difference(wrong, now).unwrap();
+        let reported = date_difference(wrong, now, Duration::ZERO).unwrap();
         assert!(reported.contains("not written as \"Sun, 06 Nov 1994 08:49:37 GMT\""), "{reported}");
     }
 }
