@@ -32,8 +32,8 @@ pub use paceline_job::{DurationError, format_duration, parse_duration};
 pub use places::{PlaceFlags, Places};
 pub use plan::{
     AdHoc, Balance, COUNTED_GUESS, Cell, DEFAULT_POLICY, LoadSearch, POOL, Percent, Pin, PinBalancer,
-    PinInstances, Plan, PlanLoad, Resolution, Room, SEED_MAX, STEADY_WITHIN, Scale, Select, Sized,
-    TRIAL_EXTRA_GUESS, estimate, key_of, launch_guess,
+    PinDatabase, PinInstances, Plan, PlanLoad, Resolution, Room, SEED_MAX, STEADY_WITHIN, Scale, Select,
+    Sized, TRIAL_EXTRA_GUESS, estimate, key_of, launch_guess,
 };
 pub use request_file::{FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 pub use variables::{

@@ -113,9 +113,14 @@ impl Role {
 }
 
 impl Farm {
-    /// The processes of a launch: instances first, at least one. `front` is there where one is a balancer, `database`
+    /// The processes of a launch, at least one of them an instance. `front` is there where one is a balancer, `database`
     /// where one is a database.
-    pub(crate) fn new(roles: Vec<Role>, front: Option<Front>, database: Option<RunningDatabase>) -> Self {
+    pub(crate) fn new(mut roles: Vec<Role>, front: Option<Front>, database: Option<RunningDatabase>) -> Self {
+        roles.sort_by_key(|role| match role.place.role {
+            ProcessRole::Instance => 0,
+            ProcessRole::Balancer => 1,
+            ProcessRole::Database => 2,
+        });
         Self { roles, front, database, route: Route::Direct, killed: None }
     }
 

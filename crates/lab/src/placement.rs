@@ -3,7 +3,7 @@
 //! The lab's own threads stay on the generator's side. Hardware threads of one core share its execution units, so
 //! that they stay on one side wherever there are cores enough.
 
-use paceline_catalogue::{Pin, PinBalancer, PinInstances};
+use paceline_catalogue::{Pin, PinBalancer, PinDatabase, PinInstances};
 use paceline_record::Pinning;
 use std::io;
 
@@ -55,13 +55,19 @@ impl Cores {
     }
 
     /// As [`Cores::split`] with a database beside the server.
-    pub fn split_with_database(&self, wanted: CoresWanted) -> Pinning {
-        split_with_database(&self.physical, wanted)
+    pub fn split_with_database(&self, wanted: CoresWanted, pin: PinDatabase) -> Pinning {
+        split_with_database(&self.physical, wanted, pin)
     }
 
-    /// As [`Cores::split`] for so many instances behind a balancer.
-    pub fn split_balanced(&self, wanted: CoresWanted, instances: u32, pin: Pin) -> Pinning {
-        split_balanced(&self.physical, wanted, instances.max(1) as usize, pin)
+    /// As [`Cores::split`] for so many instances behind a balancer, with a database where `has_database`.
+    pub fn split_balanced(
+        &self,
+        wanted: CoresWanted,
+        instances: u32,
+        pin: Pin,
+        has_database: bool,
+    ) -> Pinning {
+        split_balanced(&self.physical, wanted, instances.max(1) as usize, pin, has_database)
     }
 }
 
@@ -105,14 +111,18 @@ fn split(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
     Pinning { server, generator, disjoint: true, ..Pinning::default() }
 }
 
-/// Splits cores among server, database and generator: apart where there are three, else the database runs beside the
-/// server, so that the generator is disturbed by neither.
-fn split_with_database(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
+/// Splits cores among server, database and generator: apart where there are three and the plan does not say otherwise,
+/// else the database runs beside the server, so that the generator is disturbed by neither.
+fn split_with_database(physical: &[Vec<u32>], wanted: CoresWanted, pin: PinDatabase) -> Pinning {
     let threads: Vec<Vec<u32>> = physical.iter().flatten().map(|thread| vec![*thread]).collect();
     let units = if physical.len() >= 3 { physical } else { &threads };
-    if units.len() < 3 {
-        let beside = split(physical, wanted);
-        return Pinning { database: beside.server.clone(), ..beside };
+    if units.len() < 3 || pin != PinDatabase::Own {
+        let two = split(physical, wanted);
+        let database = match pin {
+            PinDatabase::Own | PinDatabase::Server => two.server.clone(),
+            PinDatabase::Generator => two.generator.clone(),
+        };
+        return Pinning { database, ..two };
     }
     let taken = match wanted {
         CoresWanted::One => 1,
@@ -131,10 +141,17 @@ fn split_with_database(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
     }
 }
 
-/// Splits cores among instances, balancer and generator. The generator has at least one to itself wherever there are
-/// two, the balancer wherever there are three and it is to; instances take what is left, one each as far as it lasts.
-fn split_balanced(physical: &[Vec<u32>], wanted: CoresWanted, instances: usize, pin: Pin) -> Pinning {
-    // Whole cores where there are enough for all three, else hardware threads.
+/// Splits cores among instances, balancer, database and generator. The generator has at least one to itself wherever
+/// there are two, the balancer wherever there are three and it is to, the database where one more is left; instances take
+/// the others, one each as far as they last.
+fn split_balanced(
+    physical: &[Vec<u32>],
+    wanted: CoresWanted,
+    instances: usize,
+    pin: Pin,
+    has_database: bool,
+) -> Pinning {
+    // Whole cores where there are enough for all, else hardware threads.
     let threads: Vec<Vec<u32>> = physical.iter().flatten().map(|thread| vec![*thread]).collect();
     let units = if physical.len() >= 3 { physical } else { &threads };
     let [_, _, ..] = units else {
@@ -145,12 +162,14 @@ fn split_balanced(physical: &[Vec<u32>], wanted: CoresWanted, instances: usize, 
             generator: all.clone(),
             disjoint: false,
             instances: each,
+            database: if has_database { all.clone() } else { Vec::new() },
             balancer: all,
-            ..Pinning::default()
         };
     };
     let has_own = pin.balancer == PinBalancer::Own && units.len() >= 3;
-    let free = units.len() - 1 - usize::from(has_own);
+    let database_is_apart =
+        has_database && pin.database == PinDatabase::Own && units.len() >= 3 + usize::from(has_own);
+    let free = units.len() - 1 - usize::from(has_own) - usize::from(database_is_apart);
     let taken = match (pin.instances, wanted) {
         (PinInstances::Together, CoresWanted::One) => 1,
         (_, CoresWanted::One) => instances.min(free),
@@ -171,21 +190,21 @@ fn split_balanced(physical: &[Vec<u32>], wanted: CoresWanted, instances: usize, 
             .collect(),
     });
     let each: Vec<Vec<u32>> = each.collect();
-    let (own, generator) = rest.split_at(usize::from(has_own));
+    let (own, rest) = rest.split_at(usize::from(has_own));
+    let (database, generator) = rest.split_at(usize::from(database_is_apart));
     let generator = generator.concat();
+    let database = match pin.database {
+        _ if !has_database => Vec::new(),
+        PinDatabase::Own if database_is_apart => database.concat(),
+        PinDatabase::Own | PinDatabase::Server => servers.concat(),
+        PinDatabase::Generator => generator.clone(),
+    };
     let balancer = match pin.balancer {
         PinBalancer::Own if has_own => own.iter().flat_map(part).collect(),
         PinBalancer::Own | PinBalancer::Instances => servers.concat(),
         PinBalancer::Generator => generator.clone(),
     };
-    Pinning {
-        server: servers.concat(),
-        generator,
-        disjoint: true,
-        instances: each,
-        balancer,
-        ..Pinning::default()
-    }
+    Pinning { server: servers.concat(), generator, disjoint: true, instances: each, balancer, database }
 }
 
 #[cfg(test)]
@@ -211,7 +230,7 @@ mod tests {
 
     fn balanced(cores: u32, instances: usize, pin: Pin) -> (Vec<Vec<u32>>, Vec<u32>, Vec<u32>) {
         let physical: Vec<Vec<u32>> = (0..cores).map(|core| vec![core]).collect();
-        let split = split_balanced(&physical, CoresWanted::One, instances, pin);
+        let split = split_balanced(&physical, CoresWanted::One, instances, pin, false);
         assert_eq!(split.disjoint, cores > 1);
         (split.instances, split.balancer, split.generator)
     }
@@ -224,7 +243,8 @@ mod tests {
         assert_eq!(balanced(3, 2, own), (vec![vec![0]; 2], vec![1], vec![2]));
         assert_eq!(balanced(4, 4, own), (vec![vec![0], vec![1], vec![0], vec![1]], vec![2], vec![3]));
         assert_eq!(balanced(8, 2, own), (vec![vec![0], vec![1]], vec![2], vec![3, 4, 5, 6, 7]));
-        let together = Pin { instances: PinInstances::Together, balancer: PinBalancer::Instances };
+        let together =
+            Pin { instances: PinInstances::Together, balancer: PinBalancer::Instances, ..Pin::default() };
         assert_eq!(balanced(8, 2, together).0, vec![vec![0]; 2]);
         assert_eq!(balanced(8, 2, together).1, [0]);
         let beside = Pin { balancer: PinBalancer::Generator, ..own };
@@ -234,7 +254,7 @@ mod tests {
     #[test]
     fn instances_of_several_cores_share_them_out() {
         let cores: Vec<Vec<u32>> = (0..8).map(|core| vec![core]).collect();
-        let split = split_balanced(&cores, CoresWanted::Half, 2, Pin::default());
+        let split = split_balanced(&cores, CoresWanted::Half, 2, Pin::default(), false);
         assert_eq!((split.instances, split.balancer), (vec![vec![0, 2], vec![1, 3]], vec![4]));
     }
 
@@ -242,13 +262,41 @@ mod tests {
     fn a_database_has_cores_of_its_own_where_there_are_three() {
         let split = |cores: u32, wanted| {
             let physical: Vec<Vec<u32>> = (0..cores).map(|core| vec![core]).collect();
-            let split = split_with_database(&physical, wanted);
+            let split = split_with_database(&physical, wanted, PinDatabase::Own);
             (split.server, split.database, split.generator)
         };
         assert_eq!(split(1, CoresWanted::One), (vec![0], vec![0], vec![0]));
         assert_eq!(split(2, CoresWanted::One), (vec![0], vec![0], vec![1]));
         assert_eq!(split(3, CoresWanted::One), (vec![0], vec![1], vec![2]));
         assert_eq!(split(6, CoresWanted::Half), (vec![0, 1], vec![2, 3], vec![4, 5]));
+    }
+
+    #[test]
+    fn a_plan_may_pin_the_database_elsewhere() {
+        let cores: Vec<Vec<u32>> = (0..4).map(|core| vec![core]).collect();
+        let split = |cores, pin| {
+            let split = split_with_database(cores, CoresWanted::One, pin);
+            (split.server, split.database, split.generator)
+        };
+        assert_eq!(split(&cores, PinDatabase::Server), (vec![0], vec![0], vec![1, 2, 3]));
+        assert_eq!(split(&cores, PinDatabase::Generator), (vec![0], vec![1, 2, 3], vec![1, 2, 3]));
+        assert_eq!(split(&cores[..2], PinDatabase::Generator), (vec![0], vec![1], vec![1]));
+    }
+
+    #[test]
+    fn a_database_behind_instances_has_a_core_where_one_is_left() {
+        let split = |cores: u32, pin| {
+            let physical: Vec<Vec<u32>> = (0..cores).map(|core| vec![core]).collect();
+            let split = split_balanced(&physical, CoresWanted::One, 2, pin, true);
+            (split.instances, split.balancer, split.database, split.generator)
+        };
+        let own = Pin::default();
+        assert_eq!(split(1, own), (vec![vec![0]; 2], vec![0], vec![0], vec![0]));
+        assert_eq!(split(2, own), (vec![vec![0]; 2], vec![0], vec![0], vec![1]));
+        assert_eq!(split(3, own), (vec![vec![0]; 2], vec![1], vec![0], vec![2]));
+        assert_eq!(split(5, own), (vec![vec![0], vec![1]], vec![2], vec![3], vec![4]));
+        let beside = Pin { database: PinDatabase::Generator, ..own };
+        assert_eq!(split(2, beside).2, [1]);
     }
 
     #[test]

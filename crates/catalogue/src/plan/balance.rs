@@ -1,7 +1,7 @@
 //! Several instances behind a balancer, as a plan says it: at its top for every load, or on one load.
 //!
 //! Read with the plan; `expand` makes a direct and a balanced load of it (with a fault the balanced one alone), `check`
-//! says what goes with what. Which cores a [`Pin`] comes to is worked out in `crates/lab/src/pin.rs`, and the processes
+//! says what goes with what. Which cores a [`Pin`] comes to is worked out in `crates/lab/src/placement.rs`, and the processes
 //! are started by `round/raise.rs`.
 
 use paceline_record::FaultKind;
@@ -18,11 +18,11 @@ pub struct Balance {
     pub policy: Option<String>,
     /// What is broken on purpose in the middle of the window.
     pub fault: Option<FaultKind>,
-    /// Where instances and balancer run.
+    /// Where instances, balancer and database run.
     pub pin: Option<Pin>,
 }
 
-/// Where the processes of a balanced launch run. The generator keeps cores of its own wherever there are two.
+/// Where the processes of a launch with a balancer or a database run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pin {
@@ -30,6 +30,8 @@ pub struct Pin {
     pub instances: PinInstances,
     /// The balancer's cores.
     pub balancer: PinBalancer,
+    /// The database's cores.
+    pub database: PinDatabase,
 }
 
 /// Where instances run.
@@ -52,6 +54,19 @@ pub enum PinBalancer {
     Own,
     /// Beside the instances.
     Instances,
+    /// Beside the generator.
+    Generator,
+}
+
+/// Where a database runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PinDatabase {
+    /// On cores of its own where there are enough, else beside the server.
+    #[default]
+    Own,
+    /// Beside the server, or the instances of it.
+    Server,
     /// Beside the generator.
     Generator,
 }

@@ -3,7 +3,7 @@
 //! Asked of every plan, whether a file or flags made it, before there is a catalogue to look into. Only the first thing
 //! that is wrong is told. Whether there are such servers, workloads and policies is for `resolve` to find.
 
-use super::{Balance, Plan, PlanLoad, SEED_MAX, Scale, own_capacity};
+use super::{Balance, Pin, PinDatabase, Plan, PlanLoad, SEED_MAX, Scale, own_capacity};
 use crate::nearest;
 use paceline_record::{LoopKind, VariantKind};
 use std::collections::BTreeSet;
@@ -77,7 +77,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let mut names = BTreeSet::new();
     for load in &plan.load {
         self::load(load).map_err(|problem| format!("load `{}`: {problem}", load.name))?;
-        balance(load, &load.balance().or(&plan.balance()))
+        balance(load, &load.balance().or(&plan.balance()), !plan.databases.is_empty())
             .map_err(|problem| format!("load `{}`: {problem}", load.name))?;
     }
     let expanded = plan.expanded();
@@ -90,17 +90,22 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     observed(plan, &names)
 }
 
-/// What a load says of its instances, with what the plan says for all.
-fn balance(load: &PlanLoad, balance: &Balance) -> Result<(), String> {
+/// What a load says of its instances and of where they run, with what the plan says for all.
+fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(), String> {
     if balance.instances == Some(0) {
         return Err("`instances` is at least 1".into());
     }
+    let pin = balance.pin.unwrap_or_default();
+    if pin.database != PinDatabase::Own && !has_database {
+        return Err("`pin` of a database needs `databases`".into());
+    }
     if balance.balancer.is_none() {
+        let is_of_database = has_database && Pin { database: PinDatabase::Own, ..pin } == Pin::default();
         let alone = [
             ("instances", balance.instances.is_some_and(|instances| instances > 1)),
             ("policy", balance.policy.is_some()),
             ("fault", balance.fault.is_some()),
-            ("pin", balance.pin.is_some()),
+            ("pin", balance.pin.is_some() && !is_of_database),
         ];
         return match alone.iter().find(|(_, given)| *given) {
             Some((key, _)) => Err(format!("`{key}` needs a `balancer`: haproxy or nginx")),

@@ -1,11 +1,11 @@
-//! What a plan's loads come to: one load for each twin, with the plan's scale and balancer applied.
+//! What a plan's loads come to: one load for each twin and database, with the plan's scale and balancer applied.
 //!
 //! A pure function of the plan, so that a round that is resumed comes to the same loads. Each twin has a name of its
 //! own, the other load's with an ending, and a group: loads of one group are measured on the same launch.
 
 use super::load::Group;
 use super::own_capacity::with_bases;
-use super::{Balance, Plan, PlanLoad, Scale};
+use super::{Balance, PinDatabase, Plan, PlanLoad, Scale};
 use paceline_record::{BalancedLoad, DatabaseLoad, Route, Scaled, Variant, VariantKind};
 
 impl Plan {
@@ -23,9 +23,13 @@ impl Plan {
     /// A load, then the same with each database and pool: for workloads that need one.
     fn with_databases(&self, load: PlanLoad) -> Vec<PlanLoad> {
         let pools = if self.pool.is_empty() { &[super::POOL][..] } else { &self.pool };
-        // No balanced launch has a database.
-        let databases = self.databases.iter().filter(|_| load.balanced.is_none());
-        let pairs = databases.flat_map(|database| pools.iter().map(move |pool| (database, *pool)));
+        let pin = load.pin.or(self.pin);
+        let pinned = match pin.unwrap_or_default().database {
+            PinDatabase::Own => String::new(),
+            other => format!(" {other:?}"),
+        };
+        let pairs =
+            self.databases.iter().flat_map(|database| pools.iter().map(move |pool| (database, *pool)));
         let own = pairs.map(|(database, pool)| {
             let ending = if pools.len() > 1 { format!("-pool{pool}") } else { String::new() };
             let ended = |name: &str| format!("{name}-{database}{ending}");
@@ -33,8 +37,11 @@ impl Plan {
                 name: ended(&load.name),
                 variant: load.variant.clone().map(|variant| Variant { of: ended(&variant.of), ..variant }),
                 database: Some(DatabaseLoad { database: database.clone(), pool }),
+                pin,
                 group: Group {
-                    name: format!("{} {database} pool {pool}", load.group.name).trim_start().to_owned(),
+                    name: format!("{} {database} pool {pool}{pinned}", load.group.name)
+                        .trim_start()
+                        .to_owned(),
                     ..load.group.clone()
                 },
                 ..load.clone()
@@ -170,6 +177,20 @@ mod tests {
         let one = loads(&text.replace(", \"b\"", "").replace("pool = [8, 32]\n", ""));
         assert_eq!(one[1].name, "c-a");
         assert_eq!(one[1].database, Some(DatabaseLoad { database: "a".into(), pool: 32 }));
+    }
+
+    #[test]
+    fn a_database_stands_behind_instances_and_may_be_pinned() {
+        let text = "instances = 2\nbalancer = \"haproxy\"\ndatabases = [\"a\"]\n[[load]]\nname = \"c\"\n\
+                    connections = 8\nduration = \"3s\"\npin = { database = \"generator\" }\n";
+        assert_eq!(names(text), ["c", "c-a", "c-balanced", "c-balanced-a"]);
+        let all = loads(text);
+        assert_eq!(all[3].variant.as_ref().unwrap().of, "c-a");
+        assert_eq!(all[1].group, all[3].group);
+        assert!(all[1].group.name.ends_with("a pool 32 Generator"), "{:?}", all[1].group);
+        assert_eq!(all[1].pin.unwrap().database, PinDatabase::Generator);
+        let plain = loads(&text.replace("pin = { database = \"generator\" }\n", ""));
+        assert!(plain[1].group.name.ends_with("a pool 32"), "{:?}", plain[1].group);
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub struct PlanLoad {
     /// What is broken on purpose in the middle of the window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<FaultKind>,
-    /// Where instances and balancer run.
+    /// Where instances, balancer and database run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pin: Option<Pin>,
     /// Which twin it is: `expand`'s to say.

@@ -18,7 +18,7 @@ mod select;
 mod size;
 
 pub use adhoc::AdHoc;
-pub use balance::{Balance, DEFAULT_POLICY, Pin, PinBalancer, PinInstances};
+pub use balance::{Balance, DEFAULT_POLICY, Pin, PinBalancer, PinDatabase, PinInstances};
 pub use estimate::{COUNTED_GUESS, TRIAL_EXTRA_GUESS, estimate, launch_guess};
 pub use load::PlanLoad;
 pub use own_capacity::{LoadSearch, Percent};
@@ -97,7 +97,7 @@ pub struct Plan {
     /// What is broken on purpose in the middle of the window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<FaultKind>,
-    /// Where instances and balancer run.
+    /// Where instances, balancer and database run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pin: Option<Pin>,
     /// The databases that workloads which need one are measured with, folders of `databases/`.

@@ -263,6 +263,7 @@ fn what_cannot_be_together_is_told() {
         ("duration = \"1s\"\ndepth = 4\ntwins = [\"close\"]", "the twin `close`: the load is pipelined"),
         ("duration = \"1s\"\ninstances = 4", "`instances` needs a `balancer`"),
         ("duration = \"1s\"\nfault = \"kill-one\"", "`fault` needs a `balancer`"),
+        ("duration = \"1s\"\npin = { database = \"server\" }", "`pin` of a database needs `databases`"),
         ("duration = \"1s\"\nbalancer = \"x\"\nfault = \"kill-one\"", "needs two `instances`"),
         ("requests = 9\nbalancer = \"x\"\ninstances = 2\nfault = \"kill-one\"", "`fault` needs a `duration`"),
         ("duration = \"1s\"\nbalancer = \"x\"\nfirst_run = true", "make a second load"),
@@ -335,7 +336,11 @@ prop_compose! {
         // Depth goes with connections that stay open, twins with a load that is not balanced.
         let depth = if closes || per_connection.is_some() { 1 } else { depth };
         let twins = if depth > 1 { vec![VariantKind::Unpipelined] } else { vec![VariantKind::Http10] };
-        let pin = Pin { instances: PinInstances::Together, balancer: PinBalancer::Generator };
+        let pin = Pin {
+            instances: PinInstances::Together,
+            balancer: PinBalancer::Generator,
+            ..Pin::default()
+        };
         PlanLoad {
             name: format!("load-{number}"),
             connections,

@@ -1,7 +1,7 @@
 //! Starts what a launch of a round needs: one server, or several instances and a balancer before them.
 //!
-//! Instances first, each answering by itself, then the balancer with their addresses. Whatever fails, nothing that was
-//! started is left.
+//! The database first, then instances, each answering alone, then the balancer with their addresses. Whatever fails, nothing
+//! that was started is left.
 
 use super::Carried;
 use super::turn::Turn;
@@ -11,7 +11,7 @@ use crate::launch::{Launch, LaunchOf, Ready, Spoiled};
 use crate::node::DatabaseOrder;
 use crate::placement::stay_beside_generator;
 use crate::{LabError, workshop};
-use paceline_catalogue::{BALANCER_FORM, Balancer, Filling};
+use paceline_catalogue::{BALANCER_FORM, Balancer, DatabaseAccess, Filling};
 use paceline_catalogue::{Cell, Manifest, Variables};
 use paceline_host::{port, system};
 use paceline_record::{BalancedLoad, BalancerReceipt, Fault, ProcessRole, Stage};
@@ -54,24 +54,26 @@ impl Carried<'_> {
         roles: &mut Vec<Role>,
     ) -> Result<(Option<Front>, Option<RunningDatabase>), Spoiled> {
         let Some(balanced) = turn.planned.cells.iter().find_map(|cell| cell.load.balanced.as_ref()) else {
-            let cores = &turn.pinning.server;
             let database = self.database(turn, first, roles)?;
-            let server = self.instance(turn, first, &turn.id, cores, database.as_ref())?;
-            // Instances come first in the list.
-            roles.insert(0, Role::new(ProcessRole::Instance, 0, cores, server));
+            let access = access(database.as_ref(), first, 1);
+            let server = self.instance(turn, first, &turn.id, &turn.pinning.server, access)?;
+            roles.push(Role::new(ProcessRole::Instance, 0, &turn.pinning.server, server));
             return Ok((None, database));
         };
         let balancer = self.balancer(balanced)?;
         let receipt = self.balancer_receipt(balancer)?;
+        let database = self.database(turn, first, roles)?;
+        let mut addresses: Vec<SocketAddr> = Vec::new();
         for (number, cores) in turn.pinning.instances.iter().enumerate() {
-            let instance =
-                self.instance(turn, first, &format!("{}-instance{number}", turn.id), cores, None)?;
+            let id = format!("{}-instance{number}", turn.id);
+            let access = access(database.as_ref(), first, balanced.instances);
+            let instance = self.instance(turn, first, &id, cores, access)?;
+            addresses.push(instance.address);
             roles.push(Role::new(ProcessRole::Instance, number as u32, cores, instance));
         }
-        let addresses: Vec<SocketAddr> = roles.iter().map(|role| role.launch.address).collect();
         let (launch, front) = self.front(turn, balanced, balancer, receipt, &addresses, folder)?;
         roles.push(Role::new(ProcessRole::Balancer, 0, &turn.pinning.balancer, launch));
-        Ok((Some(front), None))
+        Ok((Some(front), database))
     }
 
     /// Starts the database of a launch that has one.
@@ -108,17 +110,15 @@ impl Carried<'_> {
         first: &Cell,
         id: &str,
         cores: &[u32],
-        database: Option<&RunningDatabase>,
+        database: Option<DatabaseAccess>,
     ) -> Result<Launch, Spoiled> {
         let server = &turn.planned.server;
-        let mut variables = self.bench.workshop.variables(server, 0, cores.len() as u32);
-        let pool = first.load.database.as_ref().map_or(1, |asked| asked.pool);
-        variables.database = database.map(|database| database.access(pool));
+        let variables = self.bench.workshop.variables(server, 0, cores.len() as u32);
         let of = LaunchOf {
             id,
             server,
             form: &turn.planned.form,
-            variables: Variables { port: None, ..variables },
+            variables: Variables { port: None, database, ..variables },
             cores,
             ready: Ready::Answers(&first.case),
         };
@@ -238,6 +238,12 @@ impl Carried<'_> {
         let receipt = BalancerReceipt { configuration, ..receipt.clone() };
         Ok((launch, Front { receipt, statistics: balancer.statistics, statistics_at }))
     }
+}
+
+/// What one of so many instances is given of the database: its part of the whole server's connections.
+fn access(database: Option<&RunningDatabase>, cell: &Cell, instances: u32) -> Option<DatabaseAccess> {
+    let pool = cell.load.database.as_ref().map_or(1, |asked| asked.pool);
+    database.map(|database| database.access((pool / instances.max(1)).max(1)))
 }
 
 /// How many connections a balancer must be able to hold for a load of so many. Each has a descriptor on both sides:

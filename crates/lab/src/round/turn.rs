@@ -80,30 +80,21 @@ impl Carried<'_> {
     /// Which process of a launch is allowed where.
     fn pinning(&self, planned: &PlannedLaunch, held: Option<&Held>) -> Pinning {
         let wanted = CoresWanted::of_form(&planned.form);
-        if let Some(held) = held.filter(|held| held.database().is_some()) {
-            return self.pinning_apart(held, wanted);
-        }
-        match planned.cells.iter().find_map(|cell| Some((&cell.load, cell.load.balanced.as_ref()?))) {
-            Some((load, balanced)) => {
-                self.bench.cores.split_balanced(wanted, balanced.instances, load.pin.unwrap_or_default())
-            }
-            None if planned.cells.iter().any(|cell| cell.load.database.is_some()) => {
-                self.bench.cores.split_with_database(wanted)
-            }
-            None => self.bench.cores.split(wanted),
-        }
-    }
-
-    /// The same where the server or its database are on other machines.
-    fn pinning_apart(&self, held: &Held, wanted: CoresWanted) -> Pinning {
-        let server = match held.server() {
-            Some(node) => Cores::apart(node.cores(), wanted),
-            None => self.bench.cores.split(wanted),
+        let cores = &self.bench.cores;
+        let pin = planned.cells.iter().find_map(|cell| cell.load.pin).unwrap_or_default();
+        let balanced = planned.cells.iter().find_map(|cell| cell.load.balanced.as_ref());
+        let apart = held.filter(|held| held.database().is_some());
+        let has_database = apart.is_none() && planned.cells.iter().any(|cell| cell.load.database.is_some());
+        let pinning = match (balanced, apart.and_then(Held::server)) {
+            (Some(balanced), _) => cores.split_balanced(wanted, balanced.instances, pin, has_database),
+            (None, Some(node)) => Cores::apart(node.cores(), wanted),
+            (None, None) if has_database => cores.split_with_database(wanted, pin.database),
+            (None, None) => cores.split(wanted),
         };
-        let all = held.database().map(|node| node.cores().concat()).unwrap_or_default();
-        let is_free = |core: &u32| !held.is_one_machine() || !server.server.contains(core);
-        let free: Vec<u32> = all.iter().copied().filter(is_free).collect();
-        Pinning { database: if free.is_empty() { all } else { free }, ..server }
+        match apart {
+            Some(held) => with_database_apart(pinning, held),
+            None => pinning,
+        }
     }
 
     /// What comes after a first run means nothing on another launch: it failed with this one.
@@ -308,6 +299,14 @@ impl Carried<'_> {
         }
         Ok(())
     }
+}
+
+/// With the cores of a database that is on another machine than this one: those that the server leaves there.
+fn with_database_apart(pinning: Pinning, held: &Held) -> Pinning {
+    let all = held.database().map(|node| node.cores().concat()).unwrap_or_default();
+    let is_free = |core: &u32| !held.is_one_machine() || !pinning.server.contains(core);
+    let free: Vec<u32> = all.iter().copied().filter(is_free).collect();
+    Pinning { database: if free.is_empty() { all } else { free }, ..pinning }
 }
 
 /// What to say of a server that did not come to rest: it is started anew, unless all of its launch belongs together.
