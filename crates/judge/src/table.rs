@@ -458,10 +458,18 @@ verdict_table! {
     }
     => "Give the database more cores, or compare servers by their CPU time per request.";
 
-    /// The database ran on the server's cores, so its CPU time was missing there: a request costs the sum of both.
-    DatabaseSharesCores "database_shares_cores" Trial [Environment] [Note] "The database shares the server's cores."
+    /// The database could not be asked what it counted in the run: whether the server ran its queries is not known. It ended,
+    /// has no room on its disk, or accepts no further connection.
+    DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The database's counters could not be read."
+    { responses: u64 = "valid responses that nothing is known of" }
+    => "Read the end of the database's log in the record, and measure again.";
+
+    /// The database ran on cores of the server or of the generator, so its CPU time was missing there. Beside the server, a
+    /// request costs the sum of both.
+    DatabaseSharesCores "database_shares_cores" Trial [Environment] [Note] "The database shares cores."
     {
         database_cores: Vec<u32> = "the database's cores",
+        with: Vec<String> = "what else runs on them",
         database_share: f64 = "the database's part of the CPU time of both, 0 to 1",
     }
     => "Use a machine with at least three cores, and read the server's CPU time per request beside the rate.";

@@ -51,6 +51,7 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
         instance_not_taken_out,
         database::queries_not_run,
         database::updates_not_stored,
+        database::database_not_counted,
         database::database_bound,
         database::database_shares_cores,
     ];

@@ -322,6 +322,15 @@ impl Farm {
         self.roles.get_mut(ended.unwrap_or(0)).map(|role| role.launch.log_tail()).unwrap_or_default()
     }
 
+    /// The end of what the database printed, with a line before it that says so; empty where it printed nothing.
+    pub(crate) fn database_log(&mut self) -> String {
+        let database = self.roles.iter_mut().find(|role| role.place.role == ProcessRole::Database);
+        match database.map(|role| role.launch.log_tail()).unwrap_or_default() {
+            tail if tail.is_empty() => tail,
+            tail => format!("\nthe database printed:\n{tail}"),
+        }
+    }
+
     /// Stops all of it and waits until nothing is left: the balancer first, then instances, then what they need.
     ///
     /// # Errors

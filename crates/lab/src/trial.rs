@@ -106,6 +106,9 @@ pub fn measure(
     match loaded {
         Ok((before, followed)) => {
             trial.log_tail = launch.log_tail();
+            if followed.measured.run.total.counts.not_ok() > 0 {
+                trial.log_tail.push_str(&launch.database_log());
+            }
             trial.balancing = balancing(&followed, launch);
             trial.database = launch.database().map(|database| {
                 audit::database_use(cell, &followed, database, before, launch.address(), following.interrupt)

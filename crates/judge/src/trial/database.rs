@@ -55,19 +55,43 @@ pub(super) fn database_bound(trial: &Trial) -> Option<Finding> {
     )
 }
 
+pub(super) fn database_not_counted(trial: &Trial) -> Option<Finding> {
+    let used = trial.database.as_ref()?;
+    // One that ended under load is the trial's error.
+    (used.counted.is_none() && trial.error.is_none())
+        .then_some(Finding::DatabaseNotCounted { responses: used.responses })
+}
+
+/// The machine of a role, where that is another one than the lab's.
+fn host(trial: &Trial, role: ProcessRole) -> Option<&str> {
+    trial.machines.iter().find(|machine| machine.role == role).map(|machine| machine.host.as_str())
+}
+
 /// Whether a core of the database is one of the server's: on one machine.
 fn shares_cores(trial: &Trial, cores: &[u32]) -> bool {
-    let host = |role| trial.machines.iter().find(|machine| machine.role == role).map(|machine| &machine.host);
-    host(ProcessRole::Instance) == host(ProcessRole::Database)
+    host(trial, ProcessRole::Instance) == host(trial, ProcessRole::Database)
         && cores.iter().any(|core| trial.pinning.server.contains(core))
+}
+
+/// Whether a core of the database is one of the generator's, which is on this machine.
+fn shares_with_generator(trial: &Trial, cores: &[u32]) -> bool {
+    host(trial, ProcessRole::Database).is_none()
+        && cores.iter().any(|core| trial.pinning.generator.contains(core))
 }
 
 pub(super) fn database_shares_cores(trial: &Trial) -> Option<Finding> {
     let process = trial.database.as_ref()?.process.as_ref()?;
     let usage = trial.usage.as_ref()?;
     let both_s = process.cpu_s + usage.cpu_s;
-    shares_cores(trial, &process.cores).then(|| Finding::DatabaseSharesCores {
+    let sharers = [
+        ("server", shares_cores(trial, &process.cores)),
+        ("generator", shares_with_generator(trial, &process.cores)),
+    ];
+    let with: Vec<String> =
+        sharers.iter().filter(|(_, shares)| *shares).map(|(name, _)| (*name).to_owned()).collect();
+    (!with.is_empty()).then(|| Finding::DatabaseSharesCores {
         database_cores: process.cores.clone(),
+        with,
         database_share: if both_s > 0.0 { process.cpu_s / both_s } else { 0.0 },
     })
 }

@@ -4,6 +4,7 @@
 //! verdicts have theirs in `verdict/run/tests.rs`.
 
 use super::*;
+use crate::Metric;
 use paceline_record::fixture::{run, trial};
 use paceline_record::{
     BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, CapacityLimit, Check, DatabaseCounts,
@@ -196,6 +197,36 @@ fn a_full_database_is_the_limit_unless_it_shares_the_servers_cores() {
     assert_eq!(judged(1, 0.95), ["database_bound"]);
     assert_eq!(judged(1, 0.5), [""; 0]);
     assert_eq!(judged(0, 0.95), ["database_shares_cores"]);
+    assert_eq!(judged(2, 0.5), ["database_shares_cores"], "the generator's");
+}
+
+#[test]
+fn a_run_that_the_database_did_not_count_is_not_ranked() {
+    let work = DatabaseWork { selects: 1, rows_read: 1, rows_updated: 0 };
+    let mut trial = with_database(work, DatabaseCounts::default(), None);
+    if let Some(database) = &mut trial.database {
+        database.counted = None;
+    }
+    assert_eq!(names(&trial), ["database_not_counted"]);
+    let fault = Fault { stage: Stage::Load, message: "the database ended".into(), transient: false };
+    assert_eq!(names(&Trial { error: Some(fault), ..trial }), ["server_died"]);
+}
+
+#[test]
+fn what_a_database_costs_is_in_the_metrics() {
+    let counts = DatabaseCounts { connections: Some(32), ..DatabaseCounts::default() };
+    let mut trial = with_database(DatabaseWork::default(), counts, None);
+    let figures = |trial: &Trial| {
+        let run = run(0);
+        [Metric::DATABASE_CPU, Metric::DATABASE_UTILIZATION, Metric::DATABASE_CONNECTIONS]
+            .map(|metric| (metric.of)(trial, &run).map(|value| value.value))
+    };
+    assert_eq!(figures(&trial), [None, None, Some(32.0)]);
+    if let Some(database) = &mut trial.database {
+        database.process = Some(process(ProcessRole::Database, 0, 1, 0.25));
+    }
+    assert_eq!(figures(&trial), [Some(10.0), Some(0.25), Some(32.0)]);
+    assert_eq!(figures(&Trial { database: None, ..trial }), [None; 3]);
 }
 
 // balanced trials

@@ -175,10 +175,12 @@ impl Carried<'_> {
                 .map(|trial| trial::with_environment(trial, self.bench.environment))
                 .map(|trial| self.beside_others(trial, since))
                 .ok_or(LabError::Interrupted)?;
+            let mut is_spoiled = false;
             if cell.case.database.is_some_and(|work| work.rows_updated > 0)
                 && let Some(Err(Spoiled::Fault { fault, .. })) = farm.database().map(RunningDatabase::reset)
             {
                 trial.log_tail.push_str(&format!("\n{}", fault.message));
+                is_spoiled = true;
             }
             let is_last = index + 1 == turn.planned.cells.len();
             // Ctrl-C meanwhile takes nothing from the trial before it.
@@ -189,7 +191,8 @@ impl Carried<'_> {
             let is_whole = turn.planned.is_whole();
             trial.verdicts.extend(rest.as_ref().ok().and_then(|rest| busy_after_load(rest, is_whole)));
             self.keep(&trial)?;
-            if rest? != Rest::Reached && !is_whole {
+            // Rows that are not those of the plan are no ground for a further load.
+            if is_spoiled || (rest? != Rest::Reached && !is_whole) {
                 let _ = farm.stop();
                 return Ok(index + 1);
             }

@@ -13,19 +13,19 @@ use std::process::Command;
 /// A tree with a server, the balancer of the tests and the plan `lb` with these loads.
 fn tree(loads: &str) -> Tree {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
-    let write = |path: &str, text: &str| {
-        let path = tree.path(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    };
+    write_balancer(&tree);
+    let plan = format!("name = \"lb\"\nrepeats = 1\nworkloads = [\"hello\"]\ninstances = 2\n{loads}");
+    tree.write("plans/lb.toml", &plan);
+    tree
+}
+
+/// Adds the balancer of the tests, `fake`.
+pub(super) fn write_balancer(tree: &Tree) {
     let manifest = "name = \"Fake\"\nneeds = [\"python3\"]\nversion = \"echo fake 1\"\nconfig = \"fake.conf\"\n\
                     command = \"exec python3 balancer.py \\\"$BALANCER_CONFIG\\\"\"\n[policies]\nroundrobin = \"\"\n";
-    write("balancers/fake/balancer.toml", manifest);
-    write("balancers/fake/fake.conf", "listen @HOST@ @PORT@\nto @ADDRESS@\n");
-    write("balancers/fake/balancer.py", include_str!("balancer.py"));
-    let plan = format!("name = \"lb\"\nrepeats = 1\nworkloads = [\"hello\"]\ninstances = 2\n{loads}");
-    write("plans/lb.toml", &plan);
-    tree
+    tree.write("balancers/fake/balancer.toml", manifest);
+    tree.write("balancers/fake/fake.conf", "listen @HOST@ @PORT@\nto @ADDRESS@\n");
+    tree.write("balancers/fake/balancer.py", include_str!("balancer.py"));
 }
 
 const LOAD: &str = "[[load]]\nname = \"c4\"\nconnections = 4\nduration = \"1s\"\nwarmup = \"50ms\"\n";

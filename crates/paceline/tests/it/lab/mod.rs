@@ -7,6 +7,7 @@ mod balanced;
 mod beside;
 mod broken;
 mod carrying_on;
+mod databases;
 mod dummy;
 mod forged;
 mod launches;

@@ -64,6 +64,13 @@ impl Tree {
         self.folder.path().join(name)
     }
 
+    /// Writes a file, with the folders on its way.
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
     /// `paceline`, with this tree's places.
     pub fn paceline(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
