@@ -4,6 +4,7 @@
 
 use crate::capacity_text::{rate, time};
 use crate::compare::{ComparedMetric, Direction, MetricComparison, PairedComparison};
+use paceline_escape::{HtmlText, MarkdownText, html, markdown};
 use std::fmt::Write as _;
 
 /// The decision in one sentence.
@@ -83,18 +84,19 @@ pub fn compare_text(comparison: &PairedComparison) -> String {
 }
 
 /// The comparison as a Markdown section.
-pub fn compare_markdown(comparison: &PairedComparison) -> String {
-    let mut text = format!("**{}**\n\n", sentence(comparison));
-    let [first, second] = comparison.samples.each_ref().map(|set| escaped(&set.name));
-    let _ = writeln!(
-        text,
-        "| metric | {first} | {second} | second / first, 95 % interval | decision |\n|---|---:|---:|---|---|"
+pub fn compare_markdown(comparison: &PairedComparison) -> MarkdownText {
+    let [first, second] = comparison.samples.each_ref().map(|set| set.name.as_str());
+    let mut text = markdown!(
+        "**{}**\n\n| metric | {} | {} | second / first, 95 % interval | decision |\n|---|---:|---:|---|---|\n",
+        sentence(comparison),
+        first,
+        second
     );
     for metric in &comparison.metrics {
-        let cells = compared_cells(comparison, metric);
-        let _ = writeln!(text, "| {} | {} |", metric.metric.name(), cells.join(" | "));
+        let cells = compared_cells(comparison, metric).map(|cell| MarkdownText::of(&cell));
+        text.push(&markdown!("| {} | {} |\n", metric.metric.name(), MarkdownText::joined(cells, " | ")));
     }
-    let _ = writeln!(text, "\n{}", footnote(comparison));
+    text.push(&markdown!("\n{}\n", footnote(comparison)));
     text
 }
 
@@ -118,22 +120,28 @@ pub(crate) fn compared_cells(comparison: &PairedComparison, metric: &MetricCompa
 }
 
 /// The comparison as a page that needs no other file.
-pub fn compare_html(comparison: &PairedComparison) -> String {
-    let [first, second] = comparison.samples.each_ref().map(|set| html(&set.name));
-    let mut rows = String::new();
-    for metric in &comparison.metrics {
-        let cells = compared_cells(comparison, metric).map(|cell| html(&cell)).join("</td><td>");
-        // Writing to a string cannot fail.
-        let _ = writeln!(rows, "<tr><th scope=\"row\">{}</th><td>{cells}</td></tr>", metric.metric.name());
-    }
-    let (sentence, footnote) = (html(&sentence(comparison)), html(&footnote(comparison)));
-    format!(
+pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
+    let [first, second] = comparison.samples.each_ref().map(|set| set.name.as_str());
+    let rows: HtmlText = (comparison.metrics.iter())
+        .map(|metric| {
+            let cells = compared_cells(comparison, metric).map(|cell| html!("<td>{}</td>", cell));
+            let cells: HtmlText = cells.into_iter().collect();
+            html!("<tr><th scope=\"row\">{}</th>{}</tr>\n", metric.metric.name(), cells)
+        })
+        .collect();
+    html!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{first} and {second} · Paceline</title>\n\
-         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{sentence}</h1>\n<table>\n<tr><th>metric</th><th>{first}</th>\
-         <th>{second}</th><th>second / first, 95 % interval</th><th>decision</th></tr>\n{rows}</table>\n\
-         <p>{footnote}</p>\n</body>\n</html>\n"
+         <title>{0} and {1} · Paceline</title>\n\
+         <style>{2}</style>\n</head>\n<body>\n<h1>{3}</h1>\n<table>\n<tr><th>metric</th><th>{0}</th>\
+         <th>{1}</th><th>second / first, 95 % interval</th><th>decision</th></tr>\n{4}</table>\n\
+         <p>{5}</p>\n</body>\n</html>\n",
+        first,
+        second,
+        HtmlText::literal(STYLE),
+        sentence(comparison),
+        rows,
+        footnote(comparison)
     )
 }
 
@@ -141,11 +149,6 @@ pub fn compare_html(comparison: &PairedComparison) -> String {
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\
     h1{font-size:1.3rem}table{border-collapse:collapse}\
     th,td{padding:.3rem .8rem;text-align:left;border-bottom:1px solid #ccc}";
-
-/// Text that may stand in an element.
-fn html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
 
 fn footnote(comparison: &PairedComparison) -> String {
     let how = if comparison.is_interleaved {
@@ -183,11 +186,6 @@ fn shortened(name: &str) -> String {
     format!("…{}", characters[characters.len() - WIDTH + 1..].iter().collect::<String>())
 }
 
-/// A name that a Markdown table can hold.
-pub(crate) fn escaped(name: &str) -> String {
-    name.replace('|', "\\|").replace(['\n', '\r'], " ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,7 +196,7 @@ mod tests {
         let slower = compare_text(&compare(0.9, 0.02));
         assert!(slower.starts_with("new is slower: 1"), "{slower}");
         assert!(slower.contains("% lower rate than old") && slower.contains("(decides)"), "{slower}");
-        let equal = compare_markdown(&compare(1.0, 0.01));
+        let equal = compare_markdown(&compare(1.0, 0.01)).to_string();
         assert!(
             equal.starts_with("**new and old are equivalent: rate differs by less than 5 %**"),
             "{equal}"
@@ -210,15 +208,22 @@ mod tests {
     #[test]
     fn a_page_escapes_names() {
         let mut comparison = compare(0.9, 0.02);
-        "<script>".clone_into(&mut comparison.samples[1].name);
-        let page = compare_html(&comparison);
-        assert!(page.contains("<h1>&lt;script&gt; is slower: 1") && !page.contains("<script>"), "{page}");
+        "<script>|\u{1b}".clone_into(&mut comparison.samples[1].name);
+        let section = compare_markdown(&comparison).to_string();
+        assert!(
+            section.contains("| &lt;script&gt;\\|\\u{1b} |") && !section.contains("<script>"),
+            "{section}"
+        );
+        let page = compare_html(&comparison).to_string();
+        assert!(
+            page.contains("<h1>&lt;script&gt;|\\u{1b} is slower: 1") && !page.contains("<script>"),
+            "{page}"
+        );
         assert_eq!(page.matches("<tr>").count(), comparison.metrics.len() + 1);
     }
 
     #[test]
-    fn names_fit_their_columns_and_tables() {
+    fn names_fit_their_columns() {
         assert_eq!(shortened("http://127.0.0.1:8080/json"), "…0.1:8080/json");
-        assert_eq!(escaped("a|b\nc"), "a\\|b c");
     }
 }

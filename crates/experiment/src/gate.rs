@@ -4,7 +4,7 @@
 
 use crate::compare::{Direction, PairedComparison};
 use crate::compare_text::{compare_markdown, sentence};
-use std::fmt::Write as _;
+use paceline_escape::{HtmlText, MarkdownText, html, markdown};
 
 /// What to do when nothing is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,55 +35,40 @@ pub fn judge_gate(comparison: &PairedComparison, policy: GatePolicy) -> GateResu
 }
 
 /// The gate as a Markdown section.
-pub fn gate_markdown(comparison: &PairedComparison, result: &GateResult) -> String {
+pub fn gate_markdown(comparison: &PairedComparison, result: &GateResult) -> MarkdownText {
     let outcome = if result.passed { "passed" } else { "failed" };
-    format!("### Performance gate {outcome}\n\n{}", compare_markdown(comparison))
+    markdown!("### Performance gate {}\n\n{}", outcome, compare_markdown(comparison))
 }
 
 /// The gate as JUnit XML: one test case per metric, of which only the deciding one can fail.
-pub fn gate_junit(comparison: &PairedComparison, result: &GateResult) -> String {
-    let failures = usize::from(!result.passed);
-    let cases = comparison.metrics.len().max(1);
-    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    // Writing to a string cannot fail.
-    let _ = writeln!(xml, "<testsuite name=\"paceline gate\" tests=\"{cases}\" failures=\"{failures}\">");
-    let failure = format!("<failure message=\"{}\"/>", escaped(&result.reason));
-    let case = |name: &str, body: &str| {
-        format!("  <testcase classname=\"paceline\" name=\"{}\">{body}</testcase>\n", escaped(name))
+pub fn gate_junit(comparison: &PairedComparison, result: &GateResult) -> HtmlText {
+    let case = |name: &str, body: HtmlText| {
+        html!("  <testcase classname=\"paceline\" name=\"{}\">{}</testcase>\n", name, body)
     };
-    let verdict = if result.passed { "" } else { failure.as_str() };
-    if comparison.decision().is_none() {
-        xml.push_str(&case(comparison.primary.name(), verdict));
-    }
-    for metric in &comparison.metrics {
+    let verdict = match result.passed {
+        true => HtmlText::default(),
+        false => html!("<failure message=\"{}\"/>", result.reason),
+    };
+    let undecided = comparison.decision().is_none().then(|| case(comparison.primary.name(), verdict.clone()));
+    let decided = comparison.metrics.iter().map(|metric| {
         let range = metric.ratio_interval;
-        let figures = format!(
+        let decides = metric.metric == comparison.primary;
+        let figures = html!(
             "{}<system-out>ratio {:.4}, 95 % interval {:.4} to {:.4}</system-out>",
-            if metric.metric == comparison.primary { verdict } else { "" },
+            if decides { verdict.clone() } else { HtmlText::default() },
             metric.ratio,
             range.low,
             range.high
         );
-        xml.push_str(&case(metric.metric.name(), &figures));
-    }
-    xml.push_str("</testsuite>\n");
-    xml
-}
-
-/// Text that XML can hold in an attribute; control characters are not allowed in XML 1.0.
-fn escaped(text: &str) -> String {
-    let mut result = String::new();
-    for character in text.chars() {
-        match character {
-            '&' => result.push_str("&amp;"),
-            '<' => result.push_str("&lt;"),
-            '>' => result.push_str("&gt;"),
-            '"' => result.push_str("&quot;"),
-            control if control.is_control() => result.push(' '),
-            other => result.push(other),
-        }
-    }
-    result
+        case(metric.metric.name(), figures)
+    });
+    html!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"paceline gate\" tests=\"{}\" failures=\"{}\">\n\
+         {}</testsuite>\n",
+        comparison.metrics.len().max(1),
+        usize::from(!result.passed),
+        undecided.into_iter().chain(decided).collect::<HtmlText>()
+    )
 }
 
 #[cfg(test)]
@@ -110,9 +95,12 @@ mod tests {
         let mut comparison = compare(0.9, 0.02);
         comparison.samples[1].name = "a<b>&\"c\"\u{1}".to_owned();
         let result = judge_gate(&comparison, GatePolicy::PassUndecided);
-        let xml = gate_junit(&comparison, &result);
+        let xml = gate_junit(&comparison, &result).to_string();
         assert_eq!(xml.matches("<failure").count(), 1, "{xml}");
-        assert!(xml.contains("failures=\"1\"") && xml.contains("a&lt;b&gt;&amp;&quot;c&quot; "), "{xml}");
-        assert!(gate_markdown(&comparison, &result).starts_with("### Performance gate failed"));
+        assert!(
+            xml.contains("failures=\"1\"") && xml.contains("a&lt;b&gt;&amp;&quot;c&quot;\\u{1} "),
+            "{xml}"
+        );
+        assert!(gate_markdown(&comparison, &result).as_str().starts_with("### Performance gate failed"));
     }
 }

@@ -4,13 +4,13 @@
 //! chance: a difference is claimed only if it survives Holm's correction over all cells.
 
 use crate::compare::{ComparedMetric, Direction, PairedComparison, SampleSet, compare_samples};
-use crate::compare_text::{compared_cells, escaped};
+use crate::compare_text::compared_cells;
 use crate::load::LoadResult;
+use paceline_escape::{MarkdownText, markdown};
 use paceline_record::{Severity, Trial};
 use paceline_stats::holm;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// What both rounds have measured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -106,7 +106,7 @@ fn cells(name: &str, trials: &[Trial]) -> BTreeMap<Cell, SampleSet> {
 }
 
 /// The cells as a Markdown table with padded columns, legible in a terminal too; the deciding metric of each cell first.
-pub fn rounds_markdown(cells: &[CellComparison]) -> String {
+pub fn rounds_markdown(cells: &[CellComparison]) -> MarkdownText {
     let heads = [
         "server",
         "workload",
@@ -117,16 +117,17 @@ pub fn rounds_markdown(cells: &[CellComparison]) -> String {
         "second / first, 95 % interval",
         "decision",
     ];
-    let mut lines: Vec<[String; 8]> = vec![heads.map(str::to_owned)];
+    let mut lines: Vec<[MarkdownText; 8]> = vec![heads.map(MarkdownText::of)];
     for CellComparison { cell, comparison } in cells {
         for (place, metric) in comparison.metrics.iter().enumerate() {
-            let name = |text: String| if place == 0 { escaped(&text) } else { String::new() };
-            let [first, second, ratio, decision] = compared_cells(comparison, metric);
+            let name = |text: &str| MarkdownText::of(if place == 0 { text } else { "" });
+            let [first, second, ratio, decision] =
+                compared_cells(comparison, metric).map(|cell| MarkdownText::of(&cell));
             lines.push([
-                name(format!("{} {}", cell.server, cell.form)),
-                name(cell.workload.clone()),
-                name(cell.load.clone()),
-                metric.metric.name().to_owned(),
+                name(&format!("{} {}", cell.server, cell.form)),
+                name(&cell.workload),
+                name(&cell.load),
+                MarkdownText::of(metric.metric.name()),
                 first,
                 second,
                 ratio,
@@ -134,23 +135,26 @@ pub fn rounds_markdown(cells: &[CellComparison]) -> String {
             ]);
         }
     }
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 8] = std::array::from_fn(width);
-    let mut text = String::new();
+    let columns = |text: &MarkdownText| text.as_str().chars().count();
+    let widths: [usize; 8] =
+        std::array::from_fn(|column| lines.iter().map(|line| columns(&line[column])).max().unwrap_or(0));
+    let mut text = MarkdownText::default();
     for (number, line) in lines.iter().enumerate() {
-        let padded = |column: usize| format!("{:1$}", line[column], widths[column]);
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "| {} |", std::array::from_fn::<_, 8, _>(padded).join(" | "));
+        let padded = line
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| markdown!("{}{}", cell, " ".repeat(width - columns(cell))));
+        text.push(&markdown!("| {} |\n", MarkdownText::joined(padded, " | ")));
         if number == 0 {
-            let _ = writeln!(text, "|{}|", widths.map(|width| "-".repeat(width + 2)).join("|"));
+            let rules = widths.map(|width| MarkdownText::of(&"-".repeat(width + 2)));
+            text.push(&markdown!("|{}|\n", MarkdownText::joined(rules, "|")));
         }
     }
-    let _ = writeln!(
-        text,
+    text.push(&markdown!(
         "\n{} cells in both rounds; of the deciding metrics, differences are claimed after Holm's correction over all cells. \
-         The rounds were not measured side by side: drift of the machine is part of every ratio.",
+         The rounds were not measured side by side: drift of the machine is part of every ratio.\n",
         cells.len()
-    );
+    ));
     text
 }
 

@@ -1,13 +1,13 @@
 //! Exit codes and the one place that renders an error: the chain of causes, then a hint at the remedy.
 //!
 //! `main` ends with [`code_of`]. Commands attach a [`Complaint`] where they know whose fault an error is; it is never
-//! read off a text. Results leave through [`print()`] and messages through [`say`]: a closed or full stream changes no
-//! result, and standard output that cannot be written is an error, unless its reader closed it.
+//! read off a text. Results leave through [`print()`] and messages through [`say`]: what would steer a terminal is escaped, a closed or full stream changes no result, and standard output that cannot be written is an error,
+//! unless its reader closed it.
 
 use anyhow::Context as _;
-use paceline_report::escape::terminal_lines;
+use paceline_escape::{JsonText, Printable, TerminalText};
 use std::fmt;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 /// How a command ended, beside success.
@@ -133,10 +133,26 @@ pub fn told(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Prints a result on standard output. A reader who has had enough is no error: the status is that of the work.
-pub fn print(text: &str) -> anyhow::Result<()> {
+/// Prints a document, or lines, in which text of others is escaped, on standard output. A reader who has had enough is no
+/// error: the status is that of the work.
+pub fn print(text: impl Into<Printable>) -> anyhow::Result<()> {
+    let text = text.into();
     let written = standard_output().and_then(|mut stdout| hand_over(&mut stdout, text.as_bytes()));
     written.context("cannot write standard output")
+}
+
+/// Prints a file that this program reads again. Its syntax escapes control characters; what else would change how a
+/// terminal shows it is escaped there alone.
+pub fn print_source(text: String) -> anyhow::Result<()> {
+    match io::stdout().is_terminal() {
+        true => print(&text),
+        false => print(Printable::generated(text)),
+    }
+}
+
+/// A value as a JSON document of several lines.
+pub fn json(value: &impl serde::Serialize) -> anyhow::Result<Printable> {
+    Ok(JsonText::of_document(&serde_json::to_string_pretty(value)?).into())
 }
 
 /// Sees whether a result can be printed, before the work whose result it is.
@@ -157,15 +173,10 @@ pub fn hand_over(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Prints lines without colours that hold text of others: what would steer a terminal is written out.
-pub fn print_escaped(text: &str) -> anyhow::Result<()> {
-    print(&terminal_lines(text))
-}
-
 /// Tells a person something beside the result, on standard error. Errors quote files and servers: what would steer a
 /// terminal is written out.
 pub fn say(line: &str) {
-    let line = terminal_lines(line);
+    let line = TerminalText::lines(line);
     // Not eprintln, which panics when standard error is closed or full. There is nowhere left to report that.
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }

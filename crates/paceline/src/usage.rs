@@ -5,6 +5,8 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _, Parser as _};
+use paceline_escape::TerminalText;
+use std::io::{IsTerminal as _, Write as _};
 
 /// Reads the arguments of this process, or ends it with what is wrong with them.
 pub fn read() -> super::Arguments {
@@ -63,7 +65,13 @@ fn foreign_flag(error: &clap::Error, given: &[String]) -> Option<String> {
 /// Prints what clap has to say, help and version too, and ends the process.
 fn exit_of(error: &clap::Error) -> ! {
     if error.use_stderr() {
-        let _ = error.print();
+        // It quotes arguments.
+        let styled = error.render();
+        let text = match std::io::stderr().is_terminal() && crate::terminal::takes_colour() {
+            true => TerminalText::coloured(&styled.ansi().to_string()),
+            false => TerminalText::lines(&styled.to_string()),
+        };
+        let _ = std::io::stderr().write_all(text.as_str().as_bytes());
         std::process::exit(2)
     }
     let printed = crate::exit::check_printable().and_then(|()| {

@@ -8,11 +8,11 @@
 use crate::Report;
 use crate::rank::{RankedBy, fit, key_metric};
 use crate::row::Row;
+use paceline_escape::{TerminalText, terminal};
 use paceline_judge::Metric;
 use paceline_stats::{Variance, binomial_most};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::fmt::Write as _;
 
 /// The share of claims that is false where two are equal.
 const FALSE_CLAIMS: f64 = 0.05;
@@ -158,35 +158,44 @@ impl CopyTally {
 }
 
 /// Every pair of copies of some rounds, then what was claimed, for a terminal.
-pub fn copies_text(reports: &[Report]) -> String {
-    let mut text = String::new();
+pub fn copies_text(reports: &[Report]) -> TerminalText {
+    let mut text = TerminalText::default();
     for report in reports {
         for table in &report.tables {
             for check in table.copies.iter().filter(|check| check.is_deciding) {
                 let [low, high] = check.interval;
-                let claim = if check.is_claimed { "  FALSE CLAIM" } else { "" };
-                // Writing to a string cannot fail.
-                let _ = writeln!(
-                    text,
-                    "{}  {} {}  {}  {}: {:.3} ({low:.3} to {high:.3}){claim}",
-                    report.round.id, table.workload, table.load.name, check.server, check.metric, check.ratio
-                );
+                text.push(&terminal!(
+                    "{}  {} {}  {}  {}: {:.3} ({:.3} to {:.3}){}\n",
+                    report.round.id,
+                    table.workload,
+                    table.load.name,
+                    check.server,
+                    check.metric,
+                    check.ratio,
+                    low,
+                    high,
+                    if check.is_claimed { "  FALSE CLAIM" } else { "" }
+                ));
             }
         }
     }
     let tally = CopyTally::of(reports);
     let count = |count: ClaimCount| {
-        format!(
-            "{} of {} claimed to differ; at most {} expected",
-            count.claimed, count.compared, count.claimed_most
+        terminal!(
+            "{} of {} claimed to differ; at most {} expected\n",
+            count.claimed,
+            count.compared,
+            count.claimed_most
         )
     };
-    let _ = writeln!(text, "\n{} rounds with copies", tally.rounds);
-    let _ = writeln!(text, "figures that tables are ordered by: {}", count(tally.deciding));
-    let _ = writeln!(text, "all figures (those of one launch depend on each other): {}", count(tally.all));
+    text.push(&terminal!("\n{} rounds with copies\n", tally.rounds));
+    text.push(&terminal!("figures that tables are ordered by: {}", count(tally.deciding)));
+    text.push(&terminal!("all figures (those of one launch depend on each other): {}", count(tally.all)));
     if let Some(spread) = tally.t_spread.filter(|_| tally.deciding.compared >= 5) {
-        let _ =
-            writeln!(text, "spread of the differences in standard errors: {spread:.2} (0.8 to 1.3 is right)");
+        text.push(&terminal!(
+            "spread of the differences in standard errors: {:.2} (0.8 to 1.3 is right)\n",
+            spread
+        ));
     }
     text
 }

@@ -6,7 +6,6 @@
 
 mod balanced;
 mod copies;
-pub mod escape;
 mod figure;
 mod format;
 mod hdr;

@@ -11,6 +11,7 @@ use crate::pairing::{Pairing, pairings};
 use crate::scaling::{ScalingTable, scaling};
 use crate::start::{StartTable, starts};
 use crate::table::{Table, tables};
+use paceline_escape::Printable;
 use paceline_record::{Round, Trial, Tuned};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -123,7 +124,7 @@ impl Report {
     }
 
     /// The report as text in the given format, ending in a newline.
-    pub fn render(&self, format: Format, options: Options) -> String {
+    pub fn render(&self, format: Format, options: Options) -> Printable {
         format.formatter().render(self, options)
     }
 }

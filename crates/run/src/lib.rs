@@ -33,7 +33,7 @@ pub use follow::{Plan, Progress, Rows, Sink, times};
 pub use health::Health;
 pub use inputs::{BYTES_MAX, Inputs};
 pub use outcome::block;
-pub use prepare::{Prepared, Watching, allowed_cores};
+pub use prepare::{Prepared, Watching, allowed_cores, read_trace};
 #[cfg(fuzzing)]
 pub use schedule::fuzz_schedule;
 pub use schedule::read_schedule;

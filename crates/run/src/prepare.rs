@@ -157,8 +157,11 @@ impl Prepared {
     }
 }
 
-/// Reads the moments of a schedule that a job names and nobody has read yet.
-fn read_trace(job: &mut Job, inputs: &mut Inputs) -> Result<(), RunError> {
+/// Reads the moments of the schedule that a job names, unless they were read before.
+///
+/// # Errors
+/// [`RunError::Usage`] with the line of the problem.
+pub fn read_trace(job: &mut Job, inputs: &mut Inputs) -> Result<(), RunError> {
     if let LoadModel::Open { shape: Shape::Trace(trace), .. } = &mut job.load
         && trace.moments.is_empty()
         && let Some(file) = trace.file.take()

@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use paceline_escape::{HtmlText, Printable};
 use paceline_record::Run;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -88,13 +89,13 @@ new Response(stream).text().then((text) => {
 ///
 /// # Errors
 /// [`WebError`] when the contents cannot be written.
-pub fn single_file(title: &str, contents: &Contents) -> Result<String, WebError> {
+pub fn single_file(title: &str, contents: &Contents) -> Result<Printable, WebError> {
     let program = packed(SCRIPT.as_bytes())?;
     let contents = packed(&serde_json::to_vec(contents)?)?;
     // Nothing in the style may end its element.
     let style = STYLE.replace("</", "<\\/");
-    let title = escaped(title);
-    Ok(format!(
+    let title = HtmlText::of(title);
+    Ok(Printable::generated(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; \
          style-src 'unsafe-inline'; img-src blob: data:; base-uri 'none'; form-action 'none'\">\n\
@@ -105,7 +106,7 @@ pub fn single_file(title: &str, contents: &Contents) -> Result<String, WebError>
          <script type=\"application/gzip\" id=\"contents\">{contents}</script>\n\
          <script type=\"application/gzip\" id=\"program\">{program}</script>\n\
          <script type=\"module\">{LOADER}</script>\n</body>\n</html>\n"
-    ))
+    )))
 }
 
 /// Compressed, as text that no browser takes for anything else.
@@ -113,11 +114,6 @@ fn packed(bytes: &[u8]) -> Result<String, WebError> {
     let mut packer = GzEncoder::new(Vec::new(), Compression::best());
     let packed = packer.write_all(bytes).and_then(|()| packer.finish()).map_err(WebError::Start)?;
     Ok(STANDARD.encode(packed))
-}
-
-/// Text that may stand in an element.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

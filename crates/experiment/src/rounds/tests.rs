@@ -33,7 +33,7 @@ fn only_cells_of_both_rounds_are_compared() {
     let directions: Vec<Direction> =
         cells.iter().filter_map(|cell| Some(cell.comparison.decision()?.direction)).collect();
     assert_eq!(directions, [Direction::Better, Direction::Equivalent]);
-    let text = rounds_markdown(&cells);
+    let text = rounds_markdown(&cells).to_string();
     let ratio = text.lines().find(|line| line.starts_with("| a single ")).unwrap_or_default();
     assert!(ratio.contains("| rate ") && ratio.contains("1.300 (1.2") && ratio.contains("faster"), "{text}");
     let widths: Vec<usize> =

@@ -4,6 +4,7 @@
 //! that says what was left out; none of it is a figure of the report (`paceline_record::slim`).
 
 use crate::exit::{Complaint, Status, told};
+use paceline_escape::{MarkdownText, TerminalText, markdown, terminal};
 use paceline_record::slim::{LeftOut, forget_folders, forget_places};
 use paceline_record::{Round, Trial};
 use paceline_report::{Format, Options, Report};
@@ -18,22 +19,29 @@ const LARGEST_BYTES: usize = 2_000_000;
 const WIDTH: usize = 180;
 
 /// Writes a round with its trials into `folder`, which is made. What was written, for people.
-pub fn write(folder: &Path, round: &Round, trials: &[Trial], state_dir: &Path) -> anyhow::Result<String> {
+pub fn write(
+    folder: &Path,
+    round: &Round,
+    trials: &[Trial],
+    state_dir: &Path,
+) -> anyhow::Result<TerminalText> {
     spare_others(folder)?;
     let (round, trials) = without_places(round, trials, &places(state_dir));
     let (round, report) = (&round, Report::new(&round, &trials));
     let report = report.render(Format::Markdown, Options { width: WIDTH, colour: false, full: true });
     let (packed, left_out) = packed(trials.clone())?;
     let readme = readme(round, trials.len(), &left_out);
-    archive::write(folder, round, &packed, &[(REPORT, &report), (README, &readme)]).map_err(complain)?;
+    archive::write(folder, round, &packed, &[(REPORT, &report), (README, readme.as_str())])
+        .map_err(complain)?;
     let left_out: Vec<&str> = left_out.iter().map(|what| what.description()).collect();
     let large = if packed.len() > LARGEST_BYTES { ", large for a repository" } else { "" };
-    Ok(format!(
-        "round {} with {} trials in {}, {:.2} MB{large}; left out: {}\n",
+    Ok(terminal!(
+        "round {} with {} trials in {}, {:.2} MB{}; left out: {}\n",
         round.id,
         trials.len(),
-        folder.display(),
+        folder.display().to_string(),
         packed.len() as f64 / 1e6,
+        large,
         left_out.join("; ")
     ))
 }
@@ -110,16 +118,20 @@ fn places(state_dir: &Path) -> Vec<String> {
     texts
 }
 
-fn readme(round: &Round, trials: usize, left_out: &[LeftOut]) -> String {
-    let mut text = format!(
-        "# {}: round {}\n\n{trials} trials, begun {}. `report.md` is the report; `paceline report --from DIR` \
-         renders it again in any format.\n`round.json` has the plan as it was carried out and the machine, `{TRIALS}` one trial a \
-         line.\n\nLeft out of the trials, to keep this small:\n\n",
-        round.plan, round.id, round.started_at
-    );
-    left_out.iter().for_each(|what| text.push_str(&format!("- {}\n", what.description())));
-    text.push_str("- the folders of the machine, in command lines, logs and configurations\n");
-    text
+fn readme(round: &Round, trials: usize, left_out: &[LeftOut]) -> MarkdownText {
+    let list: MarkdownText = left_out.iter().map(|what| markdown!("- {}\n", what.description())).collect();
+    markdown!(
+        "# {}: round {}\n\n{} trials, begun {}. `report.md` is the report; `paceline report --from DIR` \
+         renders it again in any format.\n`round.json` has the plan as it was carried out and the machine, `{}` one trial a \
+         line.\n\nLeft out of the trials, to keep this small:\n\n{}\
+         - the folders of the machine, in command lines, logs and configurations\n",
+        round.plan,
+        round.id,
+        trials,
+        round.started_at,
+        MarkdownText::literal(TRIALS),
+        list
+    )
 }
 
 #[cfg(test)]

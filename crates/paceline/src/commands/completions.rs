@@ -5,6 +5,7 @@
 
 use crate::exit::{Status, print};
 use clap::CommandFactory as _;
+use paceline_escape::Printable;
 
 /// Flags of `paceline completions`.
 #[derive(clap::Args)]
@@ -17,6 +18,6 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "paceline", &mut script);
-    print(&String::from_utf8_lossy(&script))?;
+    print(Printable::generated(String::from_utf8_lossy(&script).into_owned()))?;
     Ok(Status::Done)
 }

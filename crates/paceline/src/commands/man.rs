@@ -5,6 +5,7 @@
 use crate::exit::{Complaint, Status, print};
 use anyhow::Context as _;
 use clap::CommandFactory as _;
+use paceline_escape::Printable;
 use std::path::PathBuf;
 
 /// Flags of `paceline man`.
@@ -28,7 +29,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(command).render(&mut page)?;
-            print(&String::from_utf8_lossy(&page))?;
+            print(Printable::generated(String::from_utf8_lossy(&page).into_owned()))?;
         }
     }
     Ok(Status::Done)

@@ -8,10 +8,10 @@ use super::experiment::compare;
 use crate::exit::{Complaint, Status, print};
 use crate::kept::{Readable, StoreArguments, complain, nothing_kept, state_dir};
 use crate::places::path_or_nothing;
-use crate::{file, terminal};
+use crate::{file, terminal as screen};
+use paceline_escape::{Printable, TerminalText, terminal};
 use paceline_judge::Metric;
 use paceline_record::{Round, Trial};
-use paceline_report::escape::terminal as escaped;
 use paceline_report::{Chart, CopyTally, Format, Options, Report, Table, copies_text, svg};
 use paceline_store::Store;
 use paceline_web::{Contents, Records, single_file};
@@ -119,7 +119,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     };
     match output {
         Some(output) => file::write_whole(output, text.as_bytes())?,
-        None => print(&text)?,
+        None => print(text)?,
     }
     Ok(status)
 }
@@ -131,7 +131,7 @@ fn of_store(
     state_dir: &Path,
     format: Rendering,
     to_terminal: bool,
-) -> anyhow::Result<(String, Status)> {
+) -> anyhow::Result<(Printable, Status)> {
     if arguments.list {
         return listed(store);
     }
@@ -141,7 +141,7 @@ fn of_store(
     };
     if let Some(folder) = &arguments.export {
         let trials = Readable::of(store.readable_whole_trials(&round.id))?;
-        return Ok((archive::write(folder, &round, &trials.records, state_dir)?, trials.status()));
+        return Ok((archive::write(folder, &round, &trials.records, state_dir)?.into(), trials.status()));
     }
     let trials = match format {
         Rendering::Text(_) => Readable::of(store.readable_trials(&round.id))?,
@@ -167,7 +167,7 @@ fn records(name: &str, arguments: &Arguments, state_dir: &Path, whole: bool) -> 
 }
 
 /// Two rounds, cell by cell.
-fn comparison(arguments: &Arguments, state_dir: &Path, format: Rendering) -> anyhow::Result<String> {
+fn comparison(arguments: &Arguments, state_dir: &Path, format: Rendering) -> anyhow::Result<Printable> {
     let [first, second] = arguments.rounds.as_slice() else {
         return Err(Complaint::usage("more than two rounds cannot be compared").hint("name two").into());
     };
@@ -199,7 +199,7 @@ fn comparison(arguments: &Arguments, state_dir: &Path, format: Rendering) -> any
 const MARGIN: f64 = 0.05;
 
 /// What rounds claimed of servers and their copies. More false claims than 95 % intervals lead to are a failure.
-fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(String, Status)> {
+fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(Printable, Status)> {
     let names = match arguments.rounds.as_slice() {
         [] => {
             let store = Store::open_existing(&arguments.store.path(state_dir)).map_err(complain)?;
@@ -218,7 +218,7 @@ fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(String, St
         return Err(Complaint::usage("no round has a copy with two launches").hint(hint).into());
     }
     let status = if tally.is_kept() { Status::Done } else { Status::Failed };
-    Ok((copies_text(&reports), status))
+    Ok((copies_text(&reports).into(), status))
 }
 
 fn rendered(
@@ -227,7 +227,7 @@ fn rendered(
     arguments: &Arguments,
     format: Rendering,
     to_terminal: bool,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<Printable> {
     let mut report = Report::new(round, trials);
     only(&mut report, "workload", &arguments.workload, |table, wanted| {
         table.workload == wanted || table.workload.split('/').next() == Some(wanted)
@@ -246,14 +246,14 @@ fn rendered(
     };
     let options = Options {
         width: if to_terminal { terminal_width() } else { WIDTH_OF_A_FILE },
-        colour: to_terminal && terminal::wants_colour(),
+        colour: to_terminal && screen::wants_colour(),
         full: arguments.full,
     };
     Ok(report.render(format, options))
 }
 
 /// The tables of a report as pages, in one file.
-fn page(round: &Round, trials: &[Trial], report: &Report) -> anyhow::Result<String> {
+fn page(round: &Round, trials: &[Trial], report: &Report) -> anyhow::Result<Printable> {
     let is_in = |trial: &&Trial| {
         report
             .tables
@@ -294,13 +294,13 @@ fn only(
 }
 
 /// The rounds of a store, newest first, one a line.
-fn listed(store: &Store) -> anyhow::Result<(String, Status)> {
+fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
     let rounds = Readable::of(store.readable_rounds())?;
     if rounds.records.is_empty() && !rounds.is_damaged {
         return Err(nothing_kept(store).into());
     }
     let plan_width = rounds.records.iter().map(|round| round.plan.chars().count()).max().unwrap_or(0);
-    let mut text = format!("{}\n\n", store.path().display());
+    let mut text = terminal!("{}\n\n", store.path().display().to_string());
     for round in &rounds.records {
         let (kept, usable) = store.tally(&round.id).map_err(complain)?;
         let state = if round.finished_at.is_some() { "finished" } else { "not finished" };
@@ -308,15 +308,19 @@ fn listed(store: &Store) -> anyhow::Result<(String, Status)> {
             Some(minute) => format!("{} UTC", minute.replace('T', " ")),
             None => round.started_at.clone(),
         };
-        text.push_str(&format!(
-            "{}  {:20}  {:plan_width$}  {kept} trials of {} planned, {usable} usable, {state}\n",
-            escaped(&round.id),
-            escaped(&day),
-            escaped(&round.plan),
-            round.planned
+        let plan = TerminalText::of(&format!("{:plan_width$}", round.plan));
+        text.push(&terminal!(
+            "{}  {:20}  {}  {} trials of {} planned, {} usable, {}\n",
+            round.id,
+            day,
+            plan,
+            kept,
+            round.planned,
+            usable,
+            state
         ));
     }
-    Ok((text, rounds.status()))
+    Ok((text.into(), rounds.status()))
 }
 
 /// What to render: as asked, else by the ending of the file's name. An ending that means nothing is no text: whoever

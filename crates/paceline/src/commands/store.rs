@@ -8,9 +8,9 @@ use crate::exit::{Complaint, Status, print, told};
 use crate::kept::{Readable, StoreArguments, complain, state_dir};
 use crate::places::path_or_nothing;
 use anyhow::Context as _;
+use paceline_escape::{TerminalText, terminal};
 use paceline_host::Id;
 use paceline_record::{Round, Trial};
-use paceline_report::escape::terminal;
 use paceline_store::{Store, StoreError};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -106,34 +106,35 @@ fn existing_for_writing(place: &Path) -> Result<Store, StoreError> {
 
 fn check(store: &Store) -> anyhow::Result<Status> {
     let checked = store.check().map_err(complain)?;
-    let mut text: String =
-        checked.problems.iter().map(|problem| format!("{}\n", terminal(&problem.to_string()))).collect();
+    let mut text: TerminalText =
+        checked.problems.iter().map(|problem| terminal!("{}\n", problem.to_string())).collect();
     let found = match checked.problems.len() {
         0 => "no problems".to_owned(),
         1 => "1 problem".to_owned(),
         count => format!("{count} problems"),
     };
-    text.push_str(&format!(
-        "{}: {} rounds, {} trials, {} histograms read; {found}\n",
-        store.path().display(),
+    text.push(&terminal!(
+        "{}: {} rounds, {} trials, {} histograms read; {}\n",
+        store.path().display().to_string(),
         checked.rounds,
         checked.trials,
-        checked.histograms
+        checked.histograms,
+        found
     ));
     if checked.without_checksum > 0 {
-        let count = checked.without_checksum;
-        text.push_str(&format!(
-            "{count} records are older than checksums: damage inside them is not detected\n"
+        text.push(&terminal!(
+            "{} records are older than checksums: damage inside them is not detected\n",
+            checked.without_checksum
         ));
     }
-    print(&text)?;
+    print(text)?;
     Ok(if checked.problems.is_empty() { Status::Done } else { Status::Failed })
 }
 
 fn export(store: &Store, prefix: &str, folder: &Path, state_dir: &Path) -> anyhow::Result<Status> {
     let round = store.find_round(prefix).map_err(complain)?;
     let trials = Readable::of(store.readable_whole_trials(&round.id))?;
-    print(&archive::write(folder, &round, &trials.records, state_dir)?)?;
+    print(archive::write(folder, &round, &trials.records, state_dir)?)?;
     Ok(trials.status())
 }
 
@@ -148,12 +149,8 @@ fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Sta
             remove(store, &round.id)?;
         }
         store.put_whole(&round, &trials).map_err(complain)?;
-        print(&format!(
-            "round {} of {} with {} trials\n",
-            terminal(&round.id),
-            terminal(&round.plan),
-            trials.len()
-        ))?;
+        let imported = terminal!("round {} of {} with {} trials\n", round.id, round.plan, trials.len());
+        print(imported)?;
     }
     Ok(Status::Done)
 }
@@ -174,12 +171,8 @@ fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyho
             remove(store, &round.id)?;
         }
         let done = if dry_run { "would delete" } else { "deleted" };
-        print(&format!(
-            "{done} {} of {}, begun {}\n",
-            terminal(&round.id),
-            terminal(&round.plan),
-            terminal(&round.started_at)
-        ))?;
+        let line = terminal!("{} {} of {}, begun {}\n", done, round.id, round.plan, round.started_at);
+        print(line)?;
     }
     if !dry_run && !old.is_empty() {
         store.compact().map_err(complain)?;
@@ -210,7 +203,7 @@ fn delete(store: &Store, prefixes: &[String]) -> anyhow::Result<Status> {
             found => found.map_err(complain)?.id,
         };
         let trials = remove(store, &id)?;
-        print(&format!("deleted round {} with {trials} trials\n", terminal(&id)))?;
+        print(terminal!("deleted round {} with {} trials\n", id, trials))?;
     }
     store.compact().map_err(complain)?;
     Ok(Status::Done)

@@ -41,6 +41,22 @@ fn a_job_is_printed_run_from_a_file_and_repeated_from_a_record() {
 }
 
 #[test]
+fn a_job_with_a_schedule_is_printed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("schedule"), "0.1\n0.2\n0.3\n").unwrap();
+    let first = run(&["http://127.0.0.1:9/", "--schedule", &path("schedule"), "--print-job"]);
+    assert!(first.status.success(), "{}", text(&first.stderr));
+    std::fs::write(path("job.toml"), &first.stdout).unwrap();
+    let again = run(&["--job", &path("job.toml"), "--print-job"]);
+    assert_eq!((again.status.code(), text(&again.stdout)), (Some(0), text(&first.stdout)));
+    std::fs::write(path("schedule"), "0.2\n0.1\n").unwrap();
+    let broken = run(&["--job", &path("job.toml"), "--print-job"]);
+    let error = text(&broken.stderr);
+    assert!(broken.status.code() == Some(2) && error.contains("schedule:2: "), "{error}");
+}
+
+#[test]
 fn secrets_are_in_no_record() {
     let server = Server::start("immediate");
     let flags = ["-n", "1", "-c", "1", "--json", "-a", "user:open sesame", "-H", "Cookie: session=1"];

@@ -7,6 +7,7 @@
 
 mod experiment;
 mod faults;
+mod hostile;
 mod jobs;
 mod judgements;
 mod lab;

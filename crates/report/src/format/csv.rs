@@ -6,7 +6,8 @@
 
 use super::{Formatter, Options};
 use crate::row::Row;
-use crate::{BalancedRow, BalancedTable, Beside, FaultEffect, Figure, Report, Table, escape};
+use crate::{BalancedRow, BalancedTable, Beside, FaultEffect, Figure, Report, Table};
+use paceline_escape::{CsvText, Printable};
 use paceline_judge::Metric;
 use paceline_record::BalancedLoad;
 
@@ -90,23 +91,23 @@ const REST: &[Cell] = &[
 ];
 
 impl Formatter for Csv {
-    fn render(&self, report: &Report, _options: Options) -> String {
+    fn render(&self, report: &Report, _options: Options) -> Printable {
         let mut text = record(header().into_iter());
         for table in &report.tables {
             for row in &table.rows {
                 let line = Line { report, table, row };
                 let of = |cells: &[Cell]| cells.iter().map(|(_, cell)| cell(&line)).collect::<Vec<_>>();
                 let metrics = Metric::ALL.iter().flat_map(|metric| parts(metric, row.figures.get(metric)));
-                text.push_str(&record(of(SUBJECT).into_iter().chain(metrics).chain(of(REST))));
+                text.push(&record(of(SUBJECT).into_iter().chain(metrics).chain(of(REST))));
             }
         }
-        text
+        text.into()
     }
 }
 
-/// A line of CSV: every field goes through the escaping.
-fn record(fields: impl Iterator<Item = String>) -> String {
-    fields.map(|field| escape::csv(&field)).collect::<Vec<_>>().join(",") + "\r\n"
+/// A line of CSV.
+fn record(fields: impl Iterator<Item = String>) -> CsvText {
+    [CsvText::record(fields), CsvText::literal("\r\n")].into_iter().collect()
 }
 
 fn header() -> Vec<String> {

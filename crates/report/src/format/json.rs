@@ -5,15 +5,14 @@
 
 use super::{Formatter, Options};
 use crate::Report;
+use paceline_escape::{JsonText, Printable};
 
 /// One JSON document.
 pub struct Json;
 
 impl Formatter for Json {
-    fn render(&self, report: &Report, _options: Options) -> String {
+    fn render(&self, report: &Report, _options: Options) -> Printable {
         // Cannot fail: every key is text, and a number that is not finite becomes null.
-        let mut text = serde_json::to_string_pretty(report).unwrap_or_default();
-        text.push('\n');
-        text
+        JsonText::of_document(&serde_json::to_string_pretty(report).unwrap_or_default()).into()
     }
 }

@@ -4,6 +4,7 @@
 //! metrics.
 
 use super::columns::{Column, Role};
+use paceline_escape::{TerminalText, terminal};
 use std::collections::BTreeSet;
 use unicode_width::UnicodeWidthStr;
 
@@ -11,6 +12,49 @@ use unicode_width::UnicodeWidthStr;
 const GAP: usize = 2;
 /// A server's name is cut to this many columns before a table is allowed to be too wide.
 const SERVER_MIN: usize = 14;
+
+/// A line for a terminal, in colours where they are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Painted {
+    text: TerminalText,
+    columns: usize,
+}
+
+impl Painted {
+    /// A piece, coloured where `colour` says so (ECMA-48 SGR).
+    pub fn new(text: &str, style: anstyle::Style, colour: bool) -> Self {
+        let safe = TerminalText::of(text);
+        let columns = safe.as_str().width();
+        let is_plain = style == anstyle::Style::new() || safe.as_str().trim().is_empty();
+        let text = match colour && !is_plain {
+            true => TerminalText::coloured(&format!("{style}{safe}{style:#}")),
+            false => safe,
+        };
+        Self { text, columns }
+    }
+
+    /// Adds blanks.
+    pub fn blanks(&mut self, count: usize) {
+        self.text.push(&TerminalText::of(&" ".repeat(count)));
+        self.columns += count;
+    }
+
+    /// Adds a piece.
+    pub fn push(&mut self, piece: Painted) {
+        self.text.push(&piece.text);
+        self.columns += piece.columns;
+    }
+
+    /// Columns it takes.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// A line of it, without blanks at its end.
+    pub fn line(&self) -> TerminalText {
+        terminal!("{}\n", TerminalText::coloured(self.text.as_str().trim_end()))
+    }
+}
 
 /// The columns that fit, and what was left out.
 pub struct Fitted {

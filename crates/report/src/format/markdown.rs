@@ -7,48 +7,24 @@
 use super::columns::{Column, Role, columns};
 use super::sheet::{Sheet, sheets};
 use super::{Formatter, Options, words};
-use crate::escape::markdown as escaped;
 use crate::row::Standing;
 use crate::{Report, Table};
+use paceline_escape::{MarkdownText, Printable, markdown};
 
 /// A page of Markdown.
 pub struct Markdown;
 
 impl Formatter for Markdown {
-    fn render(&self, report: &Report, _options: Options) -> String {
-        let about = &report.round;
-        let mut text = format!(
-            "# {}\n\nRound `{}`, {}. {}.\n",
-            escaped(&about.plan),
-            escaped(&about.id),
-            escaped(&words::moment(&about.started_at)),
-            sentence(&words::progress(about))
-        );
-        for change in &about.changes {
-            let differs = if about.is_imported { "" } else { "Differs from the plan: " };
-            text.push_str(&format!("\n{differs}{}.\n", escaped(change)));
-        }
-        if !about.tuned.is_empty() {
-            text.push_str(&format!(
-                "\nSettings changed, then restored: {}.\n",
-                escaped(&about.tuned.join("; "))
-            ));
-        }
-        for setting in &about.not_tuned {
-            text.push_str(&format!("\nCould not be set: {}.\n", escaped(setting)));
-        }
+    fn render(&self, report: &Report, _options: Options) -> Printable {
+        let mut text = head(report);
         for machine in &report.machines {
-            let lead = if report.machines.len() > 1 {
-                format!("Machine {}: ", machine.label)
-            } else {
-                String::new()
+            let lead = match report.machines.len() {
+                1 => MarkdownText::default(),
+                _ => markdown!("Machine {}: ", machine.label),
             };
-            text.push_str(&format!("\n{lead}{}.\n", escaped(&words::machine(machine))));
+            text.push(&markdown!("\n{}{}.\n", lead, words::machine(machine)));
             if !machine.differs.is_empty() {
-                text.push_str(&format!(
-                    "\nDiffers from machine A: {}.\n",
-                    escaped(&machine.differs.join("; "))
-                ));
+                text.push(&markdown!("\nDiffers from machine A: {}.\n", machine.differs.join("; ")));
             }
             for table in report.tables.iter().filter(|table| table.machine == machine.label) {
                 section(&mut text, table);
@@ -60,41 +36,73 @@ impl Formatter for Markdown {
         list_section(&mut text, "Known limitations (verified)", &limits);
         let legend = words::legend(&report.tables, true);
         if !legend.is_empty() {
-            text.push_str("\n## Reading this\n\n");
+            text.push(&MarkdownText::literal("\n## Reading this\n\n"));
         }
         for (mark, meaning) in legend {
-            text.push_str(&format!("- **{}**: {}\n", escaped(mark), escaped(meaning)));
+            text.push(&markdown!("- **{}**: {}\n", mark, meaning));
         }
-        text
+        text.into()
     }
 }
 
-fn section(text: &mut String, table: &Table) {
-    let title = sentence(&words::title(table));
-    text.push_str(&format!("\n## {}\n\n{}.", escaped(&title), escaped(&sentence(&words::load(table)))));
+/// What the page is about, and what was changed for it.
+fn head(report: &Report) -> MarkdownText {
+    let about = &report.round;
+    let mut text = markdown!(
+        "# {}\n\nRound `{}`, {}. {}.\n",
+        about.plan,
+        about.id,
+        words::moment(&about.started_at),
+        sentence(&words::progress(about))
+    );
+    for change in &about.changes {
+        let differs = if about.is_imported { "" } else { "Differs from the plan: " };
+        text.push(&markdown!("\n{}{}.\n", differs, change));
+    }
+    if !about.tuned.is_empty() {
+        text.push(&markdown!("\nSettings changed, then restored: {}.\n", about.tuned.join("; ")));
+    }
+    for setting in &about.not_tuned {
+        text.push(&markdown!("\nCould not be set: {}.\n", setting));
+    }
+    text
+}
+
+fn section(text: &mut MarkdownText, table: &Table) {
+    let (title, load) = (sentence(&words::title(table)), sentence(&words::load(table)));
+    text.push(&markdown!("\n## {}\n\n{}.", title, load));
     for line in
         words::pinning(&table.pinnings).into_iter().chain([words::ranking(table)]).chain(words::noise(table))
     {
-        text.push_str(&format!(" {}.", escaped(sentence(&line).trim_end_matches('.'))));
+        text.push(&markdown!(" {}.", sentence(&line).trim_end_matches('.')));
     }
-    text.push_str("\n\n");
+    text.push(&MarkdownText::literal("\n\n"));
     let columns: Vec<Column> =
         columns(table).into_iter().filter(|column| column.role != Role::Letters).collect();
     grid(text, table, &merged(columns));
     list(text, table);
 }
 
-fn sheet_section(text: &mut String, sheet: &Sheet) {
-    text.push_str(&format!("\n## {}\n\n{}\n\n", escaped(&sentence(&sheet.title)), escaped(&sheet.lead)));
-    let line = |cells: &[String]| cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | ");
-    let rules: Vec<&str> =
-        (0..sheet.heads.len()).map(|place| if place < sheet.words { "---" } else { "---:" }).collect();
-    text.push_str(&format!("| {} |\n| {} |\n", line(&sheet.heads), rules.join(" | ")));
-    sheet.rows.iter().for_each(|row| text.push_str(&format!("| {} |\n", line(row))));
+fn sheet_section(text: &mut MarkdownText, sheet: &Sheet) {
+    text.push(&markdown!("\n## {}\n\n{}\n\n", sentence(&sheet.title), sheet.lead));
+    let line = |cells: &[String]| table_line(cells.iter().map(|cell| MarkdownText::of(cell)));
+    text.push(&line(&sheet.heads));
+    text.push(&rules((0..sheet.heads.len()).map(|place| place >= sheet.words)));
+    sheet.rows.iter().for_each(|row| text.push(&line(row)));
     if !sheet.lines.is_empty() {
-        text.push('\n');
-        sheet.lines.iter().for_each(|line| text.push_str(&format!("- {}\n", escaped(line))));
+        text.push(&MarkdownText::literal("\n"));
+        sheet.lines.iter().for_each(|line| text.push(&markdown!("- {}\n", line)));
     }
+}
+
+/// A line of a table.
+fn table_line(cells: impl Iterator<Item = MarkdownText>) -> MarkdownText {
+    markdown!("| {} |\n", MarkdownText::joined(cells, " | "))
+}
+
+/// The line below a table's heads: whether each column is of figures, which stand to the right.
+fn rules(columns: impl Iterator<Item = bool>) -> MarkdownText {
+    table_line(columns.map(|is_figure| MarkdownText::literal(if is_figure { "---:" } else { "---" })))
 }
 
 /// Puts each spread into its figure's cell: a page has no columns to spare.
@@ -115,63 +123,56 @@ fn merged(columns: Vec<Column>) -> Vec<Column> {
     merged
 }
 
-fn grid(text: &mut String, table: &Table, columns: &[Column]) {
-    let heads: Vec<String> = columns.iter().map(|column| escaped(column.head.join(" ").trim())).collect();
-    let rules: Vec<&str> = columns
-        .iter()
-        .map(|column| if matches!(column.role, Role::Figure | Role::Rank) { "---:" } else { "---" })
-        .collect();
-    text.push_str(&format!("| {} |\n| {} |\n", heads.join(" | "), rules.join(" | ")));
+fn grid(text: &mut MarkdownText, table: &Table, columns: &[Column]) {
+    text.push(&table_line(columns.iter().map(|column| MarkdownText::of(column.head.join(" ").trim()))));
+    text.push(&rules(columns.iter().map(|column| matches!(column.role, Role::Figure | Role::Rank))));
     for (number, row) in table.rows.iter().enumerate() {
         let cell = |column: &Column| {
-            let cell = column.cells.get(number).map(|cell| escaped(cell.trim())).unwrap_or_default();
-            if column.role == Role::Server && row.standing == Standing::Failed {
-                format!("{cell} (failed)")
-            } else {
-                cell
+            let cell = column.cells.get(number).map(|cell| cell.trim()).unwrap_or_default();
+            match column.role == Role::Server && row.standing == Standing::Failed {
+                true => markdown!("{} (failed)", cell),
+                false => MarkdownText::of(cell),
             }
         };
-        let cells: Vec<String> = columns.iter().map(cell).collect();
-        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        text.push(&table_line(columns.iter().map(cell)));
     }
 }
 
-fn list(text: &mut String, table: &Table) {
+fn list(text: &mut MarkdownText, table: &Table) {
     let notes = table.notes.iter().map(|note| {
+        let name = note.name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
         let (carriers, doing) = (words::carriers(note, table), words::doing(note));
-        format!(
-            "- `{}` ({doing}), {}: {}\n",
-            note.name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_"),
-            escaped(&carriers),
-            escaped(note.remedy.trim())
-        )
+        markdown!("- `{}` ({}), {}: {}\n", MarkdownText::key(&name), doing, carriers, note.remedy.trim())
     });
     let failures = table.rows.iter().flat_map(|row| {
         row.failures.iter().map(|failure| {
-            let (stage, message) = (words::stage(failure.stage), escaped(failure.message.trim()));
-            let of = row.launches_planned;
             let printed = match failure.printed_last.as_str() {
-                "" => String::new(),
-                line => format!("; last line printed: {}", escaped(line)),
+                "" => MarkdownText::default(),
+                line => markdown!("; last line printed: {}", line),
             };
-            let (id, launches) = (escaped(&row.server.id), failure.launches);
-            format!("- {id} failed {stage}, {launches} of {of} launches: {message}{printed}\n")
+            markdown!(
+                "- {} failed {}, {} of {} launches: {}{}\n",
+                row.server.id,
+                words::stage(failure.stage),
+                failure.launches,
+                row.launches_planned,
+                failure.message.trim(),
+                printed
+            )
         })
     });
-    let lines: Vec<String> = notes.chain(failures).collect();
-    if !lines.is_empty() {
-        text.push('\n');
-        lines.iter().for_each(|line| text.push_str(line));
+    let lines: MarkdownText = notes.chain(failures).collect();
+    if !lines.as_str().is_empty() {
+        text.push(&MarkdownText::literal("\n"));
+        text.push(&lines);
     }
 }
 
-fn list_section(text: &mut String, title: &'static str, entries: &[(String, String)]) {
+fn list_section(text: &mut MarkdownText, title: &'static str, entries: &[(String, String)]) {
     if !entries.is_empty() {
-        text.push_str(&format!("\n## {title}\n\n"));
+        text.push(&markdown!("\n## {}\n\n", title));
     }
-    entries.iter().for_each(|(name, entry)| {
-        text.push_str(&format!("- {}: {}\n", escaped(name), escaped(entry)));
-    });
+    entries.iter().for_each(|(name, entry)| text.push(&markdown!("- {}: {}\n", name, entry)));
 }
 
 /// A text as a sentence begins.

@@ -14,6 +14,7 @@ mod text;
 pub(crate) mod words;
 
 use crate::Report;
+use paceline_escape::Printable;
 
 /// What a report is rendered as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub struct Options {
 /// A format: a report in, text out, ending in a newline.
 pub(crate) trait Formatter {
     /// The report as text.
-    fn render(&self, report: &Report, options: Options) -> String;
+    fn render(&self, report: &Report, options: Options) -> Printable;
 }
 
 impl Format {

@@ -4,13 +4,13 @@
 //! are fitted by `layout.rs`, what is said around them comes from `words.rs`.
 
 use super::columns::{Column, Role, columns, letter};
-use super::layout::{align, fit, gap, padded, width_of, wrap};
+use super::layout::{Painted, align, fit, gap, padded, width_of, wrap};
 use super::sheet::{Sheet, sheets};
 use super::{Formatter, Options, words};
-use crate::escape::Painted;
 use crate::row::{Row, Standing};
 use crate::{Failure, Machine, Report, Table};
 use anstyle::{AnsiColor, Style};
+use paceline_escape::{Printable, TerminalText};
 use std::collections::BTreeMap;
 use unicode_width::UnicodeWidthStr;
 
@@ -25,8 +25,8 @@ const BAD: Style = AnsiColor::Red.on_default();
 const PLAIN: Style = Style::new();
 
 impl Formatter for Text {
-    fn render(&self, report: &Report, options: Options) -> String {
-        let mut page = Page { text: String::new(), options, left_out: Vec::new() };
+    fn render(&self, report: &Report, options: Options) -> Printable {
+        let mut page = Page { text: TerminalText::default(), options, left_out: Vec::new() };
         page.head(report);
         // The rankings come last: they are what stays visible.
         if let [machine] = report.machines.as_slice() {
@@ -46,13 +46,13 @@ impl Formatter for Text {
             tables.for_each(|table| page.table(table));
         }
         page.legend(report);
-        page.text
+        page.text.into()
     }
 }
 
-/// The page being written. Whatever it is given is escaped: [`Painted`] has no other way in.
+/// The page being written.
 struct Page {
-    text: String,
+    text: TerminalText,
     options: Options,
     /// What some table had no room for.
     left_out: Vec<String>,
@@ -64,7 +64,7 @@ impl Page {
     }
 
     fn put(&mut self, line: &Painted) {
-        self.text.push_str(&line.line());
+        self.text.push(&line.line());
     }
 
     fn line(&mut self, text: &str, style: Style) {
@@ -73,7 +73,7 @@ impl Page {
     }
 
     fn blank(&mut self) {
-        self.text.push('\n');
+        self.text.push(&TerminalText::literal("\n"));
     }
 
     /// Lines of prose, the first after `lead`, the others below its end.

@@ -4,7 +4,7 @@
 //! columns out where they have no room, are laid out in `format/layout.rs`.
 
 use super::quantity::{TimeUnit, nanos};
-use crate::escape;
+use paceline_escape::TerminalText;
 
 /// Whether and how text is coloured (ECMA-48 SGR).
 #[derive(Clone, Copy)]
@@ -30,10 +30,10 @@ impl Style {
         self.unit.map_or_else(|| nanos(value_ns), |unit| unit.of_nanos(value_ns))
     }
 
-    /// Every text passes here, and is escaped: what a server or a file says cannot steer the terminal.
+    /// A text on one line. Colours that it brings are escaped too.
     fn paint(self, code: &str, text: &str) -> String {
-        let safe = escape::terminal(text);
-        if self.colour && !code.is_empty() { format!("\x1b[{code}m{safe}\x1b[0m") } else { safe }
+        let safe = TerminalText::of(text);
+        if self.colour && !code.is_empty() { format!("\x1b[{code}m{safe}\x1b[0m") } else { safe.to_string() }
     }
 
     pub(crate) fn strong(self, text: &str) -> String {

@@ -15,6 +15,7 @@ pub use quantity::TimeUnit;
 pub(crate) use times::{STEPS_PER_HALF, bars};
 
 use lines::facts;
+use paceline_escape::TerminalText;
 use paceline_judge::VerdictName;
 use paceline_record::{Distribution, Loop, LoopKind, Run, Shape};
 use quantity::{bytes, count, counted, nanos, plural, seconds};
@@ -39,7 +40,7 @@ const WIDTH_LEAST: usize = 30;
 const LINES_MOST: usize = 40;
 
 /// The text of a run.
-pub fn run_text(run: &Run, options: RunTextOptions) -> String {
+pub fn run_text(run: &Run, options: RunTextOptions) -> TerminalText {
     let style = Style::new(options.colour, options.width.max(WIDTH_LEAST)).with_unit(options.time_unit);
     let spectrum = if options.percentiles { times::spectrum(run, style) } else { String::new() };
     let sections = |histogram: String| {
@@ -58,7 +59,8 @@ pub fn run_text(run: &Run, options: RunTextOptions) -> String {
         sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
     };
     let whole = sections(times::histogram(run, style));
-    if whole.lines().count() <= LINES_MOST { whole } else { sections(String::new()) }
+    let fits = whole.lines().count() <= LINES_MOST;
+    TerminalText::coloured(&if fits { whole } else { sections(String::new()) })
 }
 
 /// `closed loop, 64 connections, window 10 s after 1 s of warm-up`.

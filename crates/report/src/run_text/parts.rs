@@ -6,7 +6,7 @@
 use super::lines::{Style, columns, table};
 use super::quantity::{count, counted, percent, seconds};
 use super::times::{bounded, first_of};
-use crate::escape;
+use paceline_escape::TerminalText;
 use paceline_record::{BadBody, Block, Counts, RequestPart, Run, Segment, SessionPart};
 
 /// A table for each way in which the run has parts.
@@ -179,7 +179,7 @@ fn caret(bad: &BadBody, before: &str, room: usize) -> String {
 
 /// A piece of a body on one line.
 fn body_text(text: &str) -> String {
-    escape::terminal(&text.replace('\n', "\\n").replace('\r', "\\r"))
+    TerminalText::of(&text.replace('\n', "\\n").replace('\r', "\\r")).to_string()
 }
 
 #[cfg(test)]

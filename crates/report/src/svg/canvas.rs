@@ -1,9 +1,9 @@
 //! An SVG picture that is written element by element, and the axes of its charts.
 //!
-//! What goes into a picture as text is escaped here and nowhere else. Colours are those of the results site; a picture
+//! What goes into a picture as text is escaped ([`HtmlText`]). Colours are those of the results site; a picture
 //! that a page shows follows the reader's light or dark theme.
 
-use crate::escape;
+use paceline_escape::{HtmlText, html};
 use std::fmt::Write as _;
 
 /// Okabe and Ito's colours for lines, which colour-blind readers tell apart ("Color Universal Design", 2008).
@@ -31,7 +31,7 @@ pub enum Anchor {
 /// A picture in the making: its elements so far.
 #[derive(Default)]
 pub struct Canvas {
-    elements: String,
+    elements: HtmlText,
 }
 
 impl Canvas {
@@ -42,41 +42,46 @@ impl Canvas {
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        let text = escape::html(text);
-        self.put(format_args!(
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{text}</text>",
-            at.0, at.1
+        self.put(&html!(
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{}\" class=\"{}\">{}</text>",
+            at.0,
+            at.1,
+            anchor,
+            class,
+            text
         ));
     }
 
     /// A line of the grid.
     pub fn rule(&mut self, from: (f64, f64), to: (f64, f64)) {
-        self.put(format_args!(
-            "<path class=\"r\" d=\"M{:.1} {:.1}L{:.1} {:.1}\"/>",
-            from.0, from.1, to.0, to.1
-        ));
+        self.put(&html!("<path class=\"r\" d=\"M{:.1} {:.1}L{:.1} {:.1}\"/>", from.0, from.1, to.0, to.1));
     }
 
     /// An interval of data.
     pub fn interval(&mut self, from: (f64, f64), to: (f64, f64)) {
-        self.put(format_args!(
+        self.put(&html!(
             "<path class=\"d\" stroke-width=\"2\" d=\"M{:.1} {:.1}L{:.1} {:.1}\"/>",
-            from.0, from.1, to.0, to.1
+            from.0,
+            from.1,
+            to.0,
+            to.1
         ));
     }
 
     /// A dot of data; a hollow one stands for what is not certain.
     pub fn dot(&mut self, at: (f64, f64), is_hollow: bool) {
         let class = if is_hollow { "d g" } else { "d" };
-        self.put(format_args!(
-            "<circle class=\"{class}\" stroke-width=\"2\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\"/>",
-            at.0, at.1
+        self.put(&html!(
+            "<circle class=\"{}\" stroke-width=\"2\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\"/>",
+            class,
+            at.0,
+            at.1
         ));
     }
 
     /// An open arrow head: at least so much.
     pub fn arrow(&mut self, at: (f64, f64)) {
-        self.put(format_args!(
+        self.put(&html!(
             "<path class=\"d\" style=\"fill:none\" stroke-width=\"1.5\" d=\"M{:.1} {:.1}l6 4.5l-6 4.5z\"/>",
             at.0 + 7.0,
             at.1 - 4.5
@@ -91,10 +96,11 @@ impl Canvas {
             // Cannot fail: it is a text.
             let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });
         }
-        self.put(format_args!("<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" d=\"{path}\"/>"));
+        self.put(&html!("<path fill=\"none\" stroke=\"{}\" stroke-width=\"2\" d=\"{}\"/>", colour, path));
         if let Some((x, y)) = points.last() {
-            self.put(format_args!(
-                "<circle class=\"g\" style=\"stroke:{colour}\" stroke-width=\"2\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>"
+            self.put(&html!(
+                "<circle class=\"g\" style=\"stroke:{}\" stroke-width=\"2\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\"/>",
+                colour, *x, *y
             ));
         }
     }
@@ -102,24 +108,31 @@ impl Canvas {
     /// From the end of a curve towards its name, with a swatch of its colour before the name.
     pub fn leader(&mut self, from: (f64, f64), to: (f64, f64), place: usize) {
         let colour = LINES[place % LINES.len()];
-        self.put(format_args!(
-            "<path stroke=\"{colour}\" opacity=\"0.5\" d=\"M{:.1} {:.1}L{:.1} {:.1}\"/>\
-             <circle fill=\"{colour}\" cx=\"{2:.1}\" cy=\"{3:.1}\" r=\"4\"/>",
-            from.0, from.1, to.0, to.1
+        self.put(&html!(
+            "<path stroke=\"{4}\" opacity=\"0.5\" d=\"M{0:.1} {1:.1}L{2:.1} {3:.1}\"/>\
+             <circle fill=\"{4}\" cx=\"{2:.1}\" cy=\"{3:.1}\" r=\"4\"/>",
+            from.0,
+            from.1,
+            to.0,
+            to.1,
+            colour
         ));
     }
 
-    fn put(&mut self, element: std::fmt::Arguments) {
-        let _ = writeln!(self.elements, "{element}");
+    fn put(&mut self, element: &HtmlText) {
+        self.elements.push(&html!("{}\n", element));
     }
 
     /// The picture.
-    pub fn finish(self, width: f64, height: f64, title: &str) -> String {
-        let title = escape::html(title);
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
-             height=\"{height:.0}\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n<style>{STYLE}</style>\n\
-             <rect class=\"g\" width=\"100%\" height=\"100%\"/>\n{}</svg>\n",
+    pub fn finish(self, width: f64, height: f64, title: &str) -> HtmlText {
+        html!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0} {1:.0}\" width=\"{0:.0}\" \
+             height=\"{1:.0}\" role=\"img\" aria-label=\"{2}\">\n<title>{2}</title>\n<style>{3}</style>\n\
+             <rect class=\"g\" width=\"100%\" height=\"100%\"/>\n{4}</svg>\n",
+            width,
+            height,
+            title,
+            HtmlText::literal(STYLE),
             self.elements
         )
     }
@@ -213,7 +226,7 @@ mod tests {
     fn names_stay_text() {
         let mut canvas = Canvas::default();
         canvas.text((0.0, 0.0), Anchor::Start, "t", "<script>alert(1)</script>\u{202e}");
-        let svg = canvas.finish(10.0, 10.0, "\"><script>");
+        let svg = canvas.finish(10.0, 10.0, "\"><script>").to_string();
         assert!(!svg.contains("<script") && !svg.contains('\u{202e}'), "{svg}");
     }
 }

@@ -9,6 +9,7 @@ mod ranking;
 
 use crate::{Report, Table};
 use canvas::{Anchor, Canvas};
+use paceline_escape::Printable;
 use paceline_judge::{Metric, Unit};
 use paceline_record::Trial;
 
@@ -42,7 +43,7 @@ impl Chart {
 
 /// Draws a chart of a report; none where the report has nothing to draw. `trials` are those of the round, with their
 /// histograms.
-pub fn svg(chart: Chart, report: &Report, trials: &[Trial]) -> Option<String> {
+pub fn svg(chart: Chart, report: &Report, trials: &[Trial]) -> Option<Printable> {
     let mut canvas = Canvas::default();
     let mut bottom = heading(&mut canvas, report);
     let top = bottom;
@@ -59,7 +60,7 @@ pub fn svg(chart: Chart, report: &Report, trials: &[Trial]) -> Option<String> {
         }
         Chart::LoadCurve => bottom = lines::load_curves(&mut canvas, &report.tables, bottom),
     }
-    (bottom > top).then(|| canvas.finish(WIDTH, bottom + MARGIN, &report.round.plan))
+    (bottom > top).then(|| canvas.finish(WIDTH, bottom + MARGIN, &report.round.plan).into())
 }
 
 /// What the picture is of; it is handed on without its page.

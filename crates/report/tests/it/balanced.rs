@@ -25,7 +25,7 @@ fn trial(route: Route) -> Trial {
 }
 
 fn text(report: &Report) -> String {
-    report.render(Format::Text, Options { width: 160, colour: false, full: true })
+    report.render(Format::Text, Options { width: 160, colour: false, full: true }).to_string()
 }
 
 #[test]

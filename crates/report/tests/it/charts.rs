@@ -5,7 +5,7 @@ use paceline_report::{Chart, Report, svg};
 
 fn drawn(name: &str) -> Option<String> {
     let (round, trials) = stored();
-    svg(Chart::parse(name).unwrap(), &Report::new(&round, &trials), &trials)
+    svg(Chart::parse(name).unwrap(), &Report::new(&round, &trials), &trials).map(|svg| svg.to_string())
 }
 
 #[test]

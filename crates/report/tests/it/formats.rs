@@ -41,7 +41,7 @@ pub fn check(name: &str, text: &str) {
 fn rendered(format: Format, width: usize, colour: bool) -> String {
     let (round, trials) = stored();
     let full = width > 100;
-    Report::new(&round, &trials).render(format, Options { width, colour, full })
+    Report::new(&round, &trials).render(format, Options { width, colour, full }).to_string()
 }
 
 #[test]

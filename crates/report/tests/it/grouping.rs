@@ -21,7 +21,7 @@ pub const SEEN: Seen = Seen {
 };
 
 fn text(report: &Report) -> String {
-    report.render(Format::Text, Options { width: 80, colour: false, full: true })
+    report.render(Format::Text, Options { width: 80, colour: false, full: true }).to_string()
 }
 
 /// A text with no breaks of lines.
@@ -425,7 +425,7 @@ fn a_set_of_copies_says_how_many_claims_were_false() {
     assert!(kept.is_kept() && kept.deciding.claimed_most == 2);
     let broken = vec![different; 3];
     assert!(!CopyTally::of(&broken).is_kept());
-    let text = copies_text(&broken);
+    let text = copies_text(&broken).to_string();
     assert!(text.contains("3 of 3 claimed to differ; at most 1 expected"), "{text}");
     assert_eq!(text.matches("FALSE CLAIM").count(), 3);
 }

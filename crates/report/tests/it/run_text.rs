@@ -10,7 +10,8 @@ use paceline_report::{RunTextOptions, run_text};
 
 fn text(name: &str, width: usize, colour: bool, percentiles: bool) -> String {
     let stored = std::fs::read_to_string(path(&format!("fixtures/run-{name}.json"))).unwrap();
-    run_text(&read_run(&stored).unwrap(), RunTextOptions { colour, width, percentiles, time_unit: None })
+    let options = RunTextOptions { colour, width, percentiles, time_unit: None };
+    run_text(&read_run(&stored).unwrap(), options).to_string()
 }
 
 #[test]
@@ -52,7 +53,7 @@ fn a_service_time_is_a_lower_bound_from_the_timeout_on() {
     let service_of = |run: &paceline_record::Run| {
         let text =
             run_text(run, RunTextOptions { colour: false, width: 120, percentiles: false, time_unit: None });
-        text.lines().find(|line| line.trim_start().starts_with("service time")).unwrap().to_owned()
+        text.as_str().lines().find(|line| line.trim_start().starts_with("service time")).unwrap().to_owned()
     };
     let service = run.total.service_time_ns.as_ref().unwrap();
     // In an open loop the lowest time waited is a response time, which a backlog makes longer than any service time.

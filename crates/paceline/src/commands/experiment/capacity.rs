@@ -99,7 +99,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         Format::Text => {
             exit::print(&format!("{}records      {}\n", capacity_text(&capacity), bench.records.display()))?;
         }
-        Format::Json => exit::print(&format!("{}\n", serde_json::to_string_pretty(&capacity)?))?,
+        Format::Json => exit::print(exit::json(&capacity)?)?,
     }
     let found = if capacity.half_pass_per_s.is_some() { Status::Done } else { Status::Failed };
     Ok(status_of(capacity.ended_early.as_deref(), found))

@@ -6,6 +6,7 @@
 use super::capacity::percent;
 use super::{Bench, LoadFlags, OpenTarget, Target, complaint, status_of};
 use crate::exit::{self, Complaint, Status};
+use paceline_escape::{Printable, TerminalText, markdown};
 use paceline_experiment::{
     ComparePlan, CompareProgress, ComparedMetric, Load as _, LoadError, LoadRequest, LoadResult,
     PairedComparison, SampleSet, Side, compare_html, compare_markdown, compare_rounds, compare_samples,
@@ -94,11 +95,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return compare_folders(sides, &arguments.how, arguments.format);
     }
     let comparison = compare(sides, &arguments.how, arguments.load)?;
-    exit::print(&match arguments.format {
-        Format::Text => compare_text(&comparison),
-        Format::Markdown => compare_markdown(&comparison),
-        Format::Json => format!("{}\n", serde_json::to_string_pretty(&comparison)?),
-        Format::Html => compare_html(&comparison),
+    exit::print(match arguments.format {
+        Format::Text => TerminalText::lines(&compare_text(&comparison)).into(),
+        Format::Markdown => compare_markdown(&comparison).into(),
+        Format::Json => exit::json(&comparison)?,
+        Format::Html => compare_html(&comparison).into(),
     })?;
     Ok(status_of(comparison.ended_early.as_deref(), Status::Done))
 }
@@ -111,7 +112,7 @@ fn compare_folders(sides: [&str; 2], how: &CompareFlags, format: Format) -> anyh
         anyhow::Ok(Records { round, trials, unreadable: Vec::new() })
     };
     let rounds = [read(sides[0])?, read(sides[1])?];
-    exit::print(&compared_rounds(&rounds, how.metric, how.margin / 100.0, format)?)?;
+    exit::print(compared_rounds(&rounds, how.metric, how.margin / 100.0, format)?)?;
     Ok(Status::Done)
 }
 
@@ -121,7 +122,7 @@ pub fn compared_rounds(
     metric: Option<ComparedMetric>,
     margin: f64,
     format: Format,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<Printable> {
     let [first, second] = rounds;
     let cells = compare_rounds(
         [(&first.round.id, &first.trials), (&second.round.id, &second.trials)],
@@ -140,13 +141,14 @@ pub fn compared_rounds(
         )
     };
     Ok(match format {
-        Format::Text | Format::Markdown => format!(
+        Format::Text | Format::Markdown => markdown!(
             "First: {}.\nSecond: {}.\n\n{}",
-            paceline_report::escape::markdown(&about(&first.round)),
-            paceline_report::escape::markdown(&about(&second.round)),
+            about(&first.round),
+            about(&second.round),
             rounds_markdown(&cells)
-        ),
-        Format::Json => format!("{}\n", serde_json::to_string_pretty(&cells)?),
+        )
+        .into(),
+        Format::Json => exit::json(&cells)?,
         Format::Html => single_file(
             &format!("{} · Paceline", first.round.plan),
             &Contents::of_comparison(first, second)?,

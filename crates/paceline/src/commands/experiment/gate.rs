@@ -8,6 +8,7 @@ use super::compare::{CompareFlags, compare, measure};
 use super::status_of;
 use crate::exit::{self, Complaint, Status};
 use anyhow::Context as _;
+use paceline_escape::Printable;
 use paceline_experiment::{GatePolicy, gate_junit, gate_markdown, judge_gate};
 use std::path::{Path, PathBuf};
 
@@ -50,7 +51,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     exit::check_printable()?;
     if let Some(file) = &arguments.save {
         let samples = measure(&arguments.candidate, &arguments.how, arguments.load)?;
-        write(file, &format!("{}\n", serde_json::to_string_pretty(&samples)?))?;
+        write(file, &exit::json(&samples)?)?;
         exit::print(&format!("baseline written to {}\n", file.display()))?;
         return Ok(Status::Done);
     }
@@ -60,18 +61,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let comparison = compare([baseline, &arguments.candidate], &arguments.how, arguments.load)?;
     let policy = if arguments.fail_undecided { GatePolicy::FailUndecided } else { GatePolicy::PassUndecided };
     let result = judge_gate(&comparison, policy);
-    let markdown = gate_markdown(&comparison, &result);
+    let markdown = gate_markdown(&comparison, &result).into();
     if let Some(file) = &arguments.markdown {
         write(file, &markdown)?;
     }
     if let Some(file) = &arguments.junit {
-        write(file, &gate_junit(&comparison, &result))?;
+        write(file, &gate_junit(&comparison, &result).into())?;
     }
-    exit::print(&markdown)?;
+    exit::print(markdown)?;
     let status = if result.passed { Status::Done } else { Status::Failed };
     Ok(status_of(comparison.ended_early.as_deref(), status))
 }
 
-fn write(file: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+fn write(file: &Path, text: &Printable) -> anyhow::Result<()> {
+    std::fs::write(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))
 }

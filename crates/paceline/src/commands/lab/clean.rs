@@ -3,7 +3,7 @@
 //! What there is and how it is removed is the lab's. Results are never touched.
 
 use super::{warn, workshop};
-use crate::exit::{Complaint, Status, print_escaped as print};
+use crate::exit::{Complaint, Status, print};
 use paceline_catalogue::Catalogue;
 use paceline_host::{Id, Joined, Neighbours};
 use paceline_lab::LeftOver;

@@ -4,11 +4,11 @@
 //! What a server really answers is asked by `lab check`.
 
 use super::{warn, workshop};
-use crate::exit::{Status, print};
+use crate::exit::{Status, json, print};
 use crate::places::complain;
 use paceline_catalogue::{Catalogue, Manifest};
+use paceline_escape::{Printable, TerminalText};
 use paceline_lab::{LabError, Workshop};
-use paceline_report::escape::terminal_lines;
 
 /// Flags of `paceline lab list`.
 #[derive(clap::Args)]
@@ -33,15 +33,14 @@ const WIDTH_MOST: usize = 80;
 /// Writes the list. Broken manifests are in it and make no failure: the list is the place to find them.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let workshop = workshop(catalogue)?;
-    let text = match arguments.format {
+    print(match arguments.format {
         Format::Text => as_text(catalogue, &workshop)?,
         Format::Json => as_json(catalogue, &workshop)?,
-    };
-    print(&text)?;
+    })?;
     Ok(Status::Done)
 }
 
-fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String> {
+fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<Printable> {
     catalogue.notes.iter().for_each(|note| warn(&format!("note: {note}")));
     let mut rows = vec![COLUMNS.map(str::to_owned)];
     let mut below = String::new();
@@ -58,7 +57,7 @@ fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String>
     for broken in broken.chain(&catalogue.broken_balancers).chain(&catalogue.broken_databases) {
         text.push_str(&format!("\n{} is broken\n  {}\n", broken.id, broken.error));
     }
-    Ok(terminal_lines(&text))
+    Ok(TerminalText::lines(&text).into())
 }
 
 fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {
@@ -116,7 +115,7 @@ fn cut(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-fn as_json(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String> {
+fn as_json(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<Printable> {
     let mut servers = Vec::new();
     for server in &catalogue.servers {
         servers.push(serde_json::json!({
@@ -142,7 +141,7 @@ fn as_json(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<String>
         "broken_workloads": catalogue.broken_workloads.iter().map(broken).collect::<Vec<_>>(),
         "notes": catalogue.notes,
     });
-    Ok(format!("{list:#}\n"))
+    json(&list)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ mod new;
 mod serve;
 mod setup;
 
-use crate::exit::{Complaint, Status, print_escaped as print, say, told};
+use crate::exit::{Complaint, Status, print, say, told};
 use crate::places::{PlaceArguments, complain, server_user, shepherd_command, user_notice};
 use anyhow::Context as _;
 use clap::Subcommand;

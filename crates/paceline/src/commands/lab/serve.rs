@@ -4,7 +4,7 @@
 //! `lab check` to compare. No load is put on it, and it is not started anew when it dies.
 
 use super::{check_form, check_workloads, warn, working};
-use crate::exit::{Complaint, Status, print_escaped as print};
+use crate::exit::{Complaint, Status, print};
 use crate::places::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, POOL, Variables, WorkloadCase, fresh_seed};

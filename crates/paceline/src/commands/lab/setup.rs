@@ -3,7 +3,7 @@
 //! One server's failure keeps no other from its set-up. What has been done before is not done again.
 
 use super::{Chosen, warn, working};
-use crate::exit::{Status, print_escaped as print, told};
+use crate::exit::{Status, print, told};
 use crate::places::complain;
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_lab::{LabError, Made, SetupPlan, Workshop};

@@ -201,7 +201,8 @@ fn print_report(round: &Round, store: &Store) -> anyhow::Result<()> {
     let trials = kept::Readable::of(store.readable_trials(&round.id))?.records;
     let options = Options { width: terminal::width(), colour: terminal::wants_colour(), full: false };
     let text = Report::new(round, &trials).render(Format::Text, options);
-    print(&format!("{text}\nkept in {} as round {}\n", store.path().display(), round.id))
+    print(text)?;
+    print(&format!("\nkept in {} as round {}\n", store.path().display(), round.id))
 }
 
 /// A cell that nobody can say anything about makes the round a failure.

@@ -5,9 +5,9 @@
 //! output.
 
 use paceline_catalogue::PlannedLaunch;
+use paceline_escape::TerminalText;
 use paceline_lab::{Event, Outlook};
 use paceline_record::{LoopKind, Round, Trial};
-use paceline_report::escape::{terminal, terminal_lines};
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Progress {
         let clear = if self.is_terminal { CLEAR_LINE } else { "" };
         move |text| {
             // A closed standard error hears nothing.
-            let _ = writeln!(std::io::stderr(), "{clear}{}", terminal_lines(text));
+            let _ = writeln!(std::io::stderr(), "{clear}{}", TerminalText::lines(text));
         }
     }
 
@@ -107,7 +107,7 @@ impl Progress {
         if self.is_quiet || !self.is_terminal {
             return;
         }
-        let text: String = terminal(text).chars().take(self.width).collect();
+        let text: String = TerminalText::of(text).as_str().chars().take(self.width).collect();
         let mut stderr = std::io::stderr().lock();
         let _ = write!(stderr, "{CLEAR_LINE}{text}").and_then(|()| stderr.flush());
     }
@@ -115,7 +115,7 @@ impl Progress {
     fn line(&mut self, text: &str) {
         let clear = if self.is_terminal { CLEAR_LINE } else { "" };
         // A standard error that is closed hears nothing, and that stops no round.
-        let _ = writeln!(std::io::stderr(), "{clear}{}", terminal_lines(text));
+        let _ = writeln!(std::io::stderr(), "{clear}{}", TerminalText::lines(text));
     }
 }
 

@@ -3,9 +3,8 @@
 //! Lines begin with `>` where they were sent, `<` where they came, `*` where they are about either, as curl has it.
 
 use crate::exit::{Status, print};
-use paceline_report::escape::terminal;
+use paceline_escape::{TerminalText, terminal};
 use paceline_run::{DebugExchange, Prepared};
-use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Lines of a body that are shown,
@@ -17,72 +16,69 @@ const LINE_CHARACTERS_MOST: usize = 400;
 pub fn run(prepared: &Prepared) -> anyhow::Result<Status> {
     let exchanges = prepared.debug().map_err(super::explain)?;
     let is_mix = prepared.settings.job.is_mix();
-    let mut text = String::new();
+    let mut text = TerminalText::default();
     for exchange in &exchanges {
         if is_mix {
-            let _ = writeln!(text, "* request {}", terminal(&exchange.name));
+            text.push(&terminal!("* request {}\n", exchange.name));
         }
-        text += &shown(exchange);
+        text.push(&shown(exchange));
     }
-    print(&text)?;
+    print(text)?;
     let failed = exchanges.iter().any(|exchange| !exchange.faults.is_empty());
     Ok(if failed { Status::Failed } else { Status::Done })
 }
 
-fn shown(exchange: &DebugExchange) -> String {
-    let mut text = format!("* connected to {}\n", exchange.address);
+fn shown(exchange: &DebugExchange) -> TerminalText {
+    let mut text = terminal!("* connected to {}\n", exchange.address.to_string());
     if let Some(tls) = &exchange.tls {
-        let _ = writeln!(text, "* TLS: {}", terminal(tls));
+        text.push(&terminal!("* TLS: {}\n", tls));
     }
-    text += &marked('>', &exchange.request);
-    text += &marked('<', &exchange.head);
+    text.push(&marked(">", &exchange.request));
+    text.push(&marked("<", &exchange.head));
     let body = exchange.decoded.as_ref().unwrap_or(&exchange.body);
-    let _ = match &exchange.decoded {
+    text.push(&match &exchange.decoded {
         Some(decoded) => {
-            writeln!(text, "* body: {} bytes, {} when decompressed", exchange.body.len(), decoded.len())
+            terminal!("* body: {} bytes, {} when decompressed\n", exchange.body.len(), decoded.len())
         }
-        None => writeln!(text, "* body: {} bytes", exchange.body.len()),
-    };
-    text += &body_shown(body);
-    let _ = match exchange.faults.as_slice() {
-        [] => writeln!(text, "* checks: passed"),
-        faults => writeln!(text, "* checks: failed: {}", terminal(&faults.join("; "))),
-    };
+        None => terminal!("* body: {} bytes\n", exchange.body.len()),
+    });
+    text.push(&body_shown(body));
+    text.push(&match exchange.faults.as_slice() {
+        [] => TerminalText::literal("* checks: passed\n"),
+        faults => terminal!("* checks: failed: {}\n", faults.join("; ")),
+    });
     let times: Vec<String> =
         exchange.times.iter().map(|(what, took)| format!("{what} {}", milliseconds(*took))).collect();
-    let _ = writeln!(text, "* times: {}", times.join(", "));
+    text.push(&terminal!("* times: {}\n", times.join(", ")));
     text
 }
 
 /// The lines of a message, each with its mark; a body behind a blank line as one that is shown.
-fn marked(mark: char, message: &[u8]) -> String {
+fn marked(mark: &'static str, message: &[u8]) -> TerminalText {
     let head_end =
         message.windows(4).position(|four| four == b"\r\n\r\n").map_or(message.len(), |end| end + 2);
     let (head, body) = message.split_at(head_end);
-    let mut text = String::new();
-    for line in String::from_utf8_lossy(head).lines() {
-        let _ = writeln!(text, "{mark} {}", terminal(line));
-    }
+    let lines = String::from_utf8_lossy(head);
+    let mut text: TerminalText = lines.lines().map(|line| terminal!("{} {}\n", mark, line)).collect();
+    text.push(&terminal!("{}\n", mark));
     let body = body.get(2..).unwrap_or_default();
-    if body.is_empty() {
-        text + &format!("{mark}\n")
-    } else {
-        text + &format!("{mark}\n") + &body_shown(body)
+    if !body.is_empty() {
+        text.push(&body_shown(body));
     }
+    text
 }
 
 /// The beginning of a body, or that it is not text.
-fn body_shown(body: &[u8]) -> String {
-    let Ok(body) = std::str::from_utf8(body) else { return "* (not text)\n".to_owned() };
-    let mut text = String::new();
+fn body_shown(body: &[u8]) -> TerminalText {
+    let Ok(body) = std::str::from_utf8(body) else { return TerminalText::literal("* (not text)\n") };
+    let mut text = TerminalText::default();
     for line in body.lines().take(BODY_LINES_MOST) {
         let shown: String = line.chars().take(LINE_CHARACTERS_MOST).collect();
-        let cut = if shown.len() < line.len() { " ..." } else { "" };
-        let _ = writeln!(text, "{}{cut}", terminal(&shown));
+        text.push(&terminal!("{}{}\n", shown, if shown.len() < line.len() { " ..." } else { "" }));
     }
     let left = body.lines().count().saturating_sub(BODY_LINES_MOST);
     if left > 0 {
-        let _ = writeln!(text, "* ({left} more lines)");
+        text.push(&terminal!("* ({} more lines)\n", left));
     }
     text
 }

@@ -5,8 +5,9 @@
 
 use super::telling::{HistogramsFlag, OutputFlags, OutputFormat, TimeUnitFlag};
 use crate::exit::{Complaint, print};
+use paceline_escape::{CsvText, JsonText, MarkdownText, Printable, TerminalText, markdown};
 use paceline_record::{LoopKind, Run, Summary};
-use paceline_report::{RunTextOptions, TimeUnit, escape, hgrm, run_text};
+use paceline_report::{RunTextOptions, TimeUnit, hgrm, run_text};
 use paceline_web::{Contents, single_file};
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -17,7 +18,7 @@ use std::path::Path;
 /// The first of all errors; the others are told here.
 pub fn deliver(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Error>) -> anyhow::Result<()> {
     if flags.prints() {
-        failed.extend(print(&text(run, flags, flags.printed_format(), true)?).err());
+        failed.extend(print(text(run, flags, flags.printed_format(), true)?).err());
     }
     for path in flags.files() {
         failed.extend(write(path, &text(run, flags, flags.format_of(path), false)?).err());
@@ -34,19 +35,22 @@ pub fn deliver(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Error>) -
 }
 
 /// The run as a page of one file.
-fn page(run: &Run) -> anyhow::Result<String> {
+fn page(run: &Run) -> anyhow::Result<Printable> {
     Ok(single_file(&format!("{} · Paceline", run.target.url), &Contents::of_run(run)?)?)
 }
 
-/// The summary as CSV: a line of keys, a line of values. No value has a comma or a quote but the URL.
-fn csv(run: &Run) -> String {
+/// The summary as CSV: a line of keys, a line of values.
+fn csv(run: &Run) -> CsvText {
     let (keys, values): (Vec<String>, Vec<String>) = Summary::of(run).cells().into_iter().unzip();
-    let url = run.target.url.replace('"', "\"\"");
-    format!("url,{}\n\"{url}\",{}\n", keys.join(","), values.join(","))
+    let line = |first: &str, others: &[String]| {
+        let fields = std::iter::once(first).chain(others.iter().map(String::as_str));
+        [CsvText::record(fields), CsvText::literal("\n")].into_iter().collect::<CsvText>()
+    };
+    [line("url", &keys), line(&run.target.url, &values)].into_iter().collect()
 }
 
 /// The summary as a table of Markdown.
-fn markdown(run: &Run, unit: Option<TimeUnit>) -> String {
+fn summary_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
     let rows = Summary::of(run).cells().into_iter().filter(|(_, value)| !value.is_empty());
     let rows = rows.map(|(key, value)| match (unit, key.strip_suffix("_ns"), value.parse::<f64>()) {
         (Some(unit), Some(name), Ok(nanoseconds)) => {
@@ -55,26 +59,26 @@ fn markdown(run: &Run, unit: Option<TimeUnit>) -> String {
         }
         _ => (key, value),
     });
-    let rows: String =
-        rows.map(|(key, value)| format!("| {key} | {} |\n", escape::markdown(&value))).collect();
-    format!("| {} | |\n|---|--:|\n{rows}", escape::markdown(&run.target.url))
+    let rows: MarkdownText =
+        rows.map(|(key, value)| markdown!("| {} | {} |\n", MarkdownText::key(&key), value)).collect();
+    markdown!("| {} | |\n|---|--:|\n{}", run.target.url, rows)
 }
 
 /// The result in a format.
-fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) -> anyhow::Result<String> {
+fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) -> anyhow::Result<Printable> {
     Ok(match format {
         OutputFormat::Json => match flags.histograms {
-            HistogramsFlag::All => format!("{}\n", serde_json::to_string(run)?),
+            HistogramsFlag::All => JsonText::of_document(&serde_json::to_string(run)?).into(),
             HistogramsFlag::None => {
                 let mut record = serde_json::to_value(run)?;
                 remove_histograms(&mut record);
-                format!("{record}\n")
+                JsonText::of_document(&record.to_string()).into()
             }
         },
-        OutputFormat::Hgrm => distribution(run),
+        OutputFormat::Hgrm => TerminalText::lines(&distribution(run)).into(),
         OutputFormat::Html => page(run)?,
-        OutputFormat::Csv => csv(run),
-        OutputFormat::Markdown => markdown(run, flags.time_unit.map(TimeUnitFlag::unit)),
+        OutputFormat::Csv => csv(run).into(),
+        OutputFormat::Markdown => summary_markdown(run, flags.time_unit.map(TimeUnitFlag::unit)).into(),
         OutputFormat::Text => run_text(
             run,
             RunTextOptions {
@@ -83,7 +87,8 @@ fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) ->
                 percentiles: flags.percentiles,
                 time_unit: flags.time_unit.map(TimeUnitFlag::unit),
             },
-        ),
+        )
+        .into(),
     })
 }
 
@@ -100,9 +105,9 @@ fn remove_histograms(value: &mut serde_json::Value) {
 }
 
 /// To a file; where that fails, to standard output.
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+fn write(path: &Path, text: &Printable) -> anyhow::Result<()> {
     if let Err(error) = crate::file::write_whole(path, text.as_bytes()) {
-        print(text)?;
+        print(text.clone())?;
         return Err(error);
     }
     if std::io::stderr().is_terminal() {

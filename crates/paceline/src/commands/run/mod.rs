@@ -50,10 +50,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     outputs.check()?;
     let mut inputs = Inputs::default();
-    let job = arguments.job(&mut inputs)?;
+    let mut job = arguments.job(&mut inputs)?;
     if arguments.print_job {
+        paceline_run::read_trace(&mut job, &mut inputs).map_err(explain)?;
         job.check().map_err(|error| explain(error.into()))?;
-        crate::exit::print(&job.masked().to_toml())?;
+        crate::exit::print_source(job.masked().to_toml())?;
         return Ok(Status::Done);
     }
     let gates = arguments.gates.all(job.load.is_open(), job.url.scheme == Scheme::Https)?;

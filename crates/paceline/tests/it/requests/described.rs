@@ -47,13 +47,6 @@ fn debug_shows_one_exchange_and_exits() {
 }
 
 #[test]
-fn debug_lets_no_server_steer_the_terminal() {
-    let server = Server::start(|_| (200, b"\x1b]0;title\x07 text".to_vec()));
-    let (_, text) = debug(&server, &[]);
-    assert!(text.contains("text") && !text.contains('\x1b'), "{text:?}");
-}
-
-#[test]
 fn compressed_answers_are_checked_by_what_is_in_them() {
     let server = Server::start(compressed);
     let record = run(&server, "/", 20, &["-c", "2", "--expect-body", "hello"]);

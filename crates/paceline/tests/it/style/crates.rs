@@ -11,6 +11,7 @@ use std::process::Command;
 /// Each crate that exists and what it may depend on. A new line here is a new line in ARCHITECTURE.md.
 const DESIGNED: &[(&str, &[&str])] = &[
     ("files", &[]),
+    ("escape", &[]),
     ("stats", &[]),
     ("http", &[]),
     ("job", &["http"]),
@@ -24,9 +25,9 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("lab", &["catalogue", "files", "host", "http", "judge", "record", "stats"]),
     ("run", &["engine", "files", "host", "http", "job", "judge", "record", "stats"]),
     ("loaders", &["engine", "host", "job", "judge", "record", "run"]),
-    ("report", &["judge", "record", "stats"]),
-    ("web", &["files", "judge", "stats", "record", "report", "store"]),
-    ("experiment", &["record", "stats"]),
+    ("report", &["escape", "judge", "record", "stats"]),
+    ("web", &["escape", "files", "judge", "stats", "record", "report", "store"]),
+    ("experiment", &["escape", "record", "stats"]),
     (
         "paceline",
         &[
@@ -34,6 +35,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
             "http",
             "job",
             "engine",
+            "escape",
             "experiment",
             "files",
             "import",

@@ -53,6 +53,11 @@ fn no_function_is_too_long() {
 }
 
 #[test]
+fn text_is_printed_escaped() {
+    none("text of others is escaped where it is put into a document", over_rust(code::unescaped));
+}
+
+#[test]
 fn no_file_is_named_after_nothing() {
     none("a file is named after what is in it", over_all(files::empty_name));
 }

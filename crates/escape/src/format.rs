@@ -1,0 +1,93 @@
+//! How text is escaped for each format: one function for each.
+
+use std::fmt::Write as _;
+
+/// A character that steers a terminal or changes how the text around it is displayed: control characters (ECMA-48, C0 and
+/// C1), bidirectional formatting (UAX #9), zero-width and other invisible characters.
+pub(crate) fn is_unsafe(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The text on one line: line ends and tabs become blanks, what is unsafe is written out (`\u{1b}`), the rest is put as
+/// the format asks.
+pub(crate) fn visible(text: &str, mut put: impl FnMut(&mut String, char)) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\r' | '\t' => safe.push(' '),
+            letter if is_unsafe(letter) => {
+                // Cannot fail: it is a text.
+                let _ = write!(safe, "\\u{{{:x}}}", u32::from(letter));
+            }
+            letter => put(&mut safe, letter),
+        }
+    }
+    safe
+}
+
+/// A format and what has to be done to text that stands in it.
+pub trait Escaping {
+    /// The text on one line, without any character that has a meaning in the format.
+    fn escape(text: &str) -> String;
+}
+
+/// Lines of a terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForTerminal;
+
+/// Markdown (GitHub's), and a cell of its tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForMarkdown;
+
+/// HTML and XML, as text or as the value of an attribute in quotes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForHtml;
+
+/// Fields of CSV (RFC 4180).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForCsv;
+
+impl Escaping for ForTerminal {
+    fn escape(text: &str) -> String {
+        visible(text, String::push)
+    }
+}
+
+impl Escaping for ForMarkdown {
+    fn escape(text: &str) -> String {
+        visible(text, |safe, letter| match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '~' | '#' | '$' => safe.extend(['\\', letter]),
+            letter => safe.push(letter),
+        })
+    }
+}
+
+impl Escaping for ForHtml {
+    fn escape(text: &str) -> String {
+        visible(text, |safe, letter| match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            letter => safe.push(letter),
+        })
+    }
+}
+
+impl Escaping for ForCsv {
+    /// A field that a spreadsheet would take for a formula (OWASP, "CSV Injection") begins with an apostrophe; a number is
+    /// none.
+    fn escape(text: &str) -> String {
+        let safe = visible(text, String::push);
+        let is_formula = safe.trim_start().starts_with(['=', '+', '-', '@']) && safe.parse::<f64>().is_err();
+        let safe = if is_formula { format!("'{safe}") } else { safe };
+        if safe.contains([',', '"', '\'']) { format!("\"{}\"", safe.replace('"', "\"\"")) } else { safe }
+    }
+}

@@ -1,0 +1,93 @@
+//! Whole texts that may be printed or written to a file as they are.
+
+use crate::format::is_unsafe;
+use crate::text::{Escaped, TerminalText};
+use std::fmt;
+use std::ops::Deref;
+
+/// One JSON document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JsonText(String);
+
+impl JsonText {
+    /// A document as a serializer wrote it. Characters outside ASCII stand in strings alone, where `\u` and four digits mean
+    /// the same (RFC 8259 §7): reading it gives equal values. A newline is added.
+    pub fn of_document(document: &str) -> Self {
+        let mut safe = String::with_capacity(document.len() + 1);
+        for letter in document.trim_end().chars() {
+            match letter {
+                '\n' => safe.push('\n'),
+                letter if is_unsafe(letter) => {
+                    let units = letter.encode_utf16(&mut [0; 2]).to_vec();
+                    safe.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+                }
+                letter => safe.push(letter),
+            }
+        }
+        safe.push('\n');
+        Self(safe)
+    }
+}
+
+/// A whole text of some format, escaped for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Printable(String);
+
+impl Printable {
+    /// What this program makes of its own tables: manual pages, completions, pages whose data is packed. Text of others in
+    /// it is escaped by who makes it; a style test lists who may.
+    pub fn generated(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl<E> From<Escaped<E>> for Printable {
+    fn from(text: Escaped<E>) -> Self {
+        Self(text.into_string())
+    }
+}
+
+/// Lines for a terminal.
+impl From<&str> for Printable {
+    fn from(text: &str) -> Self {
+        TerminalText::lines(text).into()
+    }
+}
+
+/// Lines for a terminal.
+impl From<&String> for Printable {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<JsonText> for Printable {
+    fn from(text: JsonText) -> Self {
+        Self(text.0)
+    }
+}
+
+impl Deref for Printable {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Printable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_of_json_stays_equal() {
+        let safe = JsonText::of_document("{\n  \"name\": \"a\u{9b}b\u{202e}\u{e0041}é\"\n}");
+        assert_eq!(safe.0, "{\n  \"name\": \"a\\u009bb\\u202e\\udb40\\udc41é\"\n}\n");
+    }
+}
