@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Job {
-    /// What is loaded.
+    /// The URL that is loaded.
     #[serde(with = "crate::target::url")]
     #[schemars(with = "String")]
     pub url: Url,
@@ -35,15 +35,15 @@ pub struct Job {
     /// Local addresses to connect from, in turn: `ADDR[,ADDR|/PREFIX]`; the kernel chooses if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// How TLS is used.
+    /// How TLS is used: certificates, names and versions.
     #[serde(skip_serializing_if = "is_default")]
     pub tls: TlsSpec,
     /// The version of HTTP that requests are sent as.
     pub protocol: Protocol,
-    /// Closed or open loop.
+    /// When requests are sent: closed or open loop.
     #[serde(rename = "loop")]
     pub load: LoadModel,
-    /// Connections, over all threads.
+    /// Number of connections, over all threads.
     pub connections: u32,
     /// Requests outstanding on a connection at most; above 1 they are pipelined, or multiplexed over HTTP/2.
     pub depth: u16,
@@ -58,7 +58,7 @@ pub struct Job {
     /// Pause between a response and the next request of a connection; closed loop only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
-    /// What ends the window.
+    /// What ends the window: a time or a number of requests.
     pub window: Bound,
     /// Length of the warm-up, in seconds.
     #[serde(rename = "warmup_s", with = "seconds")]
@@ -216,11 +216,11 @@ impl Job {
 /// What ends the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Bound {
-    /// A length of time, in seconds.
+    /// The window ends after this many seconds.
     #[serde(rename = "duration_s", with = "seconds")]
     #[schemars(with = "f64")]
     Duration(Nanos),
-    /// A number of requests.
+    /// The window ends after this many requests.
     #[serde(rename = "requests")]
     Requests(u64),
 }

@@ -47,7 +47,7 @@ pub enum Arrivals {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoaderShare {
-    /// Which loader, from 0.
+    /// Number of this loader, from 0.
     pub index: u32,
     /// How many loaders there are.
     pub of: u32,
@@ -61,11 +61,11 @@ impl LoaderShare {
 /// How long users think between a response and their next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Think {
-    /// On average.
+    /// Mean length of the pause, in nanoseconds.
     #[serde(rename = "mean_ns", with = "nanoseconds")]
     #[schemars(with = "u64")]
     pub mean: Nanos,
-    /// How it varies.
+    /// How the pause varies: fixed or random.
     pub distribution: Distribution,
 }
 

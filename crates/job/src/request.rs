@@ -20,15 +20,15 @@ pub struct RequestSpec {
     pub name: Option<String>,
     /// How often it is sent, relative to the others.
     pub weight: u32,
-    /// The method.
+    /// The method, such as `GET`.
     pub method: String,
     /// The path with its query; that of the job's URL if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Header fields in order.
+    /// Header fields to send, in order.
     #[serde(skip_serializing_if = "Headers::is_empty")]
     pub headers: Headers,
-    /// The body.
+    /// The body that is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Content>,
     /// Where the files of `{line:FILE}` are; the working directory if missing.
@@ -58,9 +58,9 @@ pub struct RequestSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Extraction {
-    /// What it is called.
+    /// Name of the value, for `{var:NAME}`.
     pub name: String,
-    /// Where it is.
+    /// Where in the response the value is.
     pub from: ExtractFrom,
 }
 
@@ -68,9 +68,9 @@ pub struct Extraction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtractFrom {
-    /// At this pointer (RFC 6901) of a JSON body.
+    /// The value at this pointer (RFC 6901) of a JSON body.
     Json(String),
-    /// In this header field.
+    /// The value of this header field.
     Header(String),
     /// What the first group of this regular expression matches in the body; all that it matches if it has no group.
     Regex(String),
@@ -144,26 +144,26 @@ pub struct FormPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BodyExpectation {
-    /// These bytes.
+    /// The body must be these bytes.
     Exact(Content),
-    /// Bytes with this SHA-256, in hexadecimal.
+    /// The body must have this SHA-256, in hexadecimal.
     Sha256(
         #[serde(with = "hexadecimal")]
         #[schemars(with = "String")]
         [u8; 32],
     ),
-    /// JSON with these values.
+    /// The body must be JSON with these values.
     Json(Vec<ExpectedValue>),
-    /// JSON of this form.
+    /// The body must be JSON of this form.
     JsonForm(JsonForm),
 }
 
 /// A value that must be in a body of JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExpectedValue {
-    /// Where: a pointer of RFC 6901; empty for the whole document.
+    /// Where the value is: a JSON pointer (RFC 6901); empty for the whole document.
     pub pointer: String,
-    /// Which value.
+    /// The value that must be there.
     pub value: serde_json::Value,
 }
 

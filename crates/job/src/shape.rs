@@ -22,13 +22,13 @@ const ANSWERED_WITHIN: Nanos = Nanos::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Shape {
-    /// Not at all.
+    /// The offered rate stays the same.
     Steady {
-        /// Requests per second.
+        /// The offered rate, in requests per second.
         #[serde(rename = "per_s")]
         rate: Rate,
     },
-    /// Linearly, from the beginning of the window to its end.
+    /// The offered rate changes linearly from the beginning of the window to its end.
     Ramp {
         /// Requests per second at the beginning.
         #[serde(rename = "from_per_s")]
@@ -37,7 +37,7 @@ pub enum Shape {
         #[serde(rename = "to_per_s")]
         to: Rate,
     },
-    /// At once, from one rate to the next.
+    /// The offered rate changes in steps.
     Steps {
         /// Requests per second, step after step.
         #[serde(rename = "rates_per_s")]
@@ -47,7 +47,7 @@ pub enum Shape {
         #[schemars(with = "f64")]
         each: Nanos,
     },
-    /// Every send has its moment, read from a file.
+    /// Requests are sent at the moments that a file lists.
     Trace(Trace),
 }
 
@@ -57,7 +57,7 @@ pub struct Trace {
     /// The file they were read from.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub file: Option<PathBuf>,
-    /// How many there are.
+    /// Number of sends in the file.
     #[serde(default)]
     pub sends: u64,
     /// From the beginning of the warm-up on; they do not decrease. Not part of a record: a file may have millions.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// What counted as a valid response. Without any, a 2xx status is valid.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Expectations {
-    /// The status asked for.
+    /// The status that every response must have.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub status: Option<u16>,
     /// The length of the body asked for; every response's bytes were compared.
@@ -35,7 +35,7 @@ pub struct RequestPart {
     pub name: String,
     /// How often it was sent, relative to the others.
     pub weight: u32,
-    /// Its method.
+    /// Method of the request.
     pub method: String,
     /// Its path, placeholders as they were written.
     pub path: String,
@@ -61,7 +61,7 @@ pub struct SessionPart {
     pub failed: u64,
     /// Sessions that the end of the run cut off between two steps.
     pub unfinished: u64,
-    /// The steps in order.
+    /// The steps of the session, in order.
     pub steps: Vec<SessionStep>,
     /// From when a session was due to the last response of it, pauses included; completed sessions only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -87,7 +87,7 @@ pub struct BadBody {
     pub at_ns: u64,
     /// The status it came with.
     pub status: u16,
-    /// Its length.
+    /// Length of the body, in bytes.
     pub body_bytes: u64,
     /// What is wrong with it, for people.
     pub fault: String,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Several instances behind a balancer, over the window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Balancing {
-    /// What balanced.
+    /// The balancer: its version and configuration.
     pub balancer: BalancerReceipt,
     /// Each instance, in order, then the balancer.
     pub processes: Vec<ProcessUse>,
@@ -26,9 +26,9 @@ pub struct Balancing {
 /// What balanced, with its receipt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BalancerReceipt {
-    /// The folder's name.
+    /// Name of the folder of the balancer.
     pub id: String,
-    /// For people.
+    /// Name of the balancer, for people.
     pub name: String,
     /// What its version command printed.
     pub versions: String,
@@ -39,13 +39,13 @@ pub struct BalancerReceipt {
 /// What one process tree cost over the window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessUse {
-    /// What it is.
+    /// Role of the process: instance or balancer.
     pub role: ProcessRole,
     /// Which instance, from 0; 0 for the balancer.
     pub index: u32,
     /// The cores it may run on.
     pub cores: Vec<u32>,
-    /// CPU time, in seconds.
+    /// CPU time over the window, in seconds.
     pub cpu_s: f64,
     /// CPU time as a share of its cores, 0 to 1.
     pub utilization: f64,
@@ -53,7 +53,7 @@ pub struct ProcessUse {
     pub cpu_ns_per_request: f64,
     /// Highest resident memory sampled, in bytes.
     pub rss_bytes_peak: u64,
-    /// Most threads seen.
+    /// The most threads that it had at once.
     pub threads_peak: u32,
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
@@ -82,7 +82,7 @@ pub struct BalancerCounts {
     pub source: String,
     /// What such a source does not tell, for people.
     pub untold: Vec<String>,
-    /// Requests it took.
+    /// Requests that the balancer received.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,
     /// Connections of clients it took.
@@ -97,14 +97,14 @@ pub struct BalancerCounts {
     /// Requests it answered with an error of its own, or broke off.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failures: Option<u64>,
-    /// Each instance, in order.
+    /// Counts of each instance, in order.
     pub by_instance: Vec<InstanceCounts>,
 }
 
 /// What a balancer counted of one instance over the window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceCounts {
-    /// Requests it was given.
+    /// Requests that the balancer gave this instance.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,
     /// Attempts to connect to it that failed.
@@ -129,7 +129,7 @@ pub enum FaultKind {
 /// A fault that was made on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InjectedFault {
-    /// What was done.
+    /// What was done to the instance.
     pub kind: FaultKind,
     /// To which instance, from 0.
     pub instance: u32,

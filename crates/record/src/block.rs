@@ -13,21 +13,21 @@ use std::collections::BTreeMap;
 /// How the requests of a cohort ended. `scheduled` is the sum of all the others, always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
-    /// Requests that fell due.
+    /// Requests that were due, all outcomes together.
     pub scheduled: u64,
-    /// Answered as expected.
+    /// Requests that were answered as expected.
     pub ok: u64,
-    /// Answered with another status than expected.
+    /// Requests answered with another status than expected.
     pub bad_status: u64,
-    /// Answered with another body than expected.
+    /// Requests answered with another body than expected.
     pub bad_body: u64,
-    /// No connection could be made for it.
+    /// Requests for which no connection could be made.
     pub connect_failed: u64,
-    /// The connection broke, or what came back was not HTTP.
+    /// Requests whose connection broke, or whose response was not valid HTTP.
     pub io_failed: u64,
-    /// No complete answer within the timeout.
+    /// Requests without a complete response within the timeout.
     pub timed_out: u64,
-    /// Still waiting for a connection when the drain's limit was over.
+    /// Requests that still waited for a connection when the drain's limit was over.
     pub unsent: u64,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn total(counts: impl IntoIterator<Item = u64>) -> u64 {
 /// Bytes on the wire, and in bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bytes {
-    /// Bytes handed to sockets.
+    /// Bytes that were handed to sockets.
     pub sent: u64,
     /// Bytes read from sockets, heads and framing included.
     pub received: u64,
@@ -83,9 +83,9 @@ pub struct Bytes {
 /// The lengths of the bodies of valid responses: they should not vary unless the target means them to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lengths {
-    /// The shortest, in bytes.
+    /// Length of the shortest body, in bytes.
     pub min: u64,
-    /// The longest, in bytes.
+    /// Length of the longest body, in bytes.
     pub max: u64,
 }
 
@@ -103,25 +103,25 @@ pub struct Censored {
 pub struct Times {
     /// How many times were recorded. With a count of 0 every number is 0.
     pub count: u64,
-    /// The exact lowest.
+    /// The lowest time, exact.
     pub min: u64,
-    /// The arithmetic mean.
+    /// The arithmetic mean of the times.
     pub mean: f64,
     /// The median, to three significant digits, as are the other percentiles.
     pub p50: u64,
-    /// 75 % were at or below it.
+    /// 75 % of the times were at or below it.
     pub p75: u64,
-    /// 90 % were at or below it.
+    /// 90 % of the times were at or below it.
     pub p90: u64,
-    /// 95 % were at or below it.
+    /// 95 % of the times were at or below it.
     pub p95: u64,
-    /// 99 % were at or below it.
+    /// 99 % of the times were at or below it.
     pub p99: u64,
-    /// 99.9 % were at or below it.
+    /// 99.9 % of the times were at or below it.
     pub p99_9: u64,
-    /// 99.99 % were at or below it.
+    /// 99.99 % of the times were at or below it.
     pub p99_99: u64,
-    /// The exact highest.
+    /// The highest time, exact.
     pub max: u64,
     /// HdrHistogram V2 compressed encoding, base64.
     pub histogram: String,
@@ -170,18 +170,18 @@ impl Times {
 /// What happened to some requests. A time that was not measured is left out, never zero.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
-    /// How they ended.
+    /// How the requests ended, by outcome.
     pub counts: Counts,
     /// Valid responses completed inside the window, whenever they fell due: what the achieved rate counts.
     pub completed_in_window: u64,
-    /// Responses by status code.
+    /// Number of responses by status code.
     pub status: BTreeMap<String, u64>,
-    /// Bytes moved.
+    /// Bytes sent and received.
     pub bytes: Bytes,
     /// Body lengths of valid responses.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub body_bytes: Option<Lengths>,
-    /// Completed minus actual send.
+    /// Service time: completed minus actual send.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub service_time_ns: Option<Times>,
     /// Completed minus intended send; open loop only.

@@ -25,7 +25,7 @@ pub struct FoundCapacity {
     pub closed_loop_per_s: f64,
     /// The capacity: the rate at which half of the windows meet the objective. None if no window did, or if stalls decide.
     pub half_pass_per_s: Option<f64>,
-    /// Its 95 % interval.
+    /// The 95 % interval of the capacity.
     pub interval_per_s: Option<RateRange>,
     /// Whether the interval is as narrow as was asked for.
     pub is_precise: bool,
@@ -46,9 +46,9 @@ pub struct FoundCapacity {
 /// Two rates per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateRange {
-    /// The lower end.
+    /// Lower end of the range, per second.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the range, per second.
     pub high: f64,
 }
 
@@ -60,17 +60,17 @@ pub const LIMIT_GENERATOR: &str = "generator";
 pub struct CapacityLimit {
     /// `server_cpu`, `generator`, `waiting` and others.
     pub kind: String,
-    /// The figures, in words.
+    /// The figures that show the limit, in words.
     pub evidence: String,
 }
 
 /// A rate that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchedRate {
-    /// The offered rate.
+    /// The offered rate, per second.
     pub offered_per_s: f64,
-    /// The achieved rate.
+    /// The achieved rate, per second.
     pub achieved_per_s: f64,
-    /// `pass`, `miss` or `void`.
+    /// Whether the window met the objective: `pass`, `miss` or `void`.
     pub outcome: String,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The database of a load's launch, and the connections that the server may open to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatabaseLoad {
-    /// The database's folder.
+    /// Name of the folder of the database.
     pub database: String,
     /// Connections of the whole server to the database.
     pub pool: u32,
@@ -21,9 +21,9 @@ pub struct DatabaseLoad {
 pub struct DatabaseWork {
     /// Statements that read rows, each on its own.
     pub selects: u32,
-    /// Rows read.
+    /// Rows that are read for one response.
     pub rows_read: u32,
-    /// Rows updated.
+    /// Rows that are updated for one response.
     #[serde(default)]
     pub rows_updated: u32,
 }
@@ -69,7 +69,7 @@ pub struct DatabaseRecovery {
 pub struct DatabaseReceipt {
     /// The folder's name.
     pub id: String,
-    /// For people.
+    /// Name of the database, for people.
     pub name: String,
     /// What its version command printed.
     pub versions: String,
@@ -82,11 +82,11 @@ pub struct DatabaseReceipt {
 pub struct DatabaseCounts {
     /// Statements that read rows of the two tables.
     pub selects: u64,
-    /// Rows that they returned.
+    /// Rows that these statements returned.
     pub rows_read: u64,
-    /// Statements that updated rows.
+    /// Number of statements that updated rows.
     pub updates: u64,
-    /// Rows that they updated.
+    /// Rows that these statements updated.
     pub rows_updated: u64,
     /// Most connections that were open to it at once, as far as was seen.
     #[serde(skip_serializing_if = "Option::is_none", default)]

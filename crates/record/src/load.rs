@@ -14,11 +14,11 @@ pub struct Load {
     pub name: String,
     /// Closed or open.
     pub kind: LoopKind,
-    /// Connections.
+    /// Number of connections of the load generator.
     pub connections: u32,
     /// Requests outstanding on a connection at most.
     pub depth: u32,
-    /// Offered rate, open loop.
+    /// Offered rate in requests per second; open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_per_s: Option<f64>,
     /// Spacing of arrivals, open loop.
@@ -81,7 +81,7 @@ pub struct RateShare {
 pub struct Variant {
     /// The name of the other load.
     pub of: String,
-    /// The one thing.
+    /// The one thing in which it differs.
     pub kind: VariantKind,
 }
 
@@ -119,7 +119,7 @@ impl VariantKind {
 pub struct Scaled {
     /// The one factor on connections, rate and number of requests, below 1.
     pub factor: f64,
-    /// Connections at full size.
+    /// Number of connections at full size.
     pub connections: u32,
     /// Offered rate at full size.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -132,13 +132,13 @@ pub struct Scaled {
 /// The instances and the balancer of a launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BalancedLoad {
-    /// The balancer's folder.
+    /// Name of the folder of the balancer.
     pub balancer: String,
     /// How it chooses an instance.
     pub policy: String,
     /// How many instances of the server there are.
     pub instances: u32,
-    /// Where the requests go.
+    /// Whether requests go through the balancer or to one instance directly.
     pub route: Route,
     /// What is broken on purpose in the middle of the window.
     #[serde(skip_serializing_if = "Option::is_none", default)]

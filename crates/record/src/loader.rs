@@ -21,16 +21,16 @@ pub struct Loader {
     /// Its monotonic clock less the coordinator's, before the run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clock_before: Option<ClockOffset>,
-    /// The same after the run.
+    /// Its monotonic clock less the coordinator's, after the run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clock_after: Option<ClockOffset>,
     /// Its window on the coordinator's clock, from the start of the run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub window: Option<Span>,
-    /// Its connections.
+    /// Connections of this loader.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connections: Option<Connections>,
-    /// What it cost.
+    /// What this loader cost: CPU time and memory.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub generator: Option<Generator>,
     /// What its network interface moved over the window, where the target is not on the same machine.
@@ -41,11 +41,11 @@ pub struct Loader {
 /// Bounds of the difference between two clocks. Each round trip bounds it; these are the tightest of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockOffset {
-    /// At least this, in nanoseconds.
+    /// The offset is at least this, in nanoseconds.
     pub low_ns: i64,
-    /// At most this.
+    /// The offset is at most this, in nanoseconds.
     pub high_ns: i64,
-    /// Round trips measured.
+    /// Round trips that were measured for it.
     pub round_trips: u32,
 }
 
@@ -59,7 +59,7 @@ impl ClockOffset {
 /// What a network interface moved over the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkUse {
-    /// The interface.
+    /// Name of the network interface.
     pub interface: String,
     /// Bytes that left by it, per second.
     pub sent_bytes_per_s: f64,

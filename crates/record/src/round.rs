@@ -92,13 +92,13 @@ impl Tuned {
 /// What may have shaped a result and cannot be read off it later. What the machine does not tell is left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
-    /// The processor's name.
+    /// Model name of the processor.
     pub cpu_model: String,
-    /// Processors online.
+    /// Number of processors online.
     pub cores: u32,
-    /// Physical memory, in bytes.
+    /// Physical memory of the machine, in bytes.
     pub memory_bytes: u64,
-    /// Kernel release and version.
+    /// Release and version of the kernel.
     pub kernel: String,
     /// The distribution's own name for itself.
     pub os: String,
@@ -112,9 +112,9 @@ pub struct Environment {
     pub clock_source: Option<String>,
     /// Idle states of processor 0 with the time each takes to leave.
     pub idle_states: Vec<IdleState>,
-    /// Limits of the process: open files, soft and hard.
+    /// The soft limit of open files of the process (`ulimit -n`).
     pub open_files_soft: u64,
-    /// The hard limit of open files.
+    /// The hard limit of open files (`ulimit -Hn`).
     pub open_files_hard: u64,
     /// Kernel settings that matter to a server, by name.
     pub sysctl: BTreeMap<String, String>,
@@ -136,7 +136,7 @@ pub struct IdleState {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Observation {
-    /// The document of `docs/sources.md`.
+    /// The source, a document of `docs/sources.md`.
     pub source: String,
     /// The server's id here, where one stands for what the source measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -152,7 +152,7 @@ pub struct Observation {
     /// The form of the server, where the plan has several.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub form: Option<String>,
-    /// Which figure.
+    /// Which figure was observed.
     pub what: Figure,
     /// The source's value, in `unit`.
     pub value: f64,

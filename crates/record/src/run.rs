@@ -19,7 +19,7 @@ pub struct Run {
     pub schema: u32,
     /// Unique: start time and a random part.
     pub id: String,
-    /// What measured.
+    /// The program that measured.
     pub tool: Tool,
     /// The command line, so that the run can be repeated by hand.
     pub argv: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Run {
     /// What the run was asked to do, secrets replaced: `paceline run --job` runs it again.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub job: Option<Box<Job>>,
-    /// What was measured.
+    /// The URL that was measured and how it was connected to.
     pub target: Target,
     /// The shape of the load.
     #[serde(rename = "loop")]
@@ -50,14 +50,14 @@ pub struct Run {
     pub stopped: bool,
     /// Connections asked for and had, and who closed them.
     pub connections: Connections,
-    /// The machine.
+    /// The machine that the load generator ran on.
     pub environment: Environment,
     /// What the generator itself cost, and how well it did.
     pub generator: Generator,
     /// What the server cost, where it runs on this machine and could be watched.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<ServerUse>,
-    /// The window's cohort.
+    /// All requests that were due in the window: how they ended, and their times.
     pub total: Block,
     /// The cohort by segment of a ramp or a staircase, in order.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -100,9 +100,9 @@ pub struct Run {
 /// The program that measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// Its version.
+    /// Version of the program.
     pub version: String,
     /// The commit it was built from, where known.
     pub commit: Option<String>,
@@ -122,9 +122,9 @@ pub enum LoopKind {
 /// The shape of the load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loop {
-    /// Closed or open.
+    /// Which loop: `closed` or `open`.
     pub kind: LoopKind,
-    /// Connections asked for.
+    /// Number of connections that was asked for.
     pub connections: u32,
     /// Requests outstanding on a connection at most.
     pub depth: u32,
@@ -163,7 +163,7 @@ pub struct Loop {
 pub struct Pace {
     /// `auto`, `spin` or `sleep`, as `--pace` said.
     pub asked: PaceChoice,
-    /// What that came to.
+    /// The pace that was used where `auto` was asked for.
     pub used: PaceKind,
     /// How long before a send is due a hybrid pace begins to poll, in nanoseconds.
     pub spin_before_ns: u64,
@@ -176,7 +176,7 @@ pub struct Phases {
     pub connect: Span,
     /// Load without a cohort: caches, compilers and congestion windows settle.
     pub warmup: Span,
-    /// What is measured.
+    /// The window: what is measured.
     pub window: Span,
     /// Nothing new falls due; what was due is still sent and awaited.
     pub drain: Span,
@@ -185,9 +185,9 @@ pub struct Phases {
 /// A stretch of time, in nanoseconds from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
-    /// When it began.
+    /// When it began, in nanoseconds.
     pub start_ns: u64,
-    /// When it ended.
+    /// When it ended, in nanoseconds.
     pub end_ns: u64,
 }
 
@@ -215,7 +215,7 @@ fn is_zero(count: &u64) -> bool {
 /// Connections asked for and had, and who closed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
-    /// Asked for.
+    /// Connections that were asked for.
     pub asked: u64,
     /// Open at once when the warm-up began.
     pub had: u64,
@@ -266,7 +266,7 @@ pub struct Served {
 /// What the generator itself cost over the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
-    /// Threads that drove load.
+    /// Number of threads that sent load.
     pub threads: u32,
     /// The cores they may run on.
     pub cores: Vec<u32>,
@@ -293,7 +293,7 @@ pub struct Generator {
     pub longest_gap_ns: Option<u64>,
     /// Requests due and unsent when the window opened: the warm-up's backlog.
     pub backlog_at_window_start: u64,
-    /// Each thread apart.
+    /// CPU time of each thread.
     pub by_thread: Vec<GeneratorThread>,
     /// Each core of the machine over the window, the server's among them where it is on this machine.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -310,7 +310,7 @@ pub struct ServerUse {
     pub found_by: FoundBy,
     /// The first of its processes.
     pub pid: u32,
-    /// That process's name.
+    /// Name of its first process.
     pub name: String,
     /// Processes when the window ended.
     pub processes: u32,
@@ -358,7 +358,7 @@ pub struct Left {
     pub sockets_time_wait: u64,
     /// Local ports for further connections to the target, over all source addresses, if all of TIME_WAIT was ours.
     pub ports: u64,
-    /// File descriptors.
+    /// File descriptors that the process could still open.
     pub descriptors: u64,
 }
 

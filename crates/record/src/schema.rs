@@ -5,7 +5,9 @@
 //! the figures make sense.
 
 use crate::{RecordError, Round, Run, Second, Trial};
+use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::RecursiveTransform};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// The version of the record's keys. A change of any number's meaning raises it and heads the change log.
 pub const SCHEMA: u32 = 1;
@@ -35,18 +37,39 @@ pub fn read_round(json: &str) -> Result<Round, RecordError> {
 }
 
 /// The JSON Schema of a run, as published in `docs/run.schema.json`.
-pub fn run_schema() -> serde_json::Value {
-    schemars::schema_for!(Run).to_value()
+pub fn run_schema() -> Value {
+    schema_of::<Run>()
 }
 
 /// The JSON Schema of a trial, as published in `docs/trial.schema.json`.
-pub fn trial_schema() -> serde_json::Value {
-    schemars::schema_for!(Trial).to_value()
+pub fn trial_schema() -> Value {
+    schema_of::<Trial>()
 }
 
 /// The JSON Schema of a line of `--ndjson`, as published in `docs/second.schema.json`.
-pub fn second_schema() -> serde_json::Value {
-    schemars::schema_for!(Second).to_value()
+pub fn second_schema() -> Value {
+    schema_of::<Second>()
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::default().with_transform(RecursiveTransform(describe_variants));
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// Gives the key that names a variant of an enum the description of that variant: schemars writes it only on the
+/// variant, where a reader who looks a key up does not find it.
+fn describe_variants(schema: &mut Schema) {
+    let Some(variants) = schema.get_mut("oneOf").and_then(Value::as_array_mut) else { return };
+    for variant in variants {
+        let Some(description) = variant.get("description").cloned() else { continue };
+        let Some(keys) = variant.get_mut("properties").and_then(Value::as_object_mut) else { continue };
+        let is_only_key = keys.len() == 1; // the name of an externally tagged variant
+        for key in keys.values_mut().filter_map(Value::as_object_mut) {
+            if is_only_key || key.contains_key("const") {
+                key.entry("description").or_insert_with(|| description.clone());
+            }
+        }
+    }
 }
 
 /// The one key read before the others.

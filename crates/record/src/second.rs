@@ -20,63 +20,63 @@ pub struct Second {
     pub length_s: f64,
     /// The phase in which it began.
     pub phase: Phase,
-    /// What the schedule asked; open loop.
+    /// The rate that the schedule asks for; open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub offered_per_s: Option<f64>,
-    /// Requests handed to sockets.
+    /// Requests handed to sockets, per second.
     pub sent_per_s: f64,
-    /// Valid responses.
+    /// Valid responses, per second.
     pub achieved_per_s: f64,
     /// Requests that were answered as expected.
     pub ok: u64,
-    /// Answered with another status.
+    /// Requests answered with another status than expected.
     pub bad_status: u64,
-    /// Answered with another body.
+    /// Requests answered with another body than expected.
     pub bad_body: u64,
-    /// For which no connection could be made.
+    /// Requests for which no connection could be made.
     pub connect_failed: u64,
-    /// Whose connection broke.
+    /// Requests whose connection broke.
     pub io_failed: u64,
-    /// Without a complete answer within the timeout.
+    /// Requests without a complete response within the timeout.
     pub timed_out: u64,
-    /// Given up unsent when the drain's limit was over.
+    /// Requests given up unsent when the drain's limit was over.
     pub unsent: u64,
     /// Requests due and unsent at its end; beyond 4,000 of a thread computed from those; open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub backlog: Option<u64>,
-    /// Median response time; open loop, as are the other response times.
+    /// Median response time, in nanoseconds; open loop, as are the other response times.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub response_time_ns_p50: Option<u64>,
-    /// 90 % were at or below it.
+    /// 90 % of the response times were at or below it, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub response_time_ns_p90: Option<u64>,
-    /// 99 % were at or below it.
+    /// 99 % of the response times were at or below it, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub response_time_ns_p99: Option<u64>,
-    /// 99.9 % were at or below it.
+    /// 99.9 % of the response times were at or below it, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub response_time_ns_p99_9: Option<u64>,
-    /// The highest.
+    /// Highest response time, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub response_time_ns_max: Option<u64>,
-    /// Median service time.
+    /// Median service time, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub service_time_ns_p50: Option<u64>,
-    /// 90 % were at or below it.
+    /// 90 % of the service times were at or below it, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub service_time_ns_p90: Option<u64>,
-    /// 99 % were at or below it.
+    /// 99 % of the service times were at or below it, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub service_time_ns_p99: Option<u64>,
-    /// 99.9 % were at or below it.
+    /// 99.9 % of the service times were at or below it, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub service_time_ns_p99_9: Option<u64>,
-    /// The highest.
+    /// Highest service time, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub service_time_ns_max: Option<u64>,
-    /// Bytes handed to sockets.
+    /// Bytes that were handed to sockets.
     pub bytes_sent: u64,
-    /// Bytes read from sockets.
+    /// Bytes that were read from sockets.
     pub bytes_received: u64,
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Segment {
     /// When it began, in nanoseconds from the start of the run.
     pub start_ns: u64,
-    /// When it ended.
+    /// When it ended, in nanoseconds from the start of the run.
     pub end_ns: u64,
     /// The mean rate offered in it, per second.
     pub offered_per_s: f64,
@@ -40,9 +40,9 @@ impl Segment {
 /// the exponential distribution with the mean that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArrivalCheck {
-    /// Gaps tested.
+    /// How many gaps between sends were tested.
     pub gaps: u64,
-    /// The test's statistic, A².
+    /// The Anderson-Darling statistic of the test, A².
     pub anderson_darling: f64,
     /// The probability of as much or more if the sends were what was asked for.
     pub p_value: f64,

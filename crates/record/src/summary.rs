@@ -17,23 +17,23 @@ pub struct Summary {
     pub requests: u64,
     /// Those that were answered as expected.
     pub ok: u64,
-    /// All others.
+    /// Requests that ended otherwise: failed, wrong, timed out or unsent.
     pub not_ok: u64,
     /// Which time the following figures are of: the response time in an open loop, the service time in a closed one.
     pub time: SummaryTime,
-    /// Its mean, in nanoseconds.
+    /// The mean of that time, in nanoseconds.
     pub mean_ns: Option<f64>,
-    /// Its median, in nanoseconds.
+    /// The median of that time, in nanoseconds.
     pub p50_ns: Option<u64>,
-    /// Its 90th percentile, in nanoseconds.
+    /// The 90th percentile of that time, in nanoseconds.
     pub p90_ns: Option<u64>,
-    /// Its 95th percentile, in nanoseconds.
+    /// The 95th percentile of that time, in nanoseconds.
     pub p95_ns: Option<u64>,
-    /// Its 99th percentile, in nanoseconds.
+    /// The 99th percentile of that time, in nanoseconds.
     pub p99_ns: Option<u64>,
-    /// Its 99.9th percentile, in nanoseconds.
+    /// The 99.9th percentile of that time, in nanoseconds.
     pub p99_9_ns: Option<u64>,
-    /// Its maximum, in nanoseconds.
+    /// The maximum of that time, in nanoseconds.
     pub max_ns: Option<u64>,
     /// Names of the verdicts, the severe ones first.
     pub verdicts: Vec<String>,

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// As given, normalised.
+    /// The URL as given, normalised.
     pub url: String,
-    /// `http/1.1`.
+    /// The protocol that was spoken, such as `http/1.1`.
     pub protocol: String,
     /// The address connections went to; a unix socket as `unix:/path`.
     pub address: String,
@@ -29,7 +29,7 @@ pub struct Target {
 /// An address that was tried and not used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tried {
-    /// The address and port.
+    /// The address and port that were tried.
     pub address: String,
     /// Why it was not used, for people.
     pub failure: String,
@@ -57,8 +57,8 @@ pub struct Tls {
     pub verified: bool,
     /// Whether sessions were resumed where the server allowed it.
     pub resumption: bool,
-    /// Handshakes that resumed an earlier session.
+    /// Number of handshakes that resumed an earlier session.
     pub resumed: u64,
-    /// Handshakes in full.
+    /// Number of full handshakes.
     pub full: u64,
 }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub struct Trial {
     /// The version of these keys.
     pub schema: u32,
-    /// Unique.
+    /// Id of the trial, unique.
     pub id: String,
     /// The round it belongs to.
     pub round: String,
@@ -33,17 +33,17 @@ pub struct Trial {
     pub repeat: u32,
     /// Wall-clock start, RFC 3339, UTC.
     pub started_at: String,
-    /// What was under test.
+    /// The server that was measured.
     pub server: Server,
-    /// `single` or `cores`.
+    /// The form of the server: `single` or `cores`.
     pub form: String,
     /// The workload, with its case where it has several: `hello`, `tetra/140`.
     pub workload: String,
-    /// The load asked for.
+    /// The load that was asked for.
     pub load: Load,
-    /// Which process was allowed where.
+    /// Which cores each process was allowed to use.
     pub pinning: Pinning,
-    /// The generator's command line.
+    /// Command line of the load generator.
     pub generator_argv: Vec<String>,
     /// What the generator measured, unless it failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -51,7 +51,7 @@ pub struct Trial {
     /// What a search for the capacity found; the run is then that of its last window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub capacity: Option<FoundCapacity>,
-    /// How the server started.
+    /// How the start of the server went.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub startup: Option<Startup>,
     /// What the server cost over the run's window.
@@ -119,13 +119,13 @@ impl Trial {
 /// The machine that a role of a launch ran on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleMachine {
-    /// The role.
+    /// The role that ran on it.
     pub role: ProcessRole,
     /// Which of its role, from 0.
     pub index: u32,
     /// The name it was reached by.
     pub host: String,
-    /// What it tells of itself.
+    /// The environment of that machine.
     pub environment: Environment,
     /// Its monotonic clock less the lab's.
     pub clock: ClockOffset,
@@ -139,15 +139,15 @@ pub struct Server {
     /// The id of the server that it is a copy of: a round may enter a server twice to check its own noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<String>,
-    /// For people.
+    /// Name of the server, for people.
     pub name: String,
     /// The language it is written in.
     pub language: String,
-    /// The framework.
+    /// Name of the framework.
     pub framework: String,
-    /// What speaks HTTP underneath.
+    /// The HTTP engine that the framework runs on.
     pub engine: String,
-    /// `platform`, `micro` or `full`.
+    /// Kind of the framework: `platform`, `micro` or `full`.
     pub kind: String,
     /// `idiomatic` or `tuned`, and others.
     pub tags: Vec<String>,
@@ -161,19 +161,19 @@ pub struct Server {
 /// Which process was allowed on which cores.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pinning {
-    /// The server's.
+    /// Cores of the server.
     pub server: Vec<u32>,
-    /// The generator's.
+    /// Cores of the load generator.
     pub generator: Vec<u32>,
-    /// Whether the two share none; where they share, the result says so.
+    /// Whether server and generator share no core.
     pub disjoint: bool,
-    /// Each instance's own, where a launch has several.
+    /// Cores of each instance, where a launch has several.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub instances: Vec<Vec<u32>>,
-    /// The balancer's, where there is one.
+    /// Cores of the balancer, where there is one.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub balancer: Vec<u32>,
-    /// The database's, where there is one.
+    /// Cores of the database, where there is one.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub database: Vec<u32>,
 }
@@ -269,15 +269,15 @@ pub enum CpuSource {
 pub struct Sample {
     /// From the start of the generator, in nanoseconds.
     pub at_ns: u64,
-    /// The run's phase then.
+    /// Phase of the run at that time.
     pub phase: Phase,
     /// CPU time, in seconds.
     pub cpu_s: f64,
     /// Resident memory summed over processes, in bytes.
     pub rss_bytes: u64,
-    /// Processes.
+    /// Number of processes of the server.
     pub processes: u32,
-    /// Threads.
+    /// Number of threads of the server.
     pub threads: u32,
     /// Times a thread gave its core up by itself.
     pub voluntary_switches: u64,
@@ -290,15 +290,15 @@ pub struct Sample {
 /// Time of one core over the window, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CoreTime {
-    /// Its number.
+    /// Number of the core, from 0.
     pub core: u32,
-    /// Length of what was sampled.
+    /// Length of the sample, in seconds.
     pub over_s: f64,
-    /// Not idle, interrupts included.
+    /// Time that the core was not idle, interrupts included, in seconds.
     pub busy_s: f64,
-    /// In hard and soft interrupts.
+    /// Time in hard and soft interrupts, in seconds.
     pub interrupt_s: f64,
-    /// Taken by the hypervisor.
+    /// Time that the hypervisor took from it, in seconds.
     pub steal_s: f64,
 }
 
@@ -318,7 +318,7 @@ impl CoreTime {
 /// The answers checked before the load.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Validation {
-    /// Each check, in order.
+    /// The checks, in the order they were made.
     pub checks: Vec<Check>,
 }
 
@@ -327,7 +327,7 @@ pub struct Validation {
 pub struct Check {
     /// What was asked, for people: `GET /hello`.
     pub name: String,
-    /// How it went.
+    /// Whether the check passed.
     pub outcome: CheckOutcome,
     /// The exact difference, where there is one.
     #[serde(skip_serializing_if = "String::is_empty", default)]
@@ -349,9 +349,9 @@ pub enum CheckOutcome {
 /// Why there is no usable run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
-    /// How far it came.
+    /// The stage at which the trial failed.
     pub stage: Stage,
-    /// What happened, for people.
+    /// What happened, as a sentence for people.
     pub message: String,
     /// Whether the environment spoiled it, so that a second try may go well.
     pub transient: bool,

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 pub struct Verdict {
     /// Its name, in snake case; docs/reading-a-verdict.md explains each.
     pub name: String,
-    /// Who is to blame.
+    /// Where the cause is: server, generator, environment or user.
     pub blame: Blame,
-    /// How much it spoils.
+    /// How much it affects the result: `note`, `caution` or `invalid`.
     pub severity: Severity,
     /// The figures it rests on, units in the keys.
     pub evidence: BTreeMap<String, serde_json::Value>,
@@ -50,11 +50,11 @@ pub enum Severity {
 /// How a gate came out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateOutcome {
-    /// As it was written.
+    /// The gate as it was written, such as `response.p99<10ms`.
     pub gate: String,
     /// Whether the run showed that it keeps to it.
     pub passed: bool,
-    /// Why not; empty where it passed.
+    /// Why the gate did not pass; empty where it passed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub reasons: Vec<GateReason>,
     /// The figures it rests on, units in the keys.

@@ -17,28 +17,28 @@ use std::collections::BTreeMap;
 pub struct BalancedTable {
     /// The label of the machine.
     pub machine: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
     /// `single` or `cores`.
     pub form: String,
-    /// The load's name.
+    /// Name of the load.
     pub load: String,
     /// What balanced, as its own version command put it.
     pub balancer: String,
-    /// How it chose instances.
+    /// How the balancer chose an instance.
     pub policy: String,
     /// How many instances there were.
     pub instances: u32,
     /// What the balancer does not tell.
     pub untold: Vec<String>,
-    /// Each server, by id.
+    /// The rows, one for each server, by id.
     pub rows: Vec<BalancedRow>,
 }
 
 /// A server behind a balancer, over its launches.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BalancedRow {
-    /// The server's id.
+    /// Id of the server.
     pub server: String,
     /// CPU of the balancer for each response, in microseconds.
     pub balancer_cpu_us_per_request: Option<Figure>,
@@ -72,9 +72,9 @@ pub struct BalancedRow {
 /// A fault made on purpose in one launch, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FaultEffect {
-    /// The repeat, from 0.
+    /// Number of the repeat, from 0.
     pub repeat: u32,
-    /// The fault.
+    /// The fault that was injected.
     pub fault: InjectedFault,
     /// Requests that ended badly from the fault on, by outcome.
     pub failures: BTreeMap<String, u64>,

@@ -57,7 +57,7 @@ fn compared_metrics(by: RankedBy) -> &'static [&'static Metric] {
 /// One figure of a copy, compared with its original's.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CopyCheck {
-    /// The server.
+    /// Id of the server.
     pub server: String,
     /// The key of the metric.
     pub metric: &'static str,

@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 /// One figure over the launches that have it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Figure {
-    /// The middle launch's, or the mean of the middle two.
+    /// Figure of the middle launch, or the mean of the middle two.
     pub median: f64,
-    /// The lowest launch's.
+    /// Figure of the lowest launch.
     pub min: f64,
-    /// The highest launch's.
+    /// Figure of the highest launch.
     pub max: f64,
     /// How many launches it was seen in.
     pub launches: usize,

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub struct Machine {
     /// `A` for the round's first, then `B`, and on.
     pub label: String,
-    /// The machine.
+    /// Hardware and system of the machine.
     pub environment: Environment,
     /// What is not as on the first, for people: `kernel: 6.2 instead of 6.1`.
     pub differs: Vec<String>,

@@ -14,7 +14,7 @@ use serde::Serialize;
 /// One figure of the source, with what stands beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Beside {
-    /// What the source observed.
+    /// The figure that the source observed.
     pub observed: Observation,
     /// The same figure now, in the same unit.
     pub now: Option<Figure>,

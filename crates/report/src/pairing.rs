@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 pub struct Pairing {
     /// The label of the machine.
     pub machine: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
     /// `single` or `cores`.
     pub form: String,
@@ -29,7 +29,7 @@ pub struct Pairing {
     pub loop_kind: LoopKind,
     /// The load's name.
     pub load: String,
-    /// The twin's name.
+    /// Name of the twin load.
     pub twin: String,
     /// Each server, by id.
     pub rows: Vec<PairRow>,

@@ -38,11 +38,11 @@ pub struct Subject {
     /// The server that it is a copy of, entered to check the table's noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<String>,
-    /// For people.
+    /// Name of the server, for people.
     pub name: String,
     /// The language it is written in.
     pub language: String,
-    /// The framework.
+    /// Name of the framework.
     pub framework: String,
     /// What its version command printed; several where it changed between launches.
     pub versions: Vec<String>,
@@ -60,17 +60,17 @@ pub struct Row {
     pub rank_worst: Option<u32>,
     /// What it can be taken for.
     pub standing: Standing,
-    /// What was measured.
+    /// The server that was measured.
     pub server: Subject,
-    /// Launches with a usable run.
+    /// Number of launches with a usable run.
     pub launches_usable: u32,
-    /// Launches that were planned.
+    /// Number of launches that were planned.
     pub launches_planned: u32,
-    /// Its figures.
+    /// The figures of the row.
     pub figures: Figures,
     /// The names of its verdicts, the most severe first.
     pub verdicts: Vec<String>,
-    /// What failed.
+    /// The launches that failed, by reason.
     pub failures: Vec<Failure>,
 }
 
@@ -165,9 +165,9 @@ fn subject(servers: &[&Server]) -> Subject {
 /// A verdict that some rows of a table carry.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Note {
-    /// The verdict's name.
+    /// Name of the verdict.
     pub name: String,
-    /// Whose doing it is.
+    /// Where the cause is: server, generator, environment or user.
     pub blame: Blame,
     /// The worst of its severities.
     pub severity: Severity,
@@ -182,7 +182,7 @@ pub struct Note {
 pub struct Failure {
     /// How far it came.
     pub stage: Stage,
-    /// What happened.
+    /// What happened, as a sentence for people.
     pub message: String,
     /// The last line the server or its build printed in the first of them, where there is one.
     #[serde(skip_serializing_if = "String::is_empty")]

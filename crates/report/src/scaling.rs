@@ -34,11 +34,11 @@ pub enum ScaledBy {
 pub struct ScalingTable {
     /// The label of the machine.
     pub machine: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
-    /// What grows.
+    /// What grows: connections, instances or cores.
     pub by: ScaledBy,
-    /// By server.
+    /// The rows, one for each server.
     pub rows: Vec<ScalingRow>,
     /// Servers whose rates determine no curve: flat from the smallest size on, or too noisy.
     #[serde(skip_serializing_if = "Vec::is_empty")]

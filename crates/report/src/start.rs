@@ -17,7 +17,7 @@ pub struct StartTable {
     pub machine: String,
     /// `single` or `cores`.
     pub form: String,
-    /// By server.
+    /// The rows, one for each server.
     pub rows: Vec<StartRow>,
 }
 
@@ -28,7 +28,7 @@ pub struct StartRow {
     pub server: String,
     /// The first start since it was built or its folder changed; none where that was before the round.
     pub first: Option<Starts>,
-    /// Later starts.
+    /// The later starts of the round.
     pub later: Option<Starts>,
     /// Resident memory once a launch's last load had ended.
     pub rss_bytes_after: Option<Figure>,
@@ -41,7 +41,7 @@ pub struct Starts {
     pub listening_ms: Option<Figure>,
     /// From the start to the first valid answer.
     pub first_answer_ms: Option<Figure>,
-    /// Resident memory then.
+    /// Resident memory at the first answer, in bytes.
     pub rss_bytes: Option<Figure>,
     /// Read from disk until then: 0 where all was in memory.
     pub disk_read_bytes: Option<Figure>,

@@ -21,11 +21,11 @@ use std::collections::BTreeMap;
 pub struct Table {
     /// The label of the machine.
     pub machine: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
     /// `single` or `cores`.
     pub form: String,
-    /// The load.
+    /// The load of the table.
     pub load: Load,
     /// Where server and generator ran; several where it was not the same for all. Of several instances the first alone
     /// is the server where the load led to it alone.
@@ -44,7 +44,7 @@ pub struct Table {
     /// What the table says of a server and its copy, where the round entered one twice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<CopyCheck>,
-    /// The rows, best first.
+    /// The rows of the table, best first.
     pub rows: Vec<Row>,
     /// The verdicts that some rows carry, by name.
     pub notes: Vec<Note>,

@@ -3,9 +3,10 @@
 //! `UPDATE=1 cargo test -p paceline-record --test it` rewrites them. A difference that changes what a number means
 //! also raises `SCHEMA` and heads CHANGELOG.md.
 
+use serde_json::Value;
 use std::path::Path;
 
-fn check(name: &str, schema: &serde_json::Value) {
+fn check(name: &str, schema: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     let current = format!("{schema:#}\n");
     if std::env::var_os("UPDATE").is_some() {
@@ -16,7 +17,7 @@ fn check(name: &str, schema: &serde_json::Value) {
     assert!(
         published == current,
         "docs/{name}:{line}: the record has changed, its published schema has not. If the change is meant, write the \
-         schema anew with: UPDATE=1 cargo test -p paceline-record --test it"
+         schema again with: UPDATE=1 cargo test -p paceline-record --test it"
     );
 }
 
@@ -41,4 +42,35 @@ fn a_published_schema_names_every_key_of_the_record() {
     for key in ["schema", "id", "launch", "run", "usage", "validation", "error", "verdicts"] {
         assert!(schema["properties"].get(key).is_some(), "a trial's schema lacks {key}");
     }
+}
+
+#[test]
+fn every_key_of_a_published_schema_has_a_sentence() {
+    let mut wanting = Vec::new();
+    for name in ["run", "trial", "second", "report"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/{name}.schema.json"));
+        let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let keys = collect_undescribed(&schema, name, &mut wanting);
+        assert!(keys > 20, "{name}.schema.json has {keys} keys: they are not where this test looks for them");
+    }
+    assert!(wanting.is_empty(), "keys without a sentence of three words or more:\n{}", wanting.join("\n"));
+}
+
+/// Walks a schema, nested objects and definitions included; returns how many keys it has.
+fn collect_undescribed(schema: &Value, at: &str, wanting: &mut Vec<String>) -> usize {
+    let inside = match schema {
+        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), value)).collect::<Vec<_>>(),
+        Value::Array(items) => items.iter().enumerate().map(|(i, item)| (i.to_string(), item)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
+    };
+    let keys = schema.get("properties").and_then(Value::as_object);
+    for (key, value) in keys.into_iter().flatten() {
+        let sentence = value["description"].as_str().unwrap_or_default().trim();
+        if !sentence.ends_with('.') || sentence.split_whitespace().count() < 3 {
+            wanting.push(format!("{at}/{key}: {sentence:?}"));
+        }
+    }
+    let below =
+        inside.into_iter().map(|(key, value)| collect_undescribed(value, &format!("{at}/{key}"), wanting));
+    keys.map_or(0, serde_json::Map::len) + below.sum::<usize>()
 }
