@@ -126,16 +126,21 @@ impl Database {
             Some(setting) => (Some(setting.span().start), setting.into_inner()),
             None => (None, String::new()),
         };
+        let mut errors = Vec::new();
         let has_both = ["{name}", "{value}"].iter().all(|placeholder| setting.contains(placeholder));
         if !wire.settings.is_empty() && !has_both {
             let problem = "`setting` needs `{name}` and `{value}`, such as \"-c {name}={value}\"";
-            return Err(document.complain(at, problem));
+            errors.push(document.complain(at, problem));
         }
         // They go through a shell.
         let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.,/".contains(c));
-        if let Some(wrong) = wire.settings.iter().find(|one| !plain(&one.name) || !plain(&one.value)) {
-            let problem = format!("setting `{}`: letters, digits and _-.,/ alone can be given", wrong.name);
-            return Err(document.complain(None, problem));
+        for wrong in wire.settings.iter().filter(|one| !plain(&one.name) || !plain(&one.value)) {
+            let problem =
+                format!("setting `{}`: use only letters, digits and _-.,/ in name and value", wrong.name);
+            errors.push(document.complain(None, problem));
+        }
+        if let Some(error) = CatalogueError::of_all(errors) {
+            return Err(error);
         }
         Ok(Self {
             id: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),

@@ -86,6 +86,12 @@ impl Document {
         Some(table.iter().find(|(name, _)| name.get_ref() == key)?.0.span().start)
     }
 
+    /// Where a key of the document's own table stands, in bytes.
+    pub(crate) fn place_of(&self, key: &str) -> Option<usize> {
+        let document = DeTable::parse(&self.text).ok()?;
+        Some(document.get_ref().iter().find(|(name, _)| name.get_ref() == key)?.0.span().start)
+    }
+
     /// A complaint about the place `offset` bytes into the document.
     pub(crate) fn complain(&self, offset: Option<usize>, problem: impl Into<String>) -> CatalogueError {
         let line = offset.map(|offset| self.line(offset));

@@ -82,6 +82,14 @@ impl CatalogueError {
         }
     }
 
+    /// What went well of `results`; what did not is put with `errors`.
+    pub(crate) fn keep<T>(
+        results: impl IntoIterator<Item = Result<T, CatalogueError>>,
+        errors: &mut Vec<CatalogueError>,
+    ) -> Vec<T> {
+        results.into_iter().filter_map(|result| result.map_err(|error| errors.push(error)).ok()).collect()
+    }
+
     /// The line it blames.
     pub(crate) fn line(&self) -> Option<usize> {
         match self {

@@ -95,13 +95,13 @@ impl Balancer {
         let path = folder.join(wire.config.get_ref());
         let text = paceline_files::read_text(&path, paceline_files::TEXT_BYTES_MOST)
             .map_err(|source| CatalogueError::File { action: "read", path: path.clone(), source })?;
-        template::check(&text).map_err(|(line, problem)| CatalogueError::Document {
-            path,
-            line: Some(line),
-            problem,
-        })?;
-        if wire.policies.is_empty() {
-            return Err(document.complain(None, "`policies` names none"));
+        let of_template = template::problems(&text).into_iter().map(|(line, problem)| {
+            CatalogueError::Document { path: path.clone(), line: Some(line), problem }
+        });
+        let none = wire.policies.is_empty();
+        let of_policies = none.then(|| document.complain(None, "`policies` names none: name at least one"));
+        if let Some(error) = CatalogueError::of_all(of_policies.into_iter().chain(of_template).collect()) {
+            return Err(error);
         }
         Ok(Self {
             id: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),

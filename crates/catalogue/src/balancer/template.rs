@@ -30,8 +30,9 @@ pub struct Filling<'a> {
     pub instances: &'a [SocketAddr],
 }
 
-/// Whether every placeholder is known and there is a line for an instance; if not, the line and what is wrong.
-pub(super) fn check(template: &str) -> Result<(), (usize, String)> {
+/// What is wrong, with the line: placeholders that are not known, or no line for an instance.
+pub(super) fn problems(template: &str) -> Vec<(usize, String)> {
+    let mut problems = Vec::new();
     let mut has_instance = false;
     for (number, line) in template.lines().enumerate() {
         for (name, _) in placeholders(line) {
@@ -39,15 +40,15 @@ pub(super) fn check(template: &str) -> Result<(), (usize, String)> {
             if !ONCE.contains(&name) && !EACH.contains(&name) {
                 let all = ONCE.into_iter().chain(EACH);
                 let hint = nearest(name, all).map(|near| format!("; the nearest is `@{near}@`"));
-                return Err((number + 1, format!("nothing fills `@{name}@`{}", hint.unwrap_or_default())));
+                let problem = format!("there is no placeholder `@{name}@`{}", hint.unwrap_or_default());
+                problems.push((number + 1, problem));
             }
         }
     }
-    if has_instance {
-        Ok(())
-    } else {
-        Err((1, "no line says `@ADDRESS@`: where are the instances?".to_owned()))
+    if !has_instance && problems.is_empty() {
+        problems.push((1, "no line has `@ADDRESS@`: add the line that lists an instance".to_owned()));
     }
+    problems
 }
 
 impl Filling<'_> {

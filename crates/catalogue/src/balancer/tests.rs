@@ -25,13 +25,19 @@ fn a_placeholder_that_nothing_fills_is_told_with_its_line() {
     let tree = Tree::new();
     tree.write("balancers/plain/balancer.toml", BALANCER);
     for (template, expected) in [
-        ("bind @HOST@\n to @ADRESS@\n", "plain.conf:2: nothing fills `@ADRESS@`; the nearest is `@ADDRESS@`"),
-        ("bind @HOST@\n", "plain.conf:1: no line says `@ADDRESS@`: where are the instances?"),
+        (
+            "bind @HOST@\n to @ADRESS@\n",
+            "plain.conf:2: there is no placeholder `@ADRESS@`; the nearest is `@ADDRESS@`",
+        ),
+        ("bind @HOST@\n", "plain.conf:1: no line has `@ADDRESS@`: add the line that lists an instance"),
     ] {
         tree.write("balancers/plain/plain.conf", template);
         let error = Balancer::read(&tree.path("balancers/plain")).unwrap_err().to_string();
         assert!(error.ends_with(expected), "{error}");
     }
+    tree.write("balancers/plain/plain.conf", "bind @HSOT@\nserver @ADRESS@\n");
+    let error = Balancer::read(&tree.path("balancers/plain")).unwrap_err().to_string();
+    assert_eq!(error.lines().count(), 2, "all at once: {error}");
 }
 
 #[test]

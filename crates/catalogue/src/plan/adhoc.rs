@@ -72,8 +72,8 @@ impl AdHoc {
             load,
             ..Plan::default()
         };
-        check::check(&plan).map_err(|problem| CatalogueError::Plan { plan: plan.name.clone(), problem })?;
-        Ok(plan)
+        let problems = check::problems(&plan).into_iter().map(|problem| plan.wrong(problem.text)).collect();
+        CatalogueError::of_all(problems).map_or(Ok(plan), Err)
     }
 
     fn loads(&self) -> Vec<PlanLoad> {

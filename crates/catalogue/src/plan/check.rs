@@ -1,7 +1,8 @@
 //! What no plan may say, whatever the servers and workloads are.
 //!
-//! Asked of every plan, whether a file or flags made it, before there is a catalogue to look into. Only the first thing
-//! that is wrong is told. Whether there are such servers, workloads and policies is for `resolve` to find.
+//! Asked of every plan, whether a file or flags made it, before there is a catalogue to look into. Everything that is
+//! wrong is reported at once; what follows from the loads, such as their names, is checked when each load is right.
+//! Whether there are such servers, workloads and policies is for `resolve` to find.
 
 use super::{Balance, Pin, PinDatabase, Plan, PlanLoad, SEED_MAX, Scale, own_capacity};
 use crate::nearest;
@@ -11,22 +12,32 @@ use std::collections::BTreeSet;
 /// The forms a manifest can have.
 const FORMS: [&str; 2] = ["single", "cores"];
 
-/// A key of a load that the generator would refuse or take no notice of.
-pub(super) struct Refused {
-    /// Which load, from 0.
-    pub load: usize,
-    /// The key.
+/// One thing that a plan may not say.
+pub(super) struct Problem {
+    /// The load to blame, from 0; the plan's own keys where there is none.
+    pub load: Option<usize>,
+    /// The key to blame.
     pub key: &'static str,
     /// What is wrong, with the load's name.
-    pub problem: String,
+    pub text: String,
 }
 
-/// The first key that the generator would not do as it is written.
-pub(super) fn refused(plan: &Plan) -> Option<Refused> {
-    plan.load.iter().enumerate().find_map(|(place, load)| {
-        let (key, problem) = unheard(load)?;
-        Some(Refused { load: place, key, problem: format!("load `{}`: {problem}", load.name) })
-    })
+/// Everything that is wrong with `plan`.
+pub(super) fn problems(plan: &Plan) -> Vec<Problem> {
+    let of_plan = |(key, text)| Problem { load: None, key, text };
+    let mut problems: Vec<Problem> = of_values(plan).into_iter().map(of_plan).collect();
+    let before = problems.len();
+    for (place, load) in plan.load.iter().enumerate() {
+        let found = unheard(load).into_iter().chain(of_load(plan, load).map(|text| ("name", text)));
+        problems.extend(found.map(|(key, text)| {
+            let text = format!("load `{}`: {text}", load.name);
+            Problem { load: Some(place), key, text }
+        }));
+    }
+    if problems.len() == before {
+        problems.extend(of_loads(plan).into_iter().map(of_plan));
+    }
+    problems
 }
 
 /// What of a load `paceline run` has no flag for: `-n` and `--warmup` exclude each other, `--pipeline` and
@@ -44,50 +55,71 @@ fn unheard(load: &PlanLoad) -> Option<(&'static str, String)> {
     Some(("requests_per_connection", problem))
 }
 
-/// The first thing wrong with `plan`, in words.
-pub(super) fn check(plan: &Plan) -> Result<(), String> {
+/// What is wrong with the plan's own keys.
+fn of_values(plan: &Plan) -> Vec<(&'static str, String)> {
+    let mut wrong = Vec::new();
     if plan.repeats == 0 {
-        return Err("`repeats` is 0: nothing would be measured".into());
+        wrong.push(("repeats", "`repeats` is 0: nothing would be measured".into()));
     }
     if plan.seed.is_some_and(|seed| seed > SEED_MAX) {
-        return Err(format!("`seed` is beyond {SEED_MAX}"));
+        wrong.push(("seed", format!("`seed` is beyond {SEED_MAX}")));
     }
     if plan.workloads.is_empty() {
-        return Err("`workloads` names none".into());
+        wrong.push(("workloads", "`workloads` names none".into()));
     }
     if plan.load.is_empty() {
-        return Err("a plan needs at least one `[[load]]`".into());
+        wrong.push(("load", "a plan needs at least one `[[load]]`".into()));
     }
     if let Some(Scale::Factor(factor)) = plan.scale
         && !(factor > 0.0 && factor <= 1.0)
     {
-        return Err(format!("`scale` is {factor}: it is above 0 and at most 1, or \"auto\""));
+        wrong.push(("scale", format!("`scale` is {factor}: it is above 0 and at most 1, or \"auto\"")));
     }
     if plan.pool.contains(&0) {
-        return Err("`pool` is at least 1".into());
+        wrong.push(("pool", "`pool` is at least 1".into()));
     }
     if !plan.pool.is_empty() && plan.databases.is_empty() {
-        return Err("`pool` needs `databases`".into());
+        wrong.push(("pool", "`pool` needs `databases`".into()));
     }
-    forms(plan)?;
-    select(plan)?;
-    if let Some(refused) = refused(plan) {
-        return Err(refused.problem);
+    wrong.extend(forms(plan).into_iter().map(|text| ("forms", text)));
+    wrong.extend(patterns(plan).map(|text| ("select", text)));
+    wrong
+}
+
+/// What is wrong with a load, given what the plan says for all.
+fn of_load(plan: &Plan, load: &PlanLoad) -> impl Iterator<Item = String> + use<> {
+    let mut wrong = Vec::new();
+    if load.name.is_empty() || load.name.contains('/') {
+        wrong.push("a name is not empty and holds no `/`".into());
     }
-    let mut names = BTreeSet::new();
-    for load in &plan.load {
-        self::load(load).map_err(|problem| format!("load `{}`: {problem}", load.name))?;
-        balance(load, &load.balance().or(&plan.balance()), !plan.databases.is_empty())
-            .map_err(|problem| format!("load `{}`: {problem}", load.name))?;
+    if load.connections == 0 || load.depth == 0 {
+        wrong.push("`connections` and `depth` are at least 1".into());
     }
+    let others = [
+        shape(load),
+        own_capacity::check(load),
+        length(load),
+        rate(load),
+        balance(load, &load.balance().or(&plan.balance()), !plan.databases.is_empty()),
+    ];
+    wrong.extend(others.into_iter().filter_map(Result::err));
+    wrong.extend(twins(load));
+    wrong.into_iter()
+}
+
+/// What is wrong with the loads together.
+fn of_loads(plan: &Plan) -> Vec<(&'static str, String)> {
     let expanded = plan.expanded();
-    own_capacity::check_bases(&expanded)?;
+    let mut wrong: Vec<_> =
+        own_capacity::check_bases(&expanded).err().map(|text| ("load", text)).into_iter().collect();
+    let mut names = BTreeSet::new();
     for load in expanded {
         if !names.insert(load.name.clone()) {
-            return Err(format!("two loads are named `{}`", load.name));
+            wrong.push(("load", format!("two loads are named `{}`", load.name)));
         }
     }
-    observed(plan, &names)
+    wrong.extend(observed(plan, &names).into_iter().map(|text| ("observed", text)));
+    wrong
 }
 
 /// What a load says of its instances and of where they run, with what the plan says for all.
@@ -123,67 +155,63 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
 }
 
 /// What the source observed names a load and a workload that the plan has.
-fn observed(plan: &Plan, loads: &BTreeSet<String>) -> Result<(), String> {
+fn observed(plan: &Plan, loads: &BTreeSet<String>) -> Vec<String> {
+    let mut wrong = Vec::new();
     for seen in &plan.observed {
         if let Some(load) = seen.load.as_ref().filter(|load| !loads.contains(*load)) {
             let near = nearest(load, loads.iter().map(String::as_str));
             let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
-            return Err(format!(
-                "`observed` of {} names the load `{load}`, which the plan has not{hint}",
+            wrong.push(format!(
+                "`observed` of {} names the load `{load}`, which the plan does not have{hint}",
                 seen.subject
             ));
         }
-        if let Some(workload) = &seen.workload
-            && !plan.has_workload(workload)
-        {
-            return Err(format!(
-                "`observed` of {} names the workload `{workload}`, which the plan has not",
+        if let Some(workload) = seen.workload.as_ref().filter(|workload| !plan.has_workload(workload)) {
+            wrong.push(format!(
+                "`observed` of {} names the workload `{workload}`, which the plan does not have",
                 seen.subject
             ));
         }
     }
-    Ok(())
+    wrong
 }
 
-fn forms(plan: &Plan) -> Result<(), String> {
+fn forms(plan: &Plan) -> Vec<String> {
+    let mut wrong = Vec::new();
     if plan.forms.is_empty() {
-        return Err("`forms` names none".into());
+        wrong.push("`forms` names none".into());
     }
     for (index, form) in plan.forms.iter().enumerate() {
         if !FORMS.contains(&form.as_str()) {
             let near = nearest(form, FORMS).unwrap_or("single");
-            return Err(format!("unknown form `{form}`; the nearest is `{near}`"));
-        }
-        if plan.forms[..index].contains(form) {
-            return Err(format!("`forms` names `{form}` twice"));
+            wrong.push(format!("unknown form `{form}`; the nearest is `{near}`"));
+        } else if plan.forms[..index].contains(form) {
+            wrong.push(format!("`forms` names `{form}` twice"));
         }
     }
-    Ok(())
+    wrong
 }
 
-fn select(plan: &Plan) -> Result<(), String> {
+fn patterns(plan: &Plan) -> impl Iterator<Item = String> {
     let patterns = plan.select.servers.iter().chain(&plan.select.exclude);
-    for pattern in patterns {
-        glob::Pattern::new(pattern).map_err(|error| format!("`{pattern}` is no pattern: {}", error.msg))?;
-    }
-    Ok(())
+    patterns.filter_map(|pattern| {
+        let error = glob::Pattern::new(pattern).err()?;
+        Some(format!("`{pattern}` is not a pattern: {}", error.msg))
+    })
 }
 
-fn load(load: &PlanLoad) -> Result<(), String> {
-    if load.name.is_empty() || load.name.contains('/') {
-        return Err("a name is not empty and holds no `/`".into());
-    }
-    if load.connections == 0 || load.depth == 0 {
-        return Err("`connections` and `depth` are at least 1".into());
-    }
-    shape(load)?;
-    own_capacity::check(load)?;
+/// What ends the window.
+fn length(load: &PlanLoad) -> Result<(), String> {
     match (load.duration, load.requests) {
-        (Some(duration), None) if duration.is_zero() => return Err("`duration` is 0".into()),
-        (None, Some(0)) => return Err("`requests` is 0".into()),
-        (Some(_), None) | (None, Some(_)) => {}
-        _ => return Err("needs either `duration` or `requests`".into()),
+        (Some(duration), None) if duration.is_zero() => Err("`duration` is 0".into()),
+        (None, Some(0)) => Err("`requests` is 0".into()),
+        (Some(_), None) | (None, Some(_)) => Ok(()),
+        (None, None) if load.is_search() => Ok(()), // `own_capacity` says what a search needs
+        _ => Err("needs either `duration` or `requests`".into()),
     }
+}
+
+fn rate(load: &PlanLoad) -> Result<(), String> {
     match load.rate_per_s {
         Some(rate) if !(rate.is_finite() && rate > 0.0) => Err("`rate_per_s` is not above 0".into()),
         None if load.arrivals.is_some() && load.kind() == LoopKind::Closed => {
@@ -193,7 +221,7 @@ fn load(load: &PlanLoad) -> Result<(), String> {
     }
 }
 
-/// How a load uses its connections, and its twins.
+/// How a load uses its connections.
 fn shape(load: &PlanLoad) -> Result<(), String> {
     if let Some(http) = load.http.as_ref().filter(|http| !["1.0", "1.1", "2"].contains(&http.as_str())) {
         return Err(format!("`http` is {http:?}; use \"1.0\", \"1.1\" or \"2\""));
@@ -201,35 +229,43 @@ fn shape(load: &PlanLoad) -> Result<(), String> {
     if load.requests_per_connection == Some(0) {
         return Err("`requests_per_connection` is at least 1".into());
     }
-    let closes = !load.keep_alive || load.requests_per_connection.is_some();
-    let is_old = load.http.as_deref() == Some("1.0");
     if !load.keep_alive && load.requests_per_connection.is_some() {
         return Err(
             "`keep_alive = false` is one request a connection: leave `requests_per_connection` out".into()
         );
     }
-    if load.depth > 1 && (closes || is_old) {
+    if load.depth > 1 && (closes(load) || is_old(load)) {
         return Err("a `depth` needs HTTP/1.1 or HTTP/2 and connections that stay open".into());
     }
-    if load.is_http2() && closes {
+    if load.is_http2() && closes(load) {
         return Err("`http = \"2\"` needs connections that stay open".into());
     }
-    for twin in &load.twins {
-        let problem = match twin {
-            VariantKind::Http10 if is_old => Some("speaks HTTP/1.0 already"),
-            VariantKind::Http10 | VariantKind::Close if load.is_http2() => Some("speaks HTTP/2"),
-            VariantKind::Http10 | VariantKind::Close if load.depth > 1 => {
-                Some("is pipelined, which its twin cannot be: make a load of its own")
-            }
-            VariantKind::Close if closes => Some("closes its connections already"),
-            VariantKind::Unpipelined if load.depth == 1 => Some("is not pipelined"),
-            VariantKind::FirstRun => Some("has its first run by `first_run = true`"),
-            VariantKind::Balanced => Some("has its balanced twin by `balancer`"),
-            _ => None,
-        };
-        if let Some(problem) = problem {
-            return Err(format!("the twin `{}`: the load {problem}", twin.suffix()));
-        }
-    }
     Ok(())
+}
+
+fn closes(load: &PlanLoad) -> bool {
+    !load.keep_alive || load.requests_per_connection.is_some()
+}
+
+fn is_old(load: &PlanLoad) -> bool {
+    load.http.as_deref() == Some("1.0")
+}
+
+/// Twins that the load cannot have.
+fn twins(load: &PlanLoad) -> impl Iterator<Item = String> {
+    load.twins.iter().filter_map(|twin| {
+        let problem = match twin {
+            VariantKind::Http10 if is_old(load) => "speaks HTTP/1.0 already",
+            VariantKind::Http10 | VariantKind::Close if load.is_http2() => "speaks HTTP/2",
+            VariantKind::Http10 | VariantKind::Close if load.depth > 1 => {
+                "is pipelined, which its twin cannot be: make a separate load"
+            }
+            VariantKind::Close if closes(load) => "closes its connections already",
+            VariantKind::Unpipelined if load.depth == 1 => "is not pipelined",
+            VariantKind::FirstRun => "has its first run by `first_run = true`",
+            VariantKind::Balanced => "has its balanced twin by `balancer`",
+            _ => return None,
+        };
+        Some(format!("the twin `{}`: the load {problem}", twin.suffix()))
+    })
 }

@@ -144,12 +144,15 @@ impl Plan {
 
     fn of(document: &Document) -> Result<Self, CatalogueError> {
         let plan = document.parse::<Self>()?;
-        if let Some(refused) = check::refused(&plan) {
-            let place = document.place_in("load", refused.load, refused.key);
-            return Err(document.complain(place, refused.problem));
-        }
-        check::check(&plan).map_err(|problem| document.complain(None, problem))?;
-        Ok(plan)
+        let complain = |problem: check::Problem| {
+            let place = match problem.load {
+                Some(load) => document.place_in("load", load, problem.key),
+                None => document.place_of(problem.key),
+            };
+            document.complain(place, problem.text)
+        };
+        let problems = check::problems(&plan).into_iter().map(complain).collect();
+        CatalogueError::of_all(problems).map_or(Ok(plan), Err)
     }
 
     /// What it says of instances and balancer for every load.

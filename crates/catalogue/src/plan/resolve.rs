@@ -90,11 +90,17 @@ impl Plan {
         if self.load.is_empty() {
             return Err(self.wrong("nothing to measure: only a round with --full has its loads".into()));
         }
-        let cases = self.cases(&self.workloads, catalogue)?;
+        let mut notes = Vec::new();
+        let (cases, servers) =
+            match (self.cases(&self.workloads, catalogue), self.servers(catalogue, &mut notes)) {
+                (Ok(cases), Ok(servers)) => (cases, servers),
+                (Err(of_cases), Err(of_servers)) => {
+                    return Err(CatalogueError::Several(vec![of_cases, of_servers]));
+                }
+                (Err(error), Ok(_)) | (Ok(_), Err(error)) => return Err(error),
+            };
         self.check_databases(&cases, catalogue)?;
         let loads = self.meant_loads(&cases, catalogue)?;
-        let mut notes = Vec::new();
-        let servers = self.servers(catalogue, &mut notes)?;
         let mut cells = Vec::new();
         for server in servers {
             if !cases.iter().any(|case| server.serves(&case.workload)) {
@@ -188,8 +194,9 @@ impl Plan {
         }
         let known: Vec<&Manifest> = catalogue.servers.iter().map(|server| &**server).collect();
         let broken: Vec<&str> = catalogue.broken_servers.iter().map(|broken| broken.id.as_str()).collect();
-        if let Some(problem) = self.select.futile(&known, &broken) {
-            return Err(self.wrong(problem));
+        let futile = self.select.futile(&known, &broken).into_iter().map(|problem| self.wrong(problem));
+        if let Some(error) = CatalogueError::of_all(futile.collect()) {
+            return Err(error);
         }
         let selected = catalogue.servers.iter().filter(|server| self.select.admits(server));
         let mut servers: Vec<Arc<Manifest>> = selected.cloned().collect();
@@ -212,15 +219,15 @@ impl Plan {
         names: &[String],
         catalogue: &Catalogue,
     ) -> Result<Vec<Arc<WorkloadCase>>, CatalogueError> {
+        let mut errors = Vec::new();
+        let named = names.iter().map(|name| self.cases_named(name, catalogue));
         let mut cases: Vec<Arc<WorkloadCase>> = Vec::new();
-        for name in names {
-            for case in self.cases_named(name, catalogue)? {
-                if !cases.iter().any(|known| known.address == case.address) {
-                    cases.push(case);
-                }
+        for case in CatalogueError::keep(named, &mut errors).into_iter().flatten() {
+            if !cases.iter().any(|known| known.address == case.address) {
+                cases.push(case);
             }
         }
-        Ok(cases)
+        CatalogueError::of_all(errors).map_or(Ok(cases), Err)
     }
 
     fn cases_named(

@@ -55,14 +55,12 @@ impl Select {
     }
 
     /// The first condition that no server meets, in words, with the nearest value there is.
-    pub(super) fn futile(&self, servers: &[&Manifest], broken: &[&str]) -> Option<String> {
+    pub(super) fn futile(&self, servers: &[&Manifest], broken: &[&str]) -> Vec<String> {
         let ids: BTreeSet<&str> =
             servers.iter().map(|server| server.id.as_str()).chain(broken.iter().copied()).collect();
-        for pattern in &self.servers {
-            if !ids.iter().any(|id| fits(pattern, id)) {
-                return Some(no_such("id", pattern, &ids));
-            }
-        }
+        let fitting = |pattern: &&String| ids.iter().any(|id| fits(pattern, id));
+        let futile = self.servers.iter().filter(|pattern| !fitting(pattern));
+        let mut wrong: Vec<String> = futile.map(|pattern| no_such("id", pattern, &ids)).collect();
         type Values = fn(&Manifest) -> Vec<&str>;
         let lists: [(&str, &[String], Values); 5] = [
             ("tag", &self.tags, |server| server.tags.iter().map(String::as_str).collect()),
@@ -73,11 +71,10 @@ impl Select {
         ];
         for (kind, wanted, values) in lists {
             let known: BTreeSet<&str> = servers.iter().flat_map(|server| values(server)).collect();
-            if let Some(missing) = wanted.iter().find(|value| !known.contains(value.as_str())) {
-                return Some(no_such(kind, missing, &known));
-            }
+            let missing = wanted.iter().filter(|value| !known.contains(value.as_str()));
+            wrong.extend(missing.map(|missing| no_such(kind, missing, &known)));
         }
-        None
+        wrong
     }
 }
 

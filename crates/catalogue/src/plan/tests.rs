@@ -130,20 +130,20 @@ fn what_a_plan_may_not_say_is_told() {
         ("repeats", "repeat", "small.toml:3: unknown key `repeat`; the nearest right one is `repeats`"),
         ("warmup", "warm_up", "small.toml:20: unknown key `warm_up`; the nearest right one is `warmup`"),
         ("\"500ms\"", "\"500\"", "small.toml:20: `500` has no unit; write 500s, 500ms or 500us"),
-        ("repeats = 3", "repeats = 0", "small.toml: `repeats` is 0: nothing would be measured"),
+        ("repeats = 3", "repeats = 0", "small.toml:3: `repeats` is 0: nothing would be measured"),
         (
             "\"3s\"",
             "\"3s\"\nrequests = 5",
-            "small.toml: load `closed`: needs either `duration` or `requests`",
+            "small.toml:11: load `closed`: needs either `duration` or `requests`",
         ),
         (
             "\"3s\"",
             "\"3s\"\narrivals = \"poisson\"",
-            "small.toml: load `closed`: `arrivals` needs a `rate_per_s`",
+            "small.toml:11: load `closed`: `arrivals` needs a `rate_per_s`",
         ),
-        ("\"fixed\"", "\"closed\"", "small.toml: two loads are named `closed`"),
-        ("2000", "-1", "small.toml: load `fixed`: `rate_per_s` is not above 0"),
-        ("64", "0", "small.toml: load `closed`: `connections` and `depth` are at least 1"),
+        ("\"fixed\"", "\"closed\"", "small.toml:10: two loads are named `closed`"),
+        ("2000", "-1", "small.toml:16: load `fixed`: `rate_per_s` is not above 0"),
+        ("64", "0", "small.toml:11: load `closed`: `connections` and `depth` are at least 1"),
         ("64", "64\ndepth = 65536", "small.toml:13: load `closed`: `depth` is 65536: at most 65535"),
         (
             "\"2s\"\n",
@@ -154,15 +154,41 @@ fn what_a_plan_may_not_say_is_told() {
         (
             "repeats = 3",
             "repeats = 3\nforms = [\"core\"]",
-            "small.toml: unknown form `core`; the nearest is `cores`",
+            "small.toml:4: unknown form `core`; the nearest is `cores`",
         ),
-        ("repeats = 3", "repeats = 3\nseed = 9007199254740992", "small.toml: `seed` is beyond"),
-        ("go-*", "go-[", "small.toml: `go-[` is no pattern"),
+        ("repeats = 3", "repeats = 3\nseed = 9007199254740992", "small.toml:4: `seed` is beyond"),
+        ("go-*", "go-[", "small.toml:6: `go-[` is not a pattern"),
     ];
     for (from, to, expected) in table {
         let reported = parse(&PLAN.replacen(from, to, 1)).expect_err(to);
         assert!(reported.starts_with(expected), "{reported}");
     }
+}
+
+#[test]
+fn everything_a_plan_may_not_say_is_reported_at_once() {
+    let text = PLAN
+        .replace("repeats = 3", "repeats = 0\nforms = [\"core\"]")
+        .replacen("connections = 64", "connections = 0\narrivals = \"poisson\"", 1)
+        .replace("2000", "-1");
+    let error = parse(&text).unwrap_err();
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines.len(), 5, "{error}");
+    for (line, (at, problem)) in lines.iter().zip([
+        ("small.toml:3: ", "`repeats` is 0"),
+        ("small.toml:4: ", "unknown form `core`"),
+        ("small.toml:12: ", "`connections` and `depth` are at least 1"),
+        ("small.toml:12: ", "`arrivals` needs a `rate_per_s`"),
+        ("small.toml:18: ", "`rate_per_s` is not above 0"),
+    ]) {
+        assert!(line.starts_with(at) && line.contains(problem), "{error}");
+    }
+    let error = resolved(
+        "[\"hello\", \"tetra/3\"]\n\n[select]\nservers = [\"go-*\"]\ntags = [\"idiomatic\"]",
+        "[\"helo\", \"tetra/9\"]\n\n[select]\nservers = [\"go-oen\"]\ntags = [\"idomatic\"]",
+    )
+    .unwrap_err();
+    assert_eq!(error.lines().count(), 4, "{error}");
 }
 
 #[test]

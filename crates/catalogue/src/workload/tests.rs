@@ -118,6 +118,19 @@ fn what_is_wrong_is_told_with_its_line() {
 }
 
 #[test]
+fn everything_wrong_with_a_workload_is_reported_at_once() {
+    let error = read(
+        "about = 'x'\n[[case]]\npath = 'hello'\nexpect = { status = 200, body = 'a' }\n\
+         [[refuse]]\npath = '/x'\nstatus = '200'\n[[check]]\npath = '/y'\nexpect = { status = 200 }\n",
+    )
+    .unwrap_err();
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines.len(), 3, "{error}");
+    assert!(lines[0].contains("`hello` is no path") && lines[1].contains("exactly one of `body`"), "{error}");
+    assert!(lines[2].contains("`200` is no refusal"), "{error}");
+}
+
+#[test]
 fn a_class_of_refusals_admits_its_hundred() {
     let class = read(TETRA).unwrap().refusals[0].status;
     assert!(class.admits(400) && class.admits(499) && !class.admits(500) && !class.admits(200));

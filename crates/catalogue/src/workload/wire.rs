@@ -79,27 +79,28 @@ pub(super) fn read(path: &Path) -> Result<Workload, CatalogueError> {
     if wire.case.is_empty() {
         return Err(document.complain(None, "a workload needs at least one `[[case]]`"));
     }
+    let mut errors = Vec::new();
     let several = wire.case.len() > 1;
     let mut addresses = BTreeSet::new();
-    let mut cases = Vec::new();
-    for spanned in wire.case {
+    let named = |spanned: Spanned<WireCase>| {
         let at = spanned.span().start;
         let case = case_of(&name, several, spanned, &document)?;
-        if !addresses.insert(case.address.clone()) {
-            return Err(document.complain(Some(at), format!("a second case `{}`", case.address)));
+        match addresses.insert(case.address.clone()) {
+            true => Ok(case),
+            false => Err(document.complain(Some(at), format!("a second case `{}`", case.address))),
         }
-        cases.push(case);
-    }
+    };
+    let cases = CatalogueError::keep(wire.case.into_iter().map(named), &mut errors);
     let unnamed = |case: Spanned<WireCase>| case_of(&name, false, case, &document);
-    let checks = wire.check.into_iter().map(unnamed).collect::<Result<_, _>>()?;
-    let refusals =
-        wire.refuse.into_iter().map(|refusal| refusal_of(refusal, &document)).collect::<Result<_, _>>()?;
-    let computed = wire
-        .computed
-        .into_iter()
-        .map(|computed| computed_of(computed, &document))
-        .collect::<Result<_, _>>()?;
-    Ok(Workload { name, about: wire.about, cases, checks, refusals, computed })
+    let checks = CatalogueError::keep(wire.check.into_iter().map(unnamed), &mut errors);
+    let refused = |refusal| refusal_of(refusal, &document);
+    let refusals = CatalogueError::keep(wire.refuse.into_iter().map(refused), &mut errors);
+    let computed = |computed| computed_of(computed, &document);
+    let computed = CatalogueError::keep(wire.computed.into_iter().map(computed), &mut errors);
+    match CatalogueError::of_all(errors) {
+        Some(error) => Err(error),
+        None => Ok(Workload { name, about: wire.about, cases, checks, refusals, computed }),
+    }
 }
 
 /// The greatest x whose power of itself is computed in a moment, and held without a thought: half a million digits.
