@@ -344,7 +344,7 @@ function tree() {
 }
 
 test("a round is shown while it goes on, and its ranking when it is over", async () => {
-  Object.assign(process.env, { PACELINE_SHARE_MACHINE: "1", PACELINE_STEADY_WITHIN: "0s" });
+  Object.assign(process.env, { PACELINE_SHARE_MACHINE: "1", PACELINE_STEADY_WITHIN: "0s", PACELINE_ALLOW_INVALID: "1" });
   const { child, url: own } = await shown(["round", "--servers", "python-good", "--repeats", "2", "-c", "2", "-d", "500ms", "--warmup", "100ms", "--view", ...tree()]);
   const page = await open(`${own}#/live`, { host: own });
   await page.getByRole("link", { name: "good" }).first().waitFor({ timeout: 60_000 });

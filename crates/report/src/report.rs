@@ -8,6 +8,7 @@ use crate::format::{Format, Options};
 use crate::machine::{Machine, Machines};
 use crate::observed::{Beside, beside};
 use crate::pairing::{Pairing, pairings};
+use crate::row::Row;
 use crate::scaling::{ScalingTable, scaling};
 use crate::start::{StartTable, starts};
 use crate::table::{Table, tables};
@@ -24,7 +25,7 @@ pub const REPORT_SCHEMA: u32 = 2;
 pub struct Report {
     /// The version of these keys.
     pub schema: u32,
-    /// The round.
+    /// About the round that is reported.
     pub round: About,
     /// The machines its trials ran on: one, unless it was carried on after something changed.
     pub machines: Vec<Machine>,
@@ -50,9 +51,9 @@ pub struct Report {
 /// The facts of a round that a reader needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct About {
-    /// Its id.
+    /// Id of the round.
     pub id: String,
-    /// The plan's name.
+    /// Name of the plan.
     pub plan: String,
     /// Wall-clock start, RFC 3339, UTC.
     pub started_at: String,
@@ -121,6 +122,11 @@ impl Report {
                     && load.is_none_or(|load| load == table.load.name)
             })
         });
+    }
+
+    /// Whether the numbers of any row mean what they seem to.
+    pub fn has_sound_row(&self) -> bool {
+        self.tables.iter().flat_map(|table| &table.rows).any(Row::is_sound)
     }
 
     /// The report as text in the given format, ending in a newline.

@@ -37,7 +37,8 @@ Examples:
   paceline round --servers go-nethttp --generator wrk                cross-checked with wrk
   paceline round --resume                                           carry the newest unfinished round on
 
-Exit status: 0 done, 1 a planned cell has no usable trial, 2 usage or plan, 3 environment, 130 interrupted.";
+Exit status: 0 done, 1 a planned cell has no usable trial or all rows are invalid or overloaded, 2 usage or plan,
+3 environment, 130 interrupted.";
 
 /// What to measure: a plan, or flags that make one.
 #[derive(clap::Args)]
@@ -127,6 +128,9 @@ pub struct Carrying {
     /// Go ahead although another round runs on this machine; its trials say so
     #[arg(long, env = "PACELINE_SHARE_MACHINE", value_parser = FalseyValueParser::new())]
     pub share_machine: bool,
+    /// Exit 0 even if no row of the report is usable: all invalid, overloaded or failed
+    #[arg(long, env = "PACELINE_ALLOW_INVALID", value_parser = FalseyValueParser::new())]
+    pub allow_invalid: bool,
     /// Say nothing but the report and what went wrong
     #[arg(long, short)]
     pub quiet: bool,

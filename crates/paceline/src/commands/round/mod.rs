@@ -70,8 +70,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     opened.round.finished_at = Some(moment::now_rfc3339());
     let put = store.put_round(&opened.round).map_err(kept::complain);
     put.map_err(|error| kept::resumable(&error, &opened.round.id))?;
-    let status = tell_unusable(&summary, &mut progress);
-    print_report(&opened.round, &store)?;
+    let mut status = tell_unusable(&summary, &mut progress);
+    let report = print_report(&opened.round, &store)?;
+    if !carrying.allow_invalid && !report.has_sound_row() {
+        progress.note("every row is invalid, overloaded or failed: nothing is ranked (exit status 1)");
+        status = Status::Failed;
+    }
     if let Some(view) = view {
         view.stay();
     }
@@ -197,12 +201,15 @@ fn interrupted(round: &str) -> anyhow::Error {
         .into()
 }
 
-fn print_report(round: &Round, store: &Store) -> anyhow::Result<()> {
+fn print_report(round: &Round, store: &Store) -> anyhow::Result<Report> {
     let trials = kept::Readable::of(store.readable_trials(&round.id))?.records;
     let options = Options { width: terminal::width(), colour: terminal::wants_colour(), full: false };
-    let text = Report::new(round, &trials).render(Format::Text, options);
-    print(text)?;
-    print(&format!("\nkept in {} as round {}\n", store.path().display(), round.id))
+    let report = Report::new(round, &trials);
+    print(report.render(Format::Text, options))?;
+    print(&format!("
+kept in {} as round {}
+", store.path().display(), round.id))?;
+    Ok(report)
 }
 
 /// A cell that nobody can say anything about makes the round a failure.

@@ -4,7 +4,7 @@
 //! windows are too short for any figure to mean something. Balancers are in `balanced.rs`, `--tune` is in `tuning.rs`.
 
 use super::survivors::kill;
-use super::tree::{GOOD, Tree};
+use super::tree::{GOOD, Ran, Tree};
 use super::witness::Witness;
 use paceline_record::{Stage, Trial};
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,6 +114,25 @@ fn a_server_that_dies_under_load_is_told_from_one_that_is_slow() {
     assert_eq!(fault.stage, Stage::Load, "{fault:?}");
     assert!(fault.message.contains("exit status 9 under load"), "{fault:?}");
     assert!(trials[0].verdicts.iter().any(|verdict| verdict.name == "server_died"));
+}
+
+#[test]
+fn a_round_of_overloaded_rows_alone_fails_unless_it_is_allowed() {
+    // Four connections carry at most 80 requests/s.
+    let slow = GOOD.replace(
+        "    def do_GET(self):\n",
+        "    def do_GET(self):\n        import time\n        time.sleep(0.05)\n",
+    );
+    let tree = Tree::new().with_server("python-slow", &slow, 60);
+    let flags = [&SHORT[..], &["--repeats", "1", "--rate", "2000"]].concat();
+    let ran = Ran::of(tree.paceline(&flags).env_remove("PACELINE_ALLOW_INVALID").output().unwrap());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("every row is invalid, overloaded or failed"), "{ran:?}");
+    let (_, trials) = tree.kept();
+    assert!(trials[0].is_usable(), "it has answers: {:?}", trials[0].error);
+    let allowed = [&flags[..], &["--allow-invalid"]].concat();
+    let ran = Ran::of(tree.paceline(&allowed).env_remove("PACELINE_ALLOW_INVALID").output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
 #[test]
