@@ -50,6 +50,9 @@ impl Formatter for Text {
     }
 }
 
+/// Lines that the message of a failure may take: its cause often comes last.
+const FAILURE_LINES: usize = 3;
+
 /// The page being written.
 struct Page {
     text: TerminalText,
@@ -184,7 +187,11 @@ impl Page {
         for (place, note) in table.notes.iter().enumerate() {
             let key = if letters { format!("{} {}", letter(place), note.name) } else { note.name.clone() };
             let carriers = words::carriers(note, table);
-            let text = format!("{carriers} ({}). {}", words::doing(note), note.remedy.trim());
+            // The rows have the letters: in one line, what to do is worth more than the names again.
+            let has_names = self.options.full || !letters || words::is_everywhere(note, table);
+            let whose = words::doing(note);
+            let lead_in = if has_names { format!("{carriers} ({whose})") } else { whose };
+            let text = format!("{lead_in}. {}", note.remedy.trim());
             let lead = format!("  {key}  ");
             if self.options.full {
                 self.prose(&lead, &text, DIM);
@@ -221,7 +228,7 @@ impl Page {
                 self.prose("      ", &text, BAD);
             } else {
                 let room = self.options.width.saturating_sub(server.width() + 4);
-                self.prose(&format!("  {server}  "), &cut(&text, room), BAD);
+                self.prose(&format!("  {server}  "), &cut(&text, room * FAILURE_LINES), BAD);
             }
             if !failure.printed_last.is_empty() {
                 self.prose("      ", &format!("last line printed: {}", failure.printed_last), DIM);

@@ -202,7 +202,11 @@ pub fn ranking(table: &Table) -> String {
             format!(" Differences below {} are not claimed.", number::percent(share))
         }
     });
-    let unranked = if ranked { "" } else { " Not ranked: one launch per row." };
+    let unranked = match (ranked, table.rows.iter().any(Row::is_sound)) {
+        (true, _) => "",
+        (false, true) => " Not ranked: one launch per row.",
+        (false, false) => " Not ranked: every row is invalid, overloaded or failed.",
+    };
     let copies = copy_sentence(table).map(|sentence| format!(" {sentence}"));
     format!("{by}{}{}{unranked}", smallest.unwrap_or_default(), copies.unwrap_or_default())
 }

@@ -206,9 +206,7 @@ fn print_report(round: &Round, store: &Store) -> anyhow::Result<Report> {
     let options = Options { width: terminal::width(), colour: terminal::wants_colour(), full: false };
     let report = Report::new(round, &trials);
     print(report.render(Format::Text, options))?;
-    print(&format!("
-kept in {} as round {}
-", store.path().display(), round.id))?;
+    print(&format!("\nkept in {} as round {}\n", store.path().display(), round.id))?;
     Ok(report)
 }
 
