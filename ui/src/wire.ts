@@ -6,13 +6,13 @@ export interface About {
   changes?: (string)[];
   /** When it ended; none while it is unfinished. */
   finished_at: string | null;
-  /** Its id. */
+  /** Id of the round. */
   id: string;
   /** How many launches each row should have. */
   launches_planned: number;
   /** What of the machine was to be changed for it and could not be. */
   not_tuned?: (string)[];
-  /** The plan's name. */
+  /** Name of the plan. */
   plan: string;
   /** Wall-clock start, RFC 3339, UTC. */
   started_at: string;
@@ -31,7 +31,7 @@ export type Arrivals = "constant" | "poisson";
 
 /** The instances and the balancer of a launch. */
 export interface BalancedLoad {
-  /** The balancer's folder. */
+  /** Name of the folder of the balancer. */
   balancer: string;
   /** What is broken on purpose in the middle of the window. */
   fault?: FaultKind;
@@ -39,7 +39,7 @@ export interface BalancedLoad {
   instances: number;
   /** How it chooses an instance. */
   policy: string;
-  /** Where the requests go. */
+  /** Whether requests go through the balancer or to one instance directly. */
   route: Route;
 }
 
@@ -47,7 +47,7 @@ export interface BalancedLoad {
 export interface Beside {
   /** The same figure now, in the same unit. */
   now: Figure | null;
-  /** What the source observed. */
+  /** The figure that the source observed. */
   observed: Observation;
   /** The figure now as a share of the source's value. */
   ratio: number | null;
@@ -64,7 +64,7 @@ export interface Bytes {
   body: number;
   /** Bytes read from sockets, heads and framing included. */
   received: number;
-  /** Bytes handed to sockets. */
+  /** Bytes that were handed to sockets. */
   sent: number;
 }
 
@@ -92,7 +92,7 @@ export interface Check {
   detail?: string;
   /** What was asked, for people: `GET /hello`. */
   name: string;
-  /** How it went. */
+  /** Whether the check passed. */
   outcome: CheckOutcome;
 }
 
@@ -151,7 +151,7 @@ export interface CompareRow {
 
 /** Connections asked for and had, and who closed them. */
 export interface Connections {
-  /** Asked for. */
+  /** Connections that were asked for. */
   asked: number;
   /** Connections given up because what came was not HTTP, or had not been asked for. */
   broke_rules: number;
@@ -181,35 +181,35 @@ export interface Connections {
 
 /** Time of one core over the window, in seconds. */
 export interface CoreTime {
-  /** Not idle, interrupts included. */
+  /** Time that the core was not idle, interrupts included, in seconds. */
   busy_s: number;
-  /** Its number. */
+  /** Number of the core, from 0. */
   core: number;
-  /** In hard and soft interrupts. */
+  /** Time in hard and soft interrupts, in seconds. */
   interrupt_s: number;
-  /** Length of what was sampled. */
+  /** Length of the sample, in seconds. */
   over_s: number;
-  /** Taken by the hypervisor. */
+  /** Time that the hypervisor took from it, in seconds. */
   steal_s: number;
 }
 
 /** How the requests of a cohort ended. `scheduled` is the sum of all the others, always. */
 export interface Counts {
-  /** Answered with another body than expected. */
+  /** Requests answered with another body than expected. */
   bad_body: number;
-  /** Answered with another status than expected. */
+  /** Requests answered with another status than expected. */
   bad_status: number;
-  /** No connection could be made for it. */
+  /** Requests for which no connection could be made. */
   connect_failed: number;
-  /** The connection broke, or what came back was not HTTP. */
+  /** Requests whose connection broke, or whose response was not valid HTTP. */
   io_failed: number;
-  /** Answered as expected. */
+  /** Requests that were answered as expected. */
   ok: number;
-  /** Requests that fell due. */
+  /** Requests that were due, all outcomes together. */
   scheduled: number;
-  /** No complete answer within the timeout. */
+  /** Requests without a complete response within the timeout. */
   timed_out: number;
-  /** Still waiting for a connection when the drain's limit was over. */
+  /** Requests that still waited for a connection when the drain's limit was over. */
   unsent: number;
 }
 
@@ -218,7 +218,7 @@ export type CpuSource = "cgroup" | "proc";
 
 /** The database of a load's launch, and the connections that the server may open to it. */
 export interface DatabaseLoad {
-  /** The database's folder. */
+  /** Name of the folder of the database. */
   database: string;
   /** Connections of the whole server to the database. */
   pool: number;
@@ -231,9 +231,9 @@ export type Distribution = "constant" | "exponential";
 export interface Environment {
   /** The clock source behind the monotonic clock. */
   clock_source: string | null;
-  /** Processors online. */
+  /** Number of processors online. */
   cores: number;
-  /** The processor's name. */
+  /** Model name of the processor. */
   cpu_model: string;
   /** The frequency governor of processor 0. */
   governor: string | null;
@@ -241,15 +241,15 @@ export interface Environment {
   held: (string)[];
   /** Idle states of processor 0 with the time each takes to leave. */
   idle_states: (IdleState)[];
-  /** Kernel release and version. */
+  /** Release and version of the kernel. */
   kernel: string;
-  /** Physical memory, in bytes. */
+  /** Physical memory of the machine, in bytes. */
   memory_bytes: number;
   /** State of each processor vulnerability's mitigation. */
   mitigations: Record<string, string>;
-  /** The hard limit of open files. */
+  /** The hard limit of open files (`ulimit -Hn`). */
   open_files_hard: number;
-  /** Limits of the process: open files, soft and hard. */
+  /** The soft limit of open files of the process (`ulimit -n`). */
   open_files_soft: number;
   /** The distribution's own name for itself. */
   os: string;
@@ -271,7 +271,7 @@ export interface Explanation {
 export interface Failure {
   /** How many launches failed so. */
   launches: number;
-  /** What happened. */
+  /** What happened, as a sentence for people. */
   message: string;
   /** The last line the server or its build printed in the first of them, where there is one. */
   printed_last?: string;
@@ -281,9 +281,9 @@ export interface Failure {
 
 /** Why there is no usable run. */
 export interface Fault {
-  /** What happened, for people. */
+  /** What happened, as a sentence for people. */
   message: string;
-  /** How far it came. */
+  /** The stage at which the trial failed. */
   stage: Stage;
   /** Whether the environment spoiled it, so that a second try may go well. */
   transient: boolean;
@@ -302,13 +302,13 @@ export interface Figure {
   interval?: (number)[];
   /** How many launches it was seen in. */
   launches: number;
-  /** The highest launch's. */
+  /** Figure of the highest launch. */
   max: number;
   /** The geometric mean over the launches; none where a launch has no figure above zero. */
   mean?: number;
-  /** The middle launch's, or the mean of the middle two. */
+  /** Figure of the middle launch, or the mean of the middle two. */
   median: number;
-  /** The lowest launch's. */
+  /** Figure of the lowest launch. */
   min: number;
 }
 
@@ -340,11 +340,11 @@ export type Finding = "more" | "less" | "equivalent" | "unclear" | "single" | "n
 export interface GateOutcome {
   /** The figures it rests on, units in the keys. */
   evidence: Record<string, unknown>;
-  /** As it was written. */
+  /** The gate as it was written, such as `response.p99<10ms`. */
   gate: string;
   /** Whether the run showed that it keeps to it. */
   passed: boolean;
-  /** Why not; empty where it passed. */
+  /** Why the gate did not pass; empty where it passed. */
   reasons?: (GateReason)[];
 }
 
@@ -359,7 +359,7 @@ export interface Generator {
   busy_s: number;
   /** Each core of the machine over the window, the server's among them where it is on this machine. */
   by_core?: (CoreTime)[];
-  /** Each thread apart. */
+  /** CPU time of each thread. */
   by_thread: (GeneratorThread)[];
   /** The cores they may run on. */
   cores: (number)[];
@@ -379,7 +379,7 @@ export interface Generator {
   spin_s: number;
   /** Time the hypervisor took from the machine, all cores, in seconds. */
   steal_s: number;
-  /** Threads that drove load. */
+  /** Number of threads that sent load. */
   threads: number;
   /** Share of its wall-clock time the busiest thread was busy, or all threads of all their cores where that is more, 0 to 1. */
   utilization: number;
@@ -433,7 +433,7 @@ export interface IndexPage {
 
 /** What was left to make connections with when the window ended. */
 export interface Left {
-  /** File descriptors. */
+  /** File descriptors that the process could still open. */
   descriptors: number;
   /** Local ports for further connections to the target, over all source addresses, if all of TIME_WAIT was ours. */
   ports: number;
@@ -451,7 +451,7 @@ export interface Load {
   balanced?: BalancedLoad;
   /** How the capacity is searched, where the load is a search. */
   capacity?: CapacityLoad;
-  /** Connections. */
+  /** Number of connections of the load generator. */
   connections: number;
   /** The database of the launch, where it has one. */
   database?: DatabaseLoad;
@@ -467,7 +467,7 @@ export interface Load {
   name: string;
   /** Whether every connection is closed after one response. */
   no_keep_alive?: boolean;
-  /** Offered rate, open loop. */
+  /** Offered rate in requests per second; open loop. */
   rate_per_s?: number;
   /** Number of requests, where that bounds the run. */
   requests?: number;
@@ -489,11 +489,11 @@ export interface Loop {
   arrivals?: Arrivals;
   /** Whether a connection sent its next requests only when all of them were answered. */
   batch?: boolean;
-  /** Connections asked for. */
+  /** Number of connections that was asked for. */
   connections: number;
   /** Requests outstanding on a connection at most. */
   depth: number;
-  /** Closed or open. */
+  /** Which loop: `closed` or `open`. */
   kind: LoopKind;
   /** What the schedule asks, open loop: the mean over the window where it changes. */
   offered_per_s?: number;
@@ -518,7 +518,7 @@ export type LoopKind = "closed" | "open";
 export interface Machine {
   /** What is not as on the first, for people: `kernel: 6.2 instead of 6.1`. */
   differs: (string)[];
-  /** The machine. */
+  /** Hardware and system of the machine. */
   environment: Environment;
   /** `A` for the round's first, then `B`, and on. */
   label: string;
@@ -591,11 +591,11 @@ export type MetricUnit = "per_s" | "ns" | "us" | "ms" | "bytes" | "share" | "cou
 
 /** A verdict that some rows of a table carry. */
 export interface Note {
-  /** Whose doing it is. */
+  /** Where the cause is: server, generator, environment or user. */
   blame: Blame;
   /** The servers that carry it, with the number of launches that do. */
   launches_by_server: Record<string, number>;
-  /** The verdict's name. */
+  /** Name of the verdict. */
   name: string;
   /** What to do about it. */
   remedy: string;
@@ -613,7 +613,7 @@ export interface Observation {
   note?: string;
   /** The server's id here, where one stands for what the source measured. */
   server?: string;
-  /** The document of `docs/sources.md`. */
+  /** The source, a document of `docs/sources.md`. */
   source: string;
   /** What the source calls what it measured. */
   subject: string;
@@ -621,7 +621,7 @@ export interface Observation {
   unit: string;
   /** The source's value, in `unit`. */
   value: number;
-  /** Which figure. */
+  /** Which figure was observed. */
   what: Figure2;
   /** The workload of the plan, with its case. */
   workload?: string;
@@ -633,7 +633,7 @@ export interface Pace {
   asked: PaceChoice;
   /** How long before a send is due a hybrid pace begins to poll, in nanoseconds. */
   spin_before_ns: number;
-  /** What that came to. */
+  /** The pace that was used where `auto` was asked for. */
   used: PaceKind;
 }
 
@@ -664,23 +664,23 @@ export interface Phases {
   drain: Span;
   /** Load without a cohort: caches, compilers and congestion windows settle. */
   warmup: Span;
-  /** What is measured. */
+  /** The window: what is measured. */
   window: Span;
 }
 
 /** Which process was allowed on which cores. */
 export interface Pinning {
-  /** The balancer's, where there is one. */
+  /** Cores of the balancer, where there is one. */
   balancer?: (number)[];
-  /** The database's, where there is one. */
+  /** Cores of the database, where there is one. */
   database?: (number)[];
-  /** Whether the two share none; where they share, the result says so. */
+  /** Whether server and generator share no core. */
   disjoint: boolean;
-  /** The generator's. */
+  /** Cores of the load generator. */
   generator: (number)[];
-  /** Each instance's own, where a launch has several. */
+  /** Cores of each instance, where a launch has several. */
   instances?: ((number)[])[];
-  /** The server's. */
+  /** Cores of the server. */
   server: (number)[];
 }
 
@@ -822,7 +822,7 @@ export interface RunPage {
 
 /** What a plan asks at full size of a load that was scaled down. */
 export interface Scaled {
-  /** Connections at full size. */
+  /** Number of connections at full size. */
   connections: number;
   /** The one factor on connections, rate and number of requests, below 1. */
   factor: number;
@@ -834,59 +834,59 @@ export interface Scaled {
 
 /** What ended in one second of a run, whichever phase it was due in. Its window's rows hold every valid response of the achieved rate; cohorts are distinguished in the record's `intervals`. */
 export interface Second {
-  /** Valid responses. */
+  /** Valid responses, per second. */
   achieved_per_s: number;
   /** When it began, RFC 3339, UTC. */
   at: string;
   /** Requests due and unsent at its end; beyond 4,000 of a thread computed from those; open loop. */
   backlog?: number;
-  /** Answered with another body. */
+  /** Requests answered with another body than expected. */
   bad_body: number;
-  /** Answered with another status. */
+  /** Requests answered with another status than expected. */
   bad_status: number;
-  /** Bytes read from sockets. */
+  /** Bytes that were read from sockets. */
   bytes_received: number;
-  /** Bytes handed to sockets. */
+  /** Bytes that were handed to sockets. */
   bytes_sent: number;
-  /** For which no connection could be made. */
+  /** Requests for which no connection could be made. */
   connect_failed: number;
-  /** Whose connection broke. */
+  /** Requests whose connection broke. */
   io_failed: number;
   /** How long it was: 1, but for the time of connecting, which is one row, and for the last. */
   length_s: number;
-  /** What the schedule asked; open loop. */
+  /** The rate that the schedule asks for; open loop. */
   offered_per_s?: number;
   /** Requests that were answered as expected. */
   ok: number;
   /** The phase in which it began. */
   phase: Phase;
-  /** The highest. */
+  /** Highest response time, in nanoseconds. */
   response_time_ns_max?: number;
-  /** Median response time; open loop, as are the other response times. */
+  /** Median response time, in nanoseconds; open loop, as are the other response times. */
   response_time_ns_p50?: number;
-  /** 90 % were at or below it. */
+  /** 90 % of the response times were at or below it, in nanoseconds. */
   response_time_ns_p90?: number;
-  /** 99 % were at or below it. */
+  /** 99 % of the response times were at or below it, in nanoseconds. */
   response_time_ns_p99?: number;
-  /** 99.9 % were at or below it. */
+  /** 99.9 % of the response times were at or below it, in nanoseconds. */
   response_time_ns_p99_9?: number;
-  /** Requests handed to sockets. */
+  /** Requests handed to sockets, per second. */
   sent_per_s: number;
-  /** The highest. */
+  /** Highest service time, in nanoseconds. */
   service_time_ns_max?: number;
-  /** Median service time. */
+  /** Median service time, in nanoseconds. */
   service_time_ns_p50?: number;
-  /** 90 % were at or below it. */
+  /** 90 % of the service times were at or below it, in nanoseconds. */
   service_time_ns_p90?: number;
-  /** 99 % were at or below it. */
+  /** 99 % of the service times were at or below it, in nanoseconds. */
   service_time_ns_p99?: number;
-  /** 99.9 % were at or below it. */
+  /** 99.9 % of the service times were at or below it, in nanoseconds. */
   service_time_ns_p99_9?: number;
   /** When it began, in seconds from the start of the run: as `start_ns` of an interval in the record. */
   start_s: number;
-  /** Without a complete answer within the timeout. */
+  /** Requests without a complete response within the timeout. */
   timed_out: number;
-  /** Given up unsent when the drain's limit was over. */
+  /** Requests given up unsent when the drain's limit was over. */
   unsent: number;
 }
 
@@ -928,7 +928,7 @@ export type Severity = "note" | "caution" | "invalid";
 /** How the offered rate changes over the window. The warm-up is at the rate the window begins with. */
 export type Shape = {
   kind: "steady";
-  /** Requests per second. */
+  /** The offered rate, in requests per second. */
   per_s: Rate;
 } | {
   /** Requests per second at the beginning. */
@@ -956,9 +956,9 @@ export interface Side {
 
 /** A stretch of time, in nanoseconds from the start of the run. */
 export interface Span {
-  /** When it ended. */
+  /** When it ended, in nanoseconds. */
   end_ns: number;
-  /** When it began. */
+  /** When it began, in nanoseconds. */
   start_ns: number;
 }
 
@@ -975,7 +975,7 @@ export type Standing2 = "measured" | "at_least" | "overloaded" | "invalid" | "fa
 export interface StartRow {
   /** The first start since it was built or its folder changed; none where that was before the round. */
   first: Starts | null;
-  /** Later starts. */
+  /** The later starts of the round. */
   later: Starts | null;
   /** Resident memory once a launch's last load had ended. */
   rss_bytes_after: Figure | null;
@@ -989,7 +989,7 @@ export interface StartTable {
   form: string;
   /** The label of the machine. */
   machine: string;
-  /** By server. */
+  /** The rows, one for each server. */
   rows: (StartRow)[];
 }
 
@@ -1001,7 +1001,7 @@ export interface Starts {
   first_answer_ms: Figure | null;
   /** From the start to a port that accepts. */
   listening_ms: Figure | null;
-  /** Resident memory then. */
+  /** Resident memory at the first answer, in bytes. */
   rss_bytes: Figure | null;
 }
 
@@ -1079,7 +1079,7 @@ export interface TablePage {
 export interface Target {
   /** The address connections went to; a unix socket as `unix:/path`. */
   address: string;
-  /** `http/1.1`. */
+  /** The protocol that was spoken, such as `http/1.1`. */
   protocol: string;
   /** The local addresses they came from, where they were spread over several. */
   sources?: (string)[];
@@ -1087,15 +1087,15 @@ export interface Target {
   tls?: Tls;
   /** Addresses of the same name that were tried before it, in order. */
   tried?: (Tried)[];
-  /** As given, normalised. */
+  /** The URL as given, normalised. */
   url: string;
 }
 
 /** How long users think between a response and their next request. */
 export interface Think {
-  /** How it varies. */
+  /** How the pause varies: fixed or random. */
   distribution: Distribution;
-  /** On average. */
+  /** Mean length of the pause, in nanoseconds. */
   mean_ns: number;
 }
 
@@ -1141,13 +1141,13 @@ export interface Tls {
   alpn?: string;
   /** The cipher suite, by its name at IANA. */
   cipher?: string;
-  /** Handshakes in full. */
+  /** Number of full handshakes. */
   full: number;
   /** The group of the key exchange. */
   group?: string;
   /** The name asked for: sent to the server unless it is an address, and looked for in its certificate. */
   name: string;
-  /** Handshakes that resumed an earlier session. */
+  /** Number of handshakes that resumed an earlier session. */
   resumed: number;
   /** Whether sessions were resumed where the server allowed it. */
   resumption: boolean;
@@ -1161,9 +1161,9 @@ export interface Tls {
 export interface Tool {
   /** The commit it was built from, where known. */
   commit: string | null;
-  /** Its name. */
+  /** Name of the program. */
   name: string;
-  /** Its version. */
+  /** Version of the program. */
   version: string;
 }
 
@@ -1171,7 +1171,7 @@ export interface Tool {
 export interface Trace {
   /** The file they were read from. */
   file?: string;
-  /** How many there are. */
+  /** Number of sends in the file. */
   sends: number;
 }
 
@@ -1225,7 +1225,7 @@ export interface TrialFacts {
 
 /** An address that was tried and not used. */
 export interface Tried {
-  /** The address and port. */
+  /** The address and port that were tried. */
   address: string;
   /** Why it was not used, for people. */
   failure: string;
@@ -1271,13 +1271,13 @@ export interface UsagePoint {
 
 /** The answers checked before the load. */
 export interface Validation {
-  /** Each check, in order. */
+  /** The checks, in the order they were made. */
   checks: (Check)[];
 }
 
 /** A load that differs from another of the same plan in one thing. */
 export interface Variant {
-  /** The one thing. */
+  /** The one thing in which it differs. */
   kind: VariantKind;
   /** The name of the other load. */
   of: string;
@@ -1288,7 +1288,7 @@ export type VariantKind = "first_run" | "http10" | "close" | "unpipelined" | "ba
 
 /** A named reason why a number may not mean what it seems to. */
 export interface Verdict {
-  /** Who is to blame. */
+  /** Where the cause is: server, generator, environment or user. */
   blame: Blame;
   /** The figures it rests on, units in the keys. */
   evidence: Record<string, unknown>;
@@ -1296,7 +1296,7 @@ export interface Verdict {
   name: string;
   /** What to do about it. */
   remedy: string;
-  /** How much it spoils. */
+  /** How much it affects the result: `note`, `caution` or `invalid`. */
   severity: Severity;
 }
 
