@@ -1,4 +1,4 @@
-//! Any text as a round and its trials: no panic while a report of them is made and rendered in every format.
+//! Any text as a round and its trials: no panic while a report of them is made and rendered in one of the formats.
 //!
 //! `scripts/fuzz` runs it. An input is a round on the first line and a trial on each further one.
 #![no_main]
@@ -12,9 +12,9 @@ fuzz_target!(|text: &str| {
     let Ok(round) = read_round(lines.next().unwrap_or_default()) else { return };
     let trials: Vec<_> = lines.filter_map(|line| read_trial(line).ok()).collect();
     let report = Report::new(&round, &trials);
-    for format in [Format::Text, Format::Markdown, Format::Csv, Format::Json] {
-        for (width, full) in [(40, false), (180, true)] {
-            assert!(report.render(format, Options { width, colour: false, full }).ends_with('\n'));
-        }
-    }
+    // One format for each input, so that there are eight times as many inputs.
+    let choice = text.len();
+    let format = [Format::Text, Format::Markdown, Format::Csv, Format::Json][choice % 4];
+    let (width, full) = [(40, false), (180, true)][choice / 4 % 2];
+    assert!(report.render(format, Options { width, colour: false, full }).ends_with('\n'));
 });
