@@ -1,4 +1,4 @@
-"""Rows of the database workloads, from PostgreSQL by psycopg or from MariaDB by PyMySQL."""
+"""Rows of the database workloads, from PostgreSQL by psycopg, from MariaDB by PyMySQL or by PyMongo."""
 
 import contextlib
 import operator
@@ -16,7 +16,29 @@ SELECT_FORTUNES = "SELECT id, message FROM fortune"
 UPDATE = "UPDATE world SET randomNumber = %s WHERE id = %s"
 
 
-class PostgreSQL:
+class SqlDatabase:
+    """What is the same in both: a `cursor` and a `transaction` of a pooled connection."""
+
+    def random_worlds(self, count):
+        worlds = []
+        with self.cursor() as cursor:
+            for _ in range(count):
+                cursor.execute(SELECT_WORLD, (random_number(),))
+                world_id, number = cursor.fetchone()
+                worlds.append({"id": world_id, "randomNumber": number})
+        return worlds
+
+    def store(self, rows):
+        with self.transaction() as cursor:
+            cursor.executemany(UPDATE, rows)
+
+    def fortunes(self):
+        with self.cursor() as cursor:
+            cursor.execute(SELECT_FORTUNES)
+            return list(cursor.fetchall())
+
+
+class PostgreSQL(SqlDatabase):
     """psycopg prepares a statement on a connection that has used it five times."""
 
     def __init__(self, connections):
@@ -37,7 +59,7 @@ class PostgreSQL:
             yield cursor
 
 
-class MariaDB:
+class MariaDB(SqlDatabase):
     """PyMySQL puts the parameters into the statement itself: it prepares none."""
 
     def __init__(self, connections):
@@ -62,6 +84,31 @@ class MariaDB:
             connection.commit()
 
 
+class MongoDB:
+    """Anything that speaks MongoDB's protocol; the client has a pool of its own."""
+
+    def __init__(self, connections):
+        import pymongo
+
+        host, port = os.environ["DATABASE_HOST"], int(os.environ["DATABASE_PORT"])
+        client = pymongo.MongoClient(host, port, maxPoolSize=connections)
+        self.database = client[os.environ["DATABASE_NAME"]]
+
+    def random_worlds(self, count):
+        without_key = {"_id": False}
+        return [self.database.world.find_one({"_id": random_number()}, without_key) for _ in range(count)]
+
+    def store(self, rows):
+        from pymongo import UpdateOne
+
+        self.database.world.bulk_write(
+            [UpdateOne({"_id": world_id}, {"$set": {"randomNumber": number}}) for number, world_id in rows]
+        )
+
+    def fortunes(self):
+        return [(fortune["id"], fortune["message"]) for fortune in self.database.fortune.find()]
+
+
 def address(name_of_database):
     return {
         "host": os.environ["DATABASE_HOST"],
@@ -74,10 +121,10 @@ def address(name_of_database):
 
 def open_database(processes):
     """A pool for this process: those of all processes together have DATABASE_POOL connections."""
-    kinds = {"postgresql": PostgreSQL, "mariadb": MariaDB}
+    kinds = {"postgresql": PostgreSQL, "mariadb": MariaDB, "mongo-java-server": MongoDB}
     kind = os.environ["DATABASE"]
     if kind not in kinds:
-        raise ValueError(f"DATABASE is {kind}: set it to postgresql or mariadb")
+        raise ValueError(f"DATABASE is {kind}: set it to one of {', '.join(kinds)}")
     return kinds[kind](max(1, int(os.environ["DATABASE_POOL"]) // processes))
 
 
@@ -91,30 +138,16 @@ def queries_asked(text):
     return min(max(queries, 1), MOST_QUERIES)
 
 
-def random_worlds(database, count):
-    worlds = []
-    with database.cursor() as cursor:
-        for _ in range(count):
-            cursor.execute(SELECT_WORLD, (random_number(),))
-            world_id, number = cursor.fetchone()
-            worlds.append({"id": world_id, "randomNumber": number})
-    return worlds
-
-
 def update_worlds(database, count):
-    worlds = random_worlds(database, count)
+    worlds = database.random_worlds(count)
     for world in worlds:
         world["randomNumber"] = random_number()
     # Transactions that lock rows in one order cannot deadlock.
     worlds.sort(key=operator.itemgetter("id"))
-    with database.transaction() as cursor:
-        cursor.executemany(UPDATE, [(world["randomNumber"], world["id"]) for world in worlds])
+    database.store([(world["randomNumber"], world["id"]) for world in worlds])
     return worlds
 
 
 def sorted_fortunes(database):
-    with database.cursor() as cursor:
-        cursor.execute(SELECT_FORTUNES)
-        fortunes = list(cursor.fetchall())
-    fortunes.append((0, "Additional fortune added at request time."))
+    fortunes = [*database.fortunes(), (0, "Additional fortune added at request time.")]
     return sorted(fortunes, key=operator.itemgetter(1))

@@ -4,7 +4,7 @@ import os
 
 import flask
 
-from database import open_database, queries_asked, random_worlds, sorted_fortunes, update_worlds
+from database import open_database, queries_asked, sorted_fortunes, update_worlds
 
 routes = flask.Blueprint("database", __name__, template_folder="templates")
 database = open_database(processes=int(os.environ.get("WORKERS", "1")))
@@ -12,13 +12,13 @@ database = open_database(processes=int(os.environ.get("WORKERS", "1")))
 
 @routes.get("/db")
 def one_world():
-    [world] = random_worlds(database, 1)
+    [world] = database.random_worlds(1)
     return world
 
 
 @routes.get("/queries")
 def worlds():
-    return random_worlds(database, queries_asked(flask.request.args.get("queries", "")))
+    return database.random_worlds(queries_asked(flask.request.args.get("queries", "")))
 
 
 @routes.get("/updates")

@@ -1,0 +1,1 @@
+../../../../java-undertow/src/main/java/SqlDatabase.java
