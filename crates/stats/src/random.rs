@@ -3,7 +3,7 @@
 //! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). Used where a
 //! distribution has no closed form and is drawn, and by the simulations that check this crate's coverage.
 
-use crate::special::normal_quantile;
+use crate::special::acklam;
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -36,9 +36,10 @@ impl Random {
         -self.uniform().ln()
     }
 
-    /// Standard normal.
+    /// Standard normal, to nine digits: a tenth of the work of the exact quantile.
     pub fn normal(&mut self) -> f64 {
-        normal_quantile(self.uniform())
+        let p = self.uniform();
+        if p > 0.5 { -acklam(1.0 - p) } else { acklam(p) }
     }
 
     /// Chi-square with `df` degrees of freedom, divided by `df`: what a variance estimate is, relative to the truth.
@@ -56,7 +57,12 @@ impl Random {
         loop {
             let x = self.normal();
             let v = (1.0 + c * x).powi(3);
-            if v > 0.0 && self.uniform().ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+            if v <= 0.0 {
+                continue;
+            }
+            let u = self.uniform();
+            // Their squeeze: nearly always it decides without logarithms, and never otherwise than these.
+            if u < 1.0 - 0.0331 * x.powi(4) || u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
                 return factor * d * v / shape;
             }
         }
