@@ -115,7 +115,8 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
     for trial in trials {
         servers.entry(&trial.server.id).or_default().push(trial);
         let pinning = Pinning { server: trial.server_cores().to_vec(), ..trial.pinning.clone() };
-        if trial.run.is_some() && !pinnings.contains(&pinning) {
+        // An imported report does not say where they ran.
+        if trial.run.is_some() && trial.imported.is_none() && !pinnings.contains(&pinning) {
             pinnings.push(pinning);
         }
     }

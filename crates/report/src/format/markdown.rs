@@ -22,7 +22,11 @@ impl Formatter for Markdown {
                 1 => MarkdownText::default(),
                 _ => markdown!("Machine {}: ", machine.label),
             };
-            text.push(&markdown!("\n{}{}.\n", lead, words::machine(machine)));
+            if let Some(words) = words::machine(machine) {
+                text.push(&markdown!("
+{}{}.
+", lead, words));
+            }
             if !machine.differs.is_empty() {
                 text.push(&markdown!("\nDiffers from machine A: {}.\n", machine.differs.join("; ")));
             }

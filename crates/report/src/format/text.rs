@@ -118,7 +118,7 @@ impl Page {
             self.blank();
         }
         let lead = if several { format!("Machine {}: ", machine.label) } else { String::new() };
-        let machine_words = words::machine(machine);
+        let Some(machine_words) = words::machine(machine) else { return };
         let shown = if self.options.full { machine_words } else { cut(&machine_words, self.options.width) };
         self.prose(&lead, &shown, if several { PLAIN } else { DIM });
         if !machine.differs.is_empty() {

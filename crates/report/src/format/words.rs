@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 
 /// `42 of 42 trials, 3 launches per row`, and whether it is finished.
 pub fn progress(about: &About) -> String {
+    if about.is_imported {
+        return count(u64::from(about.trials_done), "imported result", "imported results");
+    }
     let mut text = format!(
         "{} of {} trials, {} per row",
         about.trials_done,
@@ -38,8 +41,9 @@ pub fn moment(rfc3339: &str) -> String {
     }
 }
 
-/// `AMD EPYC, 2 cores, 8.3 GB, virtual machine, Linux 6.18.5, Debian GNU/Linux 12 (bookworm)`.
-pub fn machine(machine: &Machine) -> String {
+/// `AMD EPYC, 2 cores, 8.3 GB, virtual machine, Linux 6.18.5, Debian GNU/Linux 12 (bookworm)`; none of a machine that an
+/// imported round does not describe.
+pub fn machine(machine: &Machine) -> Option<String> {
     let e = &machine.environment;
     let memory = (e.memory_bytes > 0).then(|| format!("{:.1} GB", e.memory_bytes as f64 / 1e9));
     let cores = (e.cores > 0).then(|| count(u64::from(e.cores), "core", "cores"));
@@ -56,7 +60,7 @@ pub fn machine(machine: &Machine) -> String {
         held,
     ];
     let told: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-    if told.is_empty() { "a machine that tells nothing of itself".to_owned() } else { told.join(", ") }
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// Where the processes ran: `server on core 0, generator on core 1`.
@@ -131,7 +135,10 @@ fn shape(load: &Load) -> Option<String> {
 pub fn load(table: &Table) -> String {
     let load = &table.load;
     let mut parts = vec![format!("load {}", load.name)];
-    parts.push(count(u64::from(load.connections), "connection", "connections"));
+    // Some imported reports do not say how many there were.
+    if load.connections > 0 {
+        parts.push(count(u64::from(load.connections), "connection", "connections"));
+    }
     if load.depth > 1 {
         parts.push(format!("{} outstanding on each", load.depth));
     }
@@ -153,10 +160,12 @@ pub fn load(table: &Table) -> String {
         let connections = number::whole(f64::from(scaled.connections));
         format!("scaled to {} of the plan's {connections} connections{rate}", number::value(scaled.factor))
     }));
-    parts.push(match table.form.as_str() {
-        "single" => "servers as one process on one core".to_owned(),
-        "cores" => "servers using all their cores".to_owned(),
-        form => format!("servers as {form}"),
+    parts.extend(match table.form.as_str() {
+        "single" => Some("servers as one process on one core".to_owned()),
+        "cores" => Some("servers using all their cores".to_owned()),
+        // What an imported report does not say.
+        "published" => None,
+        form => Some(format!("servers as {form}")),
     });
     parts.join(", ")
 }

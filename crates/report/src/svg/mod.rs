@@ -85,9 +85,12 @@ fn title(canvas: &mut Canvas, table: &Table, what: &str, top: f64) -> f64 {
     let asked = crate::format::words::title(table);
     let asked = asked.split_once(", ").map_or(asked.clone(), |(_, asked)| asked.to_owned());
     let load = &table.load;
-    let connections = crate::format::words::count(u64::from(load.connections), "connection", "connections");
+    let connections = match load.connections {
+        0 => String::new(),
+        count => format!(", {}", crate::format::words::count(u64::from(count), "connection", "connections")),
+    };
     let launches = if table.is_single() { ", one launch each: sorted, not ranked" } else { "" };
-    canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", &format!("{asked}, {connections}{launches}"));
+    canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", &format!("{asked}{connections}{launches}"));
     top + 52.0
 }
 
