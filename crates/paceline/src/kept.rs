@@ -22,6 +22,11 @@ pub struct StoreArguments {
 }
 
 impl StoreArguments {
+    /// Whether a place was named, by flag or variable.
+    pub fn is_named(&self) -> bool {
+        self.store.as_ref().is_some_and(|store| !store.as_os_str().is_empty())
+    }
+
     /// The place of the results, given the folder where the lab keeps what it builds.
     pub fn path(&self, state_dir: &Path) -> PathBuf {
         // An empty variable is one that is not set.

@@ -3,24 +3,27 @@
 //! Called by `main`. What the pages show and who may see them is the web crate's; here the results are found and the
 //! address is printed.
 
-use crate::exit::{Complaint, Status, say};
+use crate::exit::{Complaint, Status, say, told};
 use crate::kept::{StoreArguments, complain as complain_of_store, state_dir};
 use crate::places::path_or_nothing;
 use paceline_record::Run;
 use paceline_run::{Rows, Sink};
-use paceline_store::Store;
+use paceline_store::{Store, StoreError};
 use paceline_web::{Library, Live, Server, Shown, WebError, export};
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline view                            the kept rounds, in a browser
+  paceline view                            the kept rounds, in a browser; without any, those of `history`
   paceline view history                    the rounds kept with the project
   paceline view run.json                   a run that `paceline run -o run.json` wrote
   paceline view --listen 10.0.0.5:8080     for others too: they need the address that is printed, with its token";
+
+/// The folder of exported rounds that a project keeps.
+const HISTORY: &str = "history";
 
 /// Flags of `paceline view`.
 #[derive(clap::Args)]
@@ -64,10 +67,45 @@ fn library(arguments: &Arguments) -> anyhow::Result<Library> {
     match &arguments.path {
         Some(path) if path.is_file() => export::run(path).map(Library::of_run).map_err(complain),
         Some(path) => Library::of_folder(path).map_err(complain),
-        None => {
-            let store = arguments.store.path(&state_dir(arguments.state_dir.clone()));
-            Ok(Library::of_store(Store::open_existing(&store).map_err(complain_of_store)?))
+        None => kept(arguments),
+    }
+}
+
+/// The rounds of the store. Where none are kept yet, those that the project keeps, so that there is something to see.
+fn kept(arguments: &Arguments) -> anyhow::Result<Library> {
+    let state = state_dir(arguments.state_dir.clone());
+    let place = arguments.store.path(&state);
+    let opened = Store::open_existing(&place);
+    let is_empty = match &opened {
+        Ok(store) => store.counts().map_err(complain_of_store)?.is_empty(),
+        Err(error) => matches!(error, StoreError::Missing { .. }),
+    };
+    let beside = state.parent().unwrap_or(Path::new("")).join(HISTORY);
+    let history = [beside.as_path(), Path::new(HISTORY)].into_iter().find(|folder| folder.is_dir());
+    match history.filter(|_| is_empty && !arguments.store.is_named()) {
+        Some(history) => {
+            let library = Library::of_folder(history).map_err(complain)?;
+            say(&format!("No round is kept in {} yet. `paceline round` makes one.", place.display()));
+            say(&format!(
+                "These are the rounds kept with the project: `paceline view {}`.",
+                history.display()
+            ));
+            Ok(library)
         }
+        None => opened.map(Library::of_store).map_err(without_store),
+    }
+}
+
+/// Why no store could be opened, with what else can be viewed.
+fn without_store(error: StoreError) -> anyhow::Error {
+    match error {
+        StoreError::Missing { .. } => Complaint::usage(told(&error))
+            .hint(
+                "`paceline round` makes results; `paceline view history` shows the rounds kept with a project, \
+                 `paceline view run.json` a run",
+            )
+            .into(),
+        error => complain_of_store(error),
     }
 }
 

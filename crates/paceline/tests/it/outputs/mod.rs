@@ -12,6 +12,7 @@ mod schema;
 mod screen;
 mod streams;
 mod terminal;
+mod viewed;
 
 use crate::reference::{PACELINE, Server};
 use std::process::{Command, Output, Stdio};
