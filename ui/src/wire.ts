@@ -68,6 +68,14 @@ export interface Bytes {
   sent: number;
 }
 
+/** What kept a server from doing more. */
+export interface CapacityLimit {
+  /** The figures, in words. */
+  evidence: string;
+  /** `server_cpu`, `generator`, `waiting` and others. */
+  kind: string;
+}
+
 /** How a capacity is searched. */
 export interface CapacityLoad {
   /** Length of the window that confirms the long-run rate, in seconds. */
@@ -216,12 +224,76 @@ export interface Counts {
 /** Where the CPU time of a process tree was read. */
 export type CpuSource = "cgroup" | "proc";
 
+/** What a database counted. */
+export interface DatabaseCounts {
+  /** Most connections that were open to it at once, as far as was seen. */
+  connections?: number;
+  /** Rows that they returned. */
+  rows_read: number;
+  /** Rows that they updated. */
+  rows_updated: number;
+  /** Statements that read rows of the two tables. */
+  selects: number;
+  /** Statements that updated rows. */
+  updates: number;
+}
+
 /** The database of a load's launch, and the connections that the server may open to it. */
 export interface DatabaseLoad {
   /** Name of the folder of the database. */
   database: string;
   /** Connections of the whole server to the database. */
   pool: number;
+}
+
+/** What a database is, with its receipt. */
+export interface DatabaseReceipt {
+  /** The folder's name. */
+  id: string;
+  /** For people. */
+  name: string;
+  /** The settings it was started with. */
+  settings: string;
+  /** What its version command printed. */
+  versions: string;
+}
+
+/** What a server did once its database, which had ended under load, was there again. */
+export interface DatabaseRecovery {
+  /** From the database's return to the server's first valid answer, in seconds; none where there was none in time. */
+  answered_after_s?: number;
+  /** Requests before it that failed or were answered wrongly, one at a time. */
+  failed: number;
+  /** What was wrong with the last of them. */
+  last_failure?: string;
+}
+
+/** What the database was asked over a run, what it counted, and what it cost. */
+export interface DatabaseUse {
+  /** What it counted from before the run to after it; none where it could not be asked. */
+  counted?: DatabaseCounts;
+  /** What it is, with its receipt. */
+  database: DatabaseReceipt;
+  /** What its processes cost over the window. */
+  process?: ProcessUse;
+  /** What the server did after the database had ended under load and was started again. */
+  recovery?: DatabaseRecovery;
+  /** Valid responses of the whole run, warm-up included: what the counters are compared with. */
+  responses: number;
+  /** Rows that a request after the run returned as updated, and how many of them the database has so. */
+  stored?: StoredRows;
+  /** What it has to do for one valid response. */
+  work: DatabaseWork;
+}
+
+/** What the database has to do for one valid response. */
+export interface DatabaseWork {
+  /** Rows read. */
+  rows_read: number;
+  /** Rows updated. */
+  rows_updated: number;
+  /** Statements that read rows, each on its own. */
+  selects: number;
 }
 
 /** How a time varies around its mean. */
@@ -335,6 +407,30 @@ export interface FigurePage {
 
 /** What can be said about a ratio. */
 export type Finding = "more" | "less" | "equivalent" | "unclear" | "single" | "not_comparable";
+
+/** What a search found. */
+export interface FoundCapacity {
+  /** The rate of the closed loop before the search. */
+  closed_loop_per_s: number;
+  /** Why the search ended before its plan was carried out. */
+  ended_early?: string;
+  /** The capacity: the rate at which half of the windows meet the objective. None if no window did, or if stalls decide. */
+  half_pass_per_s: number | null;
+  /** Its 95 % interval. */
+  interval_per_s: RateRange | null;
+  /** Whether the interval is as narrow as was asked for. */
+  is_precise: boolean;
+  /** What kept the server from doing more. */
+  limit: CapacityLimit;
+  /** The highest rate whose long window met the objective. */
+  long_run_per_s: number | null;
+  /** From the lowest rate that missed to the highest that passed, where windows far below the capacity missed. */
+  stalls_decide?: RateRange;
+  /** Length of the windows, in seconds: the capacity depends on it. */
+  window_s: number;
+  /** Every window of the search, in order. */
+  windows: (SearchedRate)[];
+}
 
 /** How a gate came out. */
 export interface GateOutcome {
@@ -684,8 +780,43 @@ export interface Pinning {
   server: (number)[];
 }
 
+/** What a process tree is in its launch. */
+export type ProcessRole = "instance" | "balancer" | "database";
+
+/** What one process tree cost over the window. */
+export interface ProcessUse {
+  /** Connections it held, the mean of the samples in the window; there where the balancer does not tell what each instance got. */
+  connections_mean?: number;
+  /** The cores it may run on. */
+  cores: (number)[];
+  /** CPU time for each response that the generator completed, in nanoseconds. */
+  cpu_ns_per_request: number;
+  /** CPU time, in seconds. */
+  cpu_s: number;
+  /** Which instance, from 0; 0 for the balancer. */
+  index: number;
+  /** What it is. */
+  role: ProcessRole;
+  /** Highest resident memory sampled, in bytes. */
+  rss_bytes_peak: number;
+  /** Time runnable but not running, in seconds. */
+  run_delay_s: number;
+  /** Most threads seen. */
+  threads_peak: number;
+  /** CPU time as a share of its cores, 0 to 1. */
+  utilization: number;
+}
+
 /** Events per second. Always positive and finite. */
 export type Rate = number;
+
+/** Two rates per second. */
+export interface RateRange {
+  /** The upper end. */
+  high: number;
+  /** The lower end. */
+  low: number;
+}
 
 /** An offered rate as a share of what the server reached under another load of the same launch. */
 export interface RateShare {
@@ -830,6 +961,16 @@ export interface Scaled {
   rate_per_s?: number;
   /** Number of requests at full size. */
   requests?: number;
+}
+
+/** A rate that was tried. */
+export interface SearchedRate {
+  /** The achieved rate. */
+  achieved_per_s: number;
+  /** The offered rate. */
+  offered_per_s: number;
+  /** `pass`, `miss` or `void`. */
+  outcome: string;
 }
 
 /** What ended in one second of a run, whichever phase it was due in. Its window's rows hold every valid response of the achieved rate; cohorts are distinguished in the record's `intervals`. */
@@ -1025,6 +1166,14 @@ export interface Startup {
   warm_up?: WarmUp;
 }
 
+/** How many of the rows that were returned as updated are stored so. */
+export interface StoredRows {
+  /** Rows that were returned, each id once. */
+  returned: number;
+  /** Those of them that the database has with the returned value. */
+  stored: number;
+}
+
 /** What ended in one stretch of a run. */
 export interface Stretch {
   /** How long it was. */
@@ -1189,8 +1338,12 @@ export interface TrialEntry {
 
 /** What a trial adds to a run. */
 export interface TrialFacts {
+  /** What a search for the capacity found. */
+  capacity: FoundCapacity | null;
   /** Time of every core over the window. */
   cores: (CoreTime)[];
+  /** What became of the database. */
+  database: DatabaseUse | null;
   /** Why there is no usable run. */
   error: Fault | null;
   /** `single` or `cores`. */

@@ -197,7 +197,7 @@ test("an address that leads nowhere says so", async () => {
 
 test("nothing scrolls sideways on a phone, and axe finds nothing serious", async () => {
   const id = roundOf("frameworks");
-  const places = ["/", "/then", `/round/${id}`, `/round/${id}/all`, `/round/${roundOf("rabbit-hole")}/load`, `/round/${roundOf("source-004")}`, `/round/${id}/times`, `/round/${id}/time`, `/round/${roundOf("sold-on-go")}/then`, `/compare?a=${id}&b=${id}&server_a=java-netty&server_b=java-vertx`, "/live"];
+  const places = ["/", "/then", `/round/${id}`, `/round/${id}/all`, `/round/${roundOf("rabbit-hole")}/load`, `/round/${roundOf("source-004")}`, `/round/${id}/times`, `/round/${id}/time`, `/round/${roundOf("databases")}/start`, `/round/${roundOf("sold-on-go")}/then`, `/compare?a=${id}&b=${id}&server_a=java-netty&server_b=java-vertx`, "/live"];
   const trial = (await (await fetch(`${url}api/rounds/${id}`)).json()).tables[0].rows[0].trials[0].id;
   places.push(`/round/${id}/run/${trial}`);
   for (const colorScheme of ["light", "dark"]) {
@@ -213,6 +213,108 @@ test("nothing scrolls sideways on a phone, and axe finds nothing serious", async
       assert.deepEqual(told, [], `${place}, ${colorScheme}`);
       await page.close();
     }
+  }
+});
+
+/** Numbers from 0 to 1 that a seed decides, so that a walk that failed can be repeated. */
+function random(seed) {
+  let state = seed;
+  return () => (state = (state * 1_103_515_245 + 12_345) % 2_147_483_648) / 2_147_483_648;
+}
+
+/** What a visitor sees of the choices and of what they lead to. */
+const view = (page) =>
+  page.evaluate(() => {
+    const all = (what, of) => [...document.querySelectorAll(`main ${what}`)].map(of);
+    return JSON.stringify([
+      all("select", (one) => one.value),
+      all("input", (one) => one.value),
+      all("[aria-pressed]", (one) => `${one.textContent} ${one.ariaPressed}`),
+      all("[aria-sort]", (one) => one.ariaSort),
+      all("button[data-row]", (one) => `${one.dataset.row} ${one.ariaExpanded}`),
+      document.querySelector("main").innerText,
+    ]);
+  });
+
+/** Waits until two pages show the same. */
+async function alike(one, other, what) {
+  for (let tries = 0; tries < 600; tries += 1) {
+    if ((await view(one)) === (await view(other))) return;
+    await new Promise((later) => setTimeout(later, 100));
+  }
+  assert.equal(await view(other), await view(one), what);
+}
+
+test("whatever is chosen, the address opens the same view", async () => {
+  const frameworks = roundOf("frameworks");
+  const places = [
+    `/round/${frameworks}`, `/round/${frameworks}/all`, `/round/${frameworks}/times`, `/round/${frameworks}/time`, `/round/${roundOf("rabbit-hole")}/load`,
+    `/round/${roundOf("databases")}/start`, `/round/${roundOf("sold-on-go")}/then`, `/compare?a=${roundOf("all")}&b=${frameworks}`,
+  ];
+  for (const [place, seed] of places.map((place, at) => [place, at + 1])) {
+    const next = random(seed);
+    const page = await open(`${url}#${place}`);
+    await page.locator("main h2").first().waitFor();
+    const steps = [];
+    for (let step = 0; step < 6; step += 1) {
+      const controls = page.locator("main :is(select, input, button[aria-pressed], button.sort, button[data-row])").filter({ visible: true });
+      const control = controls.nth(Math.floor(next() * (await controls.count())));
+      steps.push(await control.evaluate((one) => `${one.localName} ${one.textContent.slice(0, 40)}`));
+      const kind = await control.evaluate((one) => (one.localName === "input" ? one.type : one.localName));
+      if (kind === "select") {
+        const values = await control.locator("option:enabled").evaluateAll((all) => all.map((option) => option.value));
+        await control.selectOption(values[Math.floor(next() * values.length)]);
+      } else if (kind === "button") {
+        await control.click();
+      } else {
+        await control.fill(kind === "search" ? "a" : String(1 + Math.floor(next() * 50)));
+        await control.press("Enter");
+      }
+    }
+    const again = await open(page.url());
+    await alike(page, again, `${place}: ${steps.join("; ")}`);
+    await done(again);
+    await done(page);
+  }
+});
+
+test("the Tab key reaches every control, and each shows that it has the focus", async () => {
+  const id = roundOf("frameworks");
+  const trial = (await (await fetch(`${url}api/rounds/${id}`)).json()).tables[0].rows[0].trials[0].id;
+  for (const place of ["/", "/then", `/round/${id}`, `/round/${id}/times`, `/compare?a=${id}&b=${id}&server_a=java-netty&server_b=java-vertx`, `/round/${id}/run/${trial}`]) {
+    const page = await open(`${url}#${place}`);
+    await page.waitForLoadState("networkidle");
+    const controls = () => page.evaluate(() => {
+      const all = [...document.querySelectorAll(":is(a[href], button, select, input, summary, [tabindex='0'])")];
+      return all.filter((one) => one.checkVisibility({ visibilityProperty: true }) && !one.dataset.reached).map((one) => one.outerHTML.slice(0, 120));
+    });
+    const count = (await controls()).length;
+    for (let press = 0; press < count + 10; press += 1) {
+      await page.keyboard.press("Tab");
+      const unseen = await page.evaluate(() => {
+        const one = document.activeElement;
+        if (one === document.body) return "";
+        one.dataset.reached = "yes";
+        return getComputedStyle(one).outlineStyle === "none" ? one.outerHTML.slice(0, 120) : "";
+      });
+      assert.equal(unseen, "", `${place}: no outline`);
+    }
+    assert.deepEqual(await controls(), [], place);
+    await done(page);
+  }
+});
+
+test("nothing moves for visitors who ask for less motion, and nothing long for others", async () => {
+  for (const [reducedMotion, most] of [["reduce", 0], ["no-preference", 0.15]]) {
+    const page = await open(`${url}#/round/${roundOf("frameworks")}`, { reducedMotion });
+    await rowsOf(page).first().waitFor();
+    const longest = await page.evaluate(() => {
+      const seconds = (text) => Math.max(...text.split(",").map((one) => parseFloat(one) * (one.trim().endsWith("ms") ? 1e-3 : 1)));
+      const all = [...document.querySelectorAll("*")].map((one) => getComputedStyle(one));
+      return Math.max(...all.map((style) => Math.max(seconds(style.transitionDuration), seconds(style.animationDuration))));
+    });
+    assert.ok(longest <= most, `${reducedMotion}: ${longest} s`);
+    await done(page);
   }
 });
 

@@ -52,7 +52,16 @@ export function capacityText({ met, missed }: Capacity, objective: Objective): s
   return `Capacity between ${rate(met)} and ${rate(missed)}/s for ${goal}.`;
 }
 
-export function loadCurve(steps: TablePage[], closed: TablePage[], server: string, objective: Objective): ChartSource {
+/** What a search of the same cell found: the capacity and its interval. */
+function searched(searches: TablePage[], server: string): { at: number; low: number; high: number; objective: string } | null {
+  for (const table of searches) {
+    const value = rowOf(table, server)?.values["capacity_per_s"];
+    if (value) return { at: value.estimate, low: value.low, high: value.high, objective: table.load.capacity?.objective ?? "" };
+  }
+  return null;
+}
+
+export function loadCurve({ steps, closed, searches }: { steps: TablePage[]; closed: TablePage[]; searches: TablePage[] }, server: string, objective: Objective): ChartSource {
   const points = PERCENTILES.flatMap((line) =>
     steps.flatMap((step) => {
       const row = rowOf(step, server);
@@ -65,10 +74,12 @@ export function loadCurve(steps: TablePage[], closed: TablePage[], server: strin
   const lowest = Math.max(Math.min(...points.map((p) => p.low)), Math.min(...points.map((p) => p.y)) / 3);
   const highest = Math.max(Math.min(Math.max(...points.map((p) => p.high)), Math.max(...points.map((p) => p.y)) * 3), objective.ns);
   const within = (ns: number) => Math.min(Math.max(ns, lowest * 0.8), highest * 1.2);
-  const far = Math.max(...steps.map(offered), ...reached) * 1.05;
+  const search = searched(searches, server);
+  const far = Math.max(...steps.map(offered), ...reached, search?.high ?? 0) * 1.05;
   const limits = capacity(steps, server, objective);
+  const range = search && (search.high > search.low ? ` (${rate(search.low)} to ${rate(search.high)})` : "");
   return {
-    note: capacityText(limits, objective),
+    note: `${capacityText(limits, objective)}${search ? ` A search found ${rate(search.at)}/s${range} for ${search.objective}.` : ""}`,
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64, marginRight: 48, marginBottom: 40,
@@ -77,6 +88,13 @@ export function loadCurve(steps: TablePage[], closed: TablePage[], server: strin
         marks: [
           ...(points.length > 0 && limits.missed !== null
             ? [Plot.rect([{ x1: limits.met ?? 0, x2: limits.missed, y1: lowest * 0.8, y2: highest * 1.2 }], { x1: "x1", x2: "x2", y1: "y1", y2: "y2", fill: "var(--accent-pale)" })]
+            : []),
+          ...(points.length > 0 && search
+            ? [
+                Plot.rect([search], { x1: "low", x2: "high", y1: () => lowest * 0.8, y2: () => highest * 1.2, fill: "var(--c2)", fillOpacity: 0.16 }),
+                Plot.ruleX([search.at], { stroke: "var(--c2)", strokeWidth: 2 }),
+                Plot.text([search.at], { x: (x: number) => x, frameAnchor: "bottom", text: () => "search", dy: -6, dx: -4, textAnchor: "end", fill: "var(--text)" }),
+              ]
             : []),
           ...(points.length > 0
             ? [

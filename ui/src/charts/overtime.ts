@@ -4,6 +4,7 @@ import type { RunPage, Stretch, UsagePoint } from "../wire";
 import { significant, time } from "../format";
 import { bytesTick, draw, rateTick, timeAxis } from "./plot";
 import type { ChartSource, Line } from "./source";
+import { spread } from "./spectrum";
 
 export interface Series extends Line {
   run: RunPage;
@@ -19,7 +20,7 @@ export type Over = "rate" | "times" | "errors" | "cpu" | "memory";
 
 export const TITLES: Record<Over, string> = {
   rate: "Requests per second",
-  times: "Time: median and p99",
+  times: "Time: median (solid), p99 (dashed)",
   errors: "Failed requests per second",
   cpu: "Server CPU, cores busy",
   memory: "Server memory",
@@ -95,7 +96,6 @@ export function overTime(over: Over, all: Series[]): ChartSource {
       columns: ["run", "second", TITLES[over], ...(over === "times" ? ["p99"] : [])],
       rows: drawn.flatMap(({ series, solid, dashed }) => solid.map((p, at) => [series.name, p.x, p.y, ...(over === "times" ? [dashed[at]?.y ?? ""] : [])])),
     }),
-    ...(over === "times" ? { note: "Solid: median. Dashed: p99." } : {}),
   };
 }
 
@@ -149,6 +149,11 @@ export function heatMap(run: RunPage): ChartSource | null {
   };
 }
 
+/** The names of a fan's lines at its right end, moved apart. */
+function names(last: { x2: number; p50: number; p99: number; max: number }, low: number, high: number, height: number) {
+  return spread((["p50", "p99", "max"] as const).map((name) => ({ name, x: last.x2, y: last[name] })), low, high, height - 48);
+}
+
 /** Where a run's seconds have no histograms: the range between median and p90, p99 and the maximum, over time. */
 export function fan(run: RunPage): ChartSource | null {
   const measured = run.measured;
@@ -156,21 +161,21 @@ export function fan(run: RunPage): ChartSource | null {
     s.p50 && s.p99 && s.p90 && s.max && s.phase !== "drain" ? [{ x1: s.start_s, x2: s.start_s + s.length_s, x: s.start_s + s.length_s / 2, p50: s.p50, p90: s.p90, p99: s.p99, max: s.max }] : [],
   );
   if (!measured || known.length < 2) return null;
-  const last = known.slice(-1);
+  const [low, high] = [Math.min(...known.map((k) => k.p50)) * 0.8, Math.max(...known.map((k) => k.max)) * 1.1];
   return {
     note: "Bands: median to p90, p90 to p99, p99 to the highest time of each second. The warm-up is left of the vertical rule.",
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64, marginRight: 48,
         x: { label: "seconds" },
-        y: timeAxis("↑ time", Math.min(...known.map((k) => k.p50)) * 0.8, Math.max(...known.map((k) => k.max)) * 1.1),
+        y: timeAxis("↑ time", low, high),
         marks: [
           Plot.rect(known, { x1: "x1", x2: "x2", y1: "p99", y2: "max", fill: "var(--c0)", fillOpacity: 0.13 }),
           Plot.rect(known, { x1: "x1", x2: "x2", y1: "p90", y2: "p99", fill: "var(--c0)", fillOpacity: 0.3 }),
           Plot.rect(known, { x1: "x1", x2: "x2", y1: "p50", y2: "p90", fill: "var(--c0)", fillOpacity: 0.55 }),
           Plot.lineY(known, { x: "x", y: "p99", stroke: "var(--c1)", strokeWidth: 1.5 }),
           Plot.lineY(known, { x: "x", y: "p50", stroke: "var(--text)", strokeWidth: 1.5 }),
-          ...(["p50", "p99", "max"] as const).map((p) => Plot.text(last, { x: "x2", y: p, text: () => p, dx: 4, textAnchor: "start", fill: "var(--text)" })),
+          ...names(known[known.length - 1]!, low, high, height).map((l) => Plot.text([l], { x: "x", y: "at", text: () => l.name, dx: 4, textAnchor: "start", fill: "var(--text)" })),
           Plot.ruleX([measured.phases.window.start_ns / 1e9], { stroke: "var(--muted)", strokeDasharray: "2 2" }),
           ...pause(run),
         ],

@@ -43,7 +43,7 @@ export function percentileDots(round: RoundPage, table: TablePage, servers: stri
       return draw({
         width, height, marginLeft, marginTop: 40, marginBottom: 24, marginRight: 24,
         x: { ...axis, ticks: roomyLog(axis.ticks as number[], low, high, timeTick, width - marginLeft - 24), label: null },
-        y: { type: "band", domain: servers, tickFormat: (server: string) => name(server).slice(0, width < 600 ? 16 : 30), label: null, tickSize: 0 },
+        y: { type: "band", domain: servers, tickFormat: (server: string) => name(server).slice(0, Math.floor(marginLeft / 7.4)), label: null, tickSize: 0 },
         marks: [
           Plot.link(spans, { x1: "low", x2: "high", y1: "server", y2: "server", stroke: "var(--rule)", strokeWidth: 3 }),
           Plot.dot(points, { x: "value", y: "server", r: 5, stroke: "colour", strokeWidth: 2, fill: (p: { sound: boolean; colour: string }) => (p.sound ? p.colour : "var(--ground)") }),

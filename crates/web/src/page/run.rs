@@ -8,8 +8,9 @@ use super::round::ServerEntry;
 use super::series::{self, Stretch, UsagePoint};
 use paceline_judge::SAMPLES_FOR_INTERVAL;
 use paceline_record::{
-    Bytes, Censored, Connections, CoreTime, Counts, Environment, Fault, GateOutcome, Generator, Load, Loop,
-    Pace, Phases, Pinning, Rates, Run, Startup, Target, Times, Tool, Trial, Usage, Validation, Verdict,
+    Bytes, Censored, Connections, CoreTime, Counts, DatabaseUse, Environment, Fault, FoundCapacity,
+    GateOutcome, Generator, Load, Loop, Pace, Phases, Pinning, Rates, Run, Startup, Target, Times, Tool,
+    Trial, Usage, Validation, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -62,6 +63,10 @@ pub struct TrialFacts {
     pub pinning: Pinning,
     /// How the server started.
     pub startup: Option<Startup>,
+    /// What a search for the capacity found.
+    pub capacity: Option<FoundCapacity>,
+    /// What became of the database.
+    pub database: Option<DatabaseUse>,
     /// What the server cost over the window.
     pub usage: Option<Usage>,
     /// CPU and memory of the server over time.
@@ -208,6 +213,8 @@ impl TrialFacts {
             repeat: trial.repeat,
             pinning: trial.pinning.clone(),
             startup: trial.startup.clone(),
+            capacity: trial.capacity.clone(),
+            database: trial.database.clone(),
             usage: trial.usage.clone(),
             samples: series::usage(&trial.samples),
             cores: trial.cores.clone(),

@@ -1,0 +1,113 @@
+// How servers start: the time to the first answer, and the rate in each second until it no longer grows.
+import * as Plot from "@observablehq/plot";
+import type { Figure, StartTable, WarmUp } from "../wire";
+import { bytes, rate, significant, time } from "../format";
+import { draw, rateTick, roomyLog, timeAxis, timeTick } from "./plot";
+import type { ChartSource, Line } from "./source";
+import { spread } from "./spectrum";
+
+/** The warm-up of one launch. */
+export interface Cold extends Line {
+  warmUp: WarmUp;
+}
+
+/** What a launch answered in the last seconds of its warm-up. */
+export function steadyRate({ rate_per_s: rates }: WarmUp): number {
+  const last = rates.slice(-4);
+  return last.reduce((sum, one) => sum + one, 0) / (last.length || 1);
+}
+
+export function coldCurves(all: Cold[]): ChartSource {
+  const drawn = all.map((cold) => ({ cold, points: cold.warmUp.rate_per_s.map((y, at) => ({ x: at + 0.5, y })) })).filter(({ points }) => points.length > 1);
+  const far = Math.max(1, ...drawn.map(({ points }) => points.length));
+  const most = Math.max(1, ...drawn.flatMap(({ points }) => points.map((p) => p.y))) * 1.05;
+  /** The point of a line at a moment, between two seconds. */
+  const at = (points: { x: number; y: number }[], x: number) => points.reduce((near, p) => (Math.abs(p.x - x) < Math.abs(near.x - x) ? p : near), points[0]!);
+  const steady = drawn.flatMap(({ cold, points }) => (cold.warmUp.steady_after_s === undefined ? [] : [{ ...at(points, cold.warmUp.steady_after_s), colour: cold.colour }]));
+  const ends = drawn.map(({ cold, points }) => ({ ...points[points.length - 1]!, cold }));
+  return {
+    note: "Responses per second in each second after the start, in a closed loop. Dot: from here on the rate no longer grew by more than 5 %.",
+    draw: (width, height) => {
+      const room = Math.min(width * 0.3, 170);
+      // Labels stand at the right end, moved apart: the shift is the same on a linear axis from 1.
+      const labels = spread(ends.map((end) => ({ ...end, y: Math.exp((end.y / most) * 5) })), 1, Math.exp(5), height - 48);
+      return draw({
+        width, height, marginLeft: 64, marginRight: room,
+        x: { label: "seconds since the first request", domain: [0, far] },
+        y: { grid: true, label: null, domain: [0, most], ticks: 5, tickFormat: rateTick },
+        marks: [
+          ...drawn.map(({ cold, points }) => Plot.lineY(points, { x: "x", y: "y", stroke: cold.colour, strokeWidth: 2 })),
+          Plot.dot(steady, { x: "x", y: "y", r: 4.5, fill: "colour", stroke: "var(--ground)", strokeWidth: 1.5 }),
+          ...labels.flatMap((l): Plot.Markish[] => {
+            const y = (Math.log(l.at) / 5) * most;
+            return [
+              Plot.text([l], { x: () => far, y: () => y, text: () => l.cold.name, dx: 14, textAnchor: "start", fill: "var(--text)" }),
+              Plot.link([l], { x1: "x", y1: () => l.cold.warmUp.rate_per_s[l.cold.warmUp.rate_per_s.length - 1] ?? 0, x2: () => far, y2: () => y, stroke: l.cold.colour, strokeOpacity: 0.5 }),
+            ];
+          }),
+          Plot.ruleY([0], { stroke: "var(--rule)" }),
+        ],
+        color: { type: "identity" },
+      });
+    },
+    table: () => ({
+      columns: ["launch", "second", "requests/s"],
+      rows: drawn.flatMap(({ cold, points }) => points.map((p) => [cold.name, p.x - 0.5, rate(p.y)])),
+    }),
+  };
+}
+
+const typical = (figure: Figure | null | undefined): number | null => (figure ? (figure.mean ?? figure.median) : null);
+
+export const ROW = 26;
+
+/** Times from the start to the first valid answer, a row for each server: the first start since the build hollow. */
+export function firstAnswers(table: StartTable, name: (server: string) => string): ChartSource {
+  const ms = (starts: StartTable["rows"][number]["later"]) => typical(starts?.first_answer_ms);
+  const key = (row: StartTable["rows"][number]) => ms(row.later) ?? ms(row.first) ?? Infinity;
+  const rows = [...table.rows].sort((a, b) => key(a) - key(b));
+  const points = rows.flatMap((row) =>
+    [{ first: true, starts: row.first }, { first: false, starts: row.later }].flatMap(({ first, starts }) => {
+      const figure = starts?.first_answer_ms;
+      const at = typical(figure);
+      return figure && at !== null && at > 0 ? [{ server: row.server, first, x: at * 1e6, low: figure.min * 1e6, high: figure.max * 1e6 }] : [];
+    }),
+  );
+  const low = Math.min(...points.map((p) => p.low)) * 0.8;
+  const high = Math.max(...points.map((p) => p.high)) * 1.25;
+  const text = (figure: Figure | null | undefined, show: (value: number) => string) => { const value = typical(figure); return value === null ? "" : show(value); };
+  const shown = (value: number) => time(value * 1e6);
+  return {
+    note: "From the start of the process to its first valid answer, logarithmic axis. Filled: mean of later starts, with the range over launches. Hollow: the first start since the build.",
+    draw: (width, height) => {
+      const marginLeft = Math.min(width * 0.36, 200);
+      const axis = timeAxis("", low, high);
+      return draw({
+        width, height, marginLeft, marginTop: 8, marginBottom: 24, marginRight: 24,
+        x: { ...axis, ticks: roomyLog(axis.ticks as number[], low, high, timeTick, width - marginLeft - 24), label: null },
+        y: { type: "band", domain: rows.map((row) => row.server), tickFormat: (server: string) => name(server).slice(0, Math.floor(marginLeft / 8)), label: null, tickSize: 0 },
+        marks: [
+          Plot.link(points, { x1: "low", x2: "high", y1: "server", y2: "server", stroke: "var(--c0)", strokeWidth: 2, strokeOpacity: 0.6 }),
+          Plot.dot(points, { x: "x", y: "server", r: 5, stroke: "var(--c0)", strokeWidth: 2, fill: (p: { first: boolean }) => (p.first ? "var(--ground)" : "var(--c0)") }),
+        ],
+      });
+    },
+    table: () => ({
+      columns: ["server", "first start", "later starts", "port accepts", "memory at start", "memory after load", "read from disk"],
+      rows: rows.map((row) => [
+        name(row.server), text(row.first?.first_answer_ms, shown), text(row.later?.first_answer_ms, shown), text((row.later ?? row.first)?.listening_ms, shown),
+        text((row.later ?? row.first)?.rss_bytes, bytes), text(row.rss_bytes_after, bytes), text(row.first?.disk_read_bytes, (count) => (count === 0 ? "0" : bytes(count))),
+      ]),
+    }),
+  };
+}
+
+/** `9 s`, or the range over launches; none where none became steady. */
+export function steadyText(all: WarmUp[]): string {
+  const known = all.flatMap((warmUp) => warmUp.steady_after_s ?? []);
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const text = low === high ? `${significant(low, 2)} s` : `${significant(low, 2)} to ${significant(high, 2)} s`;
+  const missing = all.length - known.length;
+  if (known.length === 0) return `not within ${significant(Math.max(...all.map((warmUp) => warmUp.warmed_s)), 2)} s`;
+  return missing > 0 ? `${text}; ${missing} of ${all.length} not` : text;
+}
