@@ -31,7 +31,6 @@ export function liveTimes(all: LiveSecond[]): ChartSource {
     return p50 && p99 ? [{ x: s.start_s, p50, p99 }] : [];
   });
   return {
-    note: "Solid: median. Dashed: p99.",
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64,
