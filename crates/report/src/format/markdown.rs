@@ -23,9 +23,7 @@ impl Formatter for Markdown {
                 _ => markdown!("Machine {}: ", machine.label),
             };
             if let Some(words) = words::machine(machine) {
-                text.push(&markdown!("
-{}{}.
-", lead, words));
+                text.push(&markdown!("\n{}{}.\n", lead, words));
             }
             if !machine.differs.is_empty() {
                 text.push(&markdown!("\nDiffers from machine A: {}.\n", machine.differs.join("; ")));
