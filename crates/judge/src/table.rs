@@ -522,7 +522,7 @@ verdict_table! {
     { percentiles_ns: BTreeMap<String, u64> = "the percentiles as that generator printed them" } with { generator: String = "wrk" }
     => "{generator} checks no body, has no warm-up and omits requests that a stalled server kept it from sending; compare its rate, not its percentiles.";
 
-    /// The row's responses differ in size from those of the table's other rows: their bodies by more than 10 % from the
+    /// The row's responses differ in size from those of the table's other rows: their bodies by more than 15 % from the
     /// middle row's, or head and body together by more than a factor of two. The servers did not do the same work, and a
     /// network carries the larger response less often.
     UnequalWork "unequal_work" Row [Server] [Note, Caution: if *body_bytes_per_response != *body_bytes_typical { Severity::Caution } else { Severity::Note }]

@@ -570,4 +570,6 @@ fn rows_that_do_other_work_are_named() {
     let (note, caution) = (Some(Severity::Note), Some(Severity::Caution));
     assert_eq!(severities, [None, None, note, caution, note, None]);
     assert_eq!(unequal_work(&[vec![&closed()], vec![]]), [None, None]);
+    let (blanks, compact) = (run(716, 190), run(637, 150));
+    assert_eq!(unequal_work(&[vec![&compact], vec![&compact], vec![&blanks]]), [None, None, None]);
 }
