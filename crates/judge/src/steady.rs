@@ -8,6 +8,9 @@ use crate::{Finding, load};
 use paceline_record::Run;
 use paceline_stats::{Steadiness, steadiness};
 
+/// A change of the mean service time below this, in nanoseconds, is that of waking up an idle virtual CPU.
+const TIME_CHANGE_NS_LEAST: f64 = 20_000.0;
+
 /// What is to be said of the window's steadiness. A load that changes on purpose, a queue that grows and a pause are
 /// judged elsewhere.
 pub(crate) fn not_steady(run: &Run) -> Option<Finding> {
@@ -25,8 +28,10 @@ pub(crate) fn not_steady(run: &Run) -> Option<Finding> {
     if values.contains(&0.0) {
         return None;
     }
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     match steadiness(&values) {
         Steadiness::Unknown | Steadiness::Steady => None,
+        Steadiness::Changes { change } if open && change.abs() * mean < TIME_CHANGE_NS_LEAST => None,
         Steadiness::Unsteady => Some(Finding::Unsteady { intervals: values.len() }),
         // More time, or fewer responses, is slower.
         Steadiness::Changes { change } if (change > 0.0) == open => {

@@ -228,6 +228,15 @@ fn a_window_that_changes_is_not_steady() {
         }
     };
     assert_eq!(verdicts(sound(), times(1)), []);
+    let brief = |run: &mut Run| {
+        times(5)(run);
+        for (place, interval) in run.intervals[1..10].iter_mut().enumerate() {
+            let mut histogram = Histogram::new();
+            histogram.record_n(if place >= 6 { 95_000 } else { 80_000 }, 1_000);
+            interval.block.service_time_ns = Some(Times::of(&histogram));
+        }
+    };
+    assert_eq!(verdicts(sound(), brief), [], "15 µs are what waking up takes");
     assert_eq!(verdicts(sound(), times(5)), caution("slowing_down"), "the rate of an open loop is given");
 }
 
