@@ -19,13 +19,26 @@ const SCHEMA: u32 = 1;
 const CURVE: [f64; 8] = [0.10, 0.25, 0.40, 0.55, 0.70, 0.80, 0.90, 0.95];
 /// A miss at this share of the capacity or below is a stall.
 const STALL_SHARE: f64 = 0.8;
+/// Where every rate missed: a rate below this share of the closed loop's is no load,
+const STALL_RATE_SHARE: f64 = 0.1;
+/// and a p99 of so many medians there is a pause's, not the time of a request.
+const STALL_TAIL: u64 = 20;
 /// The knee is where the response time's p99 is this many times that of the lowest load.
 const KNEE_FACTOR: f64 = 2.0;
 /// Steps by which the long window goes down when it misses the objective, and how many it may take.
 const LONG_STEP: f64 = 0.95;
 const LONG_TRIES: usize = 4;
 /// Void windows in a row (spoiled by the generator or the machine) after which the search gives up.
-const VOID_MOST: usize = 3;
+const VOID_MOST: usize = 6;
+/// A miss beside a disturbance of the generator or the machine is repeated; after so many in a row it counts.
+const DISTURBED_MOST: usize = 3;
+/// A miss far below the capacity is offered again so often. If all of these pass, the machine had paused, not the server:
+/// a stall that misses half of the windows escapes once in four times, and the curve looks for it again.
+const RECHECKS: usize = 2;
+/// More misses than this far below the capacity are not checked again: they are stalls.
+const RECHECKED_MOST: usize = 3;
+/// What a record says of a miss that did not come back.
+const ISOLATED: &str = "isolated miss: passed when repeated";
 /// The longest window that is chosen for the sake of enough requests.
 const WINDOW_MOST: Duration = Duration::from_secs(60);
 
@@ -61,8 +74,17 @@ pub enum WindowOutcome {
 }
 
 impl WindowOutcome {
-    /// Judges a window from its gates and verdicts. Too few requests alone are no miss.
+    /// Judges a window from its gates and verdicts. Too few requests alone are no miss; a miss that a disturbance of the
+    /// generator or the machine may explain is void.
     pub fn of(result: &LoadResult) -> Self {
+        match Self::of_undisturbed(result) {
+            Self::Miss if result.disturbed_by().is_some() => Self::Void,
+            outcome => outcome,
+        }
+    }
+
+    /// The same where disturbances do not excuse a miss.
+    fn of_undisturbed(result: &LoadResult) -> Self {
         if result.void_because().is_some() {
             return Self::Void;
         }
@@ -99,6 +121,9 @@ pub struct CapacityWindow {
     pub achieved_per_s: f64,
     /// The response time.
     pub response_time_ns: Option<TimeSummary>,
+    /// Requests that did not end well.
+    #[serde(default)]
+    pub failed: u64,
     /// The file with its record.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub record: Option<String>,
@@ -158,8 +183,8 @@ pub struct Capacity {
     pub interval_per_s: Option<Range>,
     /// Whether the interval is as narrow as was asked for.
     pub is_precise: bool,
-    /// From the lowest rate that missed to the highest that passed, if windows far below the capacity missed: then
-    /// stalls decide, not load, and there is no interval that holds.
+    /// From the lowest rate that missed to the highest that passed (0 if none did), if windows far below the capacity
+    /// missed: then stalls decide, not load, and there is no interval that holds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stalls_decide: Option<Range>,
     /// The highest rate whose long window met the objective.
@@ -213,7 +238,7 @@ pub fn find_capacity(
     plan: &CapacityPlan,
     observer: &mut dyn FnMut(CapacityProgress),
 ) -> Result<Capacity, LoadError> {
-    let closed = load.run(&LoadRequest { rate_per_s: None, warmup: plan.warmup, window: plan.window })?;
+    let closed = closed_loop(load, plan)?;
     observer(CapacityProgress::ClosedLoop { per_s: closed.achieved_per_s });
     if closed.achieved_per_s <= 0.0 {
         return Err(LoadError::Failed(
@@ -226,7 +251,11 @@ pub fn find_capacity(
         windows: Vec::new(),
         ended_early: None,
     };
-    search.carry_out(load, plan, window, observer)?;
+    let request = LoadRequest { rate_per_s: None, warmup: plan.warmup, window };
+    match search.carry_out(load, request, observer) {
+        Err(LoadError::Interrupted) => search.ended_early = Some("interrupted".to_owned()),
+        other => other?,
+    }
     let mut capacity = search.result(plan, window, &closed);
     if capacity.ended_early.is_none() {
         let finished = curve(&mut capacity, load, plan, window, observer)
@@ -246,6 +275,41 @@ fn window_length(plan: &CapacityPlan, closed_per_s: f64) -> Duration {
     plan.window.max(needed)
 }
 
+/// The closed loop that the search begins below, repeated while it is spoiled.
+fn closed_loop(load: &mut dyn Load, plan: &CapacityPlan) -> Result<LoadResult, LoadError> {
+    let request = LoadRequest { rate_per_s: None, warmup: plan.warmup, window: plan.window };
+    let mut closed = load.run(&request)?;
+    for _ in 1..DISTURBED_MOST {
+        if closed.void_because().is_none() {
+            break;
+        }
+        closed = load.run(&request)?;
+    }
+    Ok(closed)
+}
+
+/// Offers a rate until a window is not spoiled, and returns how it came out: `Void` if all tries were. Each is observed.
+fn offer(
+    load: &mut dyn Load,
+    request: &LoadRequest,
+    observe: &mut dyn FnMut(&LoadResult, WindowOutcome),
+) -> Result<(LoadResult, WindowOutcome), LoadError> {
+    let mut tries = 0;
+    loop {
+        let result = load.run(request)?;
+        tries += 1;
+        let is_last_excuse = tries >= DISTURBED_MOST && result.void_because().is_none();
+        let outcome = match is_last_excuse {
+            true => WindowOutcome::of_undisturbed(&result),
+            false => WindowOutcome::of(&result),
+        };
+        observe(&result, outcome);
+        if outcome != WindowOutcome::Void || tries >= VOID_MOST {
+            return Ok((result, outcome));
+        }
+    }
+}
+
 struct Search {
     engine: CapacitySearch,
     windows: Vec<CapacityWindow>,
@@ -253,61 +317,125 @@ struct Search {
 }
 
 impl Search {
+    /// Searches; at the end misses far below the capacity are offered again, since a pause of the machine looks like one
+    /// of the server.
     fn carry_out(
         &mut self,
         load: &mut dyn Load,
-        plan: &CapacityPlan,
-        window: Duration,
+        request: LoadRequest,
         observer: &mut dyn FnMut(CapacityProgress),
     ) -> Result<(), LoadError> {
-        let mut void_in_a_row = 0;
-        while self.engine.end().is_none() {
-            let rate = self.engine.next_rate();
-            let request = LoadRequest { rate_per_s: Some(rate), warmup: plan.warmup, window };
-            let result = match load.run(&request) {
-                Err(LoadError::Interrupted) => {
-                    self.ended_early = Some("interrupted".to_owned());
-                    return Ok(());
-                }
-                result => result?,
-            };
-            let outcome = WindowOutcome::of(&result);
-            self.windows.push(CapacityWindow {
-                offered_per_s: rate,
-                outcome,
-                void_because: result.void_because().map(|verdict| verdict.name.clone()),
-                achieved_per_s: result.achieved_per_s,
-                response_time_ns: result.response_time_ns,
-                record: result.record.clone(),
-            });
-            if outcome == WindowOutcome::Void {
-                void_in_a_row += 1;
-                if void_in_a_row == VOID_MOST {
-                    let because = result.void_because().map_or("invalid", |verdict| verdict.name.as_str());
-                    self.ended_early = Some(format!("{VOID_MOST} windows in a row were spoiled: {because}"));
-                    return Ok(());
-                }
-            } else {
-                void_in_a_row = 0;
-                self.engine.add(SearchWindow { rate, passed: outcome == WindowOutcome::Pass });
+        let mut rechecked = 0;
+        while self.ended_early.is_none() {
+            if self.engine.end().is_none() {
+                let rate = self.engine.next_rate();
+                self.offer(load, &request, rate, observer)?;
+                continue;
             }
-            let estimate = self.engine.estimate();
-            if let Some(window) = self.windows.last() {
-                observer(CapacityProgress::Window {
-                    number: self.windows.len(),
-                    window,
-                    half_pass_per_s: estimate.half_pass_rate,
-                    interval_per_s: estimate.interval.into(),
-                });
+            let Some(stall) = self.engine.stalls_decide().filter(|_| rechecked < RECHECKED_MOST) else {
+                break;
+            };
+            rechecked += 1;
+            if !self.is_isolated(load, &request, stall.lowest_failed, observer)? {
+                break;
+            }
+            self.engine.forget_failure(stall.lowest_failed);
+            let is_it = |window: &&mut CapacityWindow| {
+                window.offered_per_s == stall.lowest_failed && window.outcome == WindowOutcome::Miss
+            };
+            if let Some(window) = self.windows.iter_mut().find(is_it) {
+                (window.outcome, window.void_because) = (WindowOutcome::Void, Some(ISOLATED.to_owned()));
             }
         }
         Ok(())
     }
 
+    /// Whether a rate that missed passes when it is offered again.
+    fn is_isolated(
+        &mut self,
+        load: &mut dyn Load,
+        request: &LoadRequest,
+        rate: f64,
+        observer: &mut dyn FnMut(CapacityProgress),
+    ) -> Result<bool, LoadError> {
+        for _ in 0..RECHECKS {
+            if self.offer(load, request, rate, observer)? != WindowOutcome::Pass {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Offers a rate and takes in what came of it.
+    fn offer(
+        &mut self,
+        load: &mut dyn Load,
+        request: &LoadRequest,
+        rate: f64,
+        observer: &mut dyn FnMut(CapacityProgress),
+    ) -> Result<WindowOutcome, LoadError> {
+        let request = LoadRequest { rate_per_s: Some(rate), ..*request };
+        let (result, outcome) =
+            offer(load, &request, &mut |result, outcome| self.take(rate, result, outcome, observer))?;
+        if outcome == WindowOutcome::Void {
+            let because = result.void_because().map_or("invalid", |verdict| verdict.name.as_str());
+            self.ended_early = Some(format!("{VOID_MOST} windows in a row were spoiled: {because}"));
+        }
+        Ok(outcome)
+    }
+
+    fn take(
+        &mut self,
+        rate: f64,
+        result: &LoadResult,
+        outcome: WindowOutcome,
+        observer: &mut dyn FnMut(CapacityProgress),
+    ) {
+        let void_because = result.void_because().or_else(|| result.disturbed_by());
+        self.windows.push(CapacityWindow {
+            offered_per_s: rate,
+            outcome,
+            void_because: void_because
+                .filter(|_| outcome == WindowOutcome::Void)
+                .map(|verdict| verdict.name.clone()),
+            achieved_per_s: result.achieved_per_s,
+            response_time_ns: result.response_time_ns,
+            failed: result.scheduled.saturating_sub(result.ok),
+            record: result.record.clone(),
+        });
+        if outcome != WindowOutcome::Void {
+            self.engine.add(SearchWindow { rate, passed: outcome == WindowOutcome::Pass });
+        }
+        let estimate = self.engine.estimate();
+        if let Some(window) = self.windows.last() {
+            observer(CapacityProgress::Window {
+                number: self.windows.len(),
+                window,
+                half_pass_per_s: estimate.half_pass_rate,
+                interval_per_s: estimate.interval.into(),
+            });
+        }
+    }
+
+    /// Whether every window missed, the lowest rates too, with a tail far above a short median and without failures: pauses
+    /// then decide at any rate. No rate passed, which is 0.
+    fn stalls_at_any_rate(&self, closed_per_s: f64) -> Option<Range> {
+        let judged = || self.windows.iter().filter(|window| window.outcome != WindowOutcome::Void);
+        let lowest = judged().min_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s))?;
+        let has_tail = lowest.response_time_ns.is_some_and(|times| times.p99 >= STALL_TAIL * times.p50);
+        let is_stall = judged().all(|window| window.outcome == WindowOutcome::Miss && window.failed == 0)
+            && lowest.offered_per_s <= STALL_RATE_SHARE * closed_per_s;
+        (is_stall && has_tail).then_some(Range { low: lowest.offered_per_s, high: 0.0 })
+    }
+
     fn result(self, plan: &CapacityPlan, window: Duration, closed: &LoadResult) -> Capacity {
         let estimate = self.engine.estimate();
         let end = self.engine.end();
-        let stalls = self.engine.stalls_decide();
+        let stalls = self
+            .engine
+            .stalls_decide()
+            .map(|span| Range { low: span.lowest_failed, high: span.highest_passed });
+        let stalls = stalls.or_else(|| self.stalls_at_any_rate(closed.achieved_per_s));
         // Without a window that passed the posterior is the prior's lower end and says nothing.
         let is_known = self.engine.windows().iter().any(|window| window.passed);
         let has_interval = is_known && stalls.is_none();
@@ -320,7 +448,7 @@ impl Search {
             half_pass_per_s: has_interval.then_some(estimate.half_pass_rate),
             interval_per_s: has_interval.then(|| estimate.interval.into()),
             is_precise: has_interval && end == Some(SearchEnd::Precise),
-            stalls_decide: stalls.map(|span| Range { low: span.lowest_failed, high: span.highest_passed }),
+            stalls_decide: stalls,
             long_run_per_s: None,
             confirmations: Vec::new(),
             curve: Vec::new(),
@@ -357,9 +485,8 @@ fn confirm(
     let mut rate = interval.low;
     for _ in 0..LONG_TRIES {
         let request = LoadRequest { rate_per_s: Some(rate), warmup: plan.warmup, window: plan.confirm };
-        let result = load.run(&request)?;
+        let (result, outcome) = offer(load, &request, &mut |_, _| {})?;
         let percentile = plan.objective.percentile().and_then(|p| result.percentile(p));
-        let outcome = WindowOutcome::of(&result);
         let confirmation = Confirmation {
             offered_per_s: rate,
             window_s: plan.confirm.as_secs_f64(),
@@ -376,7 +503,7 @@ fn confirm(
                 return Ok(());
             }
             WindowOutcome::Miss => rate *= LONG_STEP,
-            WindowOutcome::Void => {}
+            WindowOutcome::Void => return Ok(()),
         }
     }
     Ok(())
@@ -393,14 +520,22 @@ fn curve(
     let Some(capacity_per_s) = capacity.half_pass_per_s.filter(|_| plan.curve) else { return Ok(()) };
     for share in CURVE {
         let rate = share * capacity_per_s;
-        let result = load.run(&LoadRequest { rate_per_s: Some(rate), warmup: plan.warmup, window })?;
+        let request = LoadRequest { rate_per_s: Some(rate), warmup: plan.warmup, window };
+        let (mut result, mut outcome) = offer(load, &request, &mut |_, _| {})?;
+        for _ in 0..RECHECKS {
+            if share > STALL_SHARE || outcome != WindowOutcome::Miss {
+                break;
+            }
+            // A single miss here may be a pause of the machine.
+            (result, outcome) = offer(load, &request, &mut |_, _| {})?;
+        }
         let used =
             result.server.filter(|server| server.over_s > 0.0).map(|server| server.cpu_s / server.over_s);
         let point = CurvePoint {
             share,
             offered_per_s: rate,
             achieved_per_s: result.achieved_per_s,
-            outcome: WindowOutcome::of(&result),
+            outcome,
             response_time_ns: result.response_time_ns,
             server_cores_used: used,
         };

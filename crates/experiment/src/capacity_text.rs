@@ -13,8 +13,18 @@ pub fn capacity_text(capacity: &Capacity) -> String {
     match (capacity.half_pass_per_s, capacity.interval_per_s, capacity.stalls_decide) {
         (_, _, Some(span)) => {
             line(&mut text, "capacity", "undefined: stalls decide");
-            let span = format!("{} missed, {} passed", rate(span.low), rate(span.high));
-            line(&mut text, "span", &format!("{span} (lowest rate that missed, highest that passed)"));
+            let span = match span.high > 0.0 {
+                true => format!(
+                    "{} missed, {} passed (lowest rate that missed, highest that passed)",
+                    rate(span.low),
+                    rate(span.high)
+                ),
+                false => format!(
+                    "every rate missed, {} too, with a short median: pauses, not load",
+                    rate(span.low)
+                ),
+            };
+            line(&mut text, "span", &span);
             line(
                 &mut text,
                 "remedy",

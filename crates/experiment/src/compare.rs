@@ -6,7 +6,7 @@
 //! sets of launches.
 
 use crate::load::{LoadError, LoadResult, Range};
-use paceline_stats::{Comparison, Decision, compare_launches, compare_pairs, holm, next_look};
+use paceline_stats::{Comparison, Decision, Variance, compare_launches, compare_pairs, holm, next_look};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -15,10 +15,17 @@ const SCHEMA: u32 = 1;
 /// Attempts at one observation that the generator or the machine spoils.
 const ATTEMPTS: usize = 3;
 
+/// A metric whose pairs scatter by less than this share of another's is quieter.
+const QUIETER: f64 = 2.0 / 3.0;
+/// A difference of so many standard errors is found with 80 % probability: 1.96 + 0.84.
+const POWER_Z: f64 = 2.8;
+
 /// A figure that can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparedMetric {
+    /// The highest offered rate that meets an objective.
+    CapacityPerS,
     /// Valid responses per second of a closed loop.
     RatePerS,
     /// CPU time of the server per request.
@@ -33,11 +40,14 @@ pub enum ComparedMetric {
     ServiceTimeNsP99,
     /// Resident memory of the server.
     RssBytes,
+    /// From the server's start to its first answer.
+    StartNs,
 }
 
 impl ComparedMetric {
     /// All of them, in the order of a table.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
+        Self::CapacityPerS,
         Self::RatePerS,
         Self::ServerCpuNsPerRequest,
         Self::ResponseTimeNsP50,
@@ -45,11 +55,13 @@ impl ComparedMetric {
         Self::ServiceTimeNsP50,
         Self::ServiceTimeNsP99,
         Self::RssBytes,
+        Self::StartNs,
     ];
 
     /// Its name on the command line and in tables.
     pub fn name(self) -> &'static str {
         match self {
+            Self::CapacityPerS => "capacity",
             Self::RatePerS => "rate",
             Self::ServerCpuNsPerRequest => "cpu",
             Self::ResponseTimeNsP50 => "response.p50",
@@ -57,6 +69,7 @@ impl ComparedMetric {
             Self::ServiceTimeNsP50 => "service.p50",
             Self::ServiceTimeNsP99 => "service.p99",
             Self::RssBytes => "memory",
+            Self::StartNs => "start-up",
         }
     }
 
@@ -67,13 +80,14 @@ impl ComparedMetric {
 
     /// Whether more is better.
     pub fn higher_is_better(self) -> bool {
-        matches!(self, Self::RatePerS)
+        matches!(self, Self::CapacityPerS | Self::RatePerS)
     }
 
     /// Its value in one observation; none where it was not measured or says nothing in this loop.
     pub fn value(self, result: &LoadResult) -> Option<f64> {
         let is_open = result.offered_per_s.is_some();
         let value = match self {
+            Self::CapacityPerS => result.capacity_per_s,
             Self::RatePerS => (!is_open).then_some(result.achieved_per_s),
             Self::ServerCpuNsPerRequest => result.server_cpu_ns_per_request(),
             Self::ResponseTimeNsP50 => result.response_time_ns.map(|times| times.p50 as f64),
@@ -85,6 +99,7 @@ impl ComparedMetric {
                 result.service_time_ns.filter(|_| !is_open).map(|times| times.p99 as f64)
             }
             Self::RssBytes => result.server.map(|server| server.rss_bytes as f64),
+            Self::StartNs => result.start_ns.map(|start_ns| start_ns as f64),
         };
         value.filter(|value| *value > 0.0 && value.is_finite())
     }
@@ -133,7 +148,7 @@ pub trait Side {
 pub struct ComparePlan {
     /// The names of both sides.
     pub names: [String; 2],
-    /// The metric that decides. Default: the rate in a closed loop; in an open loop CPU per request, or else the median
+    /// The metric that decides. Default: the capacity where it is searched, the rate in a closed loop; in an open loop CPU per request, or else the median
     /// response time.
     pub primary: Option<ComparedMetric>,
     /// A smaller difference does not matter: 0.05.
@@ -214,6 +229,32 @@ pub struct PairedComparison {
 }
 
 impl PairedComparison {
+    /// How much pairs scatter in a metric: the standard deviation of their logarithmic ratios. None without three pairs.
+    pub fn pair_sd(&self, metric: ComparedMetric) -> Option<f64> {
+        let [first, second] = self.samples.each_ref().map(|set| set.of(metric));
+        let log_ratios: Vec<f64> = first.iter().zip(second).map(|(a, b)| (b / a).ln()).collect();
+        let spread = Variance::of(&log_ratios).filter(|_| self.is_interleaved && log_ratios.len() > 2)?;
+        Some(spread.value.sqrt())
+    }
+
+    /// Where the deciding metric is undecided: a metric of the same cost whose pairs scatter by less than two thirds as
+    /// much, with the pairs that it needs for a difference of the margin. By scatter, not by what it shows, so that the
+    /// choice adds no false alarms.
+    pub fn quieter_metric(&self) -> Option<(ComparedMetric, usize)> {
+        let decision = self.decision()?;
+        let is_undecided = matches!(decision.direction, Direction::Undecided { .. });
+        let noise = self.pair_sd(self.primary).filter(|_| is_undecided)?;
+        let candidates = [ComparedMetric::RatePerS, ComparedMetric::ServerCpuNsPerRequest];
+        let scatter = |metric| Some((metric, self.pair_sd(metric)?));
+        let (metric, sd) = candidates
+            .into_iter()
+            .filter(|metric| *metric != self.primary)
+            .filter_map(scatter)
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .filter(|(_, sd)| *sd < QUIETER * noise)?;
+        Some((metric, (POWER_Z * sd / self.margin).powi(2).ceil().max(4.0) as usize))
+    }
+
     /// The decision; none if there were too few pairs for any.
     pub fn decision(&self) -> Option<&MetricComparison> {
         self.metrics.iter().find(|metric| metric.metric == self.primary)
@@ -445,9 +486,30 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_quieter_metric_is_proposed_where_the_first_is_undecided() {
+        let mut comparison = compare(1.0, 0.2);
+        assert_eq!(comparison.quieter_metric(), None, "the rate is all there is");
+        for set in &mut comparison.samples {
+            let noise = set.values[&ComparedMetric::RatePerS].iter().enumerate();
+            let quiet: Vec<f64> = noise.map(|(i, _)| 5_000.0 + (i % 3) as f64 * 50.0).collect();
+            set.values.insert(ComparedMetric::ServerCpuNsPerRequest, quiet);
+        }
+        let values = comparison.samples[1].values.get_mut(&ComparedMetric::ServerCpuNsPerRequest).unwrap();
+        values.rotate_left(1);
+        let (metric, pairs) = comparison.quieter_metric().unwrap();
+        assert_eq!(metric, ComparedMetric::ServerCpuNsPerRequest);
+        assert!((4..10).contains(&pairs), "{pairs}");
+        let text = crate::compare_text(&comparison);
+        assert!(text.contains("--metric cpu needs about"), "{text}");
+        assert_eq!(compare(0.9, 0.02).quieter_metric(), None, "it is decided");
+    }
+
+    #[test]
     fn times_are_better_when_they_are_lower() {
         assert_eq!(Direction::of(Decision::Lower, ComparedMetric::ResponseTimeNsP50), Direction::Better);
         assert_eq!(Direction::of(Decision::Higher, ComparedMetric::RssBytes), Direction::Worse);
+        assert_eq!(Direction::of(Decision::Higher, ComparedMetric::StartNs), Direction::Worse);
+        assert_eq!(Direction::of(Decision::Higher, ComparedMetric::CapacityPerS), Direction::Better);
         let named = ComparedMetric::ALL.map(|metric| ComparedMetric::of_name(metric.name()));
         assert_eq!(named, ComparedMetric::ALL.map(Some));
     }

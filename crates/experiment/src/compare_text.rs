@@ -48,7 +48,13 @@ fn better(metric: ComparedMetric) -> &'static str {
     match metric {
         ComparedMetric::ServerCpuNsPerRequest => "cheaper",
         ComparedMetric::RssBytes => "smaller",
-        _ => "faster",
+        ComparedMetric::CapacityPerS
+        | ComparedMetric::RatePerS
+        | ComparedMetric::ResponseTimeNsP50
+        | ComparedMetric::ResponseTimeNsP99
+        | ComparedMetric::ServiceTimeNsP50
+        | ComparedMetric::ServiceTimeNsP99
+        | ComparedMetric::StartNs => "faster",
     }
 }
 
@@ -56,7 +62,13 @@ fn worse(metric: ComparedMetric) -> &'static str {
     match metric {
         ComparedMetric::ServerCpuNsPerRequest => "more expensive",
         ComparedMetric::RssBytes => "larger",
-        _ => "slower",
+        ComparedMetric::CapacityPerS
+        | ComparedMetric::RatePerS
+        | ComparedMetric::ResponseTimeNsP50
+        | ComparedMetric::ResponseTimeNsP99
+        | ComparedMetric::ServiceTimeNsP50
+        | ComparedMetric::ServiceTimeNsP99
+        | ComparedMetric::StartNs => "slower",
     }
 }
 
@@ -160,19 +172,32 @@ fn footnote(comparison: &PairedComparison) -> String {
         )
     };
     let early = comparison.ended_early.as_ref().map_or(String::new(), |why| format!("; ended early: {why}"));
-    format!("{how}; p values of metrics that do not decide are Holm-corrected{early}.")
+    let quieter = comparison.quieter_metric().map_or(String::new(), |(metric, pairs)| {
+        let percent = |metric| comparison.pair_sd(metric).unwrap_or_default() * 100.0;
+        format!(
+            " Pairs scatter by {:.1} % in {} and by {:.1} % in {}: --metric {} needs about {pairs} pairs for {:.0} %.",
+            percent(comparison.primary),
+            comparison.primary.name(),
+            percent(metric),
+            metric.name(),
+            metric.name(),
+            comparison.margin * 100.0
+        )
+    });
+    format!("{how}; p values of metrics that do not decide are Holm-corrected{early}.{quieter}")
 }
 
 /// A metric's value with its unit.
 fn compared_value(metric: ComparedMetric, value: f64) -> String {
     match metric {
-        ComparedMetric::RatePerS => rate(value),
+        ComparedMetric::CapacityPerS | ComparedMetric::RatePerS => rate(value),
         ComparedMetric::RssBytes => format!("{:.1} MB", value / 1e6),
         ComparedMetric::ServerCpuNsPerRequest
         | ComparedMetric::ResponseTimeNsP50
         | ComparedMetric::ResponseTimeNsP99
         | ComparedMetric::ServiceTimeNsP50
-        | ComparedMetric::ServiceTimeNsP99 => time(value),
+        | ComparedMetric::ServiceTimeNsP99
+        | ComparedMetric::StartNs => time(value),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Decided from the closed-loop run, where the server is asked for all it has, and from what the generator says of
 //! itself. A limit that the data do not show is `unknown`.
 
-use crate::load::LoadResult;
+use crate::load::{LoadResult, ServerUse};
 use serde::{Deserialize, Serialize};
 
 /// Share of a core, or of all cores, from which they count as used up.
@@ -11,6 +11,9 @@ const FULL: f64 = 0.9;
 
 /// Share of the time that a thread waits for a core from which other processes are the limit.
 const DELAYED: f64 = 0.2;
+
+/// Swapping below this, in bytes, is the machine tidying up.
+const SWAPPED_LEAST: u64 = 16 << 20;
 
 /// What limited a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +29,8 @@ pub enum LimitKind {
     Connections,
     /// Requests failed.
     Errors,
+    /// The server's memory reached its limit, or the machine swapped or killed for want of it.
+    Memory,
     /// Other processes kept the server off its cores.
     Neighbours,
     /// Neither the server's cores nor the generator were busy: something made requests wait.
@@ -51,6 +56,9 @@ impl Limit {
         if failed_share > 0.01 {
             let evidence = format!("{} of the requests of the closed-loop run failed", percent(failed_share));
             return Self { kind: LimitKind::Errors, evidence };
+        }
+        if let Some(evidence) = closed.server.and_then(|server| memory_evidence(&server)) {
+            return Self { kind: LimitKind::Memory, evidence };
         }
         let generator = percent(closed.generator_busy_share);
         if closed.has_verdict("generator_bound") || closed.generator_busy_share > FULL {
@@ -96,6 +104,7 @@ impl Limit {
             LimitKind::Generator => "the load generator",
             LimitKind::Connections => "the number of connections",
             LimitKind::Errors => "errors",
+            LimitKind::Memory => "memory",
             LimitKind::Neighbours => "other processes on the server's cores",
             LimitKind::Waiting => "waiting (nothing was busy)",
             LimitKind::Unknown => "unknown",
@@ -103,11 +112,24 @@ impl Limit {
     }
 }
 
+/// How memory was short, if it was.
+fn memory_evidence(server: &ServerUse) -> Option<String> {
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    if server.oom_kills > 0 {
+        return Some(format!("the kernel killed {} process(es) for want of memory", server.oom_kills));
+    }
+    if server.swapped_bytes >= SWAPPED_LEAST {
+        return Some(format!("the machine swapped {:.0} MB meanwhile", megabytes(server.swapped_bytes)));
+    }
+    let limit = server.memory_limit_bytes.filter(|limit| server.rss_bytes as f64 >= FULL * *limit as f64)?;
+    let (used, limit) = (megabytes(server.rss_bytes), megabytes(limit));
+    Some(format!("the server used {used:.0} MB of the {limit:.0} MB that it may use"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::capacity::tests::result;
-    use crate::load::ServerUse;
 
     fn limit(change: impl Fn(&mut LoadResult, &mut ServerUse)) -> LimitKind {
         let mut closed = result(None, 1_000.0);
@@ -125,6 +147,12 @@ mod tests {
         assert_eq!(limit(|_, server| server.busiest_thread_s = 4.9), LimitKind::ServerThread);
         assert_eq!(limit(|_, server| server.run_delay_s = 2.0), LimitKind::Neighbours);
         assert_eq!(limit(|closed, _| closed.generator_busy_share = 0.97), LimitKind::Generator);
+        assert_eq!(limit(|_, server| server.oom_kills = 1), LimitKind::Memory);
+        assert_eq!(limit(|_, server| server.swapped_bytes = 16 << 20), LimitKind::Memory);
+        let near = |_: &mut LoadResult, server: &mut ServerUse| {
+            (server.rss_bytes, server.memory_limit_bytes) = (95 << 20, Some(100 << 20));
+        };
+        assert_eq!(limit(near), LimitKind::Memory);
         assert_eq!(limit(|closed, _| closed.ok = closed.scheduled / 2), LimitKind::Errors);
         assert_eq!(Limit::of(&result(None, 1_000.0)).kind, LimitKind::Unknown);
     }

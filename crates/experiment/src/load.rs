@@ -2,7 +2,7 @@
 //!
 //! The binary makes a [`LoadResult`] from each run's record, so that experiments can be tested without records.
 
-use paceline_record::{GateOutcome, LoopKind, Phase, Run, Severity, Times, Verdict};
+use paceline_record::{Blame, GateOutcome, LoopKind, Phase, Run, Severity, Times, Verdict};
 use paceline_stats::{Histogram, Interval, RunPercentile, run_percentile};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -75,6 +75,15 @@ pub struct ServerUse {
     pub cores: u32,
     /// Resident memory at the end, in bytes.
     pub rss_bytes: u64,
+    /// What it may use, in bytes.
+    #[serde(default)]
+    pub memory_limit_bytes: Option<u64>,
+    /// Bytes that the machine swapped in and out over the load.
+    #[serde(default)]
+    pub swapped_bytes: u64,
+    /// Processes that the machine killed for want of memory over the load.
+    #[serde(default)]
+    pub oom_kills: u64,
 }
 
 /// What one load showed.
@@ -110,6 +119,12 @@ pub struct LoadResult {
     /// Histograms of the response time (closed loop: service time) of the window's intervals.
     #[serde(skip)]
     pub intervals: Vec<Histogram>,
+    /// From the start of the server, made for this observation, to its first answer, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub start_ns: Option<u64>,
+    /// The capacity, where it was searched too.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub capacity_per_s: Option<f64>,
     /// The file that holds the run's record.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub record: Option<String>,
@@ -143,6 +158,8 @@ impl LoadResult {
             load_s: loaded_ns as f64 * 1e-9,
             rate_per_second: rate_per_second(run),
             intervals: intervals.collect(),
+            start_ns: None,
+            capacity_per_s: None,
             record: None,
         }
     }
@@ -154,8 +171,18 @@ impl LoadResult {
 
     /// The verdict because of which the result says nothing about the server: one that is invalid and not the server's.
     pub fn void_because(&self) -> Option<&Verdict> {
-        let is_ours = |verdict: &&Verdict| verdict.blame != paceline_record::Blame::Server;
+        let is_ours = |verdict: &&Verdict| verdict.blame != Blame::Server;
         self.verdicts.iter().filter(is_ours).find(|verdict| verdict.severity == Severity::Invalid)
+    }
+
+    /// The verdict that may explain a miss without the server: the generator or the machine lost time in the window, by
+    /// less than makes it void. Overload (`saturated`) is the server's all the same.
+    pub fn disturbed_by(&self) -> Option<&Verdict> {
+        let is_disturbance = |verdict: &&Verdict| {
+            matches!(verdict.blame, Blame::Generator | Blame::Environment)
+                && verdict.severity == Severity::Caution
+        };
+        self.verdicts.iter().find(is_disturbance).filter(|_| !self.has_verdict("saturated"))
     }
 
     /// The percentile `p` (0 to 1) of the judged time with its interval within the run.

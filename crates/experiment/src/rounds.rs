@@ -91,6 +91,12 @@ fn cells(name: &str, trials: &[Trial]) -> BTreeMap<Cell, SampleSet> {
             let value = match metric {
                 ComparedMetric::ServerCpuNsPerRequest => usage.map(|usage| usage.cpu_ns_per_request),
                 ComparedMetric::RssBytes => usage.map(|usage| usage.rss_bytes_peak as f64),
+                ComparedMetric::CapacityPerS => {
+                    trial.capacity.as_ref().and_then(|found| found.half_pass_per_s)
+                }
+                ComparedMetric::StartNs => {
+                    trial.startup.as_ref().map(|startup| startup.first_answer_ns as f64)
+                }
                 ComparedMetric::RatePerS
                 | ComparedMetric::ResponseTimeNsP50
                 | ComparedMetric::ResponseTimeNsP99

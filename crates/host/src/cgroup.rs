@@ -89,43 +89,59 @@ impl Drop for ControlGroup {
 /// The folder of the caller's own group.
 fn own_group(version: Version) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    place(&mounts, &fs::read_to_string("/proc/self/cgroup").ok()?, version)
+    place(&mounts, &fs::read_to_string("/proc/self/cgroup").ok()?, version, ACCOUNT)
+}
+
+/// The files that may limit a process's memory: of its group and of each above it, in either version.
+pub(crate) fn memory_limit_files(pid: i32) -> Vec<PathBuf> {
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let files =
+        [(Version::V2, "memory.max"), (Version::V1, "memory.limit_in_bytes")].map(|(version, file)| {
+            let folder = place(&mounts, &groups, version, "memory");
+            let above = folder.iter().flat_map(|folder| folder.ancestors());
+            above.map(|folder| folder.join(file)).filter(|path| path.is_file()).collect::<Vec<PathBuf>>()
+        });
+    files.concat()
 }
 
 #[cfg(fuzzing)]
 pub(crate) fn fuzz(text: &str) {
     let (mounts, own) = text.split_once("\n---\n").unwrap_or((text, ""));
     for version in [Version::V1, Version::V2] {
-        if let Some(folder) = place(mounts, own, version) {
+        if let Some(folder) = place(mounts, own, version, ACCOUNT) {
             assert!(!folder.as_os_str().is_empty());
         }
     }
 }
 
-/// The folder of the caller's own group in that version's hierarchy.
-fn place(mounts: &str, own: &str, version: Version) -> Option<PathBuf> {
+/// The controller of version 1 that accounts for CPU time.
+const ACCOUNT: &str = "cpuacct";
+
+/// The folder of a group in that version's hierarchy; of version 1 in that of a controller.
+fn place(mounts: &str, own: &str, version: Version, controller: &str) -> Option<PathBuf> {
     let own = own.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
         match version {
             Version::V2 => (number == "0" && controllers.is_empty()).then_some(path),
-            Version::V1 => controllers.split(',').any(|one| one == "cpuacct").then_some(path),
+            Version::V1 => controllers.split(',').any(|one| one == controller).then_some(path),
         }
     })?;
-    let (root, point) = mounts.lines().find_map(|line| mount(line, version))?;
+    let (root, point) = mounts.lines().find_map(|line| mount(line, version, controller))?;
     // A mount may show only a part of the hierarchy: proc_pid_mountinfo(5), field 4.
     let below = Path::new(own).strip_prefix(root).ok()?;
     Some(Path::new(point).join(below))
 }
 
 /// The root and the mount point of a line of mountinfo, if it is a hierarchy of that version.
-fn mount(line: &str, version: Version) -> Option<(&str, &str)> {
+fn mount<'a>(line: &'a str, version: Version, controller: &str) -> Option<(&'a str, &'a str)> {
     let (before, after) = line.split_once(" - ")?;
     let mut after = after.split(' ');
     let (kind, options) = (after.next()?, after.nth(1)?);
     let fits = match version {
         Version::V2 => kind == "cgroup2",
-        Version::V1 => kind == "cgroup" && options.split(',').any(|option| option == "cpuacct"),
+        Version::V1 => kind == "cgroup" && options.split(',').any(|option| option == controller),
     };
     let mut before = before.split(' ').skip(3);
     fits.then_some((before.next()?, before.next()?))
@@ -144,16 +160,16 @@ mod tests {
 
     #[test]
     fn the_own_group_is_found_in_either_version() {
-        let v1 = place(MOUNTS, OWN, Version::V1);
+        let v1 = place(MOUNTS, OWN, Version::V1, ACCOUNT);
         assert_eq!(v1.as_deref(), Some(Path::new("/sys/fs/cgroup/cpu,cpuacct/jobs/7")));
-        let v2 = place(MOUNTS, OWN, Version::V2);
+        let v2 = place(MOUNTS, OWN, Version::V2, ACCOUNT);
         assert_eq!(v2.as_deref(), Some(Path::new("/sys/fs/cgroup/unified/session-2.scope")));
     }
 
     #[test]
     fn a_machine_without_groups_has_none() {
-        assert_eq!(place("24 20 0:22 / /proc rw - proc proc rw", OWN, Version::V2), None);
-        assert_eq!(place(MOUNTS, "1:name=systemd:/\n", Version::V1), None);
+        assert_eq!(place("24 20 0:22 / /proc rw - proc proc rw", OWN, Version::V2, ACCOUNT), None);
+        assert_eq!(place(MOUNTS, "1:name=systemd:/\n", Version::V1, ACCOUNT), None);
     }
 
     #[test]

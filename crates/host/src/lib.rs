@@ -20,6 +20,7 @@ mod fuzz {
 mod id;
 mod interrupt;
 mod lock;
+mod memory;
 mod neighbours;
 mod place;
 pub mod port;
@@ -37,6 +38,7 @@ pub use fuzz::fuzz_proc_text;
 pub use id::{Id, InvalidId};
 pub use interrupt::Interrupt;
 pub use lock::{FileLock, LockAttempt};
+pub use memory::MemoryAccount;
 pub use neighbours::{Joined, Look, Neighbours};
 pub use place::{Control, Machines, Place, PlaceError, SSH_CONTROL, Shipment};
 pub use slurm::{Allocation, AllocationRequest, SlurmError};

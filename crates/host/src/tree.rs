@@ -6,6 +6,7 @@
 //! listens on its port. When to sample is the caller's business.
 
 use crate::cgroup::ControlGroup;
+use crate::memory::MemoryAccount;
 use crate::port;
 use crate::process::{self, Scheduling, Stat};
 use crate::shepherd::Shepherd;
@@ -178,6 +179,11 @@ impl Tree {
             involuntary_switches: scheduling.involuntary_switches,
             run_delay_s: scheduling.run_delay_ns as f64 * 1e-9,
         }
+    }
+
+    /// What its processes may use of memory, and what the kernel did for want of it so far.
+    pub fn memory(&self) -> MemoryAccount {
+        MemoryAccount::of(self.pids().first().copied())
     }
 
     /// The proportional share of memory of all processes, in bytes, where the kernel tells. Walks every page table:

@@ -18,7 +18,7 @@ mod verdict;
 pub use facts::{achieved_share, percentile_of_run};
 pub use gate::judge as judge_gates;
 pub use generator::{DISTURBANCE_MOST, GENERATOR_BUSY_MOST};
-pub use load::fell_short;
+pub use load::{fell_short, server_limit};
 pub use metric::{Better, Column, Metric, NO_SPREAD, Unit, Value, judged_times, metric_reference};
 pub use table::{Finding, VerdictName};
 pub use trial::{FullCore, full_cores, process_name, row_verdicts, trial_verdicts, unequal_work};

@@ -72,11 +72,21 @@ pub(crate) fn gave_up(run: &Run) -> Option<Finding> {
     (scheduled < asked && !run.stopped).then_some(Finding::GaveUp { asked, scheduled, url })
 }
 
-/// The server used all of its cores, or all of one thread.
-pub(crate) fn server_busy(run: &Run) -> Option<Finding> {
+/// What of a watched server had no time left: its cores, or one of its threads. In a closed loop that is the limit which
+/// the load looks for; at a fixed rate it is a warning.
+pub fn server_limit(run: &Run) -> Option<&'static str> {
     let server = run.server.as_ref()?;
+    if server.utilization >= SERVER_BUSY_LEAST {
+        return Some(if server.cores_allowed == 1 { "its core was full" } else { "its cores were full" });
+    }
+    (server.busiest_thread_utilization >= SERVER_BUSY_LEAST)
+        .then_some("one of its threads was busy all the time")
+}
+
+/// At a fixed rate: the server used all of its cores, or all of one thread.
+pub(crate) fn server_busy(run: &Run) -> Option<Finding> {
+    let server = run.server.as_ref().filter(|_| is_open(run) && server_limit(run).is_some())?;
     let is_full = server.utilization >= SERVER_BUSY_LEAST;
-    let has_full_thread = server.busiest_thread_utilization >= SERVER_BUSY_LEAST;
     let advice = match (is_full, server.cores_allowed) {
         (true, 1) => "The server's core was full. Give it more cores, or make its requests cheaper.",
         (true, _) => "The server's cores were full. Give it more cores, or make its requests cheaper.",
@@ -84,7 +94,7 @@ pub(crate) fn server_busy(run: &Run) -> Option<Finding> {
             "One thread of the server was busy all the time. Give the server more threads or processes, or make its requests cheaper."
         }
     };
-    (is_full || has_full_thread).then_some(Finding::ServerBusy {
+    Some(Finding::ServerBusy {
         cores_used: server.utilization * f64::from(server.cores_allowed),
         cores_allowed: server.cores_allowed,
         busiest_thread_utilization: server.busiest_thread_utilization,

@@ -116,8 +116,10 @@ verdict_table! {
     } with { try_rate: String = "350" }
     => "The server cannot keep up, so requests queue and these times depend on how long you run. Try -r {try_rate}.";
 
-    /// The server ran on this machine and was watched (`--pid`, or found by its port): it used at least 90 % of the cores
-    /// that it may run on, or one of its threads was on a core for at least 90 % of the window. More load brings no more.
+    /// At a fixed rate: the server ran on this machine and was watched (`--pid`, or found by its port), and it used at least
+    /// 90 % of the cores that it may run on, or one of its threads was on a core for at least 90 % of the window. More load
+    /// brings no more, and times grow from here on. In a closed loop this is the limit that such a load looks for: it is
+    /// said beside the server's figures, not as a verdict.
     ServerBusy "server_busy" Run [Server] [Note] "The server's CPU was the limit."
     {
         cores_used: f64 = "CPU time of the server per second of the window",
@@ -246,8 +248,9 @@ verdict_table! {
     { steal_share: f64 = "time taken, as a share of all cores' time, 0 to 1" } with { severity: Severity }
     => "Repeat on a quieter host.";
 
-    /// The last third of the window was significantly slower than the first: by more than 5 %, |t| above 3, over the
-    /// intervals of the window. The figures are averages over a change.
+    /// The last third of the window was significantly slower than the first: by more than 5 % and more than three standard
+    /// errors of the intervals of the window, which are correlated; in an open loop by more than 20 µs too. The figures are
+    /// averages over a change.
     SlowingDown "slowing_down" Run [Server] [Caution] "The server became slower during the window."
     {
         change: f64 = "change from the first to the last third as a share: of responses per second (closed loop) or of service time (open loop)",
@@ -378,14 +381,27 @@ verdict_table! {
     }
     => "The rate is limited by waiting, not by CPU. Look at locks, sleeps, back ends and TCP settings, or use more connections.";
 
+    /// Memory was short under the load: the machine killed a process for want of it (the trial is then invalid), swapped
+    /// 16 MiB or more, or the server came within a tenth of what it may use: the lowest limit of its control groups, or the
+    /// machine's memory. Kills and swapping are counted for the whole machine.
+    MemoryBound "memory_bound" Trial [Environment] [Caution, Invalid: if *oom_kills > 0 { Severity::Invalid } else { Severity::Caution }]
+    "Memory was the limit."
+    {
+        limit_bytes: Option<u64> = "what the server may use, in bytes",
+        rss_bytes_peak: Option<u64> = "highest resident memory of the server, in bytes",
+        swapped_bytes: u64 = "bytes that the machine swapped in and out under the load",
+        oom_kills: u64 = "processes that the machine killed for want of memory under the load",
+    } with { advice: &'static str = "Raise the limit of its control group (memory.max), or give the server a smaller heap or fewer processes." }
+    => "{advice}";
+
     /// A search for the capacity missed its objective in windows far below rates that passed: a pause of the server decides,
     /// not the load, and no rate has an interval that holds.
     StallsDecide "stalls_decide" Trial [Server] [Invalid] "Stalls decide, not load."
     {
         lowest_missed_per_s: f64 = "the lowest rate that missed",
-        highest_passed_per_s: f64 = "the highest rate that passed",
-    }
-    => "There is no capacity: find what stalls the server (paceline run at half of {highest_passed_per_s:.0}/s), or use longer windows.";
+        highest_passed_per_s: f64 = "the highest rate that passed; 0 where none did",
+    } with { try_per_s: f64 = "20000" }
+    => "There is no capacity: find what stalls the server (paceline run -r {try_per_s:.0}), or use longer windows.";
 
     /// A search for the capacity found none: no window met the objective, or windows were spoiled by the generator or the
     /// machine.

@@ -43,6 +43,7 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
         stolen_time,
         claim_does_not_hold,
         waiting,
+        memory_bound,
         capacity_not_found,
         core_ran_out,
         balancer_bound,
@@ -176,6 +177,36 @@ fn claim_does_not_hold(trial: &Trial) -> Option<Finding> {
     (!checks.is_empty()).then_some(Finding::ClaimDoesNotHold { checks })
 }
 
+/// Swapping below this, in bytes, is the machine tidying up.
+const SWAPPED_LEAST: u64 = 16 << 20;
+
+fn memory_bound(trial: &Trial) -> Option<Finding> {
+    let memory = trial.memory?;
+    let is_near = memory
+        .limit_bytes
+        .zip(memory.rss_bytes_peak)
+        .is_some_and(|(limit, peak)| peak as f64 >= FULL_LEAST * limit as f64);
+    let has_swapped = memory.swapped_bytes >= SWAPPED_LEAST;
+    let advice = match (memory.oom_kills > 0, has_swapped) {
+        (true, _) => {
+            "The kernel killed a process for want of memory (journalctl -k). Raise the limit, or use less: fewer processes, a smaller heap."
+        }
+        (false, true) => {
+            "The machine swapped. Free memory on it, or give the server a smaller heap or fewer processes."
+        }
+        (false, false) => {
+            "Raise the limit of its control group (memory.max), or give the server a smaller heap or fewer processes."
+        }
+    };
+    (is_near || has_swapped || memory.oom_kills > 0).then_some(Finding::MemoryBound {
+        limit_bytes: memory.limit_bytes,
+        rss_bytes_peak: memory.rss_bytes_peak,
+        swapped_bytes: memory.swapped_bytes,
+        oom_kills: memory.oom_kills,
+        advice,
+    })
+}
+
 /// A closed loop without think times whose connections wait while no core is full. A load of a fixed number of requests
 /// may be over before anything is busy.
 fn waiting(trial: &Trial) -> Option<Finding> {
@@ -202,7 +233,8 @@ fn capacity_not_found(trial: &Trial) -> Option<Finding> {
     let found = trial.capacity.as_ref()?;
     if let Some(span) = found.stalls_decide {
         let (lowest_missed_per_s, highest_passed_per_s) = (span.low, span.high);
-        return Some(Finding::StallsDecide { lowest_missed_per_s, highest_passed_per_s });
+        let try_per_s = (highest_passed_per_s / 2.0).max(lowest_missed_per_s);
+        return Some(Finding::StallsDecide { lowest_missed_per_s, highest_passed_per_s, try_per_s });
     }
     found.half_pass_per_s.is_none().then(|| Finding::CapacityNotFound {
         windows: found.windows.len(),

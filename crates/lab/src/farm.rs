@@ -9,10 +9,10 @@ use crate::balancer::Counted;
 use crate::database::RunningDatabase;
 use crate::launch::{Launch, Spoiled};
 use paceline_catalogue::Statistics;
-use paceline_host::CoreTicks;
 use paceline_host::shepherd::Ended;
 use paceline_host::system;
 use paceline_host::tree::TreeSample;
+use paceline_host::{CoreTicks, MemoryAccount};
 use paceline_record::{BalancerReceipt, CpuSource, ProcessRole, RoleMachine, Route, Startup, WarmUp};
 use std::io;
 use std::net::SocketAddr;
@@ -258,6 +258,11 @@ impl Farm {
     /// How the balancer is asked.
     pub(crate) fn statistics(&self) -> Statistics {
         self.front.as_ref().map(|front| front.statistics).unwrap_or_default()
+    }
+
+    /// Memory of what the route leads to: the first's limit and its machine's counts.
+    pub(crate) fn memory(&self) -> Option<MemoryAccount> {
+        self.instances().next()?.launch.memory()
     }
 
     /// Proportional share of memory of what the route leads to.

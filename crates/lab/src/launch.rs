@@ -10,7 +10,7 @@ use paceline_catalogue::{Form, Manifest, Variables, WorkloadCase};
 use paceline_host::cgroup::ControlGroup;
 use paceline_host::shepherd::{Ended, Gone, Guard, Order, Output, Shepherd};
 use paceline_host::tree::{Tree, TreeSample};
-use paceline_host::{CoreTicks, Interrupt, User, port, system};
+use paceline_host::{CoreTicks, Interrupt, MemoryAccount, User, port, system};
 use paceline_record::{CpuSource, Stage, Startup};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -292,6 +292,14 @@ impl Launch {
         match &self.running {
             Running::Here(processes) => processes.tree.is_runnable(),
             Running::There(processes) => processes.is_runnable(),
+        }
+    }
+
+    /// What it may use of memory, and what the kernel did for want of it so far; none of a node that is lost.
+    pub(crate) fn memory(&self) -> Option<MemoryAccount> {
+        match &self.running {
+            Running::Here(processes) => Some(processes.tree.memory()),
+            Running::There(processes) => processes.memory(),
         }
     }
 

@@ -203,6 +203,7 @@ impl NodeService {
             NodeQuestion::Source => answer(output, &launch.source()),
             NodeQuestion::Sockets => answer(output, &launch.sockets()),
             NodeQuestion::IsRunnable => answer(output, &launch.is_runnable()),
+            NodeQuestion::Memory => answer(output, &launch.memory()),
             NodeQuestion::PssBytes => answer(output, &launch.pss_bytes()),
             NodeQuestion::Ended => answer(output, &launch.ended()),
             NodeQuestion::LogTail => answer(output, &launch.log_tail()),

@@ -15,8 +15,8 @@ use paceline_catalogue::{Cell, ExpectedBody, WorkloadCase};
 use paceline_host::system;
 use paceline_judge::{Finding, trial_verdicts};
 use paceline_record::{
-    Balancing, CpuSource, Environment, Fault, FaultKind, InjectedFault, Pinning, ProcessRole, ProcessUse,
-    Run, SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
+    Balancing, CpuSource, Environment, Fault, FaultKind, InjectedFault, MemoryUse, Pinning, ProcessRole,
+    ProcessUse, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
 };
 use sha2::{Digest as _, Sha256};
 use std::fs;
@@ -61,6 +61,7 @@ pub fn begin(place: &Place<'_>, cell: &Cell, id: String, order: u32, started_at:
         capacity: None,
         startup: None,
         usage: None,
+        memory: None,
         samples: Vec::new(),
         cores: Vec::new(),
         balancing: None,
@@ -98,10 +99,17 @@ pub fn measure(
         let fault = Fault { stage: Stage::Validate, message, transient: false };
         return Some(failed(trial, fault, launch.log_tail()));
     }
+    let memory = launch.memory();
     let before = launch.database().map(RunningDatabase::counts).transpose();
     let loaded = before.and_then(|before| {
         let job = job(&trial, cell, seed, launch, validated, generator, following)?;
         Ok((before, follow(generator, &job, launch, following)?))
+    });
+    trial.memory = memory.zip(launch.memory()).map(|(from, to)| MemoryUse {
+        limit_bytes: from.limit_bytes,
+        rss_bytes_peak: loaded.as_ref().ok().and_then(|(_, followed)| rss_bytes_peak(followed)),
+        swapped_bytes: to.swapped_bytes.saturating_sub(from.swapped_bytes),
+        oom_kills: to.oom_kills.saturating_sub(from.oom_kills),
     });
     match loaded {
         Ok((before, followed)) => {
@@ -321,6 +329,10 @@ fn usage(followed: &Followed, cores: usize, source: CpuSource) -> Option<Usage> 
         involuntary_switches: to.involuntary_switches.saturating_sub(from.involuntary_switches),
         run_delay_s: (to.run_delay_s - from.run_delay_s).max(0.0),
     })
+}
+
+fn rss_bytes_peak(followed: &Followed) -> Option<u64> {
+    followed.samples.iter().map(|sample| sample.rss_bytes).max()
 }
 
 fn completed(run: &Run) -> u64 {

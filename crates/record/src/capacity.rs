@@ -29,7 +29,8 @@ pub struct FoundCapacity {
     pub interval_per_s: Option<RateRange>,
     /// Whether the interval is as narrow as was asked for.
     pub is_precise: bool,
-    /// From the lowest rate that missed to the highest that passed, where windows far below the capacity missed.
+    /// From the lowest rate that missed to the highest that passed (0 where none did), where windows far below the capacity
+    /// missed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stalls_decide: Option<RateRange>,
     /// The highest rate whose long window met the objective.

@@ -54,7 +54,7 @@ pub use shape::{ArrivalCheck, Segment};
 pub use summary::{Summary, SummaryTime};
 pub use target::{Target, Tls, Tried};
 pub use trial::{
-    Check, CheckOutcome, CoreTime, CpuSource, Fault, Pinning, RoleMachine, Sample, Server, Stage, Startup,
-    Trial, Usage, Validation, WarmUp,
+    Check, CheckOutcome, CoreTime, CpuSource, Fault, MemoryUse, Pinning, RoleMachine, Sample, Server, Stage,
+    Startup, Trial, Usage, Validation, WarmUp,
 };
 pub use verdict::{Blame, GateOutcome, GateReason, Severity, Verdict};

@@ -57,6 +57,9 @@ pub struct Trial {
     /// What the server cost over the run's window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<Usage>,
+    /// What memory did to the server under the load, where it could be seen.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub memory: Option<MemoryUse>,
     /// The server's process tree over time.
     pub samples: Vec<Sample>,
     /// Time of every core over the window, interrupts and steal apart.
@@ -252,6 +255,21 @@ pub struct Usage {
     pub involuntary_switches: u64,
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
+}
+
+/// What memory did to a server under a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryUse {
+    /// What it could use at most, in bytes: the lowest limit of its control groups, or the machine's memory.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit_bytes: Option<u64>,
+    /// Highest resident memory sampled, in bytes; none where it ended before.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rss_bytes_peak: Option<u64>,
+    /// Bytes that the machine swapped in and out meanwhile.
+    pub swapped_bytes: u64,
+    /// Processes that the kernel killed for want of memory meanwhile, on the machine.
+    pub oom_kills: u64,
 }
 
 /// Where the CPU time of a process tree was read.

@@ -122,6 +122,14 @@ impl CapacitySearch {
         }
     }
 
+    /// Takes back a window that failed at a rate: what failed it was not the load.
+    pub fn forget_failure(&mut self, rate: f64) {
+        if let Some(at) = self.windows.iter().position(|window| !window.passed && window.rate == rate) {
+            self.windows.remove(at);
+            self.update();
+        }
+    }
+
     /// The windows so far.
     pub fn windows(&self) -> &[SearchWindow] {
         &self.windows

@@ -12,6 +12,13 @@ struct Simulated {
     noise: f64,
     /// Share of windows with a stall that misses any objective.
     stalls: f64,
+    /// Share of windows in which the generator stood still, which is seen, and which miss too.
+    disturbed: f64,
+    /// The numbers of windows that miss whatever the rate, without a sign of why.
+    unlucky: Vec<usize>,
+    /// The median response time, and requests of each window that fail.
+    p50: u64,
+    failed: u64,
     limit_ns: f64,
     void: bool,
     interrupt_after: usize,
@@ -25,6 +32,10 @@ impl Simulated {
             service_per_s,
             noise: 0.01,
             stalls: 0.0,
+            disturbed: 0.0,
+            unlucky: Vec::new(),
+            p50: 1_000_000,
+            failed: 0,
             limit_ns: 10e6,
             void: false,
             interrupt_after: usize::MAX,
@@ -66,8 +77,15 @@ pub(crate) fn result(offered: Option<f64>, achieved: f64) -> LoadResult {
         load_s: 6.0,
         rate_per_second: Vec::new(),
         intervals: Vec::new(),
+        start_ns: None,
+        capacity_per_s: None,
         record: None,
     }
+}
+
+/// p99 in nanoseconds of an M/M/1 queue; 10 s of one that is overloaded.
+fn p99_of(rate: f64, service: f64) -> f64 {
+    if rate < service { 100f64.ln() / (service - rate) * 1e9 } else { 1e10 }
 }
 
 impl Load for Simulated {
@@ -78,13 +96,21 @@ impl Load for Simulated {
         }
         let service = self.service_per_s * (self.noise * self.random.normal()).exp();
         let Some(rate) = request.rate_per_s else { return Ok(result(None, service)) };
-        let p99 = if rate < service { 100f64.ln() / (service - rate) * 1e9 } else { 1e10 };
         let is_stalled = self.random.uniform() < self.stalls;
+        let p99 = if is_stalled { 5e7 } else { p99_of(rate, service) };
         let mut result = result(Some(rate), rate.min(service));
         if let Some(times) = &mut result.response_time_ns {
             times.p99 = p99 as u64;
+            times.p50 = self.p50;
         }
-        let is_missed = p99 >= self.limit_ns || is_stalled;
+        result.ok -= self.failed;
+        let is_disturbed = self.random.uniform() < self.disturbed;
+        let is_unlucky = self.unlucky.contains(&self.loads.len());
+        let is_missed = p99 >= self.limit_ns || is_stalled || is_disturbed || is_unlucky;
+        if is_disturbed {
+            let severity = Severity::Caution;
+            result.verdicts.push(Verdict { severity, ..invalid("generator_stall", Blame::Generator) });
+        }
         result.gates.push(GateOutcome {
             gate: "response.p99<10ms".into(),
             passed: !is_missed,
@@ -135,12 +161,53 @@ fn capacity_of_a_queue_is_found_with_its_curve_and_knee() {
 
 #[test]
 fn stalls_give_a_span_instead_of_an_interval() {
-    let mut server = Simulated { stalls: 0.3, ..Simulated::new(5_000.0) };
+    let mut server = Simulated { stalls: 0.6, ..Simulated::new(5_000.0) };
     let capacity = find(&mut server).unwrap();
     let span = capacity.stalls_decide.unwrap();
     assert!(span.low < span.high, "{span:?}");
     assert_eq!((capacity.half_pass_per_s, capacity.interval_per_s), (None, None));
     assert!(crate::capacity_text(&capacity).contains("stalls decide"));
+}
+
+#[test]
+fn windows_that_the_generator_spoils_are_repeated() {
+    let mut server = Simulated { disturbed: 0.3, ..Simulated::new(5_000.0) };
+    let capacity = find(&mut server).unwrap();
+    let interval = capacity.interval_per_s.unwrap_or_else(|| panic!("{capacity:?}"));
+    assert!(interval.low < server.capacity() && server.capacity() < interval.high, "{capacity:?}");
+    let void = capacity.windows.iter().filter(|window| window.outcome == WindowOutcome::Void);
+    let reasons: Vec<_> = void.map(|window| window.void_because.as_deref()).collect();
+    assert!(!reasons.is_empty() && reasons.iter().all(|why| *why == Some("generator_stall")), "{reasons:?}");
+    assert!(capacity.long_run_per_s.is_some() && capacity.stalls_decide.is_none());
+}
+
+#[test]
+fn one_pause_of_the_machine_is_no_stall_of_the_server() {
+    // The second load is the first window, far below the capacity.
+    let mut server = Simulated { unlucky: vec![2], limit_ns: 1e8, ..Simulated::new(5_000.0) };
+    let capacity = find(&mut server).unwrap();
+    assert_eq!(capacity.stalls_decide, None, "{capacity:?}");
+    let interval = capacity.interval_per_s.unwrap();
+    assert!(interval.low < server.capacity() && server.capacity() < interval.high, "{capacity:?}");
+    assert_eq!(capacity.windows[0].void_because.as_deref(), Some(ISOLATED), "{capacity:?}");
+}
+
+#[test]
+fn a_miss_beside_a_disturbance_counts_when_it_comes_again_and_again() {
+    let mut window = result(Some(100.0), 100.0);
+    window.gates = vec![GateOutcome {
+        gate: "response.p99<10ms".into(),
+        passed: false,
+        reasons: vec![GateReason::BeyondLimit],
+        evidence: BTreeMap::new(),
+    }];
+    window.verdicts = vec![Verdict { severity: Severity::Caution, ..invalid("steal", Blame::Environment) }];
+    assert_eq!(WindowOutcome::of(&window), WindowOutcome::Void);
+    assert_eq!(WindowOutcome::of_undisturbed(&window), WindowOutcome::Miss);
+    window.verdicts.push(Verdict { severity: Severity::Caution, ..invalid("saturated", Blame::Server) });
+    assert_eq!(WindowOutcome::of(&window), WindowOutcome::Miss, "overload is the server's");
+    window.gates.clear();
+    assert_eq!(WindowOutcome::of(&window), WindowOutcome::Pass, "a disturbance makes nothing faster");
 }
 
 #[test]
@@ -195,4 +262,20 @@ fn a_failing_server_misses_and_too_few_requests_do_not() {
     window.gates.clear();
     window.verdicts = vec![invalid("saturated", Blame::Server)];
     assert_eq!(WindowOutcome::of(&window), WindowOutcome::Miss);
+}
+
+#[test]
+fn pauses_that_miss_at_any_rate_are_stalls_and_failures_are_not() {
+    let mut server = Simulated { stalls: 1.0, ..Simulated::new(5_000.0) };
+    let find_with = |server: &mut Simulated, p50: u64, failed: u64| {
+        server.p50 = p50;
+        server.failed = failed;
+        find(server).unwrap()
+    };
+    let stalled = find_with(&mut server, 50_000, 0);
+    let span = stalled.stalls_decide.unwrap_or_else(|| panic!("{stalled:?}"));
+    assert!(span.high == 0.0 && span.low < 500.0, "{span:?}");
+    assert!(crate::capacity_text(&stalled).contains("every rate missed"), "{stalled:?}");
+    assert_eq!(find_with(&mut server, 50_000, 100).stalls_decide, None, "failures are no pauses");
+    assert_eq!(find_with(&mut server, 10_000_000, 0).stalls_decide, None, "every request is slow");
 }

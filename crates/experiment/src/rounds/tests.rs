@@ -1,7 +1,7 @@
 //! Two rounds, cell by cell: which cells are matched, and what a table of them says.
 
 use super::*;
-use paceline_record::{LoopKind, fixture};
+use paceline_record::{CapacityLimit, FoundCapacity, LoopKind, Startup, fixture};
 
 /// Launches of a cell of a closed loop around a rate.
 fn launches(server: &str, load: &str, rate: f64) -> Vec<Trial> {
@@ -39,4 +39,41 @@ fn only_cells_of_both_rounds_are_compared() {
     let widths: Vec<usize> =
         text.lines().take_while(|line| line.starts_with('|')).map(|line| line.chars().count()).collect();
     assert!(widths.len() > 3 && widths.iter().all(|width| *width == widths[0]), "{text}");
+}
+
+#[test]
+fn capacities_memory_and_start_up_are_compared_where_rounds_have_them() {
+    let searched = |capacity: f64, start_ms: u64| -> Vec<Trial> {
+        let mut trials = launches("a", "capacity", capacity);
+        for (trial, noise) in trials.iter_mut().zip([0.99, 1.0, 1.01]) {
+            trial.run = Some(fixture::run(0));
+            trial.capacity = Some(FoundCapacity {
+                window_s: 5.0,
+                closed_loop_per_s: 2_000.0,
+                half_pass_per_s: Some(capacity * noise),
+                interval_per_s: None,
+                is_precise: true,
+                stalls_decide: None,
+                long_run_per_s: None,
+                limit: CapacityLimit { kind: "server_cpu".to_owned(), evidence: String::new() },
+                ended_early: None,
+                windows: Vec::new(),
+            });
+            let first_answer_ns = (start_ms as f64 * 1e6 * noise) as u64;
+            trial.startup = Some(Startup { first_answer_ns, ..Startup::default() });
+        }
+        trials
+    };
+    let (first, second) = (searched(1_000.0, 100), searched(1_300.0, 300));
+    let cells = compare_rounds([("one", &first), ("two", &second)], None, 0.05);
+    let comparison = &cells[0].comparison;
+    assert_eq!(comparison.primary, ComparedMetric::CapacityPerS, "what was searched decides");
+    let direction = |metric| {
+        let compared = comparison.metrics.iter().find(|compared| compared.metric == metric).unwrap();
+        compared.direction
+    };
+    assert_eq!(direction(ComparedMetric::CapacityPerS), Direction::Better);
+    assert_eq!(direction(ComparedMetric::StartNs), Direction::Worse);
+    let text = rounds_markdown(&cells);
+    assert!(text.contains("1,300/s") && text.contains("start-up") && text.contains("300 ms"), "{text}");
 }

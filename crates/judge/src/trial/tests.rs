@@ -9,7 +9,7 @@ use paceline_record::fixture::{run, trial};
 use paceline_record::{
     BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, CapacityLimit, Check, DatabaseCounts,
     DatabaseReceipt, DatabaseUse, DatabaseWork, Fault, FaultKind, FoundCapacity, InjectedFault,
-    InstanceCounts, Load, RateRange, SearchedRate, Severity, StoredRows, Usage, Validation,
+    InstanceCounts, Load, MemoryUse, RateRange, SearchedRate, Severity, StoredRows, Usage, Validation,
 };
 
 fn usage(source: CpuSource) -> Usage {
@@ -65,8 +65,27 @@ fn a_search_without_a_capacity_says_why() {
     let span = Some(RateRange { low: 30.0, high: 90.0 });
     let stalls = judged(FoundCapacity { stalls_decide: span, ..found.clone() });
     assert_eq!(stalls[0].name, "stalls_decide");
-    assert!(stalls[0].remedy.contains("half of 90/s"), "{}", stalls[0].remedy);
+    assert!(stalls[0].remedy.contains("-r 45"), "{}", stalls[0].remedy);
     assert_eq!(judged(FoundCapacity { half_pass_per_s: Some(80.0), ..found }), []);
+}
+
+#[test]
+fn memory_is_the_limit_where_the_kernel_or_a_limit_says_so() {
+    let judged = |memory: MemoryUse| trial_verdicts(&Trial { memory: Some(memory), ..trial() });
+    let used = |rss_bytes_peak| MemoryUse {
+        limit_bytes: Some(100 << 20),
+        rss_bytes_peak: Some(rss_bytes_peak),
+        ..MemoryUse::default()
+    };
+    assert_eq!(judged(used(89 << 20)), []);
+    let near = judged(used(90 << 20));
+    assert_eq!((near[0].name.as_str(), near[0].severity), ("memory_bound", Severity::Caution));
+    assert_eq!(judged(MemoryUse { limit_bytes: None, ..used(1 << 40) }), []);
+    assert_eq!(judged(MemoryUse { swapped_bytes: 15 << 20, ..used(0) }), []);
+    assert!(judged(MemoryUse { swapped_bytes: 16 << 20, ..used(0) })[0].remedy.contains("swapped"));
+    let killed = judged(MemoryUse { oom_kills: 1, rss_bytes_peak: None, ..used(0) });
+    assert_eq!((killed[0].severity, killed[0].blame), (Severity::Invalid, Blame::Environment));
+    assert!(killed[0].evidence.get("rss_bytes_peak").is_none(), "{killed:?}");
 }
 
 #[test]

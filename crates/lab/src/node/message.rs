@@ -60,6 +60,8 @@ pub(crate) enum NodeQuestion {
     IsRunnable,
     /// `Option<u64>`
     PssBytes,
+    /// `Option<MemoryAccount>`
+    Memory,
     /// `Option<Ended>`
     Ended,
     /// `String`

@@ -5,7 +5,7 @@ use super::message::{Launched, NodeQuestion, ToNode};
 use crate::error::Spoiled;
 use paceline_host::shepherd::{Ended, Gone};
 use paceline_host::tree::TreeSample;
-use paceline_host::{CoreTicks, Interrupt};
+use paceline_host::{CoreTicks, Interrupt, MemoryAccount};
 use paceline_record::{CpuSource, DatabaseCounts, Stage};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -70,6 +70,10 @@ impl RemoteProcesses {
 
     pub(crate) fn pss_bytes(&self) -> Option<u64> {
         self.ask(NodeQuestion::PssBytes).unwrap_or_default()
+    }
+
+    pub(crate) fn memory(&self) -> Option<MemoryAccount> {
+        self.ask(NodeQuestion::Memory).unwrap_or_default()
     }
 
     pub(crate) fn cores(&self) -> CoreTicks {

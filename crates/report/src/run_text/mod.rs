@@ -290,8 +290,12 @@ fn server(run: &Run) -> String {
         1 => String::new(),
         several => format!(", {several} processes"),
     };
+    let limit = match (run.loop_.kind, paceline_judge::server_limit(run)) {
+        (LoopKind::Closed, Some(limit)) => format!("; this was the limit: {limit}"),
+        (LoopKind::Open, _) | (LoopKind::Closed, None) => String::new(),
+    };
     format!(
-        "{} (process {}){processes}, {}, {cores:.2} of {} busy, busiest thread {:.0}%, {} of CPU per request, {} of memory",
+        "{} (process {}){processes}, {}, {cores:.2} of {} busy, busiest thread {:.0}%, {} of CPU per request, {} of memory{limit}",
         server.name,
         server.pid,
         counted(f64::from(server.threads), "thread"),

@@ -160,6 +160,7 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
         run: None,
         startup: None,
         usage: None,
+        memory: None,
         samples: Vec::new(),
         cores: Vec::new(),
         balancing: None,

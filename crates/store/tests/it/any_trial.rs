@@ -10,11 +10,11 @@ use paceline_record::{
     CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork,
     Distribution, Environment, Expectations, ExpectedValue, Fault, FaultKind, FoundBy, FoundCapacity,
     GateOutcome, GateReason, Generator, GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts,
-    Interval, JsonForm, Left, Lengths, Load, Loop, LoopKind, Observation, ObservedFigure, Pace, PaceChoice,
-    PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, RateRange, RateShare, Rates, RequestPart,
-    Round, Route, Run, SCHEMA, Sample, Scaled, SearchedRate, Segment, Served, Server, ServerUse, Severity,
-    Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Times, Tls, Tool, Trace, Trial, Tried,
-    Usage, Validation, Variant, VariantKind, Verdict,
+    Interval, JsonForm, Left, Lengths, Load, Loop, LoopKind, MemoryUse, Observation, ObservedFigure, Pace,
+    PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, RateRange, RateShare, Rates,
+    RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, SearchedRate, Segment, Served, Server, ServerUse,
+    Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Times, Tls, Tool, Trace,
+    Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -369,6 +369,10 @@ prop_compose! {
             generator_argv: list, run, capacity: found(block),
             startup: startup.map(|(ns, guarantee)| Startup {
                 listening_ns: ns, first_answer_ns: ns, rss_bytes: ns, processes: 1, guarantee, first_since_build: Some(disjoint), disk_read_bytes: Some(ns), warm_up: None,
+            }),
+            memory: usage.as_ref().map(|usage| MemoryUse {
+                limit_bytes: usage.pss_bytes, rss_bytes_peak: usage.rss_bytes_after,
+                swapped_bytes: usage.rss_bytes_peak, oom_kills: usage.voluntary_switches,
             }),
             usage, cores: samples.iter().map(|(_, n)| CoreTime { core: 0, over_s: *n, busy_s: *n, interrupt_s: *n, steal_s: *n }).collect(),
             samples: samples.into_iter().map(sample).collect(), balancing, database,

@@ -59,7 +59,7 @@ enum Format {
     Json,
 }
 
-fn objective(text: &str) -> Result<Objective, String> {
+pub(super) fn objective(text: &str) -> Result<Objective, String> {
     Objective::parse(text).map_err(|error| error.to_string())
 }
 
@@ -88,7 +88,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     };
     let capacity = (|| {
         let mut target = bench.open(&Target::of(&arguments.target), "")?;
-        target.load.judge_by(plan.objective.clone());
+        target.load.judge_by(Some(plan.objective.clone()));
         if !target.warm(bench.flags.warm_limit)? {
             exit::say("the server was still getting faster when --warm-limit was reached");
         }

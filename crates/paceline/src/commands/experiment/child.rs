@@ -36,9 +36,9 @@ impl ChildLoad {
         Self { url, flags, records, prefix: prefix.to_owned(), interrupt, objective: None, runs: 0 }
     }
 
-    /// Judges every open-loop run by an objective.
-    pub(super) fn judge_by(&mut self, objective: Objective) {
-        self.objective = Some(objective);
+    /// Judges every open-loop run by an objective, or by none.
+    pub(super) fn judge_by(&mut self, objective: Option<Objective>) {
+        self.objective = objective;
     }
 
     fn arguments(&self, request: &LoadRequest, record: &str) -> Vec<String> {
@@ -90,6 +90,9 @@ impl Load for ChildLoad {
                 over_s: result.load_s,
                 cores: listener.cores.len() as u32,
                 rss_bytes: after.rss_bytes,
+                memory_limit_bytes: before.memory.limit_bytes,
+                swapped_bytes: after.memory.swapped_bytes.saturating_sub(before.memory.swapped_bytes),
+                oom_kills: after.memory.oom_kills.saturating_sub(before.memory.oom_kills),
             });
         }
         result.record = Some(record_name);

@@ -8,9 +8,9 @@ use super::{Bench, LoadFlags, OpenTarget, Target, complaint, status_of};
 use crate::exit::{self, Complaint, Status};
 use paceline_escape::{Printable, TerminalText, markdown};
 use paceline_experiment::{
-    ComparePlan, CompareProgress, ComparedMetric, Load as _, LoadError, LoadRequest, LoadResult,
-    PairedComparison, SampleSet, Side, compare_html, compare_markdown, compare_rounds, compare_samples,
-    compare_text, rounds_markdown, run_comparison,
+    CapacityPlan, ComparePlan, CompareProgress, ComparedMetric, Load as _, LoadError, LoadRequest,
+    LoadResult, Objective, PairedComparison, SampleSet, ServerUse, Side, compare_html, compare_markdown,
+    compare_rounds, compare_samples, compare_text, find_capacity, rounds_markdown, run_comparison,
 };
 use paceline_record::Round;
 use paceline_web::{Contents, Records, single_file};
@@ -58,11 +58,16 @@ pub struct CompareFlags {
     /// Pairs at most; looks are taken after 4, 6, 8, 10, 14 and 20
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
     pub(super) pairs: u16,
-    /// The metric that decides: rate, cpu, response.p50, response.p99, service.p50, service.p99 or memory
+    /// The metric that decides: capacity, rate, cpu, response.p50, response.p99, service.p50, service.p99, memory
+    /// or start-up
     ///
-    /// [default: rate in a closed loop; cpu at a rate, or response.p50 if the server's CPU time is not visible]
+    /// [default: capacity with --slo; else rate in a closed loop; cpu at a rate, or response.p50 if the server's CPU time is
+    /// not visible]. memory and start-up need servers of the lab, or rounds.
     #[arg(long, value_name = "METRIC", value_parser = metric)]
     pub(super) metric: Option<ComparedMetric>,
+    /// Search the capacity for this objective too, with windows of --duration: about 20 windows for each observation
+    #[arg(long, value_name = "OBJECTIVE", value_parser = super::capacity::objective)]
+    pub(super) slo: Option<Objective>,
 }
 
 /// Values of `--format`.
@@ -237,6 +242,7 @@ struct Measured<'a> {
     prefix: String,
     launches: usize,
     url: Option<OpenTarget>,
+    objective: Option<Objective>,
 }
 
 impl<'a> Measured<'a> {
@@ -250,20 +256,71 @@ impl<'a> Measured<'a> {
             }
             Target::Server(_) => None,
         };
-        Ok(Self { bench, target, request, prefix: prefix.to_owned(), launches: 0, url })
+        Ok(Self {
+            bench,
+            target,
+            request,
+            prefix: prefix.to_owned(),
+            launches: 0,
+            url,
+            objective: how.slo.clone(),
+        })
     }
 }
 
 impl Side for Measured<'_> {
     fn observe(&mut self) -> Result<LoadResult, LoadError> {
+        let objective = self.objective.as_ref();
         if let Some(open) = &mut self.url {
-            return open.load.run(&self.request);
+            let mut result = observe(open, &self.request, objective)?;
+            // One process throughout is one observation of its memory, however often it is read.
+            result.server = result.server.map(|server| ServerUse { rss_bytes: 0, ..server });
+            return Ok(result);
         }
         self.launches += 1;
         let mut open = self.bench.open(&self.target, &format!("{}{:02}-", self.prefix, self.launches))?;
         open.warm(self.bench.flags.warm_limit)?;
-        open.load.run(&self.request)
+        observe(&mut open, &self.request, objective)
     }
+}
+
+/// Windows of a search for the capacity that is one observation of many.
+const SEARCH_WINDOWS_MOST: usize = 30;
+/// Half the width to reach, as a share: the scatter between launches is added to it.
+const SEARCH_HALF_WIDTH: f64 = 0.05;
+
+/// One observation: a run, and a search for the capacity where there is an objective.
+fn observe(
+    open: &mut OpenTarget,
+    request: &LoadRequest,
+    objective: Option<&Objective>,
+) -> Result<LoadResult, LoadError> {
+    let mut result = open.load.run(request)?;
+    result.start_ns = open.start_ns();
+    let Some(objective) = objective else { return Ok(result) };
+    let plan = CapacityPlan {
+        objective: objective.clone(),
+        window: request.window,
+        warmup: request.warmup,
+        half_width: SEARCH_HALF_WIDTH,
+        windows_most: SEARCH_WINDOWS_MOST,
+        confirm: Duration::ZERO,
+        curve: false,
+    };
+    open.load.judge_by(Some(objective.clone()));
+    let capacity = find_capacity(&mut open.load, &plan, &mut |_| {})?;
+    open.load.judge_by(None);
+    let why = || match (&capacity.ended_early, capacity.stalls_decide) {
+        (Some(why), _) if why == "interrupted" => LoadError::Interrupted,
+        (Some(why), _) => LoadError::Failed(format!("the search for the capacity ended early: {why}")),
+        (None, Some(_)) => {
+            LoadError::Failed("stalls decide, not load: there is no capacity to compare".to_owned())
+        }
+        (None, None) => LoadError::Failed(format!("no offered rate met {objective}")),
+    };
+    result.capacity_per_s =
+        Some(capacity.half_pass_per_s.filter(|_| capacity.ended_early.is_none()).ok_or_else(why)?);
+    Ok(result)
 }
 
 /// One line of progress.

@@ -3,7 +3,7 @@
 //! Found by the socket's inode in `/proc/net/tcp` and `/proc/PID/fd`, so only processes of the same user are seen. CPU time
 //! is that of these processes and their descendants.
 
-use paceline_host::{process, system};
+use paceline_host::{MemoryAccount, process, system};
 use paceline_http::Url;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -21,6 +21,7 @@ pub(super) struct Listener {
 pub(super) struct Used {
     pub(super) cpu_s: f64,
     pub(super) rss_bytes: u64,
+    pub(super) memory: MemoryAccount,
     /// CPU time of each thread, by its id.
     threads: BTreeMap<i32, f64>,
     /// Time each thread was ready to run but had no core, in seconds, by its id.
@@ -70,7 +71,8 @@ impl Listener {
 
     /// What they have used so far.
     pub(super) fn used(&self) -> Used {
-        let mut used = Used::default();
+        let memory = MemoryAccount::of(self.processes.first().copied());
+        let mut used = Used { memory, ..Used::default() };
         for pid in &self.processes {
             if let Some(stat) = process::Stat::read(*pid) {
                 used.cpu_s += stat.cpu_ticks as f64 / system::ticks_per_s();

@@ -46,6 +46,9 @@ pub struct LoadFlags {
     /// Folder that keeps the record of every run [default: a new one in .paceline/experiments]
     #[arg(long, value_name = "DIR")]
     records: Option<PathBuf>,
+    /// The user that servers of the lab run as, as in `paceline lab serve --user`
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
     /// Further flags for every `paceline run`, after `--`
     #[arg(last = true, value_name = "RUN_FLAGS")]
     run_flags: Vec<String>,
@@ -94,23 +97,28 @@ impl Bench {
             Target::Url(url) => (None, url.clone()),
             Target::Server(id) => {
                 let log = self.records.join(format!("{prefix}serve.log"));
-                let server = ServerChild::start(id, &self.flags.form, &log, self.interrupt)?;
+                let server = ServerChild::start(id, &self.flags, &log, self.interrupt)?;
                 let url = format!("{}{}", server.url, self.flags.path.trim_start_matches('/'));
                 (Some(server), url)
             }
         };
         let load = ChildLoad::new(url, self.flags.clone(), self.records.clone(), prefix, self.interrupt);
-        Ok(OpenTarget { load, _server: server })
+        Ok(OpenTarget { load, server })
     }
 }
 
 /// A target that can be loaded, with the server that was started for it.
 struct OpenTarget {
     load: ChildLoad,
-    _server: Option<ServerChild>,
+    server: Option<ServerChild>,
 }
 
 impl OpenTarget {
+    /// From the start of the server to its first answer, in nanoseconds; none where it was running before.
+    fn start_ns(&self) -> Option<u64> {
+        self.server.as_ref().and_then(|server| server.start_ns)
+    }
+
     /// Puts a closed loop on the target until it is warm or the limit is reached. Whether it is warm.
     fn warm(&mut self, limit: Duration) -> Result<bool, LoadError> {
         let mut rates = Vec::new();

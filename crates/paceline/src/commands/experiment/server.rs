@@ -1,8 +1,10 @@
 //! A server of the lab for the time of an experiment: `paceline lab serve` as a child process.
 //!
-//! It builds where something changed, starts, checks one answer and prints the URL. It ends when this value is dropped,
+//! It builds where something changed, starts, checks one answer and prints where it listens. It ends when this value is dropped,
 //! and its shepherd ends the server however this process ends.
 
+use super::LoadFlags;
+use crate::commands::lab::serve::Serving;
 use paceline_experiment::LoadError;
 use paceline_host::{Interrupt, system};
 use std::fs::File;
@@ -15,28 +17,34 @@ pub(super) struct ServerChild {
     child: Child,
     /// Where it listens, ending in a slash.
     pub(super) url: String,
+    /// From its start to its first answer, in nanoseconds.
+    pub(super) start_ns: Option<u64>,
 }
 
 impl ServerChild {
     /// Builds and starts a server in a form. Its messages go to a log file.
-    pub(super) fn start(id: &str, form: &str, log: &Path, interrupt: Interrupt) -> Result<Self, LoadError> {
+    pub(super) fn start(
+        id: &str,
+        flags: &LoadFlags,
+        log: &Path,
+        interrupt: Interrupt,
+    ) -> Result<Self, LoadError> {
         let failed = |why: String| LoadError::Failed(format!("cannot start {id}: {why}"));
         let start = || -> std::io::Result<(Child, String)> {
-            let mut child = Command::new(std::env::current_exe()?)
-                .args(["lab", "serve", id, "--form", form])
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(File::create(log)?)
-                .spawn()?;
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(["lab", "serve", id, "--form", &flags.form, "--format", "json"]);
+            command.args(flags.user.iter().flat_map(|user| ["--user", user]));
+            let mut child =
+                command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(log)?).spawn()?;
             let mut line = String::new();
             if let Some(stdout) = child.stdout.take() {
                 BufReader::new(stdout).read_line(&mut line)?;
             }
             Ok((child, line.trim().to_owned()))
         };
-        let (mut child, url) = start().map_err(|error| failed(error.to_string()))?;
-        if url.starts_with("http") {
-            return Ok(Self { child, url });
+        let (mut child, line) = start().map_err(|error| failed(error.to_string()))?;
+        if let Ok(Serving { url, first_answer_ns, .. }) = serde_json::from_str(&line) {
+            return Ok(Self { child, url, start_ns: Some(first_answer_ns) });
         }
         let status = child.wait().map_err(|error| failed(error.to_string()))?;
         if interrupt.asked() {

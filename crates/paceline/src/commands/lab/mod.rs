@@ -9,7 +9,7 @@ mod check;
 mod clean;
 mod list;
 mod new;
-mod serve;
+pub mod serve;
 mod setup;
 
 use crate::exit::{Complaint, Status, print, say, told};

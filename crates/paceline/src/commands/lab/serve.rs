@@ -12,6 +12,7 @@ use paceline_host::Interrupt;
 use paceline_host::shepherd::Guard;
 use paceline_lab::{Cores, CoresWanted, Databases, Launch, LaunchOf, Ready, Spoiled, Starter};
 use paceline_run::moment;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// How often a server that serves is looked at.
@@ -40,9 +41,32 @@ pub struct Arguments {
     /// The cores it may run on, by number [default: as in a round]
     #[arg(long, value_name = "CORE", num_args = 1..)]
     cores: Vec<u32>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
     /// Start it without a PID namespace
     #[arg(long)]
     no_namespace: bool,
+}
+
+/// Values of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// The URL, then a line for people
+    Text,
+    /// One line of JSON
+    Json,
+}
+
+/// A server that serves, as JSON.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Serving {
+    /// Where it listens, ending in a slash.
+    pub url: String,
+    /// From its start to its first answer, in nanoseconds.
+    pub first_answer_ns: u64,
+    /// The cores it may run on.
+    pub cores: Vec<u32>,
 }
 
 /// Builds where something has changed, starts, prints the URL, waits.
@@ -86,7 +110,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
             return Err(Complaint::environment(format!("{}: {}", server.id, fault.message)).into());
         }
     };
-    announce(&server, &launch, &cores)?;
+    announce(arguments.format, &server, &launch, &cores)?;
     let status = wait(&server, launch, interrupt);
     if let Some((process, _running)) = database {
         process.stop().context("cannot stop the database")?;
@@ -116,12 +140,17 @@ fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {
     Ok(arguments.cores.clone())
 }
 
-fn announce(server: &Manifest, launch: &Launch, cores: &[u32]) -> anyhow::Result<()> {
+fn announce(format: Format, server: &Manifest, launch: &Launch, cores: &[u32]) -> anyhow::Result<()> {
+    let url = format!("http://{}/", launch.address);
+    let first_answer_ns = launch.startup.first_answer_ns;
+    if format == Format::Json {
+        let serving = Serving { url, first_answer_ns, cores: cores.to_vec() };
+        return print(&format!("{}\n", serde_json::to_string(&serving)?));
+    }
     let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
-    let start_s = launch.startup.first_answer_ns as f64 * 1e-9;
+    let start_s = first_answer_ns as f64 * 1e-9;
     print(&format!(
-        "http://{}/\n{} answers after {start_s:.2} s, on core {}; Ctrl-C stops it\n",
-        launch.address,
+        "{url}\n{} answers after {start_s:.2} s, on core {}; Ctrl-C stops it\n",
         server.id,
         cores.join(", ")
     ))

@@ -1,0 +1,81 @@
+//! Memory as a limit: what a process may use, and what the kernel did for want of it.
+//!
+//! The limit is the lowest of the control groups above a process, in either version, and of the machine's memory. Pages
+//! swapped and processes killed are the machine's own counts (`/proc/vmstat`): a group's are gone with the group.
+
+use crate::cgroup;
+use crate::system::{self, Pid};
+use serde::{Deserialize, Serialize};
+use std::fs;
+
+/// What there is to use, and the kernel's counts so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryAccount {
+    /// What the process may use at most, in bytes.
+    pub limit_bytes: Option<u64>,
+    /// Bytes swapped in and out since the machine started.
+    pub swapped_bytes: u64,
+    /// Processes killed for want of memory since the machine started.
+    pub oom_kills: u64,
+}
+
+impl MemoryAccount {
+    /// That of a process, now; of this one where that has ended.
+    pub fn of(pid: Option<Pid>) -> Self {
+        let groups = pid.map(cgroup::memory_limit_files).filter(|files| !files.is_empty());
+        let files = groups.unwrap_or_else(|| cgroup::memory_limit_files(std::process::id().cast_signed()));
+        let of_groups = files.iter().filter_map(|path| limit(&fs::read_to_string(path).ok()?));
+        let of_machine = machine_bytes(&fs::read_to_string("/proc/meminfo").unwrap_or_default());
+        let counts = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+        let pages = count(&counts, "pswpin") + count(&counts, "pswpout");
+        Self {
+            limit_bytes: of_groups.chain(of_machine).min(),
+            swapped_bytes: pages * system::page_bytes(),
+            oom_kills: count(&counts, "oom_kill"),
+        }
+    }
+}
+
+/// A line of `/proc/vmstat`; 0 where the kernel has none.
+fn count(text: &str, key: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+    line.and_then(|value| value.trim().parse().ok()).unwrap_or_default()
+}
+
+/// `MemTotal` of `/proc/meminfo`.
+fn machine_bytes(text: &str) -> Option<u64> {
+    let kilobytes =
+        text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix("kB")?;
+    kilobytes.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// What a limit's file says: `max`, or a number, which version 1 makes huge where there is none.
+fn limit(text: &str) -> Option<u64> {
+    const NONE_FROM: u64 = 1 << 60;
+    text.trim().parse().ok().filter(|bytes| *bytes < NONE_FROM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_and_counts_are_read_as_the_kernel_writes_them() {
+        assert_eq!(
+            (limit("max\n"), limit("52428800\n"), limit("9223372036854771712")),
+            (None, Some(52_428_800), None)
+        );
+        assert_eq!(machine_bytes("MemTotal:       24683520 kB\nMemFree: 1 kB\n"), Some(24_683_520 * 1024));
+        let counts = "pswpin 3\npswpout 4\noom_kill 2\noom_killer 9\n";
+        assert_eq!((count(counts, "pswpin"), count(counts, "oom_kill"), count(counts, "none")), (3, 2, 0));
+        assert_eq!(machine_bytes("MemTotal: x"), None);
+    }
+
+    #[test]
+    fn this_process_has_a_limit_the_machines_memory_at_least() {
+        let account = MemoryAccount::of(Some(std::process::id().cast_signed()));
+        let machine = machine_bytes(&fs::read_to_string("/proc/meminfo").unwrap());
+        assert!(account.limit_bytes.is_some() && account.limit_bytes <= machine, "{account:?}");
+        assert_eq!(MemoryAccount::of(None).limit_bytes, account.limit_bytes);
+    }
+}
