@@ -107,6 +107,16 @@ export interface Check {
 /** How a check went. */
 export type CheckOutcome = "pass" | "warn" | "fail";
 
+/** The rate of one launch in each second since its first request. */
+export interface ColdCurve {
+  /** The launch. */
+  launch: string;
+  /** Responses per second in each second. */
+  rate_per_s: (number)[];
+  /** From the first request to the steady state; none where the limit was reached first. */
+  steady_after_s: number | null;
+}
+
 /** A stretch of time. */
 export interface Column {
   /** Requests of that class and the following ones. */
@@ -906,6 +916,8 @@ export interface RoundPage {
   unreadable: (string)[];
   /** What each verdict that occurs means. */
   verdicts: Record<string, Explanation>;
+  /** How servers became warm, with the cold curve of each launch. */
+  warm_ups: (WarmUpTable)[];
 }
 
 /** Where the requests of a launch with a balancer go. */
@@ -1465,6 +1477,38 @@ export interface WarmUp {
   steady_after_s?: number;
   /** How long it took, in seconds. */
   warmed_s: number;
+  /** The workloads that were requested, in equal shares. */
+  workloads: (string)[];
+}
+
+/** The warm-ups of one server. */
+export interface WarmUpRow {
+  /** Each launch's curve, in the order they ran. */
+  curves: (ColdCurve)[];
+  /** Responses in the first second. */
+  first_second_per_s: Figure | null;
+  /** Responses per second in the last 4 s. */
+  last_per_s: Figure | null;
+  /** Launches that were still getting faster at the limit. */
+  launches_not_steady: number;
+  /** The server's id. */
+  server: string;
+  /** From the first request to the steady state, of the launches that came to it. */
+  steady_after_s: Figure | null;
+}
+
+/** The warm-ups of the servers of one form on one machine. */
+export interface WarmUpTable {
+  /** Connections of the closed loop. */
+  connections: number;
+  /** `single` or `cores`. */
+  form: string;
+  /** The limit of a warm-up, in seconds. */
+  limit_s: number;
+  /** The label of the machine. */
+  machine: string;
+  /** By server. */
+  rows: (WarmUpRow)[];
   /** The workloads that were requested, in equal shares. */
   workloads: (string)[];
 }

@@ -23,6 +23,7 @@ mod second_csv;
 mod start;
 mod svg;
 mod table;
+mod warm_up;
 
 pub use balanced::{BalancedRow, BalancedTable, FaultEffect};
 pub use copies::{ClaimCount, CopyCheck, CopyTally, MetricNoise, copies_text};
@@ -42,3 +43,4 @@ pub use second_csv::{second_csv, seconds_csv_header};
 pub use start::{StartRow, StartTable, Starts};
 pub use svg::{Chart, svg};
 pub use table::Table;
+pub use warm_up::{ColdCurve, WarmUpRow, WarmUpTable};

@@ -12,6 +12,7 @@ use crate::row::Row;
 use crate::scaling::{ScalingTable, scaling};
 use crate::start::{StartTable, starts};
 use crate::table::{Table, tables};
+use crate::warm_up::{WarmUpTable, warm_ups};
 use paceline_escape::Printable;
 use paceline_record::{Round, Trial, Tuned};
 use schemars::JsonSchema;
@@ -43,6 +44,9 @@ pub struct Report {
     /// How the servers started, the first start since a build apart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<StartTable>,
+    /// How the servers became warm: time to the steady state, and the rate in each second until then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warm_ups: Vec<WarmUpTable>,
     /// What the plan's source observed beside what was observed now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub observed: Vec<Beside>,
@@ -98,6 +102,7 @@ impl Report {
             balanced: balanced(&machines, &ordered),
             scaling: scaling(&machines, &ordered),
             starts: starts(&machines, &ordered),
+            warm_ups: warm_ups(&machines, &ordered),
             observed: beside(&round.observed, &tables),
             tables,
             machines: machines.list,

@@ -7,7 +7,7 @@ use super::{number, words};
 use crate::observed::Standing;
 use crate::{
     BalancedRow, BalancedTable, Beside, FaultEffect, Figure, PairRow, Pairing, Report, ScaledBy, ScalingRow,
-    ScalingTable, StartRow, StartTable, Starts,
+    ScalingTable, StartRow, StartTable, Starts, WarmUpRow, WarmUpTable,
 };
 use paceline_record::{LoopKind, ObservedFigure, VariantKind};
 
@@ -37,7 +37,8 @@ pub fn sheets(report: &Report, full: bool) -> Vec<Sheet> {
     let scaling = report.scaling.iter().map(|s| scaling(s, &on(&s.machine)));
     let observed = (!report.observed.is_empty()).then(|| observed(&report.observed));
     let starts = report.starts.iter().filter(|_| full).map(|s| start(s, &on(&s.machine)));
-    pairings.chain(balanced).chain(scaling).chain(starts).chain(observed).collect()
+    let warm_ups = report.warm_ups.iter().filter(|_| full).map(|w| warm_up(w, &on(&w.machine)));
+    pairings.chain(balanced).chain(scaling).chain(starts).chain(warm_ups).chain(observed).collect()
 }
 
 /// The fits of the Universal Scalability Law.
@@ -261,6 +262,47 @@ fn start(table: &StartTable, on: &str) -> Sheet {
         rows: table.rows.iter().map(row).collect(),
         lines: Vec::new(),
     }
+}
+
+/// Seconds of a cold curve that a table shows.
+const CURVE_SECONDS: [usize; 4] = [1, 2, 4, 8];
+
+fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
+    let shares = CURVE_SECONDS.map(|second| format!("in second {second}"));
+    let heads = ["server", "steady after s", "1st second req/s", "last 4 s req/s"].map(str::to_owned);
+    let row = |row: &WarmUpRow| {
+        let percent = |share: f64| format!("{:.0}%", share * 100.0);
+        let shares = CURVE_SECONDS.map(|second| row.share_in_second(second).map(percent).unwrap_or_default());
+        let steady = match (row.steady_after_s.as_ref(), row.launches_not_steady) {
+            (None, _) => format!("over {}", number::whole(table.limit_s)),
+            (steady, 0) => shown(steady, 1.0),
+            (steady, not) => format!("{} ({not} over {})", shown(steady, 1.0), number::whole(table.limit_s)),
+        };
+        let rates = [&row.first_second_per_s, &row.last_per_s].map(|rate| shown(rate.as_ref(), 1.0));
+        let curve = row.curves.first().map(|curve| sparkline(&curve.rate_per_s)).unwrap_or_default();
+        [row.server.clone(), steady].into_iter().chain(rates).chain(shares).chain([curve]).collect()
+    };
+    Sheet {
+        title: format!("warm-up, form {}{on}", table.form),
+        lead: format!(
+            "A closed loop with {} on {} until the last 4 s are no more than 5 % faster than the 4 s before. The shares are \
+             of the rate in the last 4 s; the curve is the first launch's, a character for each second.",
+            words::count(u64::from(table.connections), "connection", "connections"),
+            table.workloads.join(", ")
+        ),
+        heads: heads.into_iter().chain(shares).chain(["cold curve".to_owned()]).collect(),
+        words: 1,
+        rows: table.rows.iter().map(row).collect(),
+        lines: Vec::new(),
+    }
+}
+
+/// A curve in block characters, at most 60: of a longer one only the first are shown.
+fn sparkline(values: &[f64]) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let block = |value: &f64| BLOCKS[((value / most * 8.0).ceil() as usize).clamp(1, 8) - 1];
+    values.iter().take(60).map(block).collect()
 }
 
 fn balanced_row(row: &BalancedRow, tells: bool) -> Vec<String> {

@@ -5,7 +5,7 @@
 
 use crate::built::{self, Seen};
 use paceline_judge::Metric;
-use paceline_record::{Blame, Load, Severity, Stage, Tool, Trial};
+use paceline_record::{Blame, Load, Severity, Stage, Tool, Trial, WarmUp};
 use paceline_report::{CopyTally, Format, Options, Report, Standing, copies_text};
 
 /// What a server does in a trial of which nothing else is said.
@@ -363,6 +363,40 @@ fn a_first_start_stands_apart_from_later_ones_and_limits_are_shown() {
     assert!(text.contains("start-up, form cores") && text.contains("go-nethttp  no pipelining"), "{text}");
     trials.iter_mut().for_each(|trial| trial.startup.as_mut().unwrap().first_since_build = None);
     assert!(Report::new(&built::round(), &trials).starts.is_empty(), "an old record does not say");
+}
+
+#[test]
+fn time_to_steady_state_and_the_cold_curve_are_shown_launch_by_launch() {
+    let mut trials = on_two_cores();
+    let warm_up = |steady_after_s, rates: &[f64]| WarmUp {
+        warmed_s: rates.len() as f64,
+        steady_after_s,
+        limit_s: 60.0,
+        connections: 64,
+        workloads: vec!["hello".to_owned()],
+        rate_per_s: rates.to_vec(),
+    };
+    let rising = [100.0, 400.0, 800.0, 1_000.0, 1_000.0, 1_000.0, 1_000.0, 1_000.0];
+    let slower = [300.0, 500.0, 500.0, 900.0];
+    let curves = [warm_up(Some(8.0), &rising), warm_up(None, &slower)];
+    for (trial, warm_up) in trials.iter_mut().zip(curves) {
+        trial.startup.as_mut().unwrap().warm_up = Some(warm_up);
+    }
+    let report = Report::new(&built::round(), &trials);
+    let row = &report.warm_ups[0].rows[0];
+    assert_eq!((row.curves.len(), row.launches_not_steady), (2, 1));
+    assert_eq!(row.steady_after_s.as_ref().unwrap().median, 8.0);
+    let share = row.share_in_second(1).unwrap();
+    assert!((share - (0.1 + 300.0 / 550.0) / 2.0).abs() < 1e-9, "{share}");
+    assert!(row.share_in_second(9).is_none());
+    let page = report.render(Format::Markdown, Options { width: 80, colour: false, full: true });
+    assert!(
+        page.contains("form cores") && page.contains("cold curve") && page.contains("▁▄▇█████"),
+        "{page}"
+    );
+    assert!(page.contains("(1 over 60)"), "{page}");
+    let brief = report.render(Format::Text, Options { width: 80, colour: false, full: false });
+    assert!(!brief.contains("warm-up, form cores"), "{brief}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::metric::{FigurePage, MetricPage, figure, metrics};
 use super::ties;
 use paceline_record::{Load, Pinning, Round, Server, Trial};
 use paceline_report::Standing;
-use paceline_report::{About, Beside, Failure, Machine, Note, Report, Row, StartTable, Table};
+use paceline_report::{About, Beside, Failure, Machine, Note, Report, Row, StartTable, Table, WarmUpTable};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -84,6 +84,8 @@ pub struct RoundPage {
     pub tables: Vec<TablePage>,
     /// How servers started.
     pub starts: Vec<StartTable>,
+    /// How servers became warm, with the cold curve of each launch.
+    pub warm_ups: Vec<WarmUpTable>,
     /// What the plan's source observed beside what was observed now.
     pub observed: Vec<Beside>,
     /// What each verdict that occurs means.
@@ -232,6 +234,7 @@ impl RoundPage {
             metrics: all.iter().filter(measured).cloned().collect(),
             tables,
             starts: report.starts,
+            warm_ups: report.warm_ups,
             observed: report.observed,
             unreadable: records.unreadable.iter().cloned().chain(left_out).collect(),
         }
