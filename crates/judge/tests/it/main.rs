@@ -4,6 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod scenarios;
+
 use paceline_judge::Metric;
 use std::path::Path;
 

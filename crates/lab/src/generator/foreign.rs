@@ -222,6 +222,17 @@ mod tests {
     }
 
     #[test]
+    fn what_it_printed_is_the_evidence_of_a_note() {
+        let report = PeerReport { percentiles_ns: [("p50".to_owned(), 5)].into(), ..PeerReport::default() };
+        let note = Foreign::unasked("wrk").note(&report);
+        assert_eq!(
+            (note.name.as_str(), note.evidence["percentiles_ns"]["p50"].as_u64()),
+            ("foreign_generator", Some(5))
+        );
+        assert!(note.remedy.starts_with("wrk checks no body"), "{}", note.remedy);
+    }
+
+    #[test]
     fn a_load_with_a_fault_is_refused() {
         use crate::generator::tests::assignment;
         use paceline_record::{FaultKind, Route};

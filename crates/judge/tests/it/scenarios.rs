@@ -1,0 +1,463 @@
+//! Each verdict has a scenario that provokes it, beside a sound run and a sound trial that have none.
+//!
+//! The match below has no default arm: a verdict without a scenario does not compile. A verdict that the lab gives itself
+//! names the test that provokes it. Bounds are tested beside the judges.
+
+use paceline_judge::{VerdictName, row_verdicts, run_verdicts, trial_verdicts, unequal_work};
+use paceline_record::{
+    ArrivalCheck, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Block, CapacityLimit,
+    CarriedOver, Censored, Check, CheckOutcome, CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseReceipt,
+    DatabaseUse, DatabaseWork, Fault, FaultKind, FoundBy, FoundCapacity, InjectedFault, InstanceCounts,
+    Lengths, Loader, LoopKind, MemoryUse, NetworkUse, Pinning, ProcessRole, ProcessUse, RateRange, Route,
+    Run, ServerUse, Span, Stage, StoredRows, Times, Trial, Usage, Validation, Verdict, fixture,
+};
+use paceline_stats::Histogram;
+use std::path::Path;
+
+/// What provokes a verdict.
+enum Scenario {
+    /// A change to a sound run.
+    Run(Run),
+    /// A change to a sound trial.
+    Trial(Trial),
+    /// Verdicts on rows that differ.
+    Rows(Vec<Verdict>),
+    /// A test in a file of the workspace whose name begins so.
+    Test(&'static str, &'static str),
+}
+
+fn open(change: impl FnOnce(&mut Run)) -> Scenario {
+    let mut run = fixture::run(0);
+    let mut lag = run.total.response_time_ns.clone().unwrap();
+    (lag.p50, lag.p99) = (50_000, 90_000);
+    run.total.generator_lag_ns = Some(lag);
+    change(&mut run);
+    Scenario::Run(run)
+}
+
+fn closed(change: impl FnOnce(&mut Run)) -> Scenario {
+    open(|run| {
+        run.loop_.kind = LoopKind::Closed;
+        (run.loop_.offered_per_s, run.rate_per_s.offered) = (None, None);
+        (run.total.response_time_ns, run.total.generator_lag_ns) = (None, None);
+        (run.connections.asked, run.connections.had) = (5, 5);
+        change(run);
+    })
+}
+
+fn trial(change: impl FnOnce(&mut Trial)) -> Scenario {
+    let mut trial = fixture::trial();
+    change(&mut trial);
+    Scenario::Trial(trial)
+}
+
+fn core(core: u32, busy_s: f64, steal_s: f64) -> CoreTime {
+    CoreTime { core, over_s: 10.0, busy_s, interrupt_s: 0.0, steal_s }
+}
+
+/// As many good responses in each interval.
+fn rates(rates: [u64; 9]) -> impl FnOnce(&mut Run) {
+    move |run| {
+        for (interval, rate) in run.intervals[1..10].iter_mut().zip(rates) {
+            (interval.block.counts.ok, interval.block.counts.scheduled) = (rate, rate);
+        }
+    }
+}
+
+fn loaders(run: &mut Run, change: impl FnOnce(&mut [Loader], &mut [Block])) {
+    let window = Some(Span { start_ns: 1_000_000_000, end_ns: 11_000_000_000 });
+    let loader =
+        |host: &str| Loader { host: host.to_owned(), share: Some(5_000), window, ..Loader::default() };
+    let mut times = Histogram::new();
+    times.record_n(1_000_000, 5_000);
+    let counts = Counts { scheduled: 5_000, ok: 5_000, ..Counts::default() };
+    let block = Block { counts, service_time_ns: Some(Times::of(&times)), ..Block::default() };
+    let (mut loaders, mut blocks) = (vec![loader("n3"), loader("n4")], vec![block.clone(), block]);
+    change(&mut loaders, &mut blocks);
+    (run.loaders, run.by_generator) = (loaders, Some(blocks));
+}
+
+fn usage(source: CpuSource, utilization: f64) -> Option<Usage> {
+    Some(Usage {
+        over_s: 1.0,
+        cpu_s: 0.5,
+        cpu_ns_per_request: 1.0,
+        utilization,
+        source,
+        rss_bytes_peak: 0,
+        pss_bytes: None,
+        rss_bytes_after: None,
+        threads_peak: 1,
+        voluntary_switches: 0,
+        involuntary_switches: 0,
+        run_delay_s: 0.0,
+    })
+}
+
+fn process(role: ProcessRole, index: u32, core: u32, utilization: f64) -> ProcessUse {
+    ProcessUse {
+        role,
+        index,
+        cores: vec![core],
+        cpu_s: utilization,
+        utilization,
+        cpu_ns_per_request: 1e4,
+        rss_bytes_peak: 1,
+        threads_peak: 1,
+        run_delay_s: 0.0,
+        connections_mean: None,
+    }
+}
+
+/// Two instances on cores 0 and 1, a balancer on core 2, the generator on core 3.
+fn balanced(change: impl FnOnce(&mut Balancing)) -> Scenario {
+    trial(|trial| {
+        trial.load.balanced = Some(BalancedLoad {
+            balancer: "haproxy".into(),
+            policy: "roundrobin".into(),
+            instances: 2,
+            route: Route::Balanced,
+            fault: None,
+        });
+        trial.pinning = Pinning {
+            server: vec![0, 1],
+            generator: vec![3],
+            disjoint: true,
+            instances: vec![vec![0], vec![1]],
+            balancer: vec![2],
+            ..Pinning::default()
+        };
+        let mut balancing = Balancing {
+            balancer: BalancerReceipt::default(),
+            processes: vec![
+                process(ProcessRole::Instance, 0, 0, 0.5),
+                process(ProcessRole::Instance, 1, 1, 0.5),
+                process(ProcessRole::Balancer, 0, 2, 0.5),
+            ],
+            told: None,
+            fault: None,
+        };
+        change(&mut balancing);
+        trial.balancing = Some(balancing);
+    })
+}
+
+fn database(change: impl FnOnce(&mut Trial, &mut DatabaseUse)) -> Scenario {
+    trial(|trial| {
+        trial.usage = usage(CpuSource::Cgroup, 0.5);
+        let mut used = DatabaseUse {
+            database: DatabaseReceipt::default(),
+            work: DatabaseWork { selects: 1, rows_read: 1, rows_updated: 1 },
+            responses: 100,
+            counted: Some(DatabaseCounts {
+                selects: 100,
+                rows_read: 100,
+                rows_updated: 100,
+                ..DatabaseCounts::default()
+            }),
+            stored: Some(StoredRows { returned: 1, stored: 1 }),
+            process: Some(process(ProcessRole::Database, 0, 2, 0.5)),
+            recovery: None,
+        };
+        change(trial, &mut used);
+        trial.database = Some(used);
+    })
+}
+
+fn searched(change: impl FnOnce(&mut FoundCapacity)) -> Scenario {
+    let mut found = FoundCapacity {
+        window_s: 5.0,
+        closed_loop_per_s: 100.0,
+        half_pass_per_s: Some(80.0),
+        interval_per_s: None,
+        is_precise: true,
+        stalls_decide: None,
+        long_run_per_s: None,
+        limit: CapacityLimit { kind: "waiting".into(), evidence: String::new() },
+        ended_early: None,
+        windows: Vec::new(),
+    };
+    change(&mut found);
+    trial(|trial| trial.capacity = Some(found))
+}
+
+fn of_run(name: VerdictName) -> Scenario {
+    match name {
+        VerdictName::NothingScheduled => open(|run| run.total = Block::default()),
+        VerdictName::NothingSent => open(|run| {
+            run.total.counts = Counts { scheduled: 10_000, unsent: 10_000, ..Counts::default() };
+            run.total.completed_in_window = 0;
+        }),
+        VerdictName::GaveUp => closed(|run| run.loop_.requests = Some(10_001)),
+        VerdictName::Outage => closed(|run| run.intervals[4].block.counts.ok = 0),
+        VerdictName::BrokeRules => closed(|run| run.connections.broke_rules = 1),
+        VerdictName::StarvedConnections => {
+            open(|run| run.carried_over = Some(CarriedOver { outstanding: 12, unanswered: 12 }))
+        }
+        VerdictName::NoValidResponse => closed(|run| {
+            run.total.counts = Counts { scheduled: 10_000, bad_status: 10_000, ..Counts::default() };
+            run.total.completed_in_window = 0;
+        }),
+        VerdictName::GeneratorBound => closed(|run| run.generator.utilization = 0.91),
+        VerdictName::GeneratorStall => closed(|run| run.generator.longest_gap_ns = Some(1_100_000_000)),
+        VerdictName::Saturated => open(|run| {
+            for interval in &mut run.intervals {
+                (interval.block.counts.ok, interval.block.counts.scheduled) = (900, 900);
+            }
+            run.total.completed_in_window = 9_000;
+        }),
+        VerdictName::ServerBusy => open(|run| {
+            run.server = Some(ServerUse {
+                found_by: FoundBy::Port,
+                pid: 1,
+                name: "server".to_owned(),
+                processes: 1,
+                threads: 1,
+                cores_allowed: 1,
+                cpu_s: 9.9,
+                cpu_ns_per_request: 1e6,
+                utilization: 0.99,
+                busiest_thread_utilization: 0.99,
+                rss_bytes: 1,
+            });
+        }),
+        VerdictName::GeneratorLag => open(|run| {
+            let lag = run.total.generator_lag_ns.as_mut().unwrap();
+            (lag.p50, lag.p99) = (2_600_000, 2_700_000);
+        }),
+        VerdictName::OwnQueue => closed(|run| {
+            let mut delay = run.total.service_time_ns.clone().unwrap();
+            delay.p50 = 2_600_000;
+            run.total.receive_delay_ns = Some(delay);
+        }),
+        VerdictName::ArrivalsOff => open(|run| {
+            run.arrival_check = Some(ArrivalCheck { gaps: 100, anderson_darling: 9.0, p_value: 1e-4 });
+        }),
+        VerdictName::TooFewConnections => open(|run| {
+            let mut wait = run.total.service_time_ns.clone().unwrap();
+            wait.p50 = 1;
+            run.total.connection_wait_ns = Some(wait);
+            (run.connections.asked, run.connections.had) = (4, 4);
+        }),
+        VerdictName::IdleConnections => closed(|run| (run.connections.asked, run.connections.had) = (7, 7)),
+        VerdictName::FailedRequests => {
+            closed(|run| (run.total.counts.ok, run.total.counts.bad_body) = (9_999, 1))
+        }
+        VerdictName::Censored => closed(|run| run.total.censored = Some(Censored { count: 1, lowest_ns: 5 })),
+        VerdictName::ConnectionsShort => closed(|run| run.connections.had = 4),
+        VerdictName::StreamsLimited => {
+            closed(|run| (run.loop_.depth, run.connections.streams_allowed) = (10, Some(1)))
+        }
+        VerdictName::KeepAliveRefused => closed(|run| {
+            run.intervals[0].block.status.insert("200".to_owned(), 1_000);
+            run.connections.closed_by_server = 10_000;
+        }),
+        VerdictName::GeneratorDescheduled => closed(|run| run.generator.run_delay_s = 1.1),
+        VerdictName::Steal => {
+            closed(|run| run.generator.by_core = vec![core(0, 1.0, 0.0), core(1, 1.0, 2.1)])
+        }
+        VerdictName::SlowingDown => closed(rates([1000, 990, 1010, 900, 800, 700, 200, 210, 190])),
+        VerdictName::StillWarming => closed(rates([500, 510, 490, 700, 800, 900, 1000, 990, 1010])),
+        VerdictName::Unsteady => closed(rates([1000, 500, 1000, 500, 1000, 1000, 1000, 1000, 1000])),
+        VerdictName::DelayedAck => closed(|run| {
+            run.total.first_byte_ns.as_mut().unwrap().p50 = 96_000;
+            run.total.service_time_ns.as_mut().unwrap().p50 = 44_096_000;
+        }),
+        VerdictName::BodyLengthVaries => {
+            closed(|run| run.total.body_bytes = Some(Lengths { min: 5, max: 6 }))
+        }
+        VerdictName::FewSamples => closed(|run| run.total.service_time_ns.as_mut().unwrap().count = 369),
+        VerdictName::LoaderLost => open(|run| {
+            loaders(run, |loaders, _| loaders[1].lost = Some("it ended without a result".to_owned()));
+        }),
+        VerdictName::LoadersApart => open(|run| {
+            let late = Some(Span { start_ns: 2_500_000_000, end_ns: 12_500_000_000 });
+            loaders(run, |loaders, _| loaders[1].window = late);
+        }),
+        VerdictName::LoadersDiffer => open(|run| {
+            loaders(run, |_, blocks| {
+                (blocks[0].counts.ok, blocks[0].counts.timed_out) = (4_900, 100);
+            });
+        }),
+        VerdictName::NetworkBound => open(|run| {
+            let network = NetworkUse {
+                interface: "eth0".to_owned(),
+                sent_bytes_per_s: 1e5,
+                received_bytes_per_s: 12e6,
+                speed_bytes_per_s: Some(12.5e6),
+            };
+            loaders(run, |loaders, _| loaders[1].network = Some(network));
+        }),
+        other => unreachable!("{} is not about a run", other.as_str()),
+    }
+}
+
+fn of_trial(name: VerdictName) -> Scenario {
+    match name {
+        VerdictName::SharedCores => trial(|trial| trial.pinning.disjoint = false),
+        VerdictName::CpuLowerBound => trial(|trial| trial.usage = usage(CpuSource::Proc, 0.9)),
+        VerdictName::ServerDied => trial(|trial| {
+            trial.error = Some(Fault { stage: Stage::Load, message: "signal 11".into(), transient: false });
+        }),
+        VerdictName::StolenTime => trial(|trial| trial.cores = vec![core(1, 9.0, 1.2)]),
+        VerdictName::ClaimDoesNotHold => trial(|trial| {
+            let check = Check { name: "pipelining".into(), outcome: CheckOutcome::Warn, detail: "no".into() };
+            trial.validation = Some(Validation { checks: vec![check] });
+        }),
+        VerdictName::Waiting => trial(|trial| {
+            let mut run = fixture::run(0);
+            run.loop_.kind = LoopKind::Closed;
+            (trial.run, trial.usage) = (Some(run), usage(CpuSource::Cgroup, 0.02));
+        }),
+        VerdictName::MemoryBound => trial(|trial| {
+            trial.memory = Some(MemoryUse { oom_kills: 1, ..MemoryUse::default() });
+        }),
+        VerdictName::StallsDecide => searched(|found| {
+            (found.half_pass_per_s, found.stalls_decide) = (None, Some(RateRange { low: 30.0, high: 90.0 }));
+        }),
+        VerdictName::CapacityNotFound => searched(|found| found.half_pass_per_s = None),
+        VerdictName::CoreRanOut => balanced(|_| {}).and(|trial| trial.cores = vec![core(2, 9.5, 0.0)]),
+        VerdictName::BalancerBound => balanced(|b| b.processes[2].utilization = 0.95),
+        VerdictName::BalancerSharesCores => balanced(|b| b.processes[2].cores = vec![3]),
+        VerdictName::InstancesShareCores => balanced(|b| b.processes[1].cores = vec![0]),
+        VerdictName::UnevenInstances => balanced(|b| {
+            let counts = |requests| InstanceCounts { requests: Some(requests), ..InstanceCounts::default() };
+            let by_instance = vec![counts(7_000), counts(3_000)];
+            b.told = Some(BalancerCounts { by_instance, ..BalancerCounts::default() });
+        }),
+        VerdictName::InstanceNotTakenOut => balanced(|b| {
+            b.fault = Some(InjectedFault {
+                kind: FaultKind::KillOne,
+                instance: 1,
+                at_ns: 0,
+                balancer_tells: true,
+                taken_out_after_s: None,
+            });
+        }),
+        VerdictName::QueriesNotRun => database(|_, used| used.counted.as_mut().unwrap().selects = 50),
+        VerdictName::UpdatesNotStored => database(|_, used| used.stored.as_mut().unwrap().stored = 0),
+        VerdictName::DatabaseBound => {
+            database(|_, used| used.process = Some(process(ProcessRole::Database, 0, 2, 0.95)))
+        }
+        VerdictName::DatabaseSharesCores => database(|trial, _| trial.pinning.server = vec![2]),
+        VerdictName::UnequalWork => {
+            let run = |body: u64| {
+                let mut run = fixture::run(0);
+                (run.total.bytes.body, run.total.bytes.received) = (body * 10_000, (body + 150) * 10_000);
+                run
+            };
+            let runs = [run(12), run(12), run(40)];
+            Scenario::Rows(
+                unequal_work(&runs.each_ref().map(|run| vec![run])).into_iter().flatten().collect(),
+            )
+        }
+        VerdictName::GeneratorChanged => {
+            let mut other = fixture::run(0);
+            other.tool.version = "0.0.1".to_owned();
+            Scenario::Rows(row_verdicts(&[fixture::run(0), other]))
+        }
+        VerdictName::SharedMachine => {
+            Scenario::Test("crates/paceline/tests/it/lab/beside.rs", "shared_machine")
+        }
+        VerdictName::BusyAfterLoad => {
+            Scenario::Test("crates/paceline/tests/it/lab/rest.rs", "busy_after_load")
+        }
+        VerdictName::NotSampled => Scenario::Test("crates/lab/src/trial/tests.rs", "not_sampled"),
+        VerdictName::WindowNotSampled => {
+            Scenario::Test("crates/lab/src/trial/tests.rs", "window_not_sampled")
+        }
+        VerdictName::ForeignGenerator => {
+            Scenario::Test("crates/lab/src/generator/foreign.rs", "foreign_generator")
+        }
+        VerdictName::NothingScheduled
+        | VerdictName::NothingSent
+        | VerdictName::GaveUp
+        | VerdictName::Outage
+        | VerdictName::BrokeRules
+        | VerdictName::StarvedConnections
+        | VerdictName::NoValidResponse
+        | VerdictName::GeneratorBound
+        | VerdictName::GeneratorStall
+        | VerdictName::Saturated
+        | VerdictName::ServerBusy
+        | VerdictName::GeneratorLag
+        | VerdictName::OwnQueue
+        | VerdictName::ArrivalsOff
+        | VerdictName::TooFewConnections
+        | VerdictName::IdleConnections
+        | VerdictName::FailedRequests
+        | VerdictName::Censored
+        | VerdictName::ConnectionsShort
+        | VerdictName::StreamsLimited
+        | VerdictName::KeepAliveRefused
+        | VerdictName::GeneratorDescheduled
+        | VerdictName::Steal
+        | VerdictName::SlowingDown
+        | VerdictName::StillWarming
+        | VerdictName::Unsteady
+        | VerdictName::DelayedAck
+        | VerdictName::BodyLengthVaries
+        | VerdictName::FewSamples
+        | VerdictName::LoaderLost
+        | VerdictName::LoadersApart
+        | VerdictName::LoadersDiffer
+        | VerdictName::NetworkBound => of_run(name),
+    }
+}
+
+impl Scenario {
+    /// A trial changed once more.
+    fn and(self, change: impl FnOnce(&mut Trial)) -> Self {
+        match self {
+            Self::Trial(mut trial) => {
+                change(&mut trial);
+                Self::Trial(trial)
+            }
+            other => other,
+        }
+    }
+
+    /// The verdicts that it provokes; of a test, what it names.
+    fn verdicts(self, name: VerdictName) -> Vec<String> {
+        let names = |verdicts: Vec<Verdict>| verdicts.into_iter().map(|verdict| verdict.name).collect();
+        match self {
+            Self::Run(run) => names(run_verdicts(&run)),
+            Self::Trial(trial) => names(trial_verdicts(&trial)),
+            Self::Rows(verdicts) => names(verdicts),
+            Self::Test(file, word) => {
+                let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+                let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
+                let has_test = text.contains("#[test]") && text.contains(&format!("\"{word}\""));
+                has_test.then(|| name.as_str().to_owned()).into_iter().collect()
+            }
+        }
+    }
+}
+
+#[test]
+fn every_verdict_has_a_scenario_that_provokes_it() {
+    for name in VerdictName::ALL {
+        let found = of_trial(*name).verdicts(*name);
+        assert!(
+            found.iter().any(|found| found == name.as_str()),
+            "{}: its scenario gives {found:?}",
+            name.as_str()
+        );
+    }
+}
+
+#[test]
+fn what_the_scenarios_begin_from_has_no_verdict() {
+    for (clean, what) in [
+        (open(|_| {}), "an open loop"),
+        (closed(|_| {}), "a closed loop"),
+        (open(|run| loaders(run, |_, _| {})), "two loaders"),
+        (trial(|_| {}), "a trial"),
+        (balanced(|_| {}), "a balanced trial"),
+        (database(|_, _| {}), "a trial with a database"),
+        (searched(|_| {}), "a trial with a search"),
+    ] {
+        let found = clean.verdicts(VerdictName::FewSamples);
+        assert_eq!(found, [] as [&str; 0], "{what}");
+    }
+}
