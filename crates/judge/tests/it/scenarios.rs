@@ -336,6 +336,7 @@ fn of_trial(name: VerdictName) -> Scenario {
         }),
         VerdictName::QueriesNotRun => database(|_, used| used.counted.as_mut().unwrap().selects = 50),
         VerdictName::UpdatesNotStored => database(|_, used| used.stored.as_mut().unwrap().stored = 0),
+        VerdictName::DatabaseNotCounted => database(|_, used| used.counted = None),
         VerdictName::DatabaseBound => {
             database(|_, used| used.process = Some(process(ProcessRole::Database, 0, 2, 0.95)))
         }
