@@ -74,6 +74,6 @@ fn capacities_memory_and_start_up_are_compared_where_rounds_have_them() {
     };
     assert_eq!(direction(ComparedMetric::CapacityPerS), Direction::Better);
     assert_eq!(direction(ComparedMetric::StartNs), Direction::Worse);
-    let text = rounds_markdown(&cells);
+    let text = rounds_markdown(&cells).to_string();
     assert!(text.contains("1,300/s") && text.contains("start-up") && text.contains("300 ms"), "{text}");
 }
