@@ -20,7 +20,7 @@ module DatabaseRoutes
 
   def self.registered(app)
     processes = Integer(ENV.fetch('CORES'))
-    app.set :database, Database.new([Integer(ENV.fetch('DATABASE_POOL')) / processes, 1].max)
+    app.set :database, Database.open([Integer(ENV.fetch('DATABASE_POOL')) / processes, 1].max)
     app.helpers Helpers
 
     app.get('/db') { json settings.database.random_world }
