@@ -100,7 +100,7 @@ fn take(arguments: &Arguments) -> anyhow::Result<()> {
         "the server and the generator need a core each"
     );
     let workplace = workplace(arguments)?;
-    workplace.prepare()?;
+    workplace.prepare(arguments.seconds)?;
     let titles: Vec<String> = experiments.iter().map(|experiment| experiment.title.clone()).collect();
     let names = &arguments.experiments;
     let is_chosen = |one: &Experiment| {

@@ -49,14 +49,15 @@ pub struct Filled {
 }
 
 impl Workplace {
-    /// Makes the folder, compiles the floor programs and writes the scripts.
-    pub fn prepare(&self) -> anyhow::Result<()> {
+    /// Makes the folder, compiles the floor programs, and writes the scripts and the bursts of a run of so many seconds.
+    pub fn prepare(&self, seconds: u32) -> anyhow::Result<()> {
         for sub in ["home", "results", "floor"] {
             fs::create_dir_all(self.folder.join(sub)).with_context(|| self.folder.display().to_string())?;
         }
         for (name, text) in SCRIPTS {
             fs::write(self.folder.join(name), text).with_context(|| name.to_owned())?;
         }
+        fs::write(self.folder.join("bursts"), bursts(seconds)).context("bursts")?;
         compile_floor(&self.folder)?;
         for binary in std::iter::once(&self.paceline).chain(&self.before) {
             Command::new(binary).arg("--version").output().with_context(|| {
@@ -141,6 +142,12 @@ impl Workplace {
     }
 }
 
+/// Send times of 20,000 requests a second as h2load's `--rps` has them: its timer rings every 10 ms, and what has fallen
+/// due by then leaves at once.
+fn bursts(seconds: u32) -> String {
+    (0..seconds * 100).map(|burst| format!("{}ms\n", burst * 10).repeat(200)).collect()
+}
+
 /// Numbered lines of 64 bytes, so that a part in the wrong place does not compare equal; the shortest body is the usual
 /// hello.
 fn body_text(bytes: usize) -> Vec<u8> {
@@ -186,6 +193,14 @@ mod tests {
         let body = body_text(2053);
         assert_eq!(body.len(), 2053);
         assert_ne!(body[..64], body[64..128]);
+    }
+
+    #[test]
+    fn bursts_are_every_10_ms() {
+        let bursts = bursts(2);
+        assert_eq!(bursts.lines().count(), 40_000);
+        let at = |line| bursts.lines().nth(line);
+        assert_eq!([199, 200, 39_999].map(at), [Some("0ms"), Some("10ms"), Some("1990ms")]);
     }
 
     #[test]
