@@ -4,6 +4,7 @@
 const cluster = require('node:cluster');
 const { readFileSync } = require('node:fs');
 const http = require('node:http');
+const http2 = require('node:http2');
 const path = require('node:path');
 
 const { openDatabase, queriesAsked, randomWorld, randomWorlds, updateWorlds, sortedFortunes } = require('./database');
@@ -31,14 +32,29 @@ function supervise() {
 function serve() {
   const page = readFileSync(path.join(process.env.PACELINE_WORKLOADS, 'page.txt'));
   const databaseRoutes = process.env.DATABASE ? makeDatabaseRoutes() : new Map();
-  const server = http.createServer((request, response) => answer(request, response, page, databaseRoutes));
-  server.listen(Number(process.env.PACELINE_PORT), process.env.PACELINE_HOST);
+  const listener = (request, response) => answer(request, response, page, databaseRoutes);
+  const server = http.createServer(listener);
+  // Without TLS a port of Node's speaks either HTTP/1.1 or HTTP/2.
+  const server2 = http2.createServer(listener);
+  const sessions = new Set();
+  server2.on('session', (session) => {
+    sessions.add(session);
+    session.on('close', () => sessions.delete(session));
+  });
+  const host = process.env.PACELINE_HOST;
+  server2.listen(Number(process.env.PACELINE_HTTP2_PORT), host, () => {
+    server.listen(Number(process.env.PACELINE_PORT), host);
+  });
 
   process.on('SIGTERM', () => {
-    server.close(() => process.exit(0));
+    server.close(() => server2.close(() => process.exit(0)));
     server.closeIdleConnections();
+    for (const session of sessions) session.close();
     // A connection that has not sent a whole request is not idle, so the wait has a limit.
-    setTimeout(() => server.closeAllConnections(), 2000).unref();
+    setTimeout(() => {
+      server.closeAllConnections();
+      for (const session of sessions) session.destroy();
+    }, 2000).unref();
   });
 }
 

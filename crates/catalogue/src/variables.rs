@@ -10,8 +10,19 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The names of the variables, as `docs/adding-a-server.md` documents them.
-pub const VARIABLE_NAMES: [&str; 5] =
-    ["PACELINE_PORT", "PACELINE_HOST", "PACELINE_BUILD", "PACELINE_CORES", "PACELINE_WORKLOADS"];
+pub const VARIABLE_NAMES: [&str; 6] = [
+    "PACELINE_PORT",
+    "PACELINE_HTTP2_PORT",
+    "PACELINE_HOST",
+    "PACELINE_BUILD",
+    "PACELINE_CORES",
+    "PACELINE_WORKLOADS",
+];
+
+/// The port on which a server speaks HTTP/2 if it cannot on the port of HTTP/1.1: the next one.
+pub fn http2_port(port: u16) -> u16 {
+    port.saturating_add(1)
+}
 
 /// The database that holds the tables, as TechEmpower names it and its user.
 pub const DATABASE_NAME: &str = "hello_world";
@@ -76,6 +87,7 @@ impl Variables {
         ];
         if let Some(port) = self.port {
             pairs.push(("PACELINE_PORT", port.to_string().into()));
+            pairs.push(("PACELINE_HTTP2_PORT", http2_port(port).to_string().into()));
         }
         pairs.extend(self.database.iter().flat_map(DatabaseAccess::pairs));
         pairs

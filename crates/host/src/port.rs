@@ -22,6 +22,18 @@ const DEFAULT_EPHEMERAL: (u16, u16) = (32_768, 60_999);
 /// # Errors
 /// When none of those tried is free.
 pub fn free_port() -> io::Result<u16> {
+    first_free(check_free)
+}
+
+/// As [`free_port`], with the next port free as well.
+///
+/// # Errors
+/// As [`free_port`].
+pub fn free_port_and_next() -> io::Result<u16> {
+    first_free(|port| check_free(port).and_then(|()| check_free(port.saturating_add(1))))
+}
+
+fn first_free(check: impl Fn(u16) -> io::Result<()>) -> io::Result<u16> {
     let range = candidates(ephemeral());
     let start = RandomState::new().hash_one(std::process::id());
     let length = u64::from(range.end - range.start);
@@ -30,7 +42,7 @@ pub fn free_port() -> io::Result<u16> {
         (0..TRIES.min(length)).map(|step| range.start + ((start % length + step * 97) % length) as u16);
     let mut last = io::Error::new(io::ErrorKind::AddrInUse, "no port was tried");
     for port in tried {
-        match check_free(port) {
+        match check(port) {
             Ok(()) => return Ok(port),
             Err(error) => last = error,
         }
@@ -155,6 +167,13 @@ mod tests {
     fn several_ports_differ() {
         let [a, b, c] = free_ports().unwrap();
         assert!(a != b && b != c && a != c);
+    }
+
+    #[test]
+    fn two_ports_in_a_row_are_free() {
+        let port = free_port_and_next().unwrap();
+        let neighbour = TcpListener::bind((Ipv4Addr::LOCALHOST, port + 1)).unwrap();
+        assert_ne!(free_port_and_next().unwrap() + 1, neighbour.local_addr().unwrap().port());
     }
 
     #[test]

@@ -6,7 +6,7 @@ pub use crate::error::Spoiled;
 use crate::node::{LaunchOrder, Node, RemoteProcesses};
 use crate::probe::{Connection, Patience, Question, Trouble};
 use crate::validate;
-use paceline_catalogue::{Form, Manifest, Variables, WorkloadCase};
+use paceline_catalogue::{Form, Manifest, Variables, WorkloadCase, http2_port};
 use paceline_host::cgroup::ControlGroup;
 use paceline_host::shepherd::{Ended, Gone, Guard, Order, Output, Shepherd};
 use paceline_host::tree::{Tree, TreeSample};
@@ -90,6 +90,7 @@ impl LaunchOf<'_> {
             env: form.env.clone(),
             variables: self.variables.clone(),
             cores: self.cores.to_vec(),
+            has_http2_port: self.server.traits.has_http2_port(),
             start_timeout: self.server.start_timeout,
         })
     }
@@ -133,9 +134,13 @@ impl Starter {
         let mut tries = 0;
         loop {
             tries += 1;
-            let port = match of.variables.port {
-                Some(port) => port::check_free(port).map(|()| port),
-                None => port::free_port(),
+            let port = match (of.variables.port, of.has_http2_port) {
+                (Some(port), false) => port::check_free(port).map(|()| port),
+                (Some(port), true) => {
+                    port::check_free(port).and_then(|()| port::check_free(http2_port(port))).map(|()| port)
+                }
+                (None, false) => port::free_port(),
+                (None, true) => port::free_port_and_next(),
             };
             let port = port.map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), true))?;
             let result = self.launch_on(of, ready, port);

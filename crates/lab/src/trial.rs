@@ -153,7 +153,10 @@ fn job(
         .bodies
         .get(&cell.case.address)
         .ok_or_else(|| fault(format!("no validated body of {}", cell.case.address)))?;
-    let address = launch.address().ok_or_else(|| fault("nothing was started".to_owned()))?;
+    let mut address = launch.address().ok_or_else(|| fault("nothing was started".to_owned()))?;
+    if cell.load.is_http2() && cell.load.balanced.is_none() {
+        address = cell.server.traits.http2_address(address);
+    }
     let body = keep_body(following.bodies, body, &trial.launch).map_err(fault)?;
     Ok(Assignment {
         url: format!("http://{address}{}", cell.case.path),

@@ -47,7 +47,12 @@ fn a_form_adds_to_the_run_and_expands_what_it_is_given() {
     let cores = manifest.form("cores").unwrap();
     assert_eq!(cores.command, "exec server");
     let environment = cores.environment(&given);
-    for (name, value) in [("MODE", "production"), ("WORKERS", "4"), ("PACELINE_PORT", "18000")] {
+    for (name, value) in [
+        ("MODE", "production"),
+        ("WORKERS", "4"),
+        ("PACELINE_PORT", "18000"),
+        ("PACELINE_HTTP2_PORT", "18001"),
+    ] {
         assert!(environment.contains(&(name.into(), value.into())), "{name}");
     }
     assert!(manifest.form("single").unwrap().environment(&given).iter().all(|(name, _)| name != "WORKERS"));
@@ -116,6 +121,21 @@ fn traits_are_known_with_their_lines() {
     assert_eq!(
         read(&format!("{MANIFEST}\n[traits]\npiplining = true\n")).unwrap_err(),
         "server.toml:25: unknown key `piplining`; the nearest right one is `pipelining`"
+    );
+}
+
+#[test]
+fn http2_may_have_a_port_of_its_own() {
+    let address = "127.0.0.1:20000".parse().unwrap();
+    let at = |traits: &str| {
+        let traits = read(&format!("{MANIFEST}\n[traits]\n{traits}\n")).unwrap().traits;
+        (traits.has_http2_port(), traits.http2_address(address).port())
+    };
+    assert_eq!(at("http2 = true"), (false, 20_000));
+    assert_eq!(at("http2 = true\nhttp2_port = true"), (true, 20_001));
+    assert_eq!(
+        read(&format!("{MANIFEST}\n[traits]\nhttp2_port = true\n")).unwrap_err(),
+        "server.toml:25: `http2_port` says where HTTP/2 is spoken: add `http2 = true`, or leave it out"
     );
 }
 

@@ -3,7 +3,9 @@
 //! A limit is no fault: it is stated, checked, shown, and what cannot work because of it is left out. Trying a trait
 //! out on a server is the business of `ability`.
 
+use crate::variables;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 /// One thing a server may do or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +20,7 @@ pub enum Trait {
     ByteWise,
     /// Answers HEAD where it answers GET.
     Head,
-    /// Speaks HTTP/2 with prior knowledge (RFC 9113 §3.3), on the port on which it speaks HTTP/1.1.
+    /// Speaks HTTP/2 with prior knowledge (RFC 9113 §3.3): at [`Traits::http2_address`].
     Http2,
 }
 
@@ -61,6 +63,8 @@ pub struct Traits {
     said: BTreeMap<Trait, Said>,
     /// The line of `[traits]`.
     table_line: Option<usize>,
+    /// Whether it speaks HTTP/2 on a port of its own.
+    pub(super) has_http2_port: bool,
 }
 
 /// What is said of one trait, and on which line.
@@ -73,7 +77,7 @@ struct Said {
 impl Traits {
     /// With nothing said yet, below the `[traits]` of that line.
     pub(super) fn below(table_line: Option<usize>) -> Self {
-        Self { said: BTreeMap::new(), table_line }
+        Self { said: BTreeMap::new(), table_line, has_http2_port: false }
     }
 
     /// Says one trait on a line.
@@ -89,6 +93,19 @@ impl Traits {
     /// Whether the server is taken to have it: as the manifest says, else as nearly all servers do, else unknown.
     pub fn has(&self, one: Trait) -> Option<bool> {
         self.stated(one).or(one.unsaid())
+    }
+
+    /// Whether it speaks HTTP/2 on a port of its own, which is to be free too when it starts.
+    pub fn has_http2_port(&self) -> bool {
+        self.has_http2_port
+    }
+
+    /// Where a server at this address speaks HTTP/2, if it does.
+    pub fn http2_address(&self, address: SocketAddr) -> SocketAddr {
+        match self.has_http2_port {
+            true => SocketAddr::new(address.ip(), variables::http2_port(address.port())),
+            false => address,
+        }
     }
 
     /// What to write where, so that the manifest says `has`: `write `pipelining = false` in line 31`.

@@ -80,6 +80,7 @@ struct WireTraits {
     byte_wise: Option<Spanned<bool>>,
     head: Option<Spanned<bool>>,
     http2: Option<Spanned<bool>>,
+    http2_port: Option<Spanned<bool>>,
 }
 
 pub(super) fn read(folder: &Path) -> Result<Manifest, CatalogueError> {
@@ -139,6 +140,7 @@ fn of(folder: &Path, document: Document) -> Result<Manifest, CatalogueError> {
 fn traits_of(wire: Option<Spanned<WireTraits>>, document: &Document) -> Traits {
     let mut traits = Traits::below(wire.as_ref().map(|table| document.line(table.span().start)));
     let Some(wire) = wire.map(Spanned::into_inner) else { return traits };
+    traits.has_http2_port = wire.http2_port.is_some_and(Spanned::into_inner);
     let said = [
         (Trait::KeepAlive, wire.keep_alive),
         (Trait::Pipelining, wire.pipelining),
@@ -188,6 +190,13 @@ fn problems(wire: &Wire, document: &Document) -> Vec<CatalogueError> {
     if wire.workloads.get_ref().is_empty() {
         let problem = "`workloads` names none: name at least one, such as `hello`";
         problems.push(document.complain(Some(wire.workloads.span().start), problem));
+    }
+    let traits = wire.traits.as_ref().map(Spanned::get_ref);
+    if let Some(port) = traits.and_then(|traits| traits.http2_port.as_ref())
+        && !traits.and_then(|traits| traits.http2.as_ref()).is_some_and(|http2| *http2.get_ref())
+    {
+        let problem = "`http2_port` says where HTTP/2 is spoken: add `http2 = true`, or leave it out";
+        problems.push(document.complain(Some(port.span().start), problem));
     }
     let of_style = |tag: &&String| *tag == "idiomatic" || *tag == "tuned";
     if wire.tags.get_ref().iter().filter(of_style).count() != 1 {

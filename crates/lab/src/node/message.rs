@@ -138,6 +138,8 @@ pub(crate) struct LaunchOrder {
     pub variables: Variables,
     /// The cores it may run on.
     pub cores: Vec<u32>,
+    /// Whether the port after its own must be free too.
+    pub has_http2_port: bool,
     /// How long its start may take.
     pub start_timeout: Duration,
 }

@@ -8,6 +8,7 @@ use super::difference;
 use crate::probe::{self, Manner, Question, Trouble};
 use paceline_catalogue::{Trait, Traits, WorkloadCase};
 use paceline_record::{Check, CheckOutcome};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Between two bytes of a request that comes byte by byte: long enough for an idle server to read each separately, and
@@ -54,7 +55,7 @@ pub(super) fn compare(
     one: Trait,
     wrong: CheckOutcome,
 ) -> Result<Check, Trouble> {
-    let ability = try_out(asker, attempt, one)?;
+    let ability = try_out(asker, attempt, traits, one)?;
     let (outcome, detail) = judged(traits, one, &ability, wrong);
     Ok(check(label(one), outcome, detail))
 }
@@ -83,7 +84,7 @@ fn judged(traits: &Traits, one: Trait, ability: &Ability, wrong: CheckOutcome) -
     }
 }
 
-fn try_out(asker: &Asker, attempt: &Attempt<'_>, one: Trait) -> Result<Ability, Trouble> {
+fn try_out(asker: &Asker, attempt: &Attempt<'_>, traits: &Traits, one: Trait) -> Result<Ability, Trouble> {
     let ordinary = question(attempt.case);
     let seen = match one {
         Trait::KeepAlive => twice(asker, ordinary, attempt.case),
@@ -91,7 +92,7 @@ fn try_out(asker: &Asker, attempt: &Attempt<'_>, one: Trait) -> Result<Ability, 
         Trait::Pipelining => ahead(asker, attempt),
         Trait::ByteWise => byte_wise(asker, ordinary, attempt.case),
         Trait::Head => head(asker, attempt.case),
-        Trait::Http2 => http2(asker, attempt),
+        Trait::Http2 => http2(asker, attempt, traits.http2_address(asker.address)),
     };
     Ok(passing_interrupt(seen)?.unwrap_or_else(|trouble| Ability::Lacks(trouble.to_string())))
 }
@@ -124,11 +125,11 @@ fn ahead(asker: &Asker, attempt: &Attempt<'_>) -> Result<Ability, Trouble> {
 
 /// Whether two kinds of request, several of each at once on one connection, are answered over HTTP/2 with prior
 /// knowledge.
-fn http2(asker: &Asker, attempt: &Attempt<'_>) -> Result<Ability, Trouble> {
+fn http2(asker: &Asker, attempt: &Attempt<'_>, address: SocketAddr) -> Result<Ability, Trouble> {
     let turns: Vec<&WorkloadCase> =
         [attempt.case, attempt.other].into_iter().cycle().take(attempt.depth).collect();
     let questions: Vec<Question<'_>> = turns.iter().map(|case| question(case)).collect();
-    let answers = probe::http2::ask(asker.address, &questions, asker.patience())?;
+    let answers = probe::http2::ask(address, &questions, asker.patience())?;
     let wrong = turns.iter().zip(&answers).enumerate().find_map(|(place, (case, answer))| {
         let wrong = difference(&case.expect, answer)?;
         Some(format!("stream {} of {}: {wrong}", place + 1, attempt.depth))

@@ -149,8 +149,12 @@ fn announce(format: Format, server: &Manifest, launch: &Launch, cores: &[u32]) -
     }
     let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
     let start_s = first_answer_ns as f64 * 1e-9;
+    let http2 = match server.traits.has_http2_port() {
+        true => format!("http://{}/ for HTTP/2 (--http 2)\n", server.traits.http2_address(launch.address)),
+        false => String::new(),
+    };
     print(&format!(
-        "{url}\n{} answers after {start_s:.2} s, on core {}; Ctrl-C stops it\n",
+        "{url}\n{http2}{} answers after {start_s:.2} s, on core {}; Ctrl-C stops it\n",
         server.id,
         cores.join(", ")
     ))
