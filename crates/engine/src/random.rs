@@ -3,6 +3,8 @@
 //! Think times, the choice among requests and the values in them come from here as well, each from a sequence of its
 //! own. No seed comes from the system here: the binary draws one where `--seed` gives none.
 
+use crate::{Distribution, Nanos, Think};
+
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): 64 bits of
 /// state, passes BigCrush, good enough to space arrivals and cheap enough for the hot path. Not for secrets.
 #[derive(Clone, Debug)]
@@ -39,6 +41,23 @@ impl Random {
     #[inline]
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -self.unit().ln() * mean
+    }
+
+    /// How long to pause this time between a response and the next request of its connection.
+    pub(crate) fn draw_think(&mut self, think: Think) -> Nanos {
+        match think.distribution {
+            Distribution::Constant => think.mean,
+            Distribution::Exponential => Nanos(self.exponential(think.mean.0 as f64) as u64),
+        }
+    }
+}
+
+/// No pause is longer: of exponential ones all but one in 10^17.
+pub(crate) fn longest_think(think: Option<Think>) -> Nanos {
+    match think {
+        None => Nanos::ZERO,
+        Some(Think { mean, distribution: Distribution::Constant }) => mean,
+        Some(Think { mean, distribution: Distribution::Exponential }) => Nanos(mean.0.saturating_mul(40)),
     }
 }
 

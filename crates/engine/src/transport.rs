@@ -1,12 +1,18 @@
-//! The transport as an interface: what moves bytes.
+//! The clock and the transport as interfaces: what tells the time, and what moves bytes.
 //!
-//! The worker is generic over it. The kernel's is in [`crate::kernel`], the simulated ones in [`crate::sim`]; TLS, in
+//! The worker is generic over both. The kernel's transport is in [`crate::kernel`], the simulated ones in [`crate::sim`]; TLS, in
 //! [`crate::tls`], wraps another one. A slot is a connection's number within its worker; a transport owns whatever
 //! stands behind it. It answers for bytes and not for requests: where one ends is the worker's affair.
 
 use crate::Nanos;
 use crate::tls::TlsOutcome;
 use std::io;
+
+/// A clock that never runs backwards.
+pub trait Clock {
+    /// The moment now, since the clock's own zero.
+    fn now(&self) -> Nanos;
+}
 
 /// A connection's number within its worker, from 0.
 pub type Slot = u32;

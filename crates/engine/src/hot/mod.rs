@@ -19,7 +19,6 @@ mod inspect;
 
 mod blocks;
 mod fairness;
-mod intervals;
 mod record;
 
 mod ledger;
@@ -30,12 +29,11 @@ mod worker;
 
 pub(crate) use blocks::Block;
 pub(crate) use exchange::{Exchange, Place};
-pub(crate) use intervals::join_intervals;
 pub(crate) use ledger::{AnswerGroup, Departure, Incoming, Ledger};
 pub use protocol::ProtocolHandler;
 pub(crate) use protocol::{Cancelled, Fault, Flow, WaitingStep};
 pub use record::Recorder;
-pub(crate) use record::Response;
+pub(crate) use record::{Response, join_intervals};
 pub use schedule::scheduled_in_window;
 pub(crate) use source::{KindChoice, RequestSource};
 pub(crate) use worker::settling_nap;

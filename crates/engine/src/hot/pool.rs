@@ -4,7 +4,7 @@
 //! became of one. There may be a hundred thousand, so what is kept of each is small (a test holds its size).
 
 use crate::outcome::Failure;
-use crate::{ConnectionCounts, Nanos, Random, Settings, Slot, Think, think};
+use crate::{ConnectionCounts, Nanos, Random, Settings, Slot, Think};
 use std::collections::VecDeque;
 
 /// Pause after the first failure in a row; it doubles up to [`PAUSE_MOST`].
@@ -414,7 +414,7 @@ impl Pool {
 
     /// Lays a connection at rest, if rests are asked for; until when.
     pub(super) fn rest(&mut self, slot: Slot, now: Nanos) -> Option<Nanos> {
-        let until = now + think::draw(self.think?, &mut self.random);
+        let until = now + self.random.draw_think(self.think?);
         let connection = self.of_mut(slot);
         (connection.state, connection.free_at) = (State::Thinking, until);
         Some(until)

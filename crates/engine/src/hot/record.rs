@@ -5,7 +5,6 @@
 
 use super::blocks::{Block, Blocks};
 use super::exchange::Exchange;
-use super::intervals::{add_up, join_intervals};
 use super::protocol::WaitingStep;
 use super::schedule::Returned;
 use super::ticks::TickRange;
@@ -13,6 +12,8 @@ use crate::arrivals::{Notes, Stretches};
 use crate::tally::Endings;
 use crate::{Bound, Ending, KeptInterval, Measure, Nanos, Phase, Settings, Sums, Tally, Timeline};
 use paceline_stats::Histogram;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// The longest interval while it is counted, and how often an observer hears of what was counted.
 const SECOND: Nanos = Nanos::from_secs(1);
@@ -36,6 +37,12 @@ pub(crate) struct Response {
     pub first_byte: Nanos,
     /// Bytes of each that have not been counted yet: all of a response that came in one piece.
     pub uncounted_bytes: u64,
+}
+
+impl Response {
+    /// None yet.
+    pub(super) const NONE: Self =
+        Self { status: 0, body_bytes: 0, ending: Ending::Ok, first_byte: Nanos::ZERO, uncounted_bytes: 0 };
 }
 
 /// Counts what happens to the requests of one worker. Reusable: a simulation of a million runs needs one.
@@ -529,4 +536,30 @@ fn end_scheduled(
     tally.record(Measure::GeneratorLag, lag, count);
     tally.record(Measure::ConnectionWait, wait, count);
     response
+}
+
+/// Adds the intervals from `first` on, which are of one cohort and one stretch of time, up to one.
+fn add_up(kept: &mut Vec<KeptInterval>, first: usize) {
+    let mut parts = kept.drain(first..);
+    let Some(mut sum) = parts.next() else { return };
+    parts.for_each(|part| sum.tally.merge(&part.tally));
+    kept.push(sum);
+}
+
+/// Brings intervals to the grid of `length` that begins at `epoch`, adding up those that fall together. Also what
+/// joins the intervals of several workers.
+pub(crate) fn join_intervals(kept: Vec<KeptInterval>, epoch: Nanos, length: Nanos) -> Vec<KeptInterval> {
+    let mut joined = BTreeMap::<(Nanos, Phase), KeptInterval>::new();
+    for mut interval in kept {
+        if interval.cohort != Phase::Connect {
+            interval.start = epoch + Nanos(interval.start.since(epoch).0 / length.0 * length.0);
+        }
+        match joined.entry((interval.start, interval.cohort)) {
+            Entry::Vacant(place) => {
+                place.insert(interval);
+            }
+            Entry::Occupied(mut sum) => sum.get_mut().tally.merge(&interval.tally),
+        }
+    }
+    joined.into_values().collect()
 }

@@ -8,10 +8,11 @@ use super::protocol::ProtocolHandler;
 use super::record::Recorder;
 use super::traffic::Traffic;
 use crate::outcome::{Carried, Failure, Stall};
+use crate::random::longest_think;
 use crate::tls::TlsFault;
 use crate::{
     Clock, EngineError, Nanos, Observer, Patience, Phase, Ready, Second, Settings, Slot, Spans,
-    ThreadOutcome, Timeline, Transport, WindowLength, pace, think,
+    ThreadOutcome, Timeline, Transport, WindowLength, pace,
 };
 
 /// Bytes read at a time: large enough that a page arrives in one piece, small enough to stay in the cache.
@@ -383,7 +384,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         if self.traffic.open_sessions() > 0 {
             return false;
         }
-        let patience = self.settings.job.timeout + think::longest(self.settings.job.think);
+        let patience = self.settings.job.timeout + longest_think(self.settings.job.think);
         let is_idle = now.since(self.traffic.last_progress()) > patience;
         let given_up = self.traffic.pool().open() == 0 && is_idle;
         self.traffic.ledger().schedule().next_due(now) == Nanos::NEVER || given_up

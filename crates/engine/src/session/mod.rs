@@ -18,7 +18,7 @@ use crate::hot::{
 };
 use crate::outcome::Failure;
 use crate::random::Random;
-use crate::{Ending, Nanos, Progress, Requests, Settings, Slot, Transport, think};
+use crate::{Ending, Nanos, Progress, Requests, Settings, Slot, Transport};
 use paceline_http::{Decoder, Expander, HeadCache, ProtocolError, Scheme, Step as DecodedStep};
 use paceline_stats::Histogram;
 use std::io;
@@ -208,7 +208,7 @@ impl Sessions {
             current.step += 1;
             let kind = usize::from(session.first + current.step);
             let pause =
-                self.plan.steps[kind].think.map_or(Nanos::ZERO, |think| think::draw(think, &mut self.random));
+                self.plan.steps[kind].think.map_or(Nanos::ZERO, |think| self.random.draw_think(think));
             current.next = now + pause;
             return;
         }

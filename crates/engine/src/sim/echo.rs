@@ -1,86 +1,51 @@
 //! A transport inside the process: every request is answered at once, without the kernel.
 //!
 //! It measures the engine without system calls: instructions per request (`tests/it/instructions.rs`), and whether two
-//! threads do twice the work of one (`examples/threads.rs`).
+//! threads do twice the work of one (`examples/threads.rs`). What it costs itself is a copy of each answer.
 
 use crate::{Patience, Progress, Ready, Slot, Transport};
 use paceline_http::h2::{CLIENT_PREFACE, FRAME_HEAD_BYTES, FrameHead, STREAM_AT, write_settings};
 use std::io;
 use std::rc::Rc;
 
-/// Answers every request of a known length with the same bytes.
+/// Answers every request with the same bytes, over HTTP/2 on the request's stream.
 #[derive(Debug)]
 pub struct Echo {
     answer: Rc<[u8]>,
-    request_length: usize,
-    /// Answers not yet read, by slot.
-    owed: Vec<u32>,
+    /// Where the answer's stream stands: once in each frame.
+    stream_fields: Vec<usize>,
+    /// Length of a request over HTTP/1.1; none over HTTP/2, where a request is one frame.
+    request_length: Option<usize>,
+    /// By slot.
+    owed: Vec<Owed>,
     /// Slots with something to read, each once.
     ready: Vec<Ready>,
+}
+
+/// What has not been read.
+#[derive(Clone, Debug, Default)]
+struct Owed {
+    /// How many answers,
+    answers: u32,
+    /// and over HTTP/2 on which streams.
+    streams: Vec<u32>,
+    /// A server's first word, before them.
+    greeting: Vec<u8>,
 }
 
 impl Echo {
-    /// A transport for so many slots.
+    /// A transport for so many slots, over HTTP/1.1.
     pub fn new(slots: u32, request_length: usize, answer: Rc<[u8]>) -> Self {
-        Self { answer, request_length, owed: vec![0; slots as usize], ready: Vec::new() }
-    }
-}
-
-impl Transport for Echo {
-    fn connect(&mut self, _: Slot) -> io::Result<Progress> {
-        Ok(Progress::Done)
+        let owed = vec![Owed::default(); slots as usize];
+        let request_length = Some(request_length);
+        Self { answer, stream_fields: Vec::new(), request_length, owed, ready: Vec::new() }
     }
 
-    fn finish_connect(&mut self, _: Slot) -> io::Result<Progress> {
-        Ok(Progress::Done)
-    }
-
-    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
-        let owed = &mut self.owed[slot as usize];
-        if *owed == 0 {
-            self.ready.push(Ready { slot, readable: true, writable: false, hangup: false });
-        }
-        *owed += (bytes.len() / self.request_length) as u32;
-        Ok(bytes.len())
-    }
-
-    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
-        let owed = std::mem::take(&mut self.owed[slot as usize]) as usize;
-        let length = self.answer.len();
-        for answer in 0..owed {
-            buffer[answer * length..(answer + 1) * length].copy_from_slice(&self.answer);
-        }
-        if owed == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(owed * length) }
-    }
-
-    fn close(&mut self, slot: Slot) {
-        self.owed[slot as usize] = 0;
-    }
-
-    fn wait(&mut self, _: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {
-        ready.append(&mut self.ready);
-        Ok(())
-    }
-}
-
-/// The same over HTTP/2: answers the HEADERS of every stream with the same frames. What it costs itself is a copy of them.
-#[derive(Debug)]
-pub struct EchoHttp2 {
-    /// The frames, on stream 0.
-    answer: Rc<[u8]>,
-    /// Where each of them begins.
-    frames: Vec<usize>,
-    /// Bytes that have not been read, by slot.
-    owed: Vec<Vec<u8>>,
-    /// Slots with something to read, each once.
-    ready: Vec<Ready>,
-}
-
-impl EchoHttp2 {
-    /// A transport for so many slots.
-    pub fn new(slots: u32, answer: Rc<[u8]>) -> Self {
-        let frames = frames_of(&answer).map(|(at, _)| at).collect();
-        Self { frames, answer, owed: vec![Vec::new(); slots as usize], ready: Vec::new() }
+    /// The same over HTTP/2, with the frames of an answer on stream 0.
+    pub fn over_http2(slots: u32, answer: Rc<[u8]>) -> Self {
+        let stream_fields = frames_of(&answer).map(|(at, _)| at + STREAM_AT).collect();
+        let owed = vec![Owed::default(); slots as usize];
+        Self { answer, stream_fields, request_length: None, owed, ready: Vec::new() }
     }
 }
 
@@ -95,7 +60,7 @@ fn frames_of(bytes: &[u8]) -> impl Iterator<Item = (usize, FrameHead)> {
     })
 }
 
-impl Transport for EchoHttp2 {
+impl Transport for Echo {
     fn connect(&mut self, _: Slot) -> io::Result<Progress> {
         Ok(Progress::Done)
     }
@@ -106,38 +71,46 @@ impl Transport for EchoHttp2 {
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
         let owed = &mut self.owed[slot as usize];
-        if owed.is_empty() {
+        if owed.answers == 0 && owed.greeting.is_empty() {
             self.ready.push(Ready { slot, readable: true, writable: false, hangup: false });
         }
-        let frames = match bytes.strip_prefix(CLIENT_PREFACE) {
-            None => bytes,
-            Some(frames) => {
-                write_settings(owed, &[]);
-                frames
-            }
-        };
-        // A stream is what HEADERS names, the only kind of frame that has one here.
-        for (_, head) in frames_of(frames).filter(|(_, head)| head.stream > 0) {
-            let start = owed.len();
-            owed.extend_from_slice(&self.answer);
-            for at in &self.frames {
-                let field = start + at + STREAM_AT;
-                owed[field..field + 4].copy_from_slice(&head.stream.to_be_bytes());
-            }
+        if let Some(length) = self.request_length {
+            owed.answers += (bytes.len() / length) as u32;
+            return Ok(bytes.len());
         }
+        let frames = bytes.strip_prefix(CLIENT_PREFACE);
+        if frames.is_some() {
+            write_settings(&mut owed.greeting, &[]);
+        }
+        // A stream is what HEADERS names, the only kind of frame that has one here.
+        let streams = frames_of(frames.unwrap_or(bytes)).map(|(_, head)| head.stream);
+        owed.streams.extend(streams.filter(|stream| *stream > 0));
+        owed.answers = owed.streams.len() as u32;
         Ok(bytes.len())
     }
 
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
         let owed = &mut self.owed[slot as usize];
-        let count = owed.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&owed[..count]);
-        owed.drain(..count);
-        if count == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(count) }
+        if owed.answers == 0 && owed.greeting.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let mut count = owed.greeting.len();
+        buffer[..count].copy_from_slice(&owed.greeting);
+        owed.greeting.clear();
+        for number in 0..std::mem::take(&mut owed.answers) {
+            let answer = &mut buffer[count..count + self.answer.len()];
+            answer.copy_from_slice(&self.answer);
+            for at in &self.stream_fields {
+                answer[*at..at + 4].copy_from_slice(&owed.streams[number as usize].to_be_bytes());
+            }
+            count += answer.len();
+        }
+        owed.streams.clear();
+        Ok(count)
     }
 
     fn close(&mut self, slot: Slot) {
-        self.owed[slot as usize].clear();
+        self.owed[slot as usize] = Owed::default();
     }
 
     fn wait(&mut self, _: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {
