@@ -94,16 +94,6 @@ impl Connection {
         }
     }
 
-    /// The socket took so many bytes; what is left waits since `at`.
-    #[inline]
-    pub(super) fn taken(&mut self, bytes: usize, at: Nanos) {
-        if bytes == self.out.len() {
-            return self.out.clear();
-        }
-        self.out.drain(..bytes);
-        self.unsent_since = at;
-    }
-
     /// Hands over what is written, as far as the socket has room. Returns how many bytes it took.
     pub(super) fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<usize> {
         let mut sent = 0;

@@ -15,7 +15,9 @@ mod familiar;
 mod outgoing;
 mod stream;
 
-use crate::hot::{AnswerGroup, Cancelled, Departure, Fault, Flow, Ledger, Place, ProtocolHandler, Response};
+use crate::hot::{
+    AnswerGroup, Cancelled, Departure, Exchange, Fault, Flow, Ledger, Place, ProtocolHandler, Response,
+};
 use crate::outcome::Failure;
 use crate::{BodyCheck, Ending, Nanos, Progress, RequestKind, Settings, Slot, Transport};
 use connection::Connection;
@@ -51,6 +53,8 @@ struct Http2State {
     /// By kind of request.
     answers: Box<[Answers]>,
     cache: BlockCache,
+    /// Answers of one read that are no repeats; empty between reads.
+    group: AnswerGroup,
     stream_limit: Option<u32>,
 }
 
@@ -73,6 +77,16 @@ impl Answers {
             repeat: is_exact || kind.template.as_fixed().is_some(),
         }
     }
+}
+
+/// An exchange that was answered with the last good response to its kind.
+struct Repeat {
+    exchange: Exchange,
+    kind: usize,
+}
+
+impl Repeat {
+    const NONE: Self = Self { exchange: Exchange::VACANT, kind: 0 };
 }
 
 /// What a received event is part of.
@@ -99,47 +113,60 @@ fn fault(error: &Http2Error) -> Fault {
 /// Receiving.
 impl Http2State {
     /// Takes responses from the beginning of the input that equal the last good one to the same kind of request, as nearly
-    /// all do: how many bytes they have.
-    #[inline]
-    fn take_repeats(
-        &mut self,
-        slot: Slot,
-        input: &[u8],
-        now: Nanos,
-        group: &mut AnswerGroup,
-        ledger: &mut Ledger<'_>,
-    ) -> usize {
-        let connection = &mut self.connections[slot as usize];
-        if (connection.receive_window.available() as usize) < input.len() {
+    /// all do: how many bytes they have. Those to requests that were sent together are recorded together.
+    #[inline(always)]
+    fn take_repeats(&mut self, slot: Slot, input: &[u8], now: Nanos, ledger: &mut Ledger<'_>) -> usize {
+        if (self.connections[slot as usize].receive_window.available() as usize) < input.len() {
             return 0;
         }
-        let (mut taken, mut flow_bytes) = (0, 0);
-        while let Some(id) = stream_of(&input[taken..]) {
-            let place = self.streams.place_of(id);
-            let stream = self.streams.at(slot, place);
-            let familiar = &self.answers[usize::from(stream.kind)].familiar;
-            let is_repeat = stream.awaits_response(id) && familiar.is_at(&input[taken..], id);
-            if !is_repeat || !familiar.repeat(&mut connection.fields) {
-                break;
+        let (mut taken, mut first, mut count) = (0, Repeat::NONE, 0);
+        while let Some(next) = self.take_repeat(slot, &input[taken..], ledger) {
+            taken += self.answers[next.kind].familiar.length();
+            // Equal exchanges are of one kind.
+            if count > 0 && (next.exchange != first.exchange || count == u16::MAX) {
+                self.record_repeats(slot, &first, count, now, ledger);
+                count = 0;
             }
-            taken += familiar.length();
-            flow_bytes += familiar.body_bytes();
-            stream.end();
-            if let Some(exchange) = ledger.exchanges_mut().end(slot, place) {
-                let response = Response {
-                    status: familiar.status(),
-                    body_bytes: familiar.body_bytes() as u64,
-                    ending: Ending::Ok,
-                    first_byte: now,
-                    uncounted_bytes: familiar.length() as u64,
-                };
-                group.add(slot, exchange, response, now, ledger);
-            }
+            (first, count) = (next, count + 1);
         }
-        if taken > 0 {
-            connection.responses_came(flow_bytes as u32);
+        if count > 0 {
+            self.record_repeats(slot, &first, count, now, ledger);
         }
         taken
+    }
+
+    /// The exchange that is answered by the response that the input begins with, if that equals the last good one.
+    #[inline(always)]
+    fn take_repeat(&mut self, slot: Slot, input: &[u8], ledger: &mut Ledger<'_>) -> Option<Repeat> {
+        let id = stream_of(input)?;
+        let place = self.streams.place_of(id);
+        let stream = self.streams.at(slot, place);
+        let kind = usize::from(stream.kind);
+        let familiar = &mut self.answers[kind].familiar;
+        if !stream.awaits_response(id)
+            || !familiar.is_at(input, id)
+            || !familiar.repeat(&mut self.connections[slot as usize].fields)
+        {
+            return None;
+        }
+        stream.end();
+        Some(Repeat { exchange: ledger.exchanges_mut().end(slot, place)?, kind })
+    }
+
+    /// So many alike exchanges are answered with what the last one of their kind was.
+    #[inline(always)]
+    fn record_repeats(&mut self, slot: Slot, of: &Repeat, count: u16, now: Nanos, ledger: &mut Ledger<'_>) {
+        let familiar = &self.answers[of.kind].familiar;
+        let response = Response {
+            status: familiar.status(),
+            body_bytes: familiar.body_bytes() as u64,
+            ending: Ending::Ok,
+            first_byte: now,
+            uncounted_bytes: familiar.length() as u64,
+        };
+        let flow_bytes = familiar.body_bytes() as u32 * u32::from(count);
+        self.connections[slot as usize].responses_came(flow_bytes);
+        ledger.answered(slot, &of.exchange, count, &response, now);
     }
 
     /// A response that came whole and in a known field block: whether it is one, and has been counted. If not, nothing has
@@ -149,7 +176,6 @@ impl Http2State {
         &mut self,
         whole: &WholeResponse<'_>,
         input: &[u8],
-        group: &mut AnswerGroup,
         received: &mut Received<'_, '_>,
     ) -> bool {
         let Received { slot, now, bytes, .. } = *received;
@@ -182,7 +208,7 @@ impl Http2State {
         }
         stream.end();
         if let Some(exchange) = received.ledger.exchanges_mut().end(slot, place) {
-            group.add(slot, exchange, response, now, received.ledger);
+            self.group.add(slot, exchange, response, now, received.ledger);
         }
         true
     }
@@ -350,7 +376,7 @@ impl Http2State {
         stream.end();
         (connection.cancels, connection.stray_frames) = (0, 0);
         if let Some(exchange) = received.ledger.exchanges_mut().end(slot, place) {
-            received.ledger.answered(slot, &exchange, 1, response, now);
+            self.group.add(slot, exchange, *response, now, received.ledger);
         }
     }
 
@@ -447,6 +473,69 @@ impl Http2State {
     }
 }
 
+impl Http2 {
+    /// Reads responses from the beginning of the input that equal the last good ones: how many bytes they have.
+    #[inline(always)]
+    fn read_repeats(&mut self, slot: Slot, input: &[u8], now: Nanos, ledger: &mut Ledger<'_>) -> usize {
+        let reader = &mut self.readers[slot as usize];
+        if !reader.is_between_frames() {
+            return 0;
+        }
+        let bytes = self.state.take_repeats(slot, input, now, ledger);
+        if bytes > 0 {
+            reader.skip_known();
+        }
+        bytes
+    }
+
+    /// Reads all of the input, of which the beginning equals no last good response. An error is reported to the server too.
+    #[inline(never)]
+    fn read_frames(
+        &mut self,
+        slot: Slot,
+        mut input: &[u8],
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+    ) -> Result<(), Fault> {
+        let mut result = Ok(());
+        while !input.is_empty() && result.is_ok() {
+            match self.read_frame(slot, input, now, ledger) {
+                Ok(bytes) => {
+                    input = &input[bytes..];
+                    input = &input[self.read_repeats(slot, input, now, ledger)..];
+                }
+                Err(error) => {
+                    write_goaway(&mut self.state.connections[slot as usize].out, 0, error.code(), &[]);
+                    result = Err(fault(&error));
+                }
+            }
+        }
+        self.state.group.record(slot, now, ledger);
+        result
+    }
+
+    /// Reads a response in two whole frames, or what else the input begins with: how many bytes that has.
+    #[inline(always)]
+    fn read_frame(
+        &mut self,
+        slot: Slot,
+        input: &[u8],
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+    ) -> Result<usize, Http2Error> {
+        let reader = &mut self.readers[slot as usize];
+        if let Some((whole, bytes)) = reader.whole_response(input) {
+            let mut received = Received { slot, now, bytes, ledger };
+            if self.state.take_whole(&whole, input, &mut received) {
+                return Ok(bytes);
+            }
+        }
+        let (event, bytes) = reader.next(input)?;
+        let mut received = Received { slot, now, bytes, ledger };
+        self.state.on_event(event, &mut received).map(|()| bytes)
+    }
+}
+
 impl ProtocolHandler for Http2 {
     fn new(settings: &Settings, worker: u32) -> Self {
         let count = settings.connections_of(worker);
@@ -459,6 +548,7 @@ impl ProtocolHandler for Http2 {
                 outgoing: Outgoing::new(settings, worker),
                 answers: settings.requests.kinds().iter().map(Answers::new).collect(),
                 cache: BlockCache::default(),
+                group: AnswerGroup::default(),
                 stream_limit: None,
             },
         }
@@ -498,13 +588,12 @@ impl ProtocolHandler for Http2 {
         let Http2State { connections, streams, outgoing, .. } = &mut self.state;
         let connection = &mut connections[slot as usize];
         outgoing.write(slot, wanted, connection, streams);
-        let sent = match connection.out.as_slice() {
+        let sent = match outgoing.written(connection) {
             [] => Err(io::ErrorKind::WouldBlock.into()),
-            out => transport.send(slot, out),
+            bytes => transport.send(slot, bytes),
         };
         let taken = *sent.as_ref().unwrap_or(&0);
         let started = outgoing.settle(slot, taken, connection, streams, departure, ledger);
-        connection.taken(taken, departure.at);
         sent.map(|_| started)
     }
 
@@ -512,56 +601,26 @@ impl ProtocolHandler for Http2 {
     fn receive<T: Transport>(
         &mut self,
         slot: Slot,
-        mut input: &[u8],
+        input: &[u8],
         now: Nanos,
         ledger: &mut Ledger<'_>,
         transport: &mut T,
     ) -> Result<Flow, Fault> {
-        let reader = &mut self.readers[slot as usize];
-        let mut wrong = None;
-        let mut group = AnswerGroup::default();
-        while !input.is_empty() {
-            if reader.is_between_frames() {
-                let repeated = self.state.take_repeats(slot, input, now, &mut group, ledger);
-                if repeated > 0 {
-                    reader.skip_known();
-                    input = &input[repeated..];
-                    continue;
-                }
-            }
-            if let Some((whole, bytes)) = reader.whole_response(input) {
-                let mut received = Received { slot, now, bytes, ledger };
-                if self.state.take_whole(&whole, input, &mut group, &mut received) {
-                    input = &input[bytes..];
-                    continue;
-                }
-            }
-            let result = reader.next(input).and_then(|(event, bytes)| {
-                let mut received = Received { slot, now, bytes, ledger };
-                self.state.on_event(event, &mut received).map(|()| bytes)
-            });
-            match result {
-                Ok(bytes) => input = &input[bytes..],
-                Err(error) => {
-                    wrong = Some(error);
-                    break;
-                }
-            }
+        let repeated = self.read_repeats(slot, input, now, ledger);
+        let mut read = Ok(());
+        if repeated < input.len() {
+            read = self.read_frames(slot, &input[repeated..], now, ledger);
         }
-        group.record(slot, now, ledger);
         let connection = &mut self.state.connections[slot as usize];
-        if let Some(error) = &wrong {
-            write_goaway(&mut connection.out, 0, error.code(), &[]);
-        }
         if !connection.out.is_empty() {
             connection.unsent_since = now;
             // A broken connection will say so when it is read.
             let _ = connection.flush(slot, transport);
         }
-        match wrong {
-            Some(error) => Err(fault(&error)),
-            None if self.state.has_ended(slot, ledger.exchanges().live(slot)) => Ok(Flow::Close),
-            None => Ok(Flow::Keep),
+        read?;
+        match self.state.has_ended(slot, ledger.exchanges().live(slot)) {
+            true => Ok(Flow::Close),
+            false => Ok(Flow::Keep),
         }
     }
 

@@ -1,15 +1,18 @@
 //! Requests on their way out: written as frames, begun when a byte of them has left, and taken back if none has.
 //!
-//! Nearly always a request is the same bytes as the last one on its connection but for its stream, and is copied. What
-//! depends on flow control, the bodies that wait for it, is sent from here as well.
+//! Where every request is the same bytes but for its stream, they are prepared once, and only streams are written into
+//! them. What depends on flow control, the bodies that wait for it, is sent from here as well.
 
 use super::connection::Connection;
 use super::stream::Streams;
 use crate::hot::{Departure, KindChoice, Ledger, Place};
-use crate::{Random, Settings, Slot};
+use crate::{Nanos, Random, Settings, Slot};
 use paceline_http::Expander;
-use paceline_http::h2::{RequestBlocks, RequestTable, SendWindow, StreamIds};
+use paceline_http::h2::{FRAME_HEAD_BYTES, RequestBlocks, RequestTable, STREAM_AT};
 use std::collections::VecDeque;
+
+/// Bytes of prepared requests: as many as leave in one send.
+const PREPARED_BYTES_MAX: usize = 64 * 1024;
 
 /// What a worker sends.
 pub(super) struct Outgoing {
@@ -19,22 +22,41 @@ pub(super) struct Outgoing {
     /// Kinds that are sent before any is drawn: of requests that were handed back, in the order of the schedule's, and of
     /// those that were drawn and found no room.
     first: VecDeque<u16>,
-    /// What is being begun.
+    /// What is being begun,
     begun: Vec<Begun>,
+    /// and the table of its connection before.
+    table_before: RequestTable,
+    /// The one request of a run that is the same every time, as often as it leaves in one send; none where requests differ.
+    prepared: Option<Prepared>,
+    /// Bytes of it that are being begun; none where the connection's output has them.
+    prepared_bytes: usize,
     /// The body of a request whose bytes are not known before.
     body: Vec<u8>,
 }
 
-/// A stream whose frames have been written, and what to go back to if none of them leaves.
+/// The same frame many times over.
+struct Prepared {
+    bytes: Vec<u8>,
+    /// Bytes of one frame.
+    length: usize,
+}
+
+/// A stream whose frames have been written.
 #[derive(Clone, Copy)]
 struct Begun {
     kind: u16,
     place: Place,
-    /// Where its frames begin in the connection's output.
+    /// Where its frames begin in what was written.
     start: usize,
-    ids: StreamIds,
-    table: RequestTable,
-    window: SendWindow,
+}
+
+/// How many of some streams, at their beginning, are of one kind.
+#[inline]
+fn alike(streams: &[Begun], kinds: usize) -> usize {
+    match streams {
+        [first, _, ..] if kinds > 1 => streams.iter().take_while(|stream| stream.kind == first.kind).count(),
+        _ => streams.len(),
+    }
 }
 
 impl Outgoing {
@@ -44,12 +66,21 @@ impl Outgoing {
         let (place, places) = settings.place_of(worker);
         let blocks = RequestBlocks::new(requests.http2());
         let (choice, values) = KindChoice::new(requests, seed, place);
+        let depth = usize::from(settings.job.depth);
+        let repeated = if blocks.count() == 1 { blocks.repeated(0) } else { None };
+        let prepared = repeated.map(|frame| {
+            let count = (PREPARED_BYTES_MAX / frame.len()).clamp(1, depth);
+            Prepared { bytes: frame.repeat(count), length: frame.len() }
+        });
         Self {
             choice,
             expander: Expander::for_parts(place, places, values, requests.files(), blocks.parts_max()),
             blocks,
             first: VecDeque::new(),
-            begun: Vec::with_capacity(settings.job.depth.into()),
+            begun: Vec::with_capacity(depth),
+            table_before: RequestTable::Empty,
+            prepared,
+            prepared_bytes: 0,
             body: Vec::new(),
         }
     }
@@ -59,8 +90,8 @@ impl Outgoing {
         connection.table.settings_applied(&self.blocks, &connection.peer);
     }
 
-    /// Writes the frames of up to `wanted` requests, and keeps what each needs to be undone.
-    #[inline]
+    /// Writes the frames of up to `wanted` requests: [`Outgoing::written`] has them.
+    #[inline(always)]
     pub(super) fn write(
         &mut self,
         slot: Slot,
@@ -69,12 +100,35 @@ impl Outgoing {
         streams: &mut Streams,
     ) {
         self.begun.clear();
-        if self.blocks.count() == 1
-            && self.first.is_empty()
-            && self.write_repeated(slot, wanted, connection, streams)
+        (self.table_before, self.prepared_bytes) = (connection.table, 0);
+        if connection.table == RequestTable::Filled
+            && let Some(prepared) = &mut self.prepared
         {
-            return;
+            let mut start = 0;
+            while self.begun.len() < wanted.into()
+                && let Some(field) = prepared.bytes.get_mut(start + STREAM_AT..start + FRAME_HEAD_BYTES)
+                && let Some((place, stream)) = streams.open(slot, &mut connection.ids)
+            {
+                field.copy_from_slice(&stream.id.to_be_bytes());
+                stream.begin(0, 0, connection.peer.initial_window_size);
+                self.begun.push(Begun { kind: 0, place, start });
+                start += prepared.length;
+            }
+            self.prepared_bytes = start;
+        } else {
+            self.write_differing(slot, wanted, connection, streams);
         }
+    }
+
+    /// The same where requests differ, or are the first of their connection.
+    #[inline(never)]
+    fn write_differing(
+        &mut self,
+        slot: Slot,
+        wanted: u16,
+        connection: &mut Connection,
+        streams: &mut Streams,
+    ) {
         for _ in 0..wanted {
             if !self.write_next(slot, connection, streams) {
                 return;
@@ -82,47 +136,30 @@ impl Outgoing {
         }
     }
 
-    /// The same where every request is the same bytes; false where it is not, and nothing is written.
+    /// What was written, to be handed over.
     #[inline]
-    fn write_repeated(
-        &mut self,
-        slot: Slot,
-        wanted: u16,
-        connection: &mut Connection,
-        streams: &mut Streams,
-    ) -> bool {
-        let &mut Connection { table, window, .. } = connection;
-        let Some(request) = self.blocks.repeated(0, table) else { return false };
-        for _ in 0..wanted {
-            let ids = connection.ids;
-            let Some((id, place)) = streams.next_free(slot, &mut connection.ids) else { break };
-            let start = connection.out.len();
-            request.write(id, &mut connection.out);
-            let number = self.expander.take_number();
-            streams.at(slot, place).begin(id, 0, number, connection.peer.initial_window_size);
-            self.begun.push(Begun { kind: 0, place, start, ids, table, window });
+    pub(super) fn written<'a>(&'a self, connection: &'a Connection) -> &'a [u8] {
+        match &self.prepared {
+            Some(prepared) if self.prepared_bytes > 0 => &prepared.bytes[..self.prepared_bytes],
+            _ => &connection.out,
         }
-        true
     }
 
     /// Writes the frames of one request, if there is a stream for it.
-    #[inline(never)]
     fn write_next(&mut self, slot: Slot, connection: &mut Connection, streams: &mut Streams) -> bool {
-        let &mut Connection { ids, table, window, .. } = connection;
-        // At most half of the places are taken, so one is free within as many ids.
-        let Some((id, place)) = streams.next_free(slot, &mut connection.ids) else { return false };
+        let Some((place, stream)) = streams.open(slot, &mut connection.ids) else { return false };
         let kind = self.first.pop_front().unwrap_or_else(|| self.choice.draw());
         let (start, number) = (connection.out.len(), self.expander.number());
+        stream.begin(kind, number, connection.peer.initial_window_size);
         self.blocks.write(
             kind.into(),
-            id,
+            stream.id,
             &mut connection.table,
             &mut self.expander,
             &mut connection.out,
             &mut self.body,
         );
-        streams.at(slot, place).begin(id, kind, number, connection.peer.initial_window_size);
-        self.begun.push(Begun { kind, place, start, ids, table, window });
+        self.begun.push(Begun { kind, place, start });
         if self.blocks.has_body(kind.into()) {
             self.begin_body(slot, place, connection, streams);
         }
@@ -159,9 +196,9 @@ impl Outgoing {
         }
     }
 
-    /// The socket took so many of the bytes: reports to the ledger the streams that have begun with them, and undoes the
-    /// others. Returns how many have.
-    #[inline]
+    /// The socket took so many of the bytes that were written: reports to the ledger the streams that have begun with them,
+    /// and undoes the others. Returns how many have.
+    #[inline(always)]
     pub(super) fn settle(
         &mut self,
         slot: Slot,
@@ -171,18 +208,25 @@ impl Outgoing {
         departure: &Departure,
         ledger: &mut Ledger<'_>,
     ) -> u16 {
-        if taken < connection.out.len() {
-            self.undo_from(taken, slot, connection, streams);
+        let mut written = self.written(connection).len();
+        if let &[Begun { kind, place, .. }] = self.begun.as_slice()
+            && taken == written
+        {
+            connection.out.clear();
+            let exchange = ledger.begin(departure, kind, 1, taken);
+            ledger.exchanges_mut().begin(slot, place, exchange);
+            return 1;
+        }
+        if taken < written {
+            written = self.undo_from(taken, slot, connection, streams, departure.at);
+        } else {
+            connection.out.clear();
         }
         let mut rest = self.begun.as_slice();
         while let Some(&Begun { kind, start, .. }) = rest.first() {
-            let alike = match self.blocks.count() {
-                1 => rest.len(),
-                _ => rest.iter().take_while(|stream| stream.kind == kind).count(),
-            };
-            let count = if ledger.begins_alone() { 1 } else { alike };
+            let count = if ledger.begins_alone() { 1 } else { alike(rest, self.blocks.count()) };
             let (together, after) = rest.split_at(count);
-            let end = after.first().map_or(connection.out.len(), |next| next.start);
+            let end = after.first().map_or(written, |next| next.start);
             let exchange = ledger.begin(departure, kind, count as u16, end.min(taken) - start);
             for stream in together {
                 ledger.exchanges_mut().begin(slot, stream.place, exchange);
@@ -193,26 +237,57 @@ impl Outgoing {
         self.begun.len() as u16
     }
 
-    /// Takes back the streams that were written behind the first `taken` bytes: none of theirs has left.
+    /// Takes back the streams that were written behind the first `taken` bytes, since none of theirs has left, and puts
+    /// the rest of the bytes before them into the connection's output. Returns where those end.
     #[cold]
-    fn undo_from(&mut self, taken: usize, slot: Slot, connection: &mut Connection, streams: &mut Streams) {
+    fn undo_from(
+        &mut self,
+        taken: usize,
+        slot: Slot,
+        connection: &mut Connection,
+        streams: &mut Streams,
+        at: Nanos,
+    ) -> usize {
         let started = self.begun.iter().take_while(|stream| stream.start < taken).count();
-        let Some(&first) = self.begun.get(started) else { return };
-        (connection.ids, connection.table, connection.window) = (first.ids, first.table, first.window);
-        connection.out.truncate(first.start);
-        for stream in self.begun.drain(started..).rev() {
-            self.first.push_front(stream.kind);
-            let undone = streams.at(slot, stream.place);
-            self.expander.undo_number(undone.number);
-            undone.end();
-            connection.blocked.retain(|place| *place != stream.place);
+        let mut end = self.written(connection).len();
+        if let Some(first) = self.begun.get(started) {
+            end = first.start;
+            connection.ids.undo_from(streams.get(slot, first.place).id);
         }
+        if started == 0 {
+            // Only the first request that is written changes it.
+            connection.table = self.table_before;
+        }
+        for begun in self.begun.drain(started..).rev() {
+            let stream = streams.at(slot, begun.place);
+            if self.prepared.is_none() {
+                self.first.push_front(begun.kind);
+                self.expander.undo_number(stream.number);
+            }
+            let body = self.blocks.fixed_body(begun.kind.into()).unwrap_or(&stream.body);
+            connection.window.undo(body.len() as u32 - stream.unsent);
+            stream.end();
+            connection.blocked.retain(|place| *place != begun.place);
+        }
+        match &self.prepared {
+            Some(prepared) if self.prepared_bytes > 0 => {
+                connection.out.extend_from_slice(&prepared.bytes[taken..end]);
+            }
+            _ => {
+                connection.out.truncate(end);
+                connection.out.drain(..taken);
+            }
+        }
+        connection.unsent_since = at;
+        end
     }
 
     /// The server has not processed a request: it is due again, with its number.
     pub(super) fn give_back(&mut self, kind: u16, number: u64) {
-        self.expander.return_number(number);
-        self.first.push_back(kind);
+        if self.prepared.is_none() {
+            self.expander.return_number(number);
+            self.first.push_back(kind);
+        }
     }
 
     /// The next request will not be sent: its kind.

@@ -49,10 +49,10 @@ impl Stream {
         }
     }
 
-    /// A stream is opened.
+    /// A request is sent on it.
     #[inline]
-    pub(super) fn begin(&mut self, id: u32, kind: u16, number: u64, window: u32) {
-        (self.id, self.kind, self.number, self.unsent) = (id, kind, number, 0);
+    pub(super) fn begin(&mut self, kind: u16, number: u64, window: u32) {
+        (self.kind, self.number, self.unsent) = (kind, number, 0);
         self.window = SendWindow::new(window);
         self.has_response = false;
     }
@@ -118,15 +118,20 @@ impl Streams {
         &mut self.table[start..start + self.places]
     }
 
-    /// The next id whose place is free, used up with those that were skipped to get there; none if ids are used up.
-    #[inline]
-    pub(super) fn next_free(&self, slot: Slot, ids: &mut StreamIds) -> Option<(u32, Place)> {
-        for _ in 0..self.places {
+    /// Opens a stream: the next id whose place is free is used up with those that were skipped to get there. None if ids
+    /// are used up. At most half of the places are taken, so one is free within as many ids.
+    #[inline(always)]
+    pub(super) fn open(&mut self, slot: Slot, ids: &mut StreamIds) -> Option<(Place, &mut Stream)> {
+        let start = slot as usize * self.places;
+        let places = &mut self.table[start..start + self.places];
+        for _ in 0..places.len() {
             let id = ids.peek()?;
             ids.advance();
-            let place = self.place_of(id);
-            if !self.get(slot, place).is_open() {
-                return Some((id, place));
+            let place = id as usize >> 1 & (places.len() - 1);
+            if !places[place].is_open() {
+                let stream = &mut places[place];
+                stream.id = id;
+                return Some((place as Place, stream));
             }
         }
         None

@@ -27,7 +27,7 @@ pub struct Exchange {
 
 impl Exchange {
     /// A place without an exchange.
-    const VACANT: Self =
+    pub(crate) const VACANT: Self =
         Self { intended: Nanos::ZERO, actual: Nanos::NEVER, free_at: Nanos::ZERO, block: 0, returns: 0 };
 
     fn is_vacant(&self) -> bool {
@@ -117,7 +117,7 @@ impl Exchanges {
     }
 
     /// Takes an exchange out; none where there is none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end(&mut self, slot: Slot, place: Place) -> Option<Exchange> {
         let index = self.index(slot, place);
         let exchange = self.table[index];

@@ -47,10 +47,18 @@ impl Incoming {
 }
 
 /// Answers of one read that are alike: recorded together when another comes, or when all has been read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct AnswerGroup {
-    alike: Option<(Exchange, Response)>,
+    exchange: Exchange,
+    response: Response,
+    /// How many there are.
     count: u16,
+}
+
+impl Default for AnswerGroup {
+    fn default() -> Self {
+        Self { exchange: Exchange::VACANT, response: Response::NONE, count: 0 }
+    }
 }
 
 impl AnswerGroup {
@@ -64,18 +72,20 @@ impl AnswerGroup {
         now: Nanos,
         ledger: &mut Ledger<'_>,
     ) {
-        if self.alike != Some((exchange, response)) || self.count == u16::MAX {
+        let is_alike = self.exchange == exchange && self.response == response;
+        if self.count == 0 || !is_alike || self.count == u16::MAX {
             self.record(slot, now, ledger);
-            (self.alike, self.count) = (Some((exchange, response)), 0);
+            (self.exchange, self.response) = (exchange, response);
         }
         self.count += 1;
     }
 
     /// Records those that were added.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn record(&mut self, slot: Slot, now: Nanos, ledger: &mut Ledger<'_>) {
-        if let Some((exchange, response)) = self.alike.take() {
-            ledger.answered(slot, &exchange, self.count, &response, now);
+        let count = std::mem::take(&mut self.count);
+        if count > 0 {
+            ledger.answered(slot, &self.exchange, count, &self.response, now);
         }
     }
 }

@@ -192,6 +192,23 @@ fn requests_that_are_due_together_leave_together() {
 }
 
 #[test]
+fn long_requests_leave_in_several_sends() {
+    // 64 KiB at most at once: 12 requests with a path of 5,200 bytes, once the first send has filled the header table.
+    let url = format!("http://a/{}", "~".repeat(5_200));
+    let settings = over_http2_to(&url, closed_loop(1, 1), 40, 0);
+    let (clock, mut recorder) = (VirtualClock::new(Nanos::ZERO), Recorder::new());
+    let look = |tallies: &[Tally], server: &Server| {
+        let counts = &tallies[1].counts;
+        assert_eq!(counts.scheduled, counts.ended(Ending::Ok));
+        // 40 streams, each answered every 10 ms.
+        assert!((3_900..=4_040).contains(&counts.completed_in_window), "{counts:?}");
+        assert_eq!(server.together[1..].iter().max(), Some(&12));
+        assert_eq!(server.paths.len(), 1);
+    };
+    simulate_with(&settings, server(&[], good), &clock, Nanos::NEVER, &mut recorder, look).unwrap();
+}
+
+#[test]
 fn a_connection_that_ends_in_mid_run_costs_no_request() {
     // As nginx does: every hundredth request is the last of its connection, and later ones on their way are not answered.
     let answer: Answer = |out, stream, number| {

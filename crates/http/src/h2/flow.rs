@@ -35,6 +35,11 @@ impl SendWindow {
         self.0 -= i64::from(bytes);
     }
 
+    /// Bytes that were counted will not be sent.
+    pub fn undo(&mut self, bytes: u32) {
+        self.0 += i64::from(bytes);
+    }
+
     /// WINDOW_UPDATE for `stream`, 0 being the connection.
     ///
     /// # Errors
@@ -139,6 +144,11 @@ impl StreamIds {
     #[inline]
     pub fn advance(&mut self) {
         self.next = self.next.saturating_add(2);
+    }
+
+    /// Ids from `first` on are not used after all.
+    pub fn undo_from(&mut self, first: u32) {
+        self.next = self.next.min(first);
     }
 
     /// Whether the peer may name this stream: it was opened, or an id above it was.

@@ -36,7 +36,7 @@ pub use hpack::{
 pub use reader::{
     CONTINUATIONS_MAX, Event, FIELD_BLOCK_BYTES_MAX, FrameReader, IDLE_FRAMES_MAX, WholeResponse,
 };
-pub use request::{Http2Request, RepeatedRequest, RequestBlocks, RequestTable};
+pub use request::{Http2Request, RequestBlocks, RequestTable};
 pub use response::{
     BlockCache, BlockRole, FieldDecoder, Fields, HEADER_LIST_BYTES_MAX, RecognisedBlock, ResponseFields,
     ResponseProgress,

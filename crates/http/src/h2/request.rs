@@ -6,7 +6,7 @@
 //! are the same on every connection, and the state of its encoder is one value ([`RequestTable`]). A peer whose table is
 //! too small for the shared fields is sent a third form, which uses no table.
 
-use super::frame::{FRAME_HEAD_BYTES, FRAME_SIZE_DEFAULT, STREAM_AT, write_field_block};
+use super::frame::{FRAME_SIZE_DEFAULT, write_field_block};
 use super::hpack::{
     HpackEncoder, Indexing, TABLE_SIZE_DEFAULT, push_literal_name, push_size_update, push_string_length,
 };
@@ -158,12 +158,10 @@ impl RequestBlocks {
         self.kinds.iter().map(|kind| kind.parts.len()).max().unwrap_or(0)
     }
 
-    /// The next request, if it is the same every time, one frame, and not the first of its connection. What
-    /// [`RequestBlocks::write`] would append; those after it are the same.
-    #[inline]
-    pub fn repeated(&self, kind: usize, table: RequestTable) -> Option<RepeatedRequest<'_>> {
-        let frame = self.kinds[kind].repeated.as_deref()?;
-        (table == RequestTable::Filled).then_some(RepeatedRequest(frame))
+    /// The frame of a request that is the same every time, on stream 0: what [`RequestBlocks::write`] appends on a
+    /// connection whose table is [`RequestTable::Filled`]. None for any other kind.
+    pub fn repeated(&self, kind: usize) -> Option<&[u8]> {
+        self.kinds[kind].repeated.as_deref()
     }
 
     /// Appends the field block of the next request, as HEADERS and CONTINUATION frames. A body that is not fixed is
@@ -194,22 +192,6 @@ impl RequestBlocks {
             return write_field_block(out, stream, &block.bytes, !has_body);
         }
         kind.write_expanded(block, is_shrinking, stream, expander, out, body);
-    }
-}
-
-/// A request that is the same every time but for its stream.
-#[derive(Clone, Copy, Debug)]
-pub struct RepeatedRequest<'a>(&'a [u8]);
-
-impl RepeatedRequest<'_> {
-    /// Appends it. Its number is not counted.
-    #[inline]
-    pub fn write(self, stream: u32, out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend_from_slice(self.0);
-        if let Some(field) = out.get_mut(start + STREAM_AT..start + FRAME_HEAD_BYTES) {
-            field.copy_from_slice(&stream.to_be_bytes());
-        }
     }
 }
 
