@@ -339,14 +339,6 @@ impl<R: RandomBits> Expander<R> {
         self.returned.front().copied().unwrap_or(self.number)
     }
 
-    /// The number of the next request, which is used up.
-    #[inline]
-    pub fn take_number(&mut self) -> u64 {
-        let number = self.number();
-        self.skip_number();
-        number
-    }
-
     /// The number of the next request is used up by one without placeholders, or by one that is never sent.
     #[inline]
     pub fn skip_number(&mut self) {

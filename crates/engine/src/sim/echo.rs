@@ -29,7 +29,7 @@ struct Owed {
     answers: u32,
     /// and over HTTP/2 on which streams.
     streams: Vec<u32>,
-    /// A server's first word, before them.
+    /// A server's first word, before it is asked anything.
     greeting: Vec<u8>,
 }
 
@@ -46,6 +46,27 @@ impl Echo {
         let stream_fields = frames_of(&answer).map(|(at, _)| at + STREAM_AT).collect();
         let owed = vec![Owed::default(); slots as usize];
         Self { answer, stream_fields, request_length: None, owed, ready: Vec::new() }
+    }
+}
+
+impl Owed {
+    /// What is owed for some frames. A stream is what HEADERS names, the only kind of frame that has one here.
+    #[inline(never)]
+    fn read_frames(&mut self, bytes: &[u8]) {
+        let frames = bytes.strip_prefix(CLIENT_PREFACE);
+        if frames.is_some() {
+            write_settings(&mut self.greeting, &[]);
+        }
+        let streams = frames_of(frames.unwrap_or(bytes)).map(|(_, head)| head.stream);
+        self.streams.extend(streams.filter(|stream| *stream > 0));
+        self.answers = self.streams.len() as u32;
+    }
+
+    #[cold]
+    fn take_greeting(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let greeting = std::mem::take(&mut self.greeting);
+        buffer[..greeting.len()].copy_from_slice(&greeting);
+        if greeting.is_empty() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(greeting.len()) }
     }
 }
 
@@ -74,29 +95,19 @@ impl Transport for Echo {
         if owed.answers == 0 && owed.greeting.is_empty() {
             self.ready.push(Ready { slot, readable: true, writable: false, hangup: false });
         }
-        if let Some(length) = self.request_length {
-            owed.answers += (bytes.len() / length) as u32;
-            return Ok(bytes.len());
+        match self.request_length {
+            Some(length) => owed.answers += (bytes.len() / length) as u32,
+            None => owed.read_frames(bytes),
         }
-        let frames = bytes.strip_prefix(CLIENT_PREFACE);
-        if frames.is_some() {
-            write_settings(&mut owed.greeting, &[]);
-        }
-        // A stream is what HEADERS names, the only kind of frame that has one here.
-        let streams = frames_of(frames.unwrap_or(bytes)).map(|(_, head)| head.stream);
-        owed.streams.extend(streams.filter(|stream| *stream > 0));
-        owed.answers = owed.streams.len() as u32;
         Ok(bytes.len())
     }
 
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
         let owed = &mut self.owed[slot as usize];
-        if owed.answers == 0 && owed.greeting.is_empty() {
-            return Err(io::ErrorKind::WouldBlock.into());
+        if owed.answers == 0 {
+            return owed.take_greeting(buffer);
         }
-        let mut count = owed.greeting.len();
-        buffer[..count].copy_from_slice(&owed.greeting);
-        owed.greeting.clear();
+        let mut count = 0;
         for number in 0..std::mem::take(&mut owed.answers) {
             let answer = &mut buffer[count..count + self.answer.len()];
             answer.copy_from_slice(&self.answer);
