@@ -164,7 +164,7 @@ fn section(experiment: &mut Experiment, rounds: u32, workplace: &Workplace) -> a
     let kept = workplace.folder.join("results").join(&experiment.name).with_extension("json");
     fs::write(&kept, serde_json::to_string_pretty(&outcome.samples)?)
         .with_context(|| kept.display().to_string())?;
-    Ok(page::section(experiment, &outcome, &taken, workplace))
+    Ok(page::section(experiment, &outcome, &taken))
 }
 
 /// The machine in a line: processor, cores, memory, kernel.

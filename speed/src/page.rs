@@ -3,10 +3,9 @@
 //! One experiment can be taken again without the others, whose sections stay as they stand on the page: each says
 //! when, of which commit and on which machine it was taken.
 
-use crate::experiment::{Comparison, Experiment, Row};
+use crate::experiment::{Comparison, Experiment};
 use crate::number::{Number, number};
 use crate::run::{Outcome, Sample};
-use crate::workplace::Workplace;
 use paceline_stats::Spread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,13 +17,18 @@ const HEAD: &str = "\
 # Performance
 
 Paceline beside its peers and beside the *floor*: tiny C programs (`speed/floor/`) that move the same bytes through the
-same kernel and do nothing else. They are the physical limit; nothing that uses the same system calls can be cheaper.
+same kernel, and parse, check and record nothing. They are a reference, not a limit: a row can be below them, because CPU
+time per request also depends on how many responses are there at each wake-up.
 
-This page is written by `make speed` (or `speed/run NAME...` for some of it; `speed/run --help`). Generator and server
-each have a core. In every round the rows run one after the other, each against a server started for it. CPU time is
-what the kernel counts for the generator's process (wait4), connecting and starting included, unless a section says
-otherwise; the split into user and system time is sampled by the kernel's tick and is good to a few percent of the
-whole. *Core* time is everything that happened on the generator's core, interrupts included. Tables show the median of the
+`make speed` writes this page ([speed/README.md](../speed/README.md)), `speed/run NAME...` a part of it; the commands are in
+[speed/experiments.toml](../speed/experiments.toml). A goal is met when the median of the rounds meets it and no run of the
+comparison was invalid. How the generator judges itself on your machine: `paceline selftest`
+([methodology](methodology.md)).
+
+Generator and server each have a core. In every round the rows run one after the other, each against a server started for
+it. CPU time is what the kernel counts for the generator's process (wait4), connecting and starting included, unless a
+section says otherwise; the split into user and system time is sampled by the kernel's tick and is good to a few percent.
+*Core* time is everything that happened on the generator's core, interrupts included. Tables show the median of the
 rounds, with the lowest and the highest; ratios are taken within each round, then their median.
 ";
 
@@ -54,13 +58,12 @@ pub fn merged(titles: &[String], before: &str, section: String) -> Vec<String> {
 }
 
 /// One section.
-pub fn section(experiment: &Experiment, outcome: &Outcome, taken: &str, workplace: &Workplace) -> String {
+pub fn section(experiment: &Experiment, outcome: &Outcome, taken: &str) -> String {
     let mut text = format!("## {}\n\n{}\n\n", experiment.title, experiment.about);
     let _ = writeln!(text, "Taken {taken}, {} rounds. {}\n", outcome.rounds, quietness(&outcome.samples));
     text.push_str(&table(experiment, &outcome.samples));
     text.push_str(&comparisons(&experiment.comparisons, &outcome.samples));
     text.push_str(&notes(outcome));
-    text.push_str(&commands(&experiment.rows, workplace));
     text
 }
 
@@ -140,8 +143,9 @@ fn comparisons(comparisons: &[Comparison], samples: &[Sample]) -> String {
         let met = match median {
             _ if goal.is_empty() => "",
             None => "**not measured**",
+            Some(_) if has_invalid(comparison, samples) => "**not met: a run was invalid**",
             Some(median) if comparison.is_met_by(median) => "met",
-            Some(_) => "**missed**",
+            Some(_) => "**not met**",
         };
         let rounds: Vec<String> = values.iter().map(|value| format!("{value:.digits$}")).collect();
         let median = median.map_or(String::new(), |median| with_commas(&format!("{median:.digits$}")));
@@ -149,6 +153,13 @@ fn comparisons(comparisons: &[Comparison], samples: &[Sample]) -> String {
         let _ = writeln!(text, "| {heading}: {of}{to} | {median} | {rounds} | {goal} | {met} |");
     }
     text + "\n"
+}
+
+fn has_invalid(comparison: &Comparison, samples: &[Sample]) -> bool {
+    let is_of = |sample: &Sample| {
+        sample.row == comparison.of || comparison.to.as_ref().is_some_and(|to| sample.row == *to)
+    };
+    samples.iter().any(|sample| is_of(sample) && sample.is_invalid)
 }
 
 /// The number of each round that has it, or the ratio of two of the same round.
@@ -184,31 +195,6 @@ fn notes(outcome: &Outcome) -> String {
         let _ = writeln!(text, "- {row}, in {times} of {} rounds: {remark}.", outcome.rounds);
     }
     if text.is_empty() { text } else { text + "\n" }
-}
-
-/// What ran, with PORT for a port that differs each time. A server's line stands above those of its generators.
-fn commands(rows: &[Row], workplace: &Workplace) -> String {
-    let mut text = "```sh\n".to_owned();
-    let mut last_server = String::new();
-    for row in rows {
-        let server = format!("{} &", line(&row.server, &row.server_cores, row, workplace));
-        if server != last_server {
-            let _ = writeln!(text, "{server}");
-        }
-        last_server = server;
-        let _ = writeln!(text, "{}", line(&row.command, &row.cores, row, workplace));
-    }
-    text + "```\n"
-}
-
-/// A command as a person would type it.
-fn line(command: &str, cores: &str, row: &Row, workplace: &Workplace) -> String {
-    let filled = workplace.fill(command, row, "PORT", "BYTES");
-    let env: String = filled.env.iter().map(|(name, value)| format!("{name}={value} ")).collect();
-    let folder = if filled.program.starts_with("floor-") { "target/speed/" } else { "" };
-    let cores: Vec<String> = workplace.cores(cores).unwrap_or_default().iter().map(u32::to_string).collect();
-    let (cores, program, arguments) = (cores.join(","), filled.program, filled.arguments.join(" "));
-    workplace.shown(&format!("{env}taskset -c {cores} {folder}{program} {arguments}"))
 }
 
 #[cfg(test)]

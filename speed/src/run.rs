@@ -51,6 +51,8 @@ pub struct Sample {
     pub others_share: Option<f64>,
     /// What the tool said of its own run, such as verdicts.
     pub remarks: Vec<String>,
+    /// Whether it ended with another exit status than 0, as an invalid run does: its numbers meet no goal.
+    pub is_invalid: bool,
     /// Why there are no numbers.
     pub error: Option<String>,
 }
@@ -141,6 +143,7 @@ fn measure(row: &Row, workplace: &Workplace) -> anyhow::Result<Sample> {
         numbers: numbers(&report, &observed, row.cpu),
         others_share: Some((others_s / all_s).max(0.0)),
         remarks: report.remarks,
+        is_invalid: !well,
         ..Sample::default()
     })
 }

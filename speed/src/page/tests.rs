@@ -28,11 +28,15 @@ fn ratios_are_paired_before_their_median() {
     assert_eq!(by_round(&against(None, None), &samples()), [0.5, 0.8, 1.0]);
     let text = comparisons(&[against(Some(0.73), None)], &samples());
     assert!(
-        text.contains("| CPU us/request: a / b | 0.800 | 0.500 0.800 1.000 | at most 0.73 | **missed** |"),
+        text.contains("| CPU us/request: a / b | 0.800 | 0.500 0.800 1.000 | at most 0.73 | **not met** |"),
         "{text}"
     );
     let text = comparisons(&[against(None, Some(0.8))], &samples());
     assert!(text.contains("| at least 0.8 | met |"), "{text}");
+    let mut samples = samples();
+    samples[0].is_invalid = true;
+    let text = comparisons(&[against(None, Some(0.8))], &samples);
+    assert!(text.contains("| at least 0.8 | **not met: a run was invalid** |"), "{text}");
 }
 
 #[test]
