@@ -47,7 +47,7 @@ pub enum UserError {
     )]
     NoDefault,
     /// Only root can become another user.
-    #[error("only root can run servers as another user: leave --user out")]
+    #[error("only root can run servers as another user: remove --user")]
     NotRoot,
     /// A folder that is needed cannot be reached by it.
     #[error(

@@ -16,7 +16,7 @@ pub enum RequestError {
         at: usize,
     },
     /// CONNECT makes a tunnel, after which there is no HTTP to measure (RFC 9110 §9.3.6).
-    #[error("method CONNECT makes a tunnel; a server is measured with any other method")]
+    #[error("method CONNECT opens a tunnel and cannot be measured; use another method")]
     Connect,
     /// The target does not begin with a slash.
     #[error("path {path:?} does not begin with \"/\"; write \"/{path}\"")]
@@ -68,7 +68,7 @@ pub enum RequestError {
     },
     /// A `Content-Length` that is not the body's.
     #[error(
-        "header Content-Length: {value:?}, but the body has {bytes} bytes; leave the header out, it is added"
+        "header Content-Length: {value:?}, but the body has {bytes} bytes; remove the header: it is added"
     )]
     ContentLength {
         /// Its value as given.
@@ -78,7 +78,7 @@ pub enum RequestError {
     },
     /// A `Content-Length` beside a body whose length changes from request to request.
     #[error(
-        "header Content-Length: {value:?}, but the body's placeholders make its length change; leave the header out, it is added"
+        "header Content-Length: {value:?}, but the body's placeholders make its length change; remove the header: it is added"
     )]
     ChangingLength {
         /// Its value as given.
@@ -123,7 +123,9 @@ pub enum RequestError {
         rule: &'static str,
     },
     /// A `Transfer-Encoding`, which would contradict the length.
-    #[error("header Transfer-Encoding cannot be set: bodies are sent with a Content-Length; leave it out")]
+    #[error(
+        "header Transfer-Encoding cannot be set: bodies are sent with a Content-Length; remove the header"
+    )]
     TransferEncoding,
     /// A field that HTTP/2 does not have (RFC 9113 §8.2.2).
     #[error("header {name} cannot be sent with HTTP/2; remove it")]
@@ -243,7 +245,7 @@ pub enum PlaceholderProblem {
     )]
     Unknown,
     /// No `}` follows.
-    #[error("has no closing brace; write {{{{ if a brace is meant")]
+    #[error("has no closing brace; write {{{{ for a literal brace")]
     Unclosed,
     /// A bound of `rand` is missing, or no whole number from 0 to 18446744073709551615.
     #[error("is not written {{rand:LEAST:MOST}} with two whole numbers from 0 up, such as {{rand:1:100000}}")]

@@ -17,7 +17,7 @@ use paceline_record::{RecordError, Round, Trial};
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// User: nothing in it tells which program wrote it.
-    #[error("{name}: not a report that can be imported; known are {}", names().join(", "))]
+    #[error("{name}: not a report that can be imported; supported are {}", names().join(", "))]
     Unknown {
         /// The file.
         name: String,

@@ -180,7 +180,7 @@ fn damaged_reports_say_what_is_wrong() {
     let told = |text: &str| read("x", text).unwrap_err().to_string();
     assert!(
         told("hello")
-            .starts_with("x: not a report that can be imported; known are techempower, httparena, k6")
+            .starts_with("x: not a report that can be imported; supported are techempower, httparena, k6")
     );
     assert!(told("{\"metrics\": {}}").ends_with("as a report of k6: metrics.http_reqs.count is missing"));
     let ab = REPORTS[0].1;

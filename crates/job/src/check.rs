@@ -48,7 +48,7 @@ pub enum JobProblem {
     #[error("a connect timeout of 0 leaves no time to connect")]
     NoConnectTimeout,
     /// A loader beyond the last, or none at all.
-    #[error("the share of a loader must have an index below the number of loaders")]
+    #[error("share: `index` must be below `of`, the number of loaders")]
     NoSuchShare,
     /// A bounded number of requests and a warm-up.
     #[error("a number of requests cannot be combined with a warm-up: bound the run by a duration")]

@@ -33,10 +33,10 @@ pub enum FormError {
     #[error("not JSON: {0}")]
     NotJson(String),
     /// It is JSON of another kind.
-    #[error("{0} is not a form; write an object, \"LEAST..MOST\" or [COUNT, FORM]")]
+    #[error("{0} is not a valid form; write an object, \"LEAST..MOST\" or [COUNT, FORM]")]
     Unknown(String),
     /// A field's name cannot be compared byte for byte, or there are too many.
-    #[error("an object of a form has 1 to 64 fields with plain names")]
+    #[error("an object of a form has 1 to 64 fields; their names need no escapes in JSON")]
     Fields,
 }
 

@@ -69,7 +69,7 @@ pub enum LabError {
     Command(Box<CommandFailure>),
     /// A version command that printed nothing: no version, no measurement.
     #[error(
-        "{server}: the version command printed nothing, and what has no version is not measured: {command}"
+        "{server}: the version command printed nothing; a server is measured only with its version: {command}"
     )]
     NoVersion {
         /// The server's id.

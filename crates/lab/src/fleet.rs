@@ -129,7 +129,7 @@ impl Fleet {
     /// [`Spoiled`], with nothing held.
     pub(crate) fn hold(&self, launch: &PlannedLaunch, steady_within: Duration) -> Result<Held, Spoiled> {
         if self.has_server() && launch.cells.iter().any(|cell| cell.load.balanced.is_some()) {
-            let message = "a balancer cannot be started on another machine: leave server= out of --on";
+            let message = "a balancer cannot be started on another machine: remove server= from --on";
             return Err(Spoiled::fault(Stage::Setup, message, false));
         }
         let (roles, allocation) = match &self.settings.machines {
@@ -308,7 +308,7 @@ impl Held {
     ) -> Result<(Launch, RunningDatabase), Spoiled> {
         if !database.commands.start.contains("DATABASE_LISTEN") {
             let message =
-                format!("{} serves only its own machine: leave database= out of --on", database.name);
+                format!("{} serves only its own machine: remove database= from --on", database.name);
             return Err(Spoiled::fault(Stage::Setup, message, false));
         }
         provide(node, &order.folder, interrupt)?;

@@ -435,7 +435,7 @@ fn listen(output: ChildStdout, index: usize, speaking: &Sender<(usize, Heard)>) 
             }
             Ok(None) => return,
             Err(error) => {
-                let what = format!("it cannot be understood: {error}");
+                let what = format!("its message cannot be read: {error}");
                 let failed = FromLoader::Failed(Failed { what, hint: None, is_usage: false });
                 let _ = speaking.send((index, Heard::Message(0, failed)));
                 return;

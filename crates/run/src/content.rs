@@ -36,7 +36,7 @@ impl Contents {
                 return Err(RunError::usage(format!(
                     "{named_by} @-: {other} has read standard input already"
                 ))
-                .hint("give one of them a file"));
+                .hint("standard input can be read only once: name a file for one of them"));
             }
             return inputs.read_standard_input(named_by).map_err(|error| {
                 RunError::usage(format!("{named_by} @-: cannot read standard input")).because(error)

@@ -63,7 +63,7 @@ impl Prepared {
     pub fn debug(&self) -> Result<Vec<DebugExchange>, RunError> {
         if self.settings.job.protocol == Protocol::Http2 {
             return Err(RunError::usage("--debug shows exchanges of HTTP/1 only")
-                .hint("remove --http 2; the server mostly answers the same"));
+                .hint("remove --http 2: the response is usually the same"));
         }
         let kinds = self.settings.requests.kinds();
         let files = self.settings.requests.files();

@@ -68,7 +68,7 @@ fn check(job: &Job, index: usize, goes_on: bool) -> Result<(), RunError> {
         && job.requests.iter().take(index).any(|other| other.session == spec.session);
     if is_split {
         return Err(wrong(spec, "its session began before another request")
-            .hint("put all requests of a session one behind the other"));
+            .hint("list the requests of a session directly after each other"));
     }
     if spec.session.is_none() && !spec.extract.is_empty() {
         return Err(wrong(spec, "it extracts a value and is not part of a session")

@@ -182,7 +182,7 @@ pub enum StoreError {
         round: String,
     },
     /// A defect of ours: the record could not be read again, so it was not kept (a number that is not finite?).
-    #[error("the {kind} {id} cannot be kept: it would not read back")]
+    #[error("the {kind} {id} cannot be stored: it would not be the same when read again")]
     Unstorable {
         /// "round" or "trial".
         kind: &'static str,

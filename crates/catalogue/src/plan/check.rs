@@ -149,7 +149,9 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
     }
     match balance.fault {
         Some(_) if balance.instances.unwrap_or(1) < 2 => Err("`fault` needs two `instances` or more".into()),
-        Some(_) if load.duration.is_none() => Err("`fault` needs a `duration`, to know its middle".into()),
+        Some(_) if load.duration.is_none() => {
+            Err("`fault` needs a `duration`: the fault happens in the middle of the window".into())
+        }
         _ => Ok(()),
     }
 }
@@ -231,7 +233,7 @@ fn shape(load: &PlanLoad) -> Result<(), String> {
     }
     if !load.keep_alive && load.requests_per_connection.is_some() {
         return Err(
-            "`keep_alive = false` is one request a connection: leave `requests_per_connection` out".into()
+            "`keep_alive = false` is one request a connection: remove `requests_per_connection`".into()
         );
     }
     if load.depth > 1 && (closes(load) || is_old(load)) {

@@ -76,7 +76,7 @@ impl Plan {
                 .collect();
             if left.is_empty() {
                 catalogue.servers_named(std::slice::from_ref(pattern))?;
-                return Err(self.wrong(format!("it selects no server that fits `{pattern}`")));
+                return Err(self.wrong(format!("no server that it selects matches `{pattern}`")));
             }
             ids.extend(left);
         }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn what_the_plan_has_not_is_a_mistake() {
         for (servers, workloads, reported) in [
-            (&["b-tuned"][..], &[][..], "it selects no server that fits `b-tuned`"),
+            (&["b-tuned"][..], &[][..], "no server that it selects matches `b-tuned`"),
             (&["a-on"], &[], "a-one"),
             (&[], &["tetra/2"], "it has no workload `tetra/2`; it has: hello, tetra/3"),
             (&[], &["helo"], "the nearest is `hello`"),

@@ -88,7 +88,7 @@ pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
         return Err("needs either `rate` or `rate_per_s`".into());
     }
     if load.of.is_some() && load.rate.is_none() {
-        return Err("`of` needs a `rate` in percent".into());
+        return Err("`of` needs a `rate` in percent, such as rate = \"50%\"".into());
     }
     let only_for_search = [
         ("objective", load.objective.is_some()),
@@ -104,7 +104,7 @@ pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
     let contradictions = [
         (load.objective.is_none(), "needs an `objective`, such as \"response.p99<10ms,errors<0.1%\""),
         (load.windows == Some(0), "`windows` is at least 1"),
-        (load.rate.is_some() || load.rate_per_s.is_some(), "searches its rates: leave `rate` out"),
+        (load.rate.is_some() || load.rate_per_s.is_some(), "searches its rates: remove `rate`"),
         (load.duration.is_none(), "needs a `duration`, the length of a window"),
         (load.first_run || !load.twins.is_empty(), "has no twins: make loads of their own"),
         (load.fault.is_some(), "has no fault: make a load of its own"),

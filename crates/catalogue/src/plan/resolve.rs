@@ -276,7 +276,8 @@ impl Plan {
             if let Some(foreign) =
                 addresses.iter().find(|own| !cases.iter().any(|case| case.address == **own))
             {
-                let problem = format!("load `{}` names `{foreign}`, which the plan does not", load.name);
+                let problem =
+                    format!("load `{}` names `{foreign}`, which is not a workload of the plan", load.name);
                 return Err(self.wrong(problem));
             }
             loads.push(MeantLoad { load: Arc::new(load.clone()), addresses });

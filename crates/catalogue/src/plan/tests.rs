@@ -283,7 +283,7 @@ fn what_cannot_be_together_is_told() {
         ("duration = \"1s\"\ndepth = 4\nkeep_alive = false", "a `depth` needs HTTP/1.1"),
         (
             "duration = \"1s\"\nkeep_alive = false\nrequests_per_connection = 9",
-            "leave `requests_per_connection` out",
+            "remove `requests_per_connection`",
         ),
         ("duration = \"1s\"\ntwins = [\"unpipelined\"]", "the twin `unpipelined`: the load is not pipelined"),
         ("duration = \"1s\"\ndepth = 4\ntwins = [\"close\"]", "the twin `close`: the load is pipelined"),

@@ -103,7 +103,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         (
             "[[request]]\nexpect_body = 'a'\nexpect_json = { '/d' = 1 }\n",
-            "mixes/shop.toml:1: one of `expect_body`, `expect_body_file`, `expect_sha256` and `expect_json` says what must come back",
+            "mixes/shop.toml:1: use only one of `expect_body`, `expect_body_file`, `expect_sha256` and `expect_json`",
         ),
     ] {
         assert_eq!(complaint(text), expected);

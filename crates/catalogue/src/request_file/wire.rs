@@ -184,7 +184,8 @@ fn expected_body(
         },
         (None, None, None, Some(table)) => json_of(table, document).map(Some),
         _ => {
-            let problem = "one of `expect_body`, `expect_body_file`, `expect_sha256` and `expect_json` says what must come back";
+            let problem =
+                "use only one of `expect_body`, `expect_body_file`, `expect_sha256` and `expect_json`";
             Err(document.complain(Some(at), problem))
         }
     }

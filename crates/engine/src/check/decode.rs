@@ -21,7 +21,7 @@ pub enum DecodeError {
         problem: String,
     },
     /// It is larger than is decompressed.
-    #[error("it is more than {} MiB when decompressed, too much to be checked", DECODED_BYTES_MAX >> 20)]
+    #[error("the body is more than {} MiB when decompressed: too large to check", DECODED_BYTES_MAX >> 20)]
     TooLong,
 }
 

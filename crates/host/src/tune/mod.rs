@@ -174,7 +174,7 @@ fn noted(note: &Path, root: &Path) -> Result<Vec<Restore>, String> {
     let about = file.metadata().map_err(|error| error.to_string())?;
     let is_own = about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o022 == 0;
     if !about.is_file() || !is_own {
-        return Err("it is not a file that only this user can write".to_owned());
+        return Err("it must be a file that only this user can write".to_owned());
     }
     let text = paceline_files::take_text(file, NOTE_MAX_BYTES).map_err(|error| error.to_string())?;
     let noted: Vec<Restore> =

@@ -95,7 +95,7 @@ fn nothing_breaks_out_of_its_line() {
         ),
         (
             request(|r| r.method = "CONNECT".into()),
-            "method CONNECT makes a tunnel; a server is measured with any other method",
+            "method CONNECT opens a tunnel and cannot be measured; use another method",
         ),
         (request(|r| r.path = "x".into()), "path \"x\" does not begin with \"/\"; write \"/x\""),
         (
@@ -130,11 +130,11 @@ fn nothing_breaks_out_of_its_line() {
         (with(&[("Host", "a"), ("host", "b")]), "header Host is given twice; a request may have one"),
         (
             with(&[("Content-Length", "7")]),
-            "header Content-Length: \"7\", but the body has 0 bytes; leave the header out, it is added",
+            "header Content-Length: \"7\", but the body has 0 bytes; remove the header: it is added",
         ),
         (
             with(&[("transfer-encoding", "chunked")]),
-            "header Transfer-Encoding cannot be set: bodies are sent with a Content-Length; leave it out",
+            "header Transfer-Encoding cannot be set: bodies are sent with a Content-Length; remove the header",
         ),
     ];
     for (request, expected) in refusals {

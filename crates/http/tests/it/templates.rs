@@ -196,11 +196,11 @@ fn what_could_not_be_sent_is_refused_with_its_place() {
         (request("GET", "{seq}", &[], ""), "path \"{seq}\" does not begin with \"/\"; write \"/{seq}\""),
         (
             request("POST", "/", &[("Content-Length", "5")], "{seq}"),
-            "header Content-Length: \"5\", but the body's placeholders make its length change; leave the header out, it is added",
+            "header Content-Length: \"5\", but the body's placeholders make its length change; remove the header: it is added",
         ),
         (
             request("POST", "/", &[("Content-Length", "2")], "{{"),
-            "header Content-Length: \"2\", but the body has 1 bytes; leave the header out, it is added",
+            "header Content-Length: \"2\", but the body has 1 bytes; remove the header: it is added",
         ),
     ] {
         assert_eq!(request.compile(&files).unwrap_err().to_string(), expected);

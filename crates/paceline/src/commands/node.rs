@@ -12,6 +12,6 @@ pub fn run() -> anyhow::Result<Status> {
     let input = BufReader::new(std::io::stdin());
     let environment = paceline_run::environment::read;
     paceline_lab::serve_node(input, std::io::stdout(), shepherd_command()?, environment)
-        .context("cannot serve as a node")?;
+        .context("cannot run as a node of a round")?;
     Ok(Status::Done)
 }

@@ -45,7 +45,7 @@ pub struct Arguments {
     /// List the rounds that are kept, newest first
     #[arg(long, conflicts_with_all = ["rounds", "format", "workload", "load"])]
     list: bool,
-    /// What to render [default: by the ending of --output, else text]
+    /// Format of the report [default: by the ending of --output, else text]
     #[arg(long, value_enum)]
     format: Option<Shape>,
     /// Write to a file instead of standard output, which is `-` too
@@ -335,8 +335,8 @@ fn format(asked: Option<Shape>, output: Option<&Path>) -> anyhow::Result<Renderi
         (Some(Shape::Html), _) | (None, Some("html")) => Rendering::Page,
         (None, Some("svg")) => Rendering::Svg(Chart::Ranking(None)),
         (None, Some(ending)) => {
-            return Err(Complaint::usage(format!("--output: the ending `.{ending}` says no format"))
-                .hint("known are .txt, .md, .csv, .json, .html and .svg; or say --format")
+            return Err(Complaint::usage(format!("--output: the ending `.{ending}` does not name a format"))
+                .hint("use .txt, .md, .csv, .json, .html or .svg, or choose with --format")
                 .into());
         }
     })
@@ -347,7 +347,7 @@ fn chart(name: &str) -> anyhow::Result<Chart> {
     Chart::parse(name).ok_or_else(|| {
         let metrics: Vec<&str> = Metric::ALL.iter().map(|metric| metric.key).collect();
         Complaint::usage(format!("--svg: there is no chart {name:?}"))
-            .hint(format!("known are ranking, percentiles, load-curve, {}", metrics.join(", ")))
+            .hint(format!("use ranking, percentiles, load-curve, {}", metrics.join(", ")))
             .into()
     })
 }

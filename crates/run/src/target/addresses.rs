@@ -106,7 +106,7 @@ fn lacks_zone(address: &SocketAddr) -> bool {
 
 fn no_zone(address: &SocketAddr) -> RunError {
     let ip = address.ip();
-    RunError::usage(format!("{ip} is a link-local address: it needs the interface it is behind"))
+    RunError::usage(format!("{ip} is a link-local address: name its interface"))
         .hint(format!("write it with its zone: http://[{ip}%25eth0]:{}/", address.port()))
 }
 

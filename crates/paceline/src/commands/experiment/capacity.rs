@@ -43,7 +43,7 @@ pub struct Arguments {
     /// Without it stalls are noticed less often.
     #[arg(long)]
     no_curve: bool,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]

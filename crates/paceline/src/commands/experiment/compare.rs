@@ -36,7 +36,7 @@ pub struct Arguments {
     second: String,
     #[command(flatten)]
     how: CompareFlags,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub struct CompareFlags {
     /// A smaller difference does not matter, in percent
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT", value_parser = percent)]
     pub(super) margin: f64,
-    /// Pairs at most; looks are taken after 4, 6, 8, 10, 14 and 20
+    /// Most pairs to measure; the result is checked after 4, 6, 8, 10, 14 and 20
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
     pub(super) pairs: u16,
     /// The metric that decides: capacity, rate, cpu, response.p50, response.p99, service.p50, service.p99, memory

@@ -31,7 +31,7 @@ pub struct Arguments {
     /// Measure the candidate alone and write its figures as a baseline
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Fail also if nothing is proven within the pairs
+    /// Exit 1 also if no difference is proven within --pairs
     #[arg(long)]
     fail_undecided: bool,
     /// Write the Markdown summary to a file as well

@@ -56,7 +56,7 @@ struct Chosen {
     /// Servers by id, or by pattern: 'go-*'
     #[arg(value_name = "SERVER")]
     servers: Vec<String>,
-    /// Every server
+    /// Select every server
     #[arg(long)]
     all: bool,
     /// Every server a plan selects: a file, or the name of one in the plans folder

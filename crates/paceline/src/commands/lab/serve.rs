@@ -135,7 +135,11 @@ fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {
     let there = cores.numbers();
     if let Some(absent) = arguments.cores.iter().find(|core| !there.contains(core)) {
         let there: Vec<String> = there.iter().map(u32::to_string).collect();
-        return Err(Complaint::usage(format!("no core {absent}; there are {}", there.join(", "))).into());
+        return Err(Complaint::usage(format!(
+            "there is no core {absent}; this machine has {}",
+            there.join(", ")
+        ))
+        .into());
     }
     Ok(arguments.cores.clone())
 }

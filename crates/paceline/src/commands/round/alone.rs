@@ -38,7 +38,7 @@ pub fn on_machine(
         }
         Ok(Joined::Occupied(others)) => {
             Err(Complaint::environment(format!("another round runs on this machine: {}", others.join(", ")))
-                .hint("each would measure the other: wait for it to end, or go ahead with --share-machine")
+                .hint("each would disturb the other: wait for it to end, or go ahead with --share-machine")
                 .into())
         }
         Err(error) => {

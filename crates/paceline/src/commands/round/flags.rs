@@ -80,7 +80,7 @@ pub struct Asked {
     /// Launches of each server [default: the plan's, or 3]
     #[arg(long, value_name = "N", help_heading = "Order")]
     pub repeats: Option<u32>,
-    /// All of a plan: the loads and repeats it leaves out at its default, whatever its time budget
+    /// Carry the whole plan out: also loads and repeats that it leaves out by default, whatever its time budget
     #[arg(long, requires = "plan", help_heading = "Order")]
     pub full: bool,
     /// Say what it comes to and about how long it takes, and do nothing
@@ -131,7 +131,7 @@ pub struct Carrying {
     /// Exit 0 even if no row of the report is usable: all invalid, overloaded or failed
     #[arg(long, env = "PACELINE_ALLOW_INVALID", value_parser = FalseyValueParser::new())]
     pub allow_invalid: bool,
-    /// Say nothing but the report and what went wrong
+    /// Print only the report and errors
     #[arg(long, short)]
     pub quiet: bool,
     /// Show the round in a browser while it goes on, and its results afterwards until Ctrl-C

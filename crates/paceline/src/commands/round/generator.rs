@@ -37,7 +37,7 @@ fn chosen(round: &Round, asked: Option<&str>) -> anyhow::Result<String> {
         (Some(kept), Some(asked)) => {
             let what = format!("--generator {asked:?}: round {} was begun with {kept:?}", round.id);
             Err(Complaint::usage(what)
-                .hint("leave --generator out to carry it on, or --resume to begin a new round")
+                .hint("remove --generator to carry it on, or --resume to begin a new round")
                 .into())
         }
     }
@@ -57,6 +57,9 @@ fn confirmed(round: &str, kept: &str) -> anyhow::Result<String> {
     std::io::stdin().lock().read_line(&mut answer)?;
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(kept.to_owned()),
-        _ => Err(Complaint::usage("the generator was not confirmed; nothing was run").into()),
+        _ => {
+            Err(Complaint::usage("the command of the load generator was not confirmed; nothing was run")
+                .into())
+        }
     }
 }

@@ -53,7 +53,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let mut progress = Progress::new(carrying.quiet);
     opened.notes.iter().for_each(|note| progress.note(note));
     if let Some(other) = &opened.shares_with {
-        progress.note(&format!("another round runs on this machine, each measures the other: {other}"));
+        progress.note(&format!("another round runs on this machine and disturbs this one: {other}"));
     }
     opened.round.changes.iter().for_each(|change| progress.note(change));
     progress.begin(&opened.round, opened.is_resumed, &Outlook::of(&opened.launches, opened.steady_within));
@@ -189,8 +189,8 @@ fn scratch(state: &Path, sitting: &str) -> anyhow::Result<Scratch> {
 /// The user that starts servers. On other machines that is the user who is logged in there, not the one who builds here.
 fn launch_user(places: &Places, user: Option<User>, is_elsewhere: bool) -> anyhow::Result<Option<User>> {
     if is_elsewhere && user.is_some() && places.user.is_some() {
-        let what = "--user: servers on other machines run as the user who is logged in there";
-        return Err(Complaint::usage(what).hint("leave --user or --on out").into());
+        let what = "--user cannot be combined with --on: servers on other machines run as the user of the ssh connection";
+        return Err(Complaint::usage(what).hint("remove --user or --on").into());
     }
     Ok(user.filter(|_| !is_elsewhere))
 }

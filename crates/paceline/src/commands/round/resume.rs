@@ -92,9 +92,11 @@ fn meant(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> 
 fn by_id(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> anyhow::Result<Round> {
     let round = match store.find_round(id) {
         Err(StoreError::NotFound { .. }) if is_plan(id, catalogue) => {
-            return Err(Complaint::usage(format!("--resume {id}: that is a plan, and no round's id"))
-                .hint(format!("paceline round {id} --resume carries its newest unfinished round on"))
-                .into());
+            return Err(Complaint::usage(format!(
+                "--resume {id}: this is the name of a plan, not the id of a round"
+            ))
+            .hint(format!("paceline round {id} --resume carries its newest unfinished round on"))
+            .into());
         }
         found => found.map_err(kept::complain)?,
     };
@@ -102,7 +104,7 @@ fn by_id(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> 
         Some(plan) if plan != round.plan => {
             let what = format!("round {} is of plan {}, not of {plan}", round.id, round.plan);
             Err(Complaint::usage(what)
-                .hint("leave the plan out, or the id to carry on the plan's newest unfinished round")
+                .hint("remove the plan; or remove the id, to carry on the plan's newest unfinished round")
                 .into())
         }
         _ => Ok(round),
@@ -118,6 +120,6 @@ fn is_plan(text: &str, catalogue: &Catalogue) -> bool {
 
 fn nothing_to_resume(which: &str, store: &Store) -> anyhow::Error {
     Complaint::usage(format!("no unfinished round{which} in {}", store.path().display()))
-        .hint("leave --resume out to begin a new round")
+        .hint("remove --resume to begin a new round")
         .into()
 }

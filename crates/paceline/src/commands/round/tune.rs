@@ -51,7 +51,7 @@ pub fn begin(
 /// Puts everything back.
 pub fn end(tuning: Option<Tuning>, progress: &mut Progress) {
     for left in tuning.map(Tuning::end).unwrap_or_default() {
-        progress.note(&format!("could not be put back: {left}"));
+        progress.note(&format!("could not be restored: {left}"));
     }
 }
 

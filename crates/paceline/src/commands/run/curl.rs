@@ -302,7 +302,8 @@ fn quoted(letters: &mut impl Iterator<Item = char>, kind: char, word: &mut Strin
             _ => word.push(letter),
         }
     }
-    Err(Complaint::usage("--curl: a quote is not closed").hint("quote the whole command once more"))
+    Err(Complaint::usage("--curl: a quote is not closed")
+        .hint("put the whole curl command between one pair of quotes"))
 }
 
 /// What an escape of $'...' stands for.
@@ -316,7 +317,7 @@ fn ansi_escape(letters: &mut impl Iterator<Item = char>) -> Result<char, Complai
         Some('x') => hexadecimal(letters, 2),
         Some(_) | None => None,
     };
-    escaped.ok_or_else(|| Complaint::usage("--curl: an escape in $'...' is not understood"))
+    escaped.ok_or_else(|| Complaint::usage("--curl: an escape in $'...' is not supported"))
 }
 
 /// The character of so many hexadecimal digits.

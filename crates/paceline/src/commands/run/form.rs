@@ -56,7 +56,7 @@ fn form_part(part: &str) -> Result<FormPart, Complaint> {
             Some(("filename", name)) => part.file_name = Some(name.to_owned()),
             _ => {
                 let what = format!("-F {name}=@{file}: unknown option {word:?}");
-                return Err(Complaint::usage(what).hint("known are ;type=image/png and ;filename=NAME"));
+                return Err(Complaint::usage(what).hint("use ;type=image/png or ;filename=NAME"));
             }
         }
     }

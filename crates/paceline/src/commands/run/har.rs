@@ -95,7 +95,8 @@ fn requests(archive: Archive, target: Option<&Url>) -> Result<Requests, Complain
             None => specs.push(spec),
         }
     }
-    let url = target.ok_or_else(|| Complaint::usage("there is no request to http:// or https:// in it"))?;
+    let url =
+        target.ok_or_else(|| Complaint::usage("the archive contains no request to http:// or https://"))?;
     if specs.is_empty() {
         return Err(Complaint::usage(format!(
             "no request in it goes to {}://{}",

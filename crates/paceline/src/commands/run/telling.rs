@@ -22,7 +22,7 @@ pub struct Output<'a> {
 /// What is written of a run, and where.
 #[derive(clap::Args, Debug)]
 pub struct OutputFlags {
-    /// What to print, and to write to files whose ending is no format [default: text]
+    /// Output format, and to write to files whose ending is no format [default: text]
     #[arg(hide_short_help = true, long, value_enum, help_heading = "Output")]
     format: Option<OutputFormat>,
 

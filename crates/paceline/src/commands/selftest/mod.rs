@@ -19,7 +19,7 @@ const LEAST: Duration = Duration::from_millis(100);
 /// Flags of `paceline selftest`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// Measure each distribution for so long
+    /// Length of the measurement of each distribution
     #[arg(long, default_value = "4s", value_name = "T", value_parser = some_time)]
     duration: Duration,
 }
@@ -30,7 +30,7 @@ pub struct ServerArguments {
     /// The distribution of service times
     #[arg(long, value_enum)]
     service: Service,
-    /// Where random times come from
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Poll without sleeping

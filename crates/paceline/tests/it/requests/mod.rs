@@ -286,7 +286,7 @@ fn what_is_asked_wrongly_is_told_before_anything_is_sent() {
         (&["-H", "foo"][..], "write it as \"Name: value\""),
         (&["-H", "X: {seq"], "header X: \"{seq\" at character 1 has no closing brace"),
         (&["-X", "GE T"], "method \"GE T\": wrong at character 3"),
-        (&["-H", "Content-Length: 5"], "leave the header out, it is added"),
+        (&["-H", "Content-Length: 5"], "remove the header: it is added"),
         (&["--body", "@none"], "--body @none: cannot read none: No such file"),
         (&["--body", "@-", "--expect-body", "@-"], "--body has read standard input already"),
         (&["--body", "{line:none.txt}"], "{line:none.txt}: cannot read none.txt: No such file"),
