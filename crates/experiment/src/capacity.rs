@@ -53,7 +53,7 @@ pub struct CapacityPlan {
     pub warmup: Duration,
     /// Half the interval's width to reach, as a share: 0.05.
     pub half_width: f64,
-    /// Windows at most.
+    /// Most windows to measure.
     pub windows_most: usize,
     /// Length of the confirming window; none for zero.
     pub confirm: Duration,

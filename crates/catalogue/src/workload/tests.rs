@@ -33,7 +33,7 @@ fn several_cases_are_addressed_by_name() {
     let nameless = read(&TETRA.replace("name = \"2\"\n", "")).unwrap_err();
     assert_eq!(nameless, "some.toml:10: where there are several cases, each needs a `name`");
     let twice = read(&TETRA.replace("name = \"2\"", "name = \"3\"")).unwrap_err();
-    assert_eq!(twice, "some.toml:10: a second case `some/3`");
+    assert_eq!(twice, "some.toml:10: two cases have the address `some/3`");
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn what_is_wrong_is_told_with_its_line() {
             "body = \"a\"\nheader = [\"Server\"]",
             "some.toml:9: unknown key `header`; the nearest right one is `headers`",
         ),
-        ("\"/hello\"", "\"hello\"", "some.toml:4: `hello` is no path"),
-        ("\"/hello\"", "\"/he llo\"", "some.toml:4: `/he llo` is no path"),
+        ("\"/hello\"", "\"hello\"", "some.toml:4: `hello` is not a path"),
+        ("\"/hello\"", "\"/he llo\"", "some.toml:4: `/he llo` is not a path"),
         ("\"404\"", "\"40x\"", "some.toml:12: `40x` is no refusal"),
         ("\"404\"", "\"200\"", "some.toml:12: `200` is no refusal"),
         (
@@ -126,7 +126,10 @@ fn everything_wrong_with_a_workload_is_reported_at_once() {
     .unwrap_err();
     let lines: Vec<&str> = error.lines().collect();
     assert_eq!(lines.len(), 3, "{error}");
-    assert!(lines[0].contains("`hello` is no path") && lines[1].contains("exactly one of `body`"), "{error}");
+    assert!(
+        lines[0].contains("`hello` is not a path") && lines[1].contains("exactly one of `body`"),
+        "{error}"
+    );
     assert!(lines[2].contains("`200` is no refusal"), "{error}");
 }
 

@@ -87,7 +87,9 @@ pub(super) fn read(path: &Path) -> Result<Workload, CatalogueError> {
         let case = case_of(&name, several, spanned, &document)?;
         match addresses.insert(case.address.clone()) {
             true => Ok(case),
-            false => Err(document.complain(Some(at), format!("a second case `{}`", case.address))),
+            false => {
+                Err(document.complain(Some(at), format!("two cases have the address `{}`", case.address)))
+            }
         }
     };
     let cases = CatalogueError::keep(wire.case.into_iter().map(named), &mut errors);
@@ -150,7 +152,7 @@ fn path_of(path: Spanned<String>, document: &Document) -> Result<String, Catalog
         return Ok(path.into_inner());
     }
     let problem = format!(
-        "`{}` is no path: it starts with `/` and holds neither spaces nor letters beyond ASCII",
+        "`{}` is not a path: it starts with `/` and holds neither spaces nor letters beyond ASCII",
         path.get_ref()
     );
     Err(document.complain(Some(path.span().start), problem))

@@ -76,7 +76,7 @@ fn spare_others(folder: &Path) -> anyhow::Result<()> {
     let is_ours = [ROUND, TRIALS].iter().any(is_there);
     match [REPORT, README].iter().find(|name| is_there(name)) {
         Some(theirs) if !is_ours => {
-            let what = format!("{} exists, and not from an exported round", folder.join(theirs).display());
+            let what = format!("{} exists and is not an exported round", folder.join(theirs).display());
             Err(Complaint::usage(what).hint("name another folder: it is created").into())
         }
         _ => Ok(()),
@@ -158,7 +158,7 @@ mod tests {
         let export = || write(folder.path(), &round, &trials, Path::new("/nowhere/state"));
         fs::write(folder.path().join(README), "mine").unwrap();
         let error = export().unwrap_err().to_string();
-        assert!(error.ends_with("README.md exists, and not from an exported round"), "{error}");
+        assert!(error.ends_with("README.md exists and is not an exported round"), "{error}");
         assert_eq!(fs::read_to_string(folder.path().join(README)).unwrap(), "mine");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         // What an export left, whole or not, is rewritten.

@@ -237,8 +237,7 @@ fn rendered(
         Rendering::Text(format) => format,
         Rendering::Page => return page(round, trials, &report),
         Rendering::Svg(chart) => {
-            let nothing =
-                || Complaint::usage(format!("round {} has nothing to draw as this chart", round.id));
+            let nothing = || Complaint::usage(format!("round {} has no figures for this chart", round.id));
             let hint =
                 "a load curve needs one workload at several offered rates; paceline report lists the tables";
             return svg(chart, &report, trials).ok_or_else(|| nothing().hint(hint).into());

@@ -88,7 +88,7 @@ fn none_fits(job: &Job, sources: &[IpAddr], found: &[SocketAddr]) -> RunError {
         Some(source) if !left.is_empty() => {
             let (family, left) = (family(source.is_ipv4()), listed(&left));
             RunError::usage(format!("--source {source} is an {family} address: it does not reach {left}"))
-                .hint("give a --source of the target's family, or remove it")
+                .hint("use a --source of the same IP version as the target, or remove it")
         }
         _ => {
             let (family, all) =

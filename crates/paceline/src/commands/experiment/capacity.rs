@@ -32,7 +32,7 @@ pub struct Arguments {
     /// Stop when the interval is this narrow: 5 is ±5 %
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT", value_parser = percent)]
     precision: f64,
-    /// Windows at most
+    /// Most windows to measure
     #[arg(long, default_value_t = 40, value_name = "N")]
     windows: usize,
     /// Length of the window that confirms the long-run rate; 0s leaves it out

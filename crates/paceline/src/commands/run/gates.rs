@@ -168,7 +168,7 @@ fn statistic(figure: &str) -> Result<Statistic, String> {
     let all = (figure == "p100").then_some("max");
     let meant = all.or(meant.as_deref()).or_else(|| nearest(figure, STATISTICS));
     let meant = meant.map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
-    Err(format!("{figure:?} is no figure of a distribution{meant} There are p50 to p99.999, max and mean"))
+    Err(format!("{figure:?} is not a figure of a distribution{meant} There are p50 to p99.999, max and mean"))
 }
 
 /// A percentile from 50 to 99.999, written with digits alone: two, and others behind a point.
