@@ -1,7 +1,8 @@
 //! Reads the command line.
 //!
 //! Called by `main`. A value below zero, which clap takes for a flag that does not exist and answers with a tip that
-//! does not help, is answered plainly. Everything else that is wrong is clap's to say.
+//! does not help, is answered plainly. Everything else that is wrong is clap's to say, in
+//! the form of all other errors.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _, Parser as _};
@@ -62,10 +63,27 @@ fn foreign_flag(error: &clap::Error, given: &[String]) -> Option<String> {
     Some(format!("{flag} is a flag of {tools}: {instead}"))
 }
 
+/// What clap says of a mistake, in the form of all other errors: what is wrong, then hints.
+fn in_own_style(said: &str) -> String {
+    let is_part = |line: &&str| !line.is_empty() && !line.starts_with("For more information");
+    let lines = said.lines().map(str::trim).filter(is_part).take_while(|line| !line.starts_with("Usage:"));
+    // A flag that does not exist is seldom meant as a value.
+    let (tips, what): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("tip: "));
+    let tips = tips.iter().map(|tip| &tip["tip: ".len()..]).filter(|tip| !tip.starts_with("to pass"));
+    let what = what.join(" ");
+    let hints: Vec<&str> = tips.chain(["--help lists all flags"]).collect();
+    format!("paceline: {}\n  hint: {}\n", what.strip_prefix("error: ").unwrap_or(&what), hints.join("; "))
+}
+
 /// Prints what clap has to say, help and version too, and ends the process.
 fn exit_of(error: &clap::Error) -> ! {
-    if error.use_stderr() {
+    if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         // It quotes arguments.
+        let text = TerminalText::lines(&in_own_style(&error.render().to_string()));
+        let _ = std::io::stderr().write_all(text.as_str().as_bytes());
+        std::process::exit(2)
+    }
+    if error.use_stderr() {
         let styled = error.render();
         let text = match std::io::stderr().is_terminal() && crate::terminal::takes_colour() {
             true => TerminalText::coloured(&styled.ansi().to_string()),
@@ -115,6 +133,24 @@ mod tests {
         let given: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let error = crate::Arguments::try_parse_from(&given).err()?;
         negative_value(&error, &given, &crate::Arguments::command())
+    }
+
+    #[test]
+    fn mistakes_are_reported_in_one_style() {
+        let said = |line: &str| {
+            let error = crate::Arguments::try_parse_from(line.split(' ')).err().unwrap();
+            in_own_style(&error.render().to_string())
+        };
+        let misspelt = said("paceline run http://localhost/ --conections 5");
+        assert!(
+            misspelt.starts_with("paceline: unexpected argument '--conections' found\n  hint: "),
+            "{misspelt}"
+        );
+        assert!(misspelt.contains("'--connections'") && misspelt.lines().count() == 2, "{misspelt}");
+        let missing = said("paceline run");
+        assert!(missing.contains("were not provided: <URL>") && !missing.contains("Usage"), "{missing}");
+        let value = said("paceline run http://localhost/ --slo p99<1ms");
+        assert!(value.contains("response.p99<1ms") && value.lines().count() == 2, "{value}");
     }
 
     #[test]
