@@ -83,7 +83,7 @@ impl std::fmt::Display for Failure {
             Failure::ClosedUnanswered => "the server closed the connection without answering",
             Failure::Truncated => "the server closed the connection in the middle of a response",
             Failure::ClosedBehind => "the server closed with requests still sent ahead",
-            Failure::CutOff => "the run ended before the answer came",
+            Failure::CutOff => "the run ended with a request in flight",
             Failure::NoSettings => "no HTTP/2 SETTINGS from the server within the limit",
             Failure::NotHttp2 => "the server does not speak HTTP/2",
             Failure::Http2 => "the server broke the rules of HTTP/2",

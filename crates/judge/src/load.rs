@@ -54,7 +54,7 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<Finding> {
     let counts = run.total.counts;
     let achieved_per_s = run.rate_per_s.achieved;
     let advice = if achieved_per_s > 0.0 {
-        format!("Lower -r to about {}.", rounded(achieved_per_s))
+        format!("Lower the rate: try -r {}.", rounded(0.7 * achieved_per_s))
     } else {
         format!("The server completed no response in the window. Check with: curl -i {}", run.target.url)
     };
