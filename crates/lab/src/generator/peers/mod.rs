@@ -4,6 +4,7 @@
 //! line in [`PEERS`].
 
 mod ab;
+mod autocannon;
 mod fortio;
 mod h2load;
 mod hey;
@@ -19,7 +20,7 @@ pub use peer::{Peer, PeerReport};
 pub use siege::SIEGE_SETTINGS;
 
 /// Every peer.
-pub const PEERS: [&Peer; 9] = [
+pub const PEERS: [&Peer; 10] = [
     &wrk::WRK,
     &oha::OHA,
     &h2load::H2LOAD,
@@ -29,6 +30,7 @@ pub const PEERS: [&Peer; 9] = [
     &siege::SIEGE,
     &httperf::HTTPERF,
     &k6::K6,
+    &autocannon::AUTOCANNON,
 ];
 
 /// The peer of a name.
