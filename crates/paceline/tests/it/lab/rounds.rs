@@ -320,7 +320,7 @@ fn a_plan_that_is_not_there_and_a_report_to_nowhere_are_mistakes() {
     assert!(!tree.path("nowhere").exists());
     let ran = tree.run(&["report", "-o", "r.pdf"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("known are .txt, .md, .csv, .json, .html and .svg"), "{ran:?}");
+    assert!(ran.stderr.contains("use .txt, .md, .csv, .json, .html or .svg"), "{ran:?}");
     let ran = tree.run(&["report", "-o", "-", "--format", "csv"]);
     assert!(ran.code == Some(0) && ran.stdout.contains("python-good"), "{ran:?}");
     assert!(!tree.path("-").exists());
