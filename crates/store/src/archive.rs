@@ -7,6 +7,7 @@
 use flate2::{Compression, GzBuilder};
 use paceline_files::{FileError, TEXT_BYTES_MOST};
 use paceline_record::{RecordError, Round, Trial, read_round, read_trial};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,9 @@ const LINE_BYTES_MOST: u64 = 8 << 20;
 const TRIALS_MOST: usize = 100_000;
 /// Launches of a row: tables keep a place for each.
 const REPEATS_MOST: u32 = 1_000;
+/// Values in the evidence of a trial's verdicts, the one part of a record without a form of its own: a line of `[],[],`
+/// would take ten times its size in memory.
+const EVIDENCE_VALUES_MOST: usize = 10_000;
 
 /// Why a folder is not an exported round, or could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -127,7 +131,8 @@ impl<R: BufRead> Iterator for Lines<R> {
     }
 }
 
-/// What is wrong with finding a trial there: it is of another round, was on an earlier line already, or is one too many.
+/// What is wrong with a trial there: it is of another round, was on an earlier line already, is one too many or holds too
+/// much.
 fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<String> {
     if trial.round != round.id {
         return Some(format!(
@@ -141,7 +146,26 @@ fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<Str
             trial.id, trial.repeat
         ));
     }
+    if evidence_values(trial) > EVIDENCE_VALUES_MOST {
+        return Some(format!(
+            "the verdicts of trial {} have more than the limit of {EVIDENCE_VALUES_MOST} values",
+            trial.id
+        ));
+    }
     Some(format!("trial {} is on line {} too", trial.id, earlier?))
+}
+
+/// How many JSON values the evidence of a trial's verdicts is made of.
+fn evidence_values(trial: &Trial) -> usize {
+    fn size(value: &Value) -> usize {
+        match value {
+            Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
+            Value::Object(members) => 1 + members.values().map(size).sum::<usize>(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+        }
+    }
+    let of_run = trial.run.iter().flat_map(|run| &run.verdicts);
+    of_run.chain(&trial.verdicts).flat_map(|verdict| verdict.evidence.values()).map(size).sum()
 }
 
 /// The trials as [`TRIALS`] keeps them: the same trials give the same bytes.
@@ -265,6 +289,18 @@ mod tests {
         trial.repeat = u32::MAX;
         let error = refused(&[&[trial]]);
         assert!(error.ends_with("is launch 4294967295 of its row; 1000 is the limit"), "{error}");
+    }
+
+    #[test]
+    fn evidence_of_countless_values_is_refused() {
+        let mut trial = stored("one").1[0].clone();
+        let values = vec![serde_json::json!([]); EVIDENCE_VALUES_MOST];
+        let verdict = serde_json::json!({
+            "name": "outage", "blame": "server", "severity": "note", "remedy": "", "evidence": { "x": values },
+        });
+        trial.verdicts = vec![serde_json::from_value(verdict).unwrap()];
+        let error = refused(&[&[trial]]);
+        assert!(error.ends_with("have more than the limit of 10000 values"), "{error}");
     }
 
     #[test]
