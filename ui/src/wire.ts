@@ -70,7 +70,7 @@ export interface Bytes {
 
 /** What kept a server from doing more. */
 export interface CapacityLimit {
-  /** The figures, in words. */
+  /** The figures that show the limit, in words. */
   evidence: string;
   /** `server_cpu`, `generator`, `waiting` and others. */
   kind: string;
@@ -238,13 +238,13 @@ export type CpuSource = "cgroup" | "proc";
 export interface DatabaseCounts {
   /** Most connections that were open to it at once, as far as was seen. */
   connections?: number;
-  /** Rows that they returned. */
+  /** Rows that these statements returned. */
   rows_read: number;
-  /** Rows that they updated. */
+  /** Rows that these statements updated. */
   rows_updated: number;
   /** Statements that read rows of the two tables. */
   selects: number;
-  /** Statements that updated rows. */
+  /** Number of statements that updated rows. */
   updates: number;
 }
 
@@ -260,7 +260,7 @@ export interface DatabaseLoad {
 export interface DatabaseReceipt {
   /** The folder's name. */
   id: string;
-  /** For people. */
+  /** Name of the database, for people. */
   name: string;
   /** The settings it was started with. */
   settings: string;
@@ -298,9 +298,9 @@ export interface DatabaseUse {
 
 /** What the database has to do for one valid response. */
 export interface DatabaseWork {
-  /** Rows read. */
+  /** Rows that are read for one response. */
   rows_read: number;
-  /** Rows updated. */
+  /** Rows that are updated for one response. */
   rows_updated: number;
   /** Statements that read rows, each on its own. */
   selects: number;
@@ -426,7 +426,7 @@ export interface FoundCapacity {
   ended_early?: string;
   /** The capacity: the rate at which half of the windows meet the objective. None if no window did, or if stalls decide. */
   half_pass_per_s: number | null;
-  /** Its 95 % interval. */
+  /** The 95 % interval of the capacity. */
   interval_per_s: RateRange | null;
   /** Whether the interval is as narrow as was asked for. */
   is_precise: boolean;
@@ -801,17 +801,17 @@ export interface ProcessUse {
   cores: (number)[];
   /** CPU time for each response that the generator completed, in nanoseconds. */
   cpu_ns_per_request: number;
-  /** CPU time, in seconds. */
+  /** CPU time over the window, in seconds. */
   cpu_s: number;
   /** Which instance, from 0; 0 for the balancer. */
   index: number;
-  /** What it is. */
+  /** Role of the process: instance or balancer. */
   role: ProcessRole;
   /** Highest resident memory sampled, in bytes. */
   rss_bytes_peak: number;
   /** Time runnable but not running, in seconds. */
   run_delay_s: number;
-  /** Most threads seen. */
+  /** The most threads that it had at once. */
   threads_peak: number;
   /** CPU time as a share of its cores, 0 to 1. */
   utilization: number;
@@ -822,9 +822,9 @@ export type Rate = number;
 
 /** Two rates per second. */
 export interface RateRange {
-  /** The upper end. */
+  /** Upper end of the range, per second. */
   high: number;
-  /** The lower end. */
+  /** Lower end of the range, per second. */
   low: number;
 }
 
@@ -977,11 +977,11 @@ export interface Scaled {
 
 /** A rate that was tried. */
 export interface SearchedRate {
-  /** The achieved rate. */
+  /** The achieved rate, per second. */
   achieved_per_s: number;
-  /** The offered rate. */
+  /** The offered rate, per second. */
   offered_per_s: number;
-  /** `pass`, `miss` or `void`. */
+  /** Whether the window met the objective: `pass`, `miss` or `void`. */
   outcome: string;
 }
 

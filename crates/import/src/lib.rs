@@ -16,6 +16,15 @@ use paceline_record::{RecordError, Round, Trial};
 /// Why a report cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
+    /// User: it begins as JSON and cannot be parsed.
+    #[error("{name}: invalid JSON; the file may be cut off")]
+    Json {
+        /// The file.
+        name: String,
+        /// Where and why.
+        #[source]
+        source: serde_json::Error,
+    },
     /// User: nothing in it tells which program wrote it.
     #[error("{name}: not a report that can be imported; supported are {}", names().join(", "))]
     Unknown {
@@ -97,7 +106,13 @@ fn names() -> Vec<&'static str> {
 /// # Errors
 /// [`ImportError`] saying what is missing or wrong.
 pub fn read(name: &str, text: &str) -> Result<(Round, Vec<Trial>), ImportError> {
-    let json = serde_json::from_str(text).ok();
+    let json = match serde_json::from_str(text) {
+        Ok(json) => Some(json),
+        Err(source) if text.trim_start().starts_with('{') => {
+            return Err(ImportError::Json { name: name.to_owned(), source });
+        }
+        Err(_) => None,
+    };
     let text = Text { text, json };
     let format = FORMATS.iter().find(|format| (format.is)(&text));
     let format = format.ok_or_else(|| ImportError::Unknown { name: name.to_owned() })?;

@@ -27,6 +27,13 @@ const REPORTS: [(&str, &str); 16] = [
     ("httparena", include_str!("../fixtures/httparena-profile.json")),
 ];
 
+#[test]
+fn a_cut_json_report_is_named_as_such() {
+    let (_, whole) = REPORTS[8];
+    let error = read("k6.json", &whole[..whole.len() / 2]).unwrap_err();
+    assert_eq!(error.to_string(), "k6.json: invalid JSON; the file may be cut off");
+}
+
 fn imported(name: &str) -> (Round, Vec<Trial>) {
     let path = format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
     read(name, &std::fs::read_to_string(path).unwrap()).unwrap()

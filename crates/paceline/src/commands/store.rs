@@ -171,7 +171,9 @@ fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyho
             remove(store, &round.id)?;
         }
         let done = if dry_run { "would delete" } else { "deleted" };
-        let line = terminal!("{} {} of {}, begun {}\n", done, round.id, round.plan, round.started_at);
+        // Some imported reports do not say when.
+        let begun = if round.started_at.is_empty() { "" } else { ", begun " };
+        let line = terminal!("{} {} of {}{}{}\n", done, round.id, round.plan, begun, round.started_at);
         print(line)?;
     }
     if !dry_run && !old.is_empty() {

@@ -51,10 +51,10 @@ impl Formatter for Markdown {
 fn head(report: &Report) -> MarkdownText {
     let about = &report.round;
     let mut text = markdown!(
-        "# {}\n\nRound `{}`, {}. {}.\n",
+        "# {}\n\nRound `{}`{}. {}.\n",
         about.plan,
         about.id,
-        words::moment(&about.started_at),
+        words::begun(about),
         sentence(&words::progress(about))
     );
     for change in &about.changes {

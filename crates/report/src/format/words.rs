@@ -33,6 +33,11 @@ pub fn progress(about: &About) -> String {
     text
 }
 
+/// `, 2026-11-21 01:06 UTC`; empty for an imported round that does not say when.
+pub fn begun(about: &About) -> String {
+    if about.started_at.is_empty() { String::new() } else { format!(", {}", moment(&about.started_at)) }
+}
+
 /// `2026-11-21 01:06 UTC` of an RFC 3339 moment; other text as it is.
 pub fn moment(rfc3339: &str) -> String {
     match (rfc3339.get(..10), rfc3339.get(11..16), rfc3339.ends_with('Z')) {
