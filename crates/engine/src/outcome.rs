@@ -120,6 +120,8 @@ pub struct ConnectionCounts {
     pub failed_attempts: u64,
     /// The lowest limit to concurrent streams that a server announced, if it is below the one asked for.
     pub stream_limit: Option<u32>,
+    /// Whether a response was compressed.
+    pub saw_compressed: bool,
     /// Requests that servers handed back unprocessed, and that were sent again.
     pub handed_back: u64,
     /// Redirects that were followed, of the warm-up too.
@@ -154,6 +156,7 @@ impl ConnectionCounts {
         self.failed_attempts += other.failed_attempts;
         self.handed_back += other.handed_back;
         self.redirects += other.redirects;
+        self.saw_compressed |= other.saw_compressed;
         self.stream_limit = self.stream_limit.into_iter().chain(other.stream_limit).min();
         other.failures.into_iter().for_each(|(failure, count)| self.note(failure, count));
         self.protocol_error = self.protocol_error.take().or(other.protocol_error);

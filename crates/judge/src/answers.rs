@@ -172,6 +172,10 @@ pub(crate) fn streams_limited(run: &Run) -> Option<Finding> {
     (streams_allowed < streams_asked).then_some(Finding::StreamsLimited { streams_allowed, streams_asked })
 }
 
+pub(crate) fn compressed_unasked(run: &Run) -> Option<Finding> {
+    run.connections.compressed_unasked.then_some(Finding::CompressedUnasked {})
+}
+
 pub(crate) fn censored(run: &Run) -> Option<Finding> {
     let censored = run.total.censored?;
     let counts = run.total.counts;

@@ -34,7 +34,7 @@ pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
 
 /// Every verdict on a run, the most severe first.
 pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
-    let judges: [fn(&Run) -> Option<Finding>; 31] = [
+    let judges: [fn(&Run) -> Option<Finding>; 32] = [
         load::nothing_scheduled,
         load::nothing_sent,
         answers::no_valid_response,
@@ -56,6 +56,7 @@ pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
         load::too_few_connections,
         load::idle_connections,
         answers::streams_limited,
+        answers::compressed_unasked,
         answers::failed_requests,
         answers::censored,
         load::connections_short,

@@ -225,6 +225,12 @@ verdict_table! {
     }
     => "The server allows {streams_allowed} at a time on each connection; {streams_asked} streams were asked for. Raise its limit of concurrent streams, or use more connections (-c).";
 
+    /// Responses were compressed (`Content-Encoding`) although no request accepts that: compressing is part of the server's
+    /// cost, and the bytes of the row are those of compressed bodies.
+    CompressedUnasked "compressed_unasked" Run [Server] [Note] "The server compresses without being asked."
+    {}
+    => "Responses have a Content-Encoding that no request accepts. Turn compression off at the server, or accept it on every server with --accept-encoding gzip.";
+
     /// The server closed the connection after nearly every response. The row measures connecting as well as answering.
     KeepAliveRefused "keep_alive_refused" Run [Server] [Caution] "The server does not keep connections open."
     {

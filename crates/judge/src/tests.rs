@@ -535,6 +535,14 @@ fn littles_law_finds_connections_that_were_idle() {
 }
 
 #[test]
+fn compression_is_named_where_nobody_asked_for_it() {
+    assert_eq!(
+        verdicts(closed(), |run| run.connections.compressed_unasked = true),
+        note("compressed_unasked")
+    );
+}
+
+#[test]
 fn a_limit_of_streams_is_named_where_it_is_below_what_was_asked() {
     let allowed = |streams: u32| {
         move |run: &mut Run| {

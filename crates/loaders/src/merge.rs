@@ -214,6 +214,7 @@ fn connections(each: &[Connections]) -> Connections {
         broke_rules: sum(|one| one.broke_rules),
         commonest_failure: each.iter().find_map(|one| one.commonest_failure.clone()),
         streams_allowed: each.iter().filter_map(|one| one.streams_allowed).min(),
+        compressed_unasked: each.iter().any(|one| one.compressed_unasked),
         served: spread(|one| one.served),
         service_time_ns_p50: spread(|one| one.service_time_ns_p50),
     }

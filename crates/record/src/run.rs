@@ -208,6 +208,10 @@ pub enum Phase {
     End,
 }
 
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -243,6 +247,9 @@ pub struct Connections {
     /// The lowest number of concurrent streams that the server allowed on a connection, where that is below `depth`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub streams_allowed: Option<u32>,
+    /// Whether a response was compressed although no request accepts that.
+    #[serde(skip_serializing_if = "is_false", default)]
+    pub compressed_unasked: bool,
     /// Requests of the window served by each connection.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub served: Option<Served>,

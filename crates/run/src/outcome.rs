@@ -142,9 +142,15 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
             format!("{}, {times}", in_full(*failure, counts, tls))
         }),
         streams_allowed: counts.stream_limit,
+        compressed_unasked: counts.saw_compressed && !accepts_compressed(job),
         served: spread(counts.served.clone()),
         service_time_ns_p50: spread(counts.medians.iter().map(|median| median.0).collect()),
     }
+}
+
+/// Whether a request says which content codings it accepts.
+fn accepts_compressed(job: &Job) -> bool {
+    job.requests.iter().any(|request| request.headers.get("Accept-Encoding").is_some())
 }
 
 /// A failure with what its first case told, and what to do about it where that is not the server's to see to.

@@ -68,6 +68,8 @@ pub struct Http1 {
     outgoing: Outgoing,
     /// By kind of request.
     answers: Box<[Answers]>,
+    /// Whether a response was compressed. Each head that differs from the last comes through [`Self::step`].
+    saw_compressed: bool,
 }
 
 impl Answers {
@@ -217,6 +219,7 @@ impl Http1 {
             Step::NeedMore | Step::Interim(_) => {}
             Step::Head(head) => {
                 (connection.keep_alive, connection.is_suspect) = (head.keep_alive, head.is_suspect);
+                self.saw_compressed |= head.is_encoded;
                 connection.incoming.begin(head.status);
             }
             Step::Body(piece) => ledger.inspect(kind, &mut connection.incoming, piece),
@@ -355,6 +358,7 @@ impl ProtocolHandler for Http1 {
             connections: (0..count).map(|_| Connection::new(method, settings.job.line_ends())).collect(),
             outgoing: Outgoing::new(requests, depth, seed, place, places),
             answers: requests.kinds().iter().map(Answers::new).collect(),
+            saw_compressed: false,
         }
     }
 
@@ -476,6 +480,10 @@ impl ProtocolHandler for Http1 {
 
     fn skip(&mut self) -> u16 {
         self.outgoing.skip()
+    }
+
+    fn saw_compressed(&self) -> bool {
+        self.saw_compressed
     }
 }
 

@@ -56,6 +56,8 @@ struct Http2State {
     /// Answers of one read that are no repeats; empty between reads.
     group: AnswerGroup,
     stream_limit: Option<u32>,
+    /// Whether a response was compressed. A field block that was not met before comes through [`Self::on_fields`].
+    saw_compressed: bool,
 }
 
 /// What is known of the responses to one kind of request.
@@ -297,7 +299,10 @@ impl Http2State {
             Err(error) => Err(error),
         };
         match progress {
-            Ok(BlockRole::Head(head)) => stream.incoming.begin(head.status),
+            Ok(BlockRole::Head(head)) => {
+                stream.incoming.begin(head.status);
+                self.saw_compressed |= head.is_encoded;
+            }
             Ok(BlockRole::Interim | BlockRole::Trailers) => {}
             Err(error) => {
                 self.fail(place, &error, received);
@@ -550,6 +555,7 @@ impl ProtocolHandler for Http2 {
                 cache: BlockCache::default(),
                 group: AnswerGroup::default(),
                 stream_limit: None,
+                saw_compressed: false,
             },
         }
     }
@@ -696,5 +702,9 @@ impl ProtocolHandler for Http2 {
 
     fn stream_limit(&self) -> Option<u32> {
         self.state.stream_limit
+    }
+
+    fn saw_compressed(&self) -> bool {
+        self.state.saw_compressed
     }
 }

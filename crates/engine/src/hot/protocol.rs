@@ -167,4 +167,7 @@ pub trait ProtocolHandler {
     fn stream_limit(&self) -> Option<u32> {
         None
     }
+
+    /// Whether a response had a content coding other than `identity` (RFC 9110 §8.4).
+    fn saw_compressed(&self) -> bool;
 }

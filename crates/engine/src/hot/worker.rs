@@ -155,6 +155,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         let (sums, intervals, interval) = ledger.recorder().finish();
         let mut connections = pool.into_counts();
         connections.stream_limit = protocol.stream_limit();
+        connections.saw_compressed = protocol.saw_compressed();
         let wrong_bodies = ledger.finish(&mut connections);
         ThreadOutcome {
             noted_sends,

@@ -97,6 +97,8 @@ pub struct Sessions {
     scheme: Scheme,
     /// How long sessions of the window took that were completed, by session.
     times: Vec<Histogram>,
+    /// Whether a response was compressed.
+    saw_compressed: bool,
 }
 
 impl User {
@@ -246,6 +248,7 @@ impl Sessions {
             DecodedStep::Head(head) => {
                 user.head.extend_from_slice(&input[..consumed]);
                 (user.status, user.keep_alive) = (head.status, head.keep_alive);
+                self.saw_compressed |= head.is_encoded;
             }
             DecodedStep::Body(piece) => {
                 user.body_bytes += piece.len() as u64;
@@ -308,6 +311,7 @@ impl ProtocolHandler for Sessions {
             users: (0..settings.connections_of(worker)).map(|_| User::new(&kinds[0], settings)).collect(),
             heads: kinds.iter().map(|_| HeadCache::new()).collect(),
             times: plan.sessions.iter().map(|_| Histogram::new()).collect(),
+            saw_compressed: false,
             expander,
             random,
             drawn: None,
@@ -321,6 +325,10 @@ impl ProtocolHandler for Sessions {
 
     fn places(_: &Settings) -> u16 {
         1
+    }
+
+    fn saw_compressed(&self) -> bool {
+        self.saw_compressed
     }
 
     fn open<T: Transport>(&mut self, _: Slot, _: &mut T) -> io::Result<Progress> {

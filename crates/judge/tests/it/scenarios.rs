@@ -248,6 +248,7 @@ fn of_run(name: VerdictName) -> Scenario {
         VerdictName::StreamsLimited => {
             closed(|run| (run.loop_.depth, run.connections.streams_allowed) = (10, Some(1)))
         }
+        VerdictName::CompressedUnasked => closed(|run| run.connections.compressed_unasked = true),
         VerdictName::KeepAliveRefused => closed(|run| {
             run.intervals[0].block.status.insert("200".to_owned(), 1_000);
             run.connections.closed_by_server = 10_000;
@@ -390,6 +391,7 @@ fn of_trial(name: VerdictName) -> Scenario {
         | VerdictName::Censored
         | VerdictName::ConnectionsShort
         | VerdictName::StreamsLimited
+        | VerdictName::CompressedUnasked
         | VerdictName::KeepAliveRefused
         | VerdictName::GeneratorDescheduled
         | VerdictName::Steal

@@ -65,6 +65,21 @@ pub const FAULTS: &[Fault] = &[
         says: "The server allows 1 at a time on each connection; 4 streams were asked for.",
     },
     Fault {
+        name: "compresses without being asked",
+        serve: || {
+            serve(&[], |out, asked| {
+                // `content-encoding: gzip` as a literal whose name is in the static table.
+                write_field_block(out, asked.stream, b"\x88\x0f\x0b\x04gzip", false);
+                write_data(out, asked.stream, b"ok", true);
+                true
+            })
+        },
+        flags: &["--connect-timeout", "20s", "--http", "2", "--streams", "4"],
+        outcomes: &["ok"],
+        exits: &[0],
+        says: "Responses have a Content-Encoding that no request accepts.",
+    },
+    Fault {
         name: "floods with SETTINGS",
         serve: || {
             each(|mut stream| {
