@@ -1,72 +1,86 @@
 //! A transport inside the process: every request is answered at once, without the kernel.
 //!
 //! It measures the engine without system calls: instructions per request (`tests/it/instructions.rs`), and whether two
-//! threads do twice the work of one (`examples/threads.rs`). What it costs itself is a copy of each answer.
+//! threads do twice the work of one (`examples/threads.rs`).
 
 use crate::{Patience, Progress, Ready, Slot, Transport};
 use paceline_http::h2::{CLIENT_PREFACE, FRAME_HEAD_BYTES, FrameHead, STREAM_AT, write_settings};
 use std::io;
 use std::rc::Rc;
 
-/// Answers every request with the same bytes, over HTTP/2 on the request's stream.
+/// Answers every request of a known length with the same bytes.
 #[derive(Debug)]
 pub struct Echo {
     answer: Rc<[u8]>,
-    /// Where the answer's stream stands: once in each frame.
-    stream_fields: Vec<usize>,
-    /// Length of a request over HTTP/1.1; none over HTTP/2, where a request is one frame.
-    request_length: Option<usize>,
-    /// By slot.
-    owed: Vec<Owed>,
+    request_length: usize,
+    /// Answers not yet read, by slot.
+    owed: Vec<u32>,
     /// Slots with something to read, each once.
     ready: Vec<Ready>,
 }
 
-/// What has not been read.
-#[derive(Clone, Debug, Default)]
-struct Owed {
-    /// How many answers,
-    answers: u32,
-    /// and over HTTP/2 on which streams.
-    streams: Vec<u32>,
-    /// A server's first word, before it is asked anything.
-    greeting: Vec<u8>,
-}
-
 impl Echo {
-    /// A transport for so many slots, over HTTP/1.1.
+    /// A transport for so many slots.
     pub fn new(slots: u32, request_length: usize, answer: Rc<[u8]>) -> Self {
-        let owed = vec![Owed::default(); slots as usize];
-        let request_length = Some(request_length);
-        Self { answer, stream_fields: Vec::new(), request_length, owed, ready: Vec::new() }
-    }
-
-    /// The same over HTTP/2, with the frames of an answer on stream 0.
-    pub fn over_http2(slots: u32, answer: Rc<[u8]>) -> Self {
-        let stream_fields = frames_of(&answer).map(|(at, _)| at + STREAM_AT).collect();
-        let owed = vec![Owed::default(); slots as usize];
-        Self { answer, stream_fields, request_length: None, owed, ready: Vec::new() }
+        Self { answer, request_length, owed: vec![0; slots as usize], ready: Vec::new() }
     }
 }
 
-impl Owed {
-    /// What is owed for some frames. A stream is what HEADERS names, the only kind of frame that has one here.
-    #[inline(never)]
-    fn read_frames(&mut self, bytes: &[u8]) {
-        let frames = bytes.strip_prefix(CLIENT_PREFACE);
-        if frames.is_some() {
-            write_settings(&mut self.greeting, &[]);
-        }
-        let streams = frames_of(frames.unwrap_or(bytes)).map(|(_, head)| head.stream);
-        self.streams.extend(streams.filter(|stream| *stream > 0));
-        self.answers = self.streams.len() as u32;
+impl Transport for Echo {
+    fn connect(&mut self, _: Slot) -> io::Result<Progress> {
+        Ok(Progress::Done)
     }
 
-    #[cold]
-    fn take_greeting(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let greeting = std::mem::take(&mut self.greeting);
-        buffer[..greeting.len()].copy_from_slice(&greeting);
-        if greeting.is_empty() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(greeting.len()) }
+    fn finish_connect(&mut self, _: Slot) -> io::Result<Progress> {
+        Ok(Progress::Done)
+    }
+
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
+        let owed = &mut self.owed[slot as usize];
+        if *owed == 0 {
+            self.ready.push(Ready { slot, readable: true, writable: false, hangup: false });
+        }
+        *owed += (bytes.len() / self.request_length) as u32;
+        Ok(bytes.len())
+    }
+
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
+        let owed = std::mem::take(&mut self.owed[slot as usize]) as usize;
+        let length = self.answer.len();
+        for answer in 0..owed {
+            buffer[answer * length..(answer + 1) * length].copy_from_slice(&self.answer);
+        }
+        if owed == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(owed * length) }
+    }
+
+    fn close(&mut self, slot: Slot) {
+        self.owed[slot as usize] = 0;
+    }
+
+    fn wait(&mut self, _: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {
+        ready.append(&mut self.ready);
+        Ok(())
+    }
+}
+
+/// The same over HTTP/2: answers the HEADERS of every stream with the same frames. What it costs itself is a copy of them.
+#[derive(Debug)]
+pub struct EchoHttp2 {
+    /// The frames, on stream 0.
+    answer: Rc<[u8]>,
+    /// Where each of them begins.
+    frames: Vec<usize>,
+    /// Bytes that have not been read, by slot.
+    owed: Vec<Vec<u8>>,
+    /// Slots with something to read, each once.
+    ready: Vec<Ready>,
+}
+
+impl EchoHttp2 {
+    /// A transport for so many slots.
+    pub fn new(slots: u32, answer: Rc<[u8]>) -> Self {
+        let frames = frames_of(&answer).map(|(at, _)| at).collect();
+        Self { frames, answer, owed: vec![Vec::new(); slots as usize], ready: Vec::new() }
     }
 }
 
@@ -81,7 +95,7 @@ fn frames_of(bytes: &[u8]) -> impl Iterator<Item = (usize, FrameHead)> {
     })
 }
 
-impl Transport for Echo {
+impl Transport for EchoHttp2 {
     fn connect(&mut self, _: Slot) -> io::Result<Progress> {
         Ok(Progress::Done)
     }
@@ -92,36 +106,38 @@ impl Transport for Echo {
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
         let owed = &mut self.owed[slot as usize];
-        if owed.answers == 0 && owed.greeting.is_empty() {
+        if owed.is_empty() {
             self.ready.push(Ready { slot, readable: true, writable: false, hangup: false });
         }
-        match self.request_length {
-            Some(length) => owed.answers += (bytes.len() / length) as u32,
-            None => owed.read_frames(bytes),
+        let frames = match bytes.strip_prefix(CLIENT_PREFACE) {
+            None => bytes,
+            Some(frames) => {
+                write_settings(owed, &[]);
+                frames
+            }
+        };
+        // A stream is what HEADERS names, the only kind of frame that has one here.
+        for (_, head) in frames_of(frames).filter(|(_, head)| head.stream > 0) {
+            let start = owed.len();
+            owed.extend_from_slice(&self.answer);
+            for at in &self.frames {
+                let field = start + at + STREAM_AT;
+                owed[field..field + 4].copy_from_slice(&head.stream.to_be_bytes());
+            }
         }
         Ok(bytes.len())
     }
 
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
         let owed = &mut self.owed[slot as usize];
-        if owed.answers == 0 {
-            return owed.take_greeting(buffer);
-        }
-        let mut count = 0;
-        for number in 0..std::mem::take(&mut owed.answers) {
-            let answer = &mut buffer[count..count + self.answer.len()];
-            answer.copy_from_slice(&self.answer);
-            for at in &self.stream_fields {
-                answer[*at..at + 4].copy_from_slice(&owed.streams[number as usize].to_be_bytes());
-            }
-            count += answer.len();
-        }
-        owed.streams.clear();
-        Ok(count)
+        let count = owed.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&owed[..count]);
+        owed.drain(..count);
+        if count == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(count) }
     }
 
     fn close(&mut self, slot: Slot) {
-        self.owed[slot as usize] = Owed::default();
+        self.owed[slot as usize].clear();
     }
 
     fn wait(&mut self, _: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {

@@ -11,7 +11,7 @@ mod network;
 mod server;
 
 pub use clock::VirtualClock;
-pub use echo::Echo;
+pub use echo::{Echo, EchoHttp2};
 pub use http2::UnrulyHttp2;
 pub use network::{Act, Connect, Network, Script};
 pub use server::{Freezing, Unruly, response};
@@ -63,7 +63,7 @@ pub fn simulate_observed<S: Script>(
     })
 }
 
-/// Runs one worker over [`Echo`], which gives `answer` to every request, on a clock that moves
+/// Runs one worker over [`Echo`] or, with HTTP/2, [`EchoHttp2`], which gives `answer` to every request, on a clock that moves
 /// by a microsecond at every look. What it costs is the engine's own, and the same every time.
 ///
 /// # Errors
@@ -76,7 +76,7 @@ pub fn echo(settings: &Settings, answer: Rc<[u8]>) -> Result<ThreadOutcome, Engi
             let length = settings.requests.as_fixed().map_or(1, <[u8]>::len);
             drive_over::<Http1, _>(settings, Echo::new(slots, length, answer))
         }
-        Protocol::Http2 => drive_over::<Http2, _>(settings, Echo::over_http2(slots, answer)),
+        Protocol::Http2 => drive_over::<Http2, _>(settings, EchoHttp2::new(slots, answer)),
     }
 }
 
