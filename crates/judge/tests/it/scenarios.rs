@@ -15,6 +15,7 @@ use paceline_stats::Histogram;
 use std::path::Path;
 
 /// What provokes a verdict.
+#[expect(clippy::large_enum_variant, reason = "a few of them live at once, in a test")]
 enum Scenario {
     /// A change to a sound run.
     Run(Run),
