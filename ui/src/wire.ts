@@ -434,7 +434,7 @@ export interface FoundCapacity {
   limit: CapacityLimit;
   /** The highest rate whose long window met the objective. */
   long_run_per_s: number | null;
-  /** From the lowest rate that missed to the highest that passed, where windows far below the capacity missed. */
+  /** From the lowest rate that missed to the highest that passed (0 where none did), where windows far below the capacity missed. */
   stalls_decide?: RateRange;
   /** Length of the windows, in seconds: the capacity depends on it. */
   window_s: number;
