@@ -220,9 +220,11 @@ pub fn fell_short(run: &Run, least: f64) -> bool {
 fn first_break(run: &Run) -> Option<(Option<&Segment>, &Segment)> {
     let segments = run.by_segment.as_deref()?;
     let most = outstanding_max(run);
+    // What waited for the generator may lie in another segment than its pause, and then waits for a connection.
+    let stalled_ns = if generator::stall(run).is_some() { longest_stall_ns(run) } else { 0 };
     let index = (0..segments.len()).find(|index| {
         let before = index.checked_sub(1).and_then(|before| segments.get(before));
-        segments.get(*index).is_some_and(|segment| fell_behind(segment, before, most))
+        segments.get(*index).is_some_and(|segment| fell_behind(segment, before, most, stalled_ns))
     })?;
     let before = index.checked_sub(1).and_then(|before| segments.get(before));
     Some((before, segments.get(index)?))
@@ -231,7 +233,7 @@ fn first_break(run: &Run) -> Option<(Option<&Segment>, &Segment)> {
 /// Whether fewer responses came in a segment than fell due in it, by more than are in service at any moment, and by more
 /// than a stall of the generator explains. How long a request is in service is what it took in the segment before, with
 /// which the server kept up.
-fn fell_behind(segment: &Segment, before: Option<&Segment>, most: f64) -> bool {
+fn fell_behind(segment: &Segment, before: Option<&Segment>, most: f64, stalled_ns: u64) -> bool {
     let counts = segment.block.counts;
     let scheduled = counts.scheduled as f64;
     let ended = [
@@ -245,7 +247,8 @@ fn fell_behind(segment: &Segment, before: Option<&Segment>, most: f64) -> bool {
     let service = before.unwrap_or(segment).block.service_time_ns.as_ref();
     let service_s = service.map_or(0.0, |times| service_s(times, segment.length_s()));
     let in_service = (segment.offered_per_s * service_s).ceil().min(most);
-    let stalled_s = segment.block.generator_lag_ns.as_ref().map_or(0.0, |lag| lag.max as f64 / 1e9);
+    let lag_ns = segment.block.generator_lag_ns.as_ref().map_or(0, |lag| lag.max);
+    let stalled_s = lag_ns.max(stalled_ns) as f64 / 1e9;
     let by_generator = segment.offered_per_s * stalled_s;
     missing > in_service.max(by_generator) && missing > (1.0 - SEGMENT_ACHIEVED_LEAST) * scheduled
 }

@@ -339,6 +339,11 @@ fn a_load_that_changes_breaks_where_completions_fall_behind() {
     assert_eq!(verdicts(sound(), steps(1_900, 0)), []);
     assert_eq!(verdicts(sound(), steps(1_899, 0)), caution("saturated"));
     assert_eq!(verdicts(sound(), steps(1_800, 110_000_000)), [], "the generator stood still for as long");
+    let elsewhere = |run: &mut Run| {
+        steps(1_400, 0)(run);
+        run.generator.longest_gap_ns = Some(400_000_000);
+    };
+    assert_eq!(verdicts(sound(), elsewhere), caution("generator_stall"), "its pause was in another segment");
 }
 
 #[test]

@@ -76,10 +76,13 @@ fn last(rates: &[f64]) -> Option<f64> {
     (sum > 0.0).then(|| sum / last.len() as f64)
 }
 
+/// The warm-ups of some launches, with their names, in the order they ran.
+type Launches<'a> = Vec<(&'a str, &'a WarmUp)>;
+
 /// The warm-up tables of some trials, given in the order they ran.
 pub fn warm_ups(machines: &Machines, trials: &[&Trial]) -> Vec<WarmUpTable> {
     let mut tables: Vec<WarmUpTable> = Vec::new();
-    let mut groups: BTreeMap<(usize, &str, &str), Vec<(&str, &WarmUp)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(usize, &str, &str), Launches<'_>> = BTreeMap::new();
     for trial in trials {
         let Some(warm_up) = trial.startup.as_ref().and_then(|startup| startup.warm_up.as_ref()) else {
             continue;

@@ -1,7 +1,7 @@
 //! Each verdict has a scenario that provokes it, beside a sound run and a sound trial that have none.
 //!
-//! The match below has no default arm: a verdict without a scenario does not compile. A verdict that the lab gives itself
-//! names the test that provokes it. Bounds are tested beside the judges.
+//! A verdict without a scenario fails the test below. One that the lab gives itself names the test that provokes it. Bounds
+//! are tested beside the judges.
 
 use paceline_judge::{VerdictName, row_verdicts, run_verdicts, trial_verdicts, unequal_work};
 use paceline_record::{
@@ -182,8 +182,9 @@ fn searched(change: impl FnOnce(&mut FoundCapacity)) -> Scenario {
     trial(|trial| trial.capacity = Some(found))
 }
 
-fn of_run(name: VerdictName) -> Scenario {
-    match name {
+/// Of the load and the server under it.
+fn of_load(name: VerdictName) -> Option<Scenario> {
+    Some(match name {
         VerdictName::NothingScheduled => open(|run| run.total = Block::default()),
         VerdictName::NothingSent => open(|run| {
             run.total.counts = Counts { scheduled: 10_000, unsent: 10_000, ..Counts::default() };
@@ -191,16 +192,6 @@ fn of_run(name: VerdictName) -> Scenario {
         }),
         VerdictName::GaveUp => closed(|run| run.loop_.requests = Some(10_001)),
         VerdictName::Outage => closed(|run| run.intervals[4].block.counts.ok = 0),
-        VerdictName::BrokeRules => closed(|run| run.connections.broke_rules = 1),
-        VerdictName::StarvedConnections => {
-            open(|run| run.carried_over = Some(CarriedOver { outstanding: 12, unanswered: 12 }))
-        }
-        VerdictName::NoValidResponse => closed(|run| {
-            run.total.counts = Counts { scheduled: 10_000, bad_status: 10_000, ..Counts::default() };
-            run.total.completed_in_window = 0;
-        }),
-        VerdictName::GeneratorBound => closed(|run| run.generator.utilization = 0.91),
-        VerdictName::GeneratorStall => closed(|run| run.generator.longest_gap_ns = Some(1_100_000_000)),
         VerdictName::Saturated => open(|run| {
             for interval in &mut run.intervals {
                 (interval.block.counts.ok, interval.block.counts.scheduled) = (900, 900);
@@ -222,6 +213,24 @@ fn of_run(name: VerdictName) -> Scenario {
                 rss_bytes: 1,
             });
         }),
+        VerdictName::TooFewConnections => open(|run| {
+            let mut wait = run.total.service_time_ns.clone().unwrap();
+            wait.p50 = 1;
+            run.total.connection_wait_ns = Some(wait);
+            (run.connections.asked, run.connections.had) = (4, 4);
+        }),
+        VerdictName::SlowingDown => closed(rates([1000, 990, 1010, 900, 800, 700, 200, 210, 190])),
+        VerdictName::StillWarming => closed(rates([500, 510, 490, 700, 800, 900, 1000, 990, 1010])),
+        VerdictName::Unsteady => closed(rates([1000, 500, 1000, 500, 1000, 1000, 1000, 1000, 1000])),
+        _ => return None,
+    })
+}
+
+/// Of the generator, its machine and its loaders.
+fn of_generator(name: VerdictName) -> Option<Scenario> {
+    Some(match name {
+        VerdictName::GeneratorBound => closed(|run| run.generator.utilization = 0.91),
+        VerdictName::GeneratorStall => closed(|run| run.generator.longest_gap_ns = Some(1_100_000_000)),
         VerdictName::GeneratorLag => open(|run| {
             let lag = run.total.generator_lag_ns.as_mut().unwrap();
             (lag.p50, lag.p99) = (2_600_000, 2_700_000);
@@ -234,41 +243,11 @@ fn of_run(name: VerdictName) -> Scenario {
         VerdictName::ArrivalsOff => open(|run| {
             run.arrival_check = Some(ArrivalCheck { gaps: 100, anderson_darling: 9.0, p_value: 1e-4 });
         }),
-        VerdictName::TooFewConnections => open(|run| {
-            let mut wait = run.total.service_time_ns.clone().unwrap();
-            wait.p50 = 1;
-            run.total.connection_wait_ns = Some(wait);
-            (run.connections.asked, run.connections.had) = (4, 4);
-        }),
         VerdictName::IdleConnections => closed(|run| (run.connections.asked, run.connections.had) = (7, 7)),
-        VerdictName::FailedRequests => {
-            closed(|run| (run.total.counts.ok, run.total.counts.bad_body) = (9_999, 1))
-        }
-        VerdictName::Censored => closed(|run| run.total.censored = Some(Censored { count: 1, lowest_ns: 5 })),
-        VerdictName::ConnectionsShort => closed(|run| run.connections.had = 4),
-        VerdictName::StreamsLimited => {
-            closed(|run| (run.loop_.depth, run.connections.streams_allowed) = (10, Some(1)))
-        }
-        VerdictName::CompressedUnasked => closed(|run| run.connections.compressed_unasked = true),
-        VerdictName::KeepAliveRefused => closed(|run| {
-            run.intervals[0].block.status.insert("200".to_owned(), 1_000);
-            run.connections.closed_by_server = 10_000;
-        }),
         VerdictName::GeneratorDescheduled => closed(|run| run.generator.run_delay_s = 1.1),
         VerdictName::Steal => {
             closed(|run| run.generator.by_core = vec![core(0, 1.0, 0.0), core(1, 1.0, 2.1)])
         }
-        VerdictName::SlowingDown => closed(rates([1000, 990, 1010, 900, 800, 700, 200, 210, 190])),
-        VerdictName::StillWarming => closed(rates([500, 510, 490, 700, 800, 900, 1000, 990, 1010])),
-        VerdictName::Unsteady => closed(rates([1000, 500, 1000, 500, 1000, 1000, 1000, 1000, 1000])),
-        VerdictName::DelayedAck => closed(|run| {
-            run.total.first_byte_ns.as_mut().unwrap().p50 = 96_000;
-            run.total.service_time_ns.as_mut().unwrap().p50 = 44_096_000;
-        }),
-        VerdictName::BodyLengthVaries => {
-            closed(|run| run.total.body_bytes = Some(Lengths { min: 5, max: 6 }))
-        }
-        VerdictName::FewSamples => closed(|run| run.total.service_time_ns.as_mut().unwrap().count = 369),
         VerdictName::LoaderLost => open(|run| {
             loaders(run, |loaders, _| loaders[1].lost = Some("it ended without a result".to_owned()));
         }),
@@ -290,34 +269,79 @@ fn of_run(name: VerdictName) -> Scenario {
             };
             loaders(run, |loaders, _| loaders[1].network = Some(network));
         }),
-        other => unreachable!("{} is not about a run", other.as_str()),
-    }
+        VerdictName::GeneratorChanged => {
+            let mut other = fixture::run(0);
+            other.tool.version = "0.0.1".to_owned();
+            Scenario::Rows(row_verdicts(&[fixture::run(0), other]))
+        }
+        VerdictName::SharedMachine => {
+            Scenario::Test("crates/paceline/tests/it/lab/beside.rs", "shared_machine")
+        }
+        VerdictName::ForeignGenerator => {
+            Scenario::Test("crates/lab/src/generator/foreign.rs", "foreign_generator")
+        }
+        _ => return None,
+    })
 }
 
-fn of_trial(name: VerdictName) -> Scenario {
-    match name {
-        VerdictName::SharedCores => trial(|trial| trial.pinning.disjoint = false),
-        VerdictName::CpuLowerBound => trial(|trial| trial.usage = usage(CpuSource::Proc, 0.9)),
-        VerdictName::ServerDied => trial(|trial| {
-            trial.error = Some(Fault { stage: Stage::Load, message: "signal 11".into(), transient: false });
+/// Of responses and connections.
+fn of_answers(name: VerdictName) -> Option<Scenario> {
+    Some(match name {
+        VerdictName::BrokeRules => closed(|run| run.connections.broke_rules = 1),
+        VerdictName::StarvedConnections => {
+            open(|run| run.carried_over = Some(CarriedOver { outstanding: 12, unanswered: 12 }))
+        }
+        VerdictName::NoValidResponse => closed(|run| {
+            run.total.counts = Counts { scheduled: 10_000, bad_status: 10_000, ..Counts::default() };
+            run.total.completed_in_window = 0;
         }),
-        VerdictName::StolenTime => trial(|trial| trial.cores = vec![core(1, 9.0, 1.2)]),
+        VerdictName::FailedRequests => {
+            closed(|run| (run.total.counts.ok, run.total.counts.bad_body) = (9_999, 1))
+        }
+        VerdictName::Censored => closed(|run| run.total.censored = Some(Censored { count: 1, lowest_ns: 5 })),
+        VerdictName::ConnectionsShort => closed(|run| run.connections.had = 4),
+        VerdictName::StreamsLimited => {
+            closed(|run| (run.loop_.depth, run.connections.streams_allowed) = (10, Some(1)))
+        }
+        VerdictName::CompressedUnasked => closed(|run| run.connections.compressed_unasked = true),
+        VerdictName::KeepAliveRefused => closed(|run| {
+            run.intervals[0].block.status.insert("200".to_owned(), 1_000);
+            run.connections.closed_by_server = 10_000;
+        }),
+        VerdictName::DelayedAck => closed(|run| {
+            run.total.first_byte_ns.as_mut().unwrap().p50 = 96_000;
+            run.total.service_time_ns.as_mut().unwrap().p50 = 44_096_000;
+        }),
+        VerdictName::BodyLengthVaries => {
+            closed(|run| run.total.body_bytes = Some(Lengths { min: 5, max: 6 }))
+        }
+        VerdictName::FewSamples => closed(|run| run.total.service_time_ns.as_mut().unwrap().count = 369),
         VerdictName::ClaimDoesNotHold => trial(|trial| {
             let check = Check { name: "pipelining".into(), outcome: CheckOutcome::Warn, detail: "no".into() };
             trial.validation = Some(Validation { checks: vec![check] });
         }),
-        VerdictName::Waiting => trial(|trial| {
-            let mut run = fixture::run(0);
-            run.loop_.kind = LoopKind::Closed;
-            (trial.run, trial.usage) = (Some(run), usage(CpuSource::Cgroup, 0.02));
-        }),
-        VerdictName::MemoryBound => trial(|trial| {
-            trial.memory = Some(MemoryUse { oom_kills: 1, ..MemoryUse::default() });
-        }),
-        VerdictName::StallsDecide => searched(|found| {
-            (found.half_pass_per_s, found.stalls_decide) = (None, Some(RateRange { low: 30.0, high: 90.0 }));
-        }),
-        VerdictName::CapacityNotFound => searched(|found| found.half_pass_per_s = None),
+        VerdictName::UnequalWork => {
+            let run = |body: u64| {
+                let mut run = fixture::run(0);
+                (run.total.bytes.body, run.total.bytes.received) = (body * 10_000, (body + 150) * 10_000);
+                run
+            };
+            let runs = [run(12), run(12), run(40)];
+            Scenario::Rows(
+                unequal_work(&runs.each_ref().map(|run| vec![run])).into_iter().flatten().collect(),
+            )
+        }
+        VerdictName::NotSampled => Scenario::Test("crates/lab/src/trial/tests.rs", "not_sampled"),
+        VerdictName::WindowNotSampled => {
+            Scenario::Test("crates/lab/src/trial/tests.rs", "window_not_sampled")
+        }
+        _ => return None,
+    })
+}
+
+/// Of balancers and databases.
+fn of_roles(name: VerdictName) -> Option<Scenario> {
+    Some(match name {
         VerdictName::CoreRanOut => balanced(|_| {}).and(|trial| trial.cores = vec![core(2, 9.5, 0.0)]),
         VerdictName::BalancerBound => balanced(|b| b.processes[2].utilization = 0.95),
         VerdictName::BalancerSharesCores => balanced(|b| b.processes[2].cores = vec![3]),
@@ -343,70 +367,41 @@ fn of_trial(name: VerdictName) -> Scenario {
             database(|_, used| used.process = Some(process(ProcessRole::Database, 0, 2, 0.95)))
         }
         VerdictName::DatabaseSharesCores => database(|trial, _| trial.pinning.server = vec![2]),
-        VerdictName::UnequalWork => {
-            let run = |body: u64| {
-                let mut run = fixture::run(0);
-                (run.total.bytes.body, run.total.bytes.received) = (body * 10_000, (body + 150) * 10_000);
-                run
-            };
-            let runs = [run(12), run(12), run(40)];
-            Scenario::Rows(
-                unequal_work(&runs.each_ref().map(|run| vec![run])).into_iter().flatten().collect(),
-            )
-        }
-        VerdictName::GeneratorChanged => {
-            let mut other = fixture::run(0);
-            other.tool.version = "0.0.1".to_owned();
-            Scenario::Rows(row_verdicts(&[fixture::run(0), other]))
-        }
-        VerdictName::SharedMachine => {
-            Scenario::Test("crates/paceline/tests/it/lab/beside.rs", "shared_machine")
-        }
+        _ => return None,
+    })
+}
+
+/// Of a launch and a search.
+fn of_launch(name: VerdictName) -> Option<Scenario> {
+    Some(match name {
+        VerdictName::SharedCores => trial(|trial| trial.pinning.disjoint = false),
+        VerdictName::CpuLowerBound => trial(|trial| trial.usage = usage(CpuSource::Proc, 0.9)),
+        VerdictName::ServerDied => trial(|trial| {
+            trial.error = Some(Fault { stage: Stage::Load, message: "signal 11".into(), transient: false });
+        }),
+        VerdictName::StolenTime => trial(|trial| trial.cores = vec![core(1, 9.0, 1.2)]),
+        VerdictName::Waiting => trial(|trial| {
+            let mut run = fixture::run(0);
+            run.loop_.kind = LoopKind::Closed;
+            (trial.run, trial.usage) = (Some(run), usage(CpuSource::Cgroup, 0.02));
+        }),
+        VerdictName::MemoryBound => trial(|trial| {
+            trial.memory = Some(MemoryUse { oom_kills: 1, ..MemoryUse::default() });
+        }),
+        VerdictName::StallsDecide => searched(|found| {
+            (found.half_pass_per_s, found.stalls_decide) = (None, Some(RateRange { low: 30.0, high: 90.0 }));
+        }),
+        VerdictName::CapacityNotFound => searched(|found| found.half_pass_per_s = None),
         VerdictName::BusyAfterLoad => {
             Scenario::Test("crates/paceline/tests/it/lab/rest.rs", "busy_after_load")
         }
-        VerdictName::NotSampled => Scenario::Test("crates/lab/src/trial/tests.rs", "not_sampled"),
-        VerdictName::WindowNotSampled => {
-            Scenario::Test("crates/lab/src/trial/tests.rs", "window_not_sampled")
-        }
-        VerdictName::ForeignGenerator => {
-            Scenario::Test("crates/lab/src/generator/foreign.rs", "foreign_generator")
-        }
-        VerdictName::NothingScheduled
-        | VerdictName::NothingSent
-        | VerdictName::GaveUp
-        | VerdictName::Outage
-        | VerdictName::BrokeRules
-        | VerdictName::StarvedConnections
-        | VerdictName::NoValidResponse
-        | VerdictName::GeneratorBound
-        | VerdictName::GeneratorStall
-        | VerdictName::Saturated
-        | VerdictName::ServerBusy
-        | VerdictName::GeneratorLag
-        | VerdictName::OwnQueue
-        | VerdictName::ArrivalsOff
-        | VerdictName::TooFewConnections
-        | VerdictName::IdleConnections
-        | VerdictName::FailedRequests
-        | VerdictName::Censored
-        | VerdictName::ConnectionsShort
-        | VerdictName::StreamsLimited
-        | VerdictName::CompressedUnasked
-        | VerdictName::KeepAliveRefused
-        | VerdictName::GeneratorDescheduled
-        | VerdictName::Steal
-        | VerdictName::SlowingDown
-        | VerdictName::StillWarming
-        | VerdictName::Unsteady
-        | VerdictName::DelayedAck
-        | VerdictName::BodyLengthVaries
-        | VerdictName::FewSamples
-        | VerdictName::LoaderLost
-        | VerdictName::LoadersApart
-        | VerdictName::LoadersDiffer
-        | VerdictName::NetworkBound => of_run(name),
-    }
+        _ => return None,
+    })
+}
+
+/// What provokes a verdict.
+fn scenario(name: VerdictName) -> Option<Scenario> {
+    [of_load, of_generator, of_answers, of_roles, of_launch].into_iter().find_map(|of| of(name))
 }
 
 impl Scenario {
@@ -441,7 +436,9 @@ impl Scenario {
 #[test]
 fn every_verdict_has_a_scenario_that_provokes_it() {
     for name in VerdictName::ALL {
-        let found = of_trial(*name).verdicts(*name);
+        let scenario =
+            scenario(*name).unwrap_or_else(|| panic!("{}: no scenario provokes it", name.as_str()));
+        let found = scenario.verdicts(*name);
         assert!(
             found.iter().any(|found| found == name.as_str()),
             "{}: its scenario gives {found:?}",

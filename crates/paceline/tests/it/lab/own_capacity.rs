@@ -60,12 +60,17 @@ fn shares_come_after_what_they_are_a_share_of_and_say_what_that_was() {
     assert_eq!(search.generator_argv[1], "capacity");
     assert_eq!(search.run.as_ref().map(|run| run.loop_.kind), Some(LoopKind::Open), "the last window's run");
     let tenth = of(&trials, "a-tenth-of-closed");
-    let achieved = closed.usable_run().unwrap().rate_per_s.achieved;
-    let share = tenth.load.share.as_ref().unwrap();
-    assert_eq!((share.of.as_str(), share.full_per_s), ("closed", Some(achieved)));
-    assert_eq!(share.full_trial.as_deref(), Some(closed.id.as_str()));
-    assert!((tenth.load.rate_per_s.unwrap() - 0.1 * achieved).abs() < 1e-6 * achieved);
-    assert!(tenth.order > closed.order && tenth.launch == closed.launch);
+    // On a busy machine a window of this length may pass without one answer: the share of it then fails, and says so.
+    match closed.usable_run().map(|run| run.rate_per_s.achieved) {
+        Some(achieved) => {
+            let share = tenth.load.share.as_ref().unwrap();
+            assert_eq!((share.of.as_str(), share.full_per_s), ("closed", Some(achieved)));
+            assert_eq!(share.full_trial.as_deref(), Some(closed.id.as_str()));
+            assert!((tenth.load.rate_per_s.unwrap() - 0.1 * achieved).abs() < 1e-6 * achieved);
+            assert!(tenth.order > closed.order && tenth.launch == closed.launch);
+        }
+        None => assert!(tenth.error.as_ref().unwrap().message.contains("`closed`"), "{tenth:?}"),
+    }
     let half = of(&trials, "half");
     // On a busy machine a search may find nothing: the share of it then fails, and says so.
     match found.half_pass_per_s {
