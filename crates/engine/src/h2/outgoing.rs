@@ -27,7 +27,7 @@ pub(super) struct Outgoing {
     /// and the table of its connection before.
     table_before: RequestTable,
     /// The one request of a run that is the same every time, as often as it leaves in one send; none where requests differ.
-    prepared: Option<Prepared>,
+    prepared: Option<PreparedFrames>,
     /// Bytes of it that are being begun; none where the connection's output has them.
     prepared_bytes: usize,
     /// The body of a request whose bytes are not known before.
@@ -35,7 +35,7 @@ pub(super) struct Outgoing {
 }
 
 /// The same frame many times over.
-struct Prepared {
+struct PreparedFrames {
     bytes: Vec<u8>,
     /// Bytes of one frame.
     length: usize,
@@ -70,7 +70,7 @@ impl Outgoing {
         let repeated = if blocks.count() == 1 { blocks.repeated(0) } else { None };
         let prepared = repeated.map(|frame| {
             let count = (PREPARED_BYTES_MAX / frame.len()).clamp(1, depth);
-            Prepared { bytes: frame.repeat(count), length: frame.len() }
+            PreparedFrames { bytes: frame.repeat(count), length: frame.len() }
         });
         Self {
             choice,
