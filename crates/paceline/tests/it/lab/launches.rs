@@ -273,7 +273,7 @@ fn a_core_or_port_that_cannot_be_is_a_mistake() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let ran = tree.run(&["lab", "serve", "python-good", "--cores", "99999"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("no core 99999; there are "), "{ran:?}");
+    assert!(ran.stderr.contains("there is no core 99999; this machine has "), "{ran:?}");
     assert_eq!(tree.run(&["lab", "serve", "python-good", "--port", "0"]).code, Some(2));
 }
 
