@@ -8,16 +8,22 @@ use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// So much of a program's SHA-256 is in its name.
+const DIGEST_BYTES: usize = 12;
 /// Longest time until an ssh connection is made, in seconds.
 const SSH_CONNECT_S: u32 = 10;
 /// Seconds between two signs of life of an ssh connection, and how many may be missing: a link that is cut for 15 s is
 /// given up.
 const SSH_ALIVE_S: u32 = 5;
 const SSH_ALIVE_MISSING: u32 = 3;
+
+/// The variable with the digest of a program that a process above has read already: see [`Shipment::note`].
+pub const PROGRAM_DIGEST: &str = "PACELINE_PROGRAM_DIGEST";
 
 /// The variable with the folder of ssh's control sockets: connections that a process above holds are shared by it.
 pub const SSH_CONTROL: &str = "PACELINE_SSH_CONTROL";
@@ -215,8 +221,8 @@ impl Place {
     ///
     /// # Errors
     /// [`PlaceError`] when it cannot be read or sent.
-    pub fn send_program(&self, program: &Path) -> Result<String, PlaceError> {
-        let shown = program.display().to_string();
+    pub fn send_program(&self, shipment: &Shipment) -> Result<String, PlaceError> {
+        let shown = shipment.program.display().to_string();
         if *self == Place::Local {
             return Ok(shown);
         }
@@ -224,7 +230,6 @@ impl Place {
             |source| PlaceError::Local { program: shown.clone(), host: self.name().to_owned(), source };
         let remote =
             |said: String| PlaceError::Remote { program: shown.clone(), host: self.name().to_owned(), said };
-        let shipment = Shipment::of(program).map_err(local)?;
         let mut child = self
             .command("sh", &["-c", &receiving_script(&shipment.id, shipment.bytes)])
             .stdin(Stdio::piped())
@@ -260,8 +265,22 @@ impl Shipment {
     /// # Errors
     /// When it cannot be read.
     pub fn of(program: &Path) -> io::Result<Self> {
-        let (bytes, id) = identity(program)?;
+        let noted = std::env::var(PROGRAM_DIGEST).unwrap_or_default();
+        let known =
+            noted.split_once(' ').filter(|(stamp, _)| stamp_of(program).is_ok_and(|own| own == *stamp));
+        let (bytes, id) = match known.filter(|(_, id)| is_digest(id)) {
+            Some((_, id)) => (std::fs::metadata(program)?.len(), id.to_owned()),
+            None => identity(program)?,
+        };
         Ok(Self { program: program.to_owned(), bytes, id })
+    }
+
+    /// The value of [`PROGRAM_DIGEST`] for processes below, which need not read all of the program again.
+    ///
+    /// # Errors
+    /// When it cannot be looked at.
+    pub fn note(&self) -> io::Result<String> {
+        Ok(format!("{} {}", stamp_of(&self.program)?, self.id))
     }
 
     /// A command that runs the program on a place, which asks for it first where it is missing: it prints
@@ -294,6 +313,18 @@ impl Shipment {
     }
 }
 
+/// What changes when a file is written or replaced.
+fn stamp_of(path: &Path) -> io::Result<String> {
+    let found = std::fs::metadata(path)?;
+    let (seconds, nanos) = (found.ctime(), found.ctime_nsec());
+    Ok(format!("{}:{}:{}:{seconds}.{nanos}", found.dev(), found.ino(), found.len()))
+}
+
+/// Whether a word is one that [`identity`] makes.
+fn is_digest(word: &str) -> bool {
+    word.len() == 2 * DIGEST_BYTES && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// How many bytes a file has, and the beginning of their SHA-256 in hexadecimal.
 fn identity(path: &Path) -> io::Result<(u64, String)> {
     let mut file = File::open(path)?;
@@ -306,7 +337,7 @@ fn identity(path: &Path) -> io::Result<(u64, String)> {
         bytes += read as u64;
         digest.update(piece.get(..read).unwrap_or_default());
     }
-    Ok((bytes, digest.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect()))
+    Ok((bytes, digest.finalize().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()))
 }
 
 /// Keeps the program that comes by standard input in the user's cache, where others cannot replace it, as `$f`. One that

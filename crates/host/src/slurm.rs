@@ -134,7 +134,8 @@ fn grant(
     let count: u32 = request.roles.iter().map(|(_, count)| count).sum();
     let mut command = Command::new("timeout");
     command.arg((waited_s + GRANT_LIMIT_S).to_string());
-    command.args(["salloc", "--no-shell", "--exclusive"]).args(partition);
+    // Without --no-kill the loss of one node ends what runs on all.
+    command.args(["salloc", "--no-shell", "--no-kill", "--exclusive"]).args(partition);
     command.args([format!("--nodes={count}"), format!("--job-name={}", request.name)]);
     command.arg(format!("--time={}", request.limit.as_secs().div_ceil(60).max(1)));
     command.arg(format!("--immediate={waited_s}"));

@@ -4,12 +4,15 @@
 
 use crate::Finding;
 use crate::facts::is_open;
-use paceline_record::{Block, Loader, Run, Severity};
+use paceline_record::{Block, Loader, NetworkUse, Run, Severity};
 
 /// Windows that begin or end further apart than this share of their length did not load the target together.
 const APART_SHARE_LEAST: f64 = 0.01;
-/// Above this share of the window the run is invalid: a tenth of it had another load than was asked for.
+/// Above this share of the window a run is invalid that was not cut to what all loaders have in common: a tenth of it had
+/// another load than was asked for.
 const APART_SHARE_MOST: f64 = 0.1;
+/// A run is invalid of whose window less than this share was left when it was cut.
+const KEPT_SHARE_LEAST: f64 = 0.5;
 /// Medians of two loaders on equal machines and paths differ by less than this factor,
 const MEDIANS_RATIO_LEAST: f64 = 1.25;
 /// or by less than this, in nanoseconds: what waking up a virtual CPU takes.
@@ -44,11 +47,20 @@ pub(crate) fn apart(run: &Run) -> Option<Finding> {
     // A number of requests ends when each loader has sent its part.
     let ends = if run.loop_.requests.is_some() { 0 } else { spread(|window| window.end_ns) };
     let apart_ns = spread(|window| window.start_ns).max(ends);
-    let share = apart_ns as f64 / (run.window_s * 1e9).max(1.0);
+    let longest_ns = windows.iter().map(|window| window.end_ns - window.start_ns).max()?;
+    let share = apart_ns as f64 / (longest_ns as f64).max(1.0);
+    let left_out = run.loaders.iter().filter_map(|loader| loader.left_out).reduce(|a, b| a + b);
+    let kept = run.window_s * 1e9 / (longest_ns as f64).max(1.0);
+    let is_invalid = match left_out {
+        Some(_) => kept < KEPT_SHARE_LEAST,
+        None => share > APART_SHARE_MOST,
+    };
     (share > APART_SHARE_LEAST).then(|| Finding::LoadersApart {
         apart_s: apart_ns as f64 / 1e9,
         share_of_window: share.min(1.0),
-        severity: if share > APART_SHARE_MOST { Severity::Invalid } else { Severity::Caution },
+        window_s: run.window_s,
+        left_out,
+        severity: if is_invalid { Severity::Invalid } else { Severity::Caution },
     })
 }
 
@@ -83,26 +95,40 @@ pub(crate) fn differ(run: &Run) -> Option<Finding> {
 }
 
 pub(crate) fn network_bound(run: &Run) -> Option<Finding> {
-    let full = run.loaders.iter().filter_map(|loader| {
-        let network = loader.network.as_ref()?;
-        let speed = network.speed_bytes_per_s.filter(|speed| *speed > 0.0)?;
-        let moved = network.sent_bytes_per_s.max(network.received_bytes_per_s);
-        Some((moved / speed, moved, speed, network, loader))
-    });
-    let (share, moved, speed, network, loader) = full.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (share >= LINK_FULL).then(|| Finding::NetworkBound {
+    let full = run.loaders.iter().filter_map(|loader| Some((full(loader.network.as_ref()?)?, loader)));
+    let (link, loader) = full.max_by(|(a, _), (b, _)| a.share.total_cmp(&b.share))?;
+    Some(Finding::NetworkBound {
         host: loader.host.clone(),
-        interface: network.interface.clone(),
-        bytes_per_s: moved,
-        speed_bytes_per_s: speed,
-        percent: 100.0 * share,
+        interface: link.interface.to_owned(),
+        bytes_per_s: link.bytes_per_s,
+        speed_bytes_per_s: link.speed_bytes_per_s,
+        percent: 100.0 * link.share,
     })
+}
+
+/// A link that is full in one direction.
+pub(crate) struct FullLink<'a> {
+    pub interface: &'a str,
+    /// In the busier direction.
+    pub bytes_per_s: f64,
+    pub speed_bytes_per_s: f64,
+    /// How much of the speed that is, 0 to 1.
+    pub share: f64,
+}
+
+/// The link of a machine, where it is full; none where its speed is not known.
+pub(crate) fn full(network: &NetworkUse) -> Option<FullLink<'_>> {
+    let speed_bytes_per_s = network.speed_bytes_per_s.filter(|speed| *speed > 0.0)?;
+    let bytes_per_s = network.sent_bytes_per_s.max(network.received_bytes_per_s);
+    let share = bytes_per_s / speed_bytes_per_s;
+    let interface = network.interface.as_str();
+    (share >= LINK_FULL).then_some(FullLink { interface, bytes_per_s, speed_bytes_per_s, share })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_record::{Counts, NetworkUse, Span, Times, fixture};
+    use paceline_record::{Counts, Span, Times, fixture};
     use paceline_stats::Histogram;
 
     /// A run by two loaders with these median service times, in microseconds.
@@ -163,7 +189,15 @@ mod tests {
         ] {
             run.loaders[1].window =
                 Some(Span { start_ns: 1_000_000_000 + late_ns, end_ns: 11_000_000_000 + late_ns });
+            run.window_s = 10.0;
             assert_eq!(apart(&run).map(|finding| finding.severity()), severity, "{late_ns}");
+        }
+        // Cut to what they have in common, the rest of the window is as good as any.
+        run.loaders[1].left_out = Some(700);
+        for (window_s, severity) in [(8.0, Severity::Caution), (4.0, Severity::Invalid)] {
+            run.window_s = window_s;
+            let finding = apart(&run).unwrap();
+            assert_eq!((finding.severity(), finding.evidence()["left_out"].as_u64()), (severity, Some(700)));
         }
     }
 

@@ -313,12 +313,16 @@ verdict_table! {
     }
     => "The load was not the one asked for. Repeat the run; the reasons are in the evidence.";
 
-    /// The windows of the loaders that share the run began or ended further apart than 1 % of their length: the clocks were
-    /// not matched, or a loader ended early. Invalid above 10 %.
+    /// The windows of the loaders that share the run began or ended further apart than 1 % of their length: a loader learned
+    /// too late when to start, its clock stood still for a while, or it ended early. The window was cut to the whole intervals
+    /// that all loaders have in common. Invalid if less than half of it is left, or if it could not be cut and they are
+    /// further apart than 10 %.
     LoadersApart "loaders_apart" Run [Environment] [Caution, Invalid: *severity] "The loaders did not run together."
     {
         apart_s: f64 = "largest distance between two loaders' windows, in seconds",
         share_of_window: f64 = "that distance as a share of the window, 0 to 1",
+        window_s: f64 = "what all loaders have in common, in seconds: the window of the run",
+        left_out: Option<u64> = "requests that are not counted, since they ended outside of it",
     } with { severity: Severity }
     => "Repeat the run with a longer window (-d). Check the network between coordinator and loaders if it happens again.";
 
@@ -343,6 +347,18 @@ verdict_table! {
         speed_bytes_per_s: f64 = "speed of the interface, in bytes per second",
     } with { percent: f64 = "97" }
     => "Interface {interface} of {host} was {percent:.0} % full. Use a faster link, more loaders, or smaller responses.";
+
+    /// The network interface of a server's machine, or of its balancer's or database's, carried at least 90 % of its speed, in
+    /// one direction, in the window. The network was the limit, or close to it. The speed is that of a token bucket on the
+    /// interface, else of the device; interfaces without a device (veth) have none.
+    ServerNetworkBound "server_network_bound" Trial [Environment] [Caution] "The network of a server was the limit."
+    {
+        host: String = "the machine",
+        interface: String = "its interface",
+        bytes_per_s: f64 = "bytes per second in the busier direction",
+        speed_bytes_per_s: f64 = "speed of the interface, in bytes per second",
+    } with { percent: f64 = "97" }
+    => "Interface {interface} of {host} was {percent:.0} % full. Use a faster link, or smaller responses.";
 
     /// Server and generator could not be given cores of their own and took time from each other.
     SharedCores "shared_cores" Trial [Environment] [Caution] "Server and generator share cores."

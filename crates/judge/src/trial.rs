@@ -6,6 +6,7 @@
 mod database;
 
 use crate::generator::disturbance;
+use crate::loaders::full;
 use crate::{Finding, GENERATOR_BUSY_MOST, verdict};
 use paceline_record::{
     CheckOutcome, CoreTime, CpuSource, LoopKind, Pinning, ProcessRole, ProcessUse, Route, Run, Stage, Tool,
@@ -37,6 +38,7 @@ const WHOLE_DIFFERS: f64 = 2.0;
 pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
     let judges = [
         shared_cores,
+        server_network_bound,
         cpu_lower_bound,
         server_died,
         still_warming,
@@ -111,6 +113,18 @@ fn generator_changed<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<Find
     };
     let tools: BTreeSet<String> = runs.into_iter().map(|run| name(&run.tool)).collect();
     (tools.len() > 1).then(|| Finding::GeneratorChanged { tools: tools.into_iter().collect() })
+}
+
+fn server_network_bound(trial: &Trial) -> Option<Finding> {
+    let full = trial.machines.iter().filter_map(|machine| Some((full(machine.network.as_ref()?)?, machine)));
+    let (link, machine) = full.max_by(|(a, _), (b, _)| a.share.total_cmp(&b.share))?;
+    Some(Finding::ServerNetworkBound {
+        host: machine.host.clone(),
+        interface: link.interface.to_owned(),
+        bytes_per_s: link.bytes_per_s,
+        speed_bytes_per_s: link.speed_bytes_per_s,
+        percent: 100.0 * link.share,
+    })
 }
 
 fn shared_cores(trial: &Trial) -> Option<Finding> {
@@ -263,7 +277,11 @@ pub fn full_cores(trial: &Trial) -> Vec<FullCore> {
         .iter()
         .filter(|core| core.over_s > 0.0 && core.busy_s / core.over_s >= FULL_LEAST)
         .map(|core| {
-            let own = balancing.processes.iter().filter(|process| process.cores.contains(&core.core));
+            let server = host(trial, ProcessRole::Instance);
+            let own = balancing
+                .processes
+                .iter()
+                .filter(|process| process.cores.contains(&core.core) && host(trial, process.role) == server);
             let mut processes: Vec<String> = own.clone().map(process_name).collect();
             let generator = &trial.pinning.generator;
             processes.extend(generator.contains(&core.core).then(|| "generator".to_owned()));
@@ -279,6 +297,12 @@ pub fn full_cores(trial: &Trial) -> Vec<FullCore> {
         .collect();
     cores.sort_by(|a, b| b.busy_share.total_cmp(&a.busy_share).then(a.core.cmp(&b.core)));
     cores
+}
+
+/// The machine of a role, where that is another than the lab's.
+fn host(trial: &Trial, role: ProcessRole) -> Option<&str> {
+    let machine = trial.machines.iter().find(|machine| machine.role == role)?;
+    Some(&machine.host)
 }
 
 /// A process for people: `instance 2`, `balancer`.
@@ -308,11 +332,15 @@ fn balancer_bound(trial: &Trial) -> Option<Finding> {
 
 fn balancer_shares_cores(trial: &Trial) -> Option<Finding> {
     let balancer = balancer_of(trial)?;
-    let overlap = |cores: &[u32]| cores.iter().any(|core| balancer.cores.contains(core));
+    let own = host(trial, ProcessRole::Balancer);
+    let overlap = |cores: &[u32], host: Option<&str>| {
+        host == own && cores.iter().any(|core| balancer.cores.contains(core))
+    };
     let instances = instances_of(trial)?;
+    let server = host(trial, ProcessRole::Instance);
     let mut with: Vec<String> =
-        instances.filter(|process| overlap(&process.cores)).map(process_name).collect();
-    with.extend(overlap(&trial.pinning.generator).then(|| "generator".to_owned()));
+        instances.filter(|process| overlap(&process.cores, server)).map(process_name).collect();
+    with.extend(overlap(&trial.pinning.generator, None).then(|| "generator".to_owned()));
     (!with.is_empty()).then(|| Finding::BalancerSharesCores { balancer_cores: balancer.cores.clone(), with })
 }
 

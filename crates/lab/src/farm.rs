@@ -12,7 +12,7 @@ use paceline_catalogue::Statistics;
 use paceline_host::shepherd::Ended;
 use paceline_host::system;
 use paceline_host::tree::TreeSample;
-use paceline_host::{CoreTicks, MemoryAccount};
+use paceline_host::{CoreTicks, MemoryAccount, NetworkCounters};
 use paceline_record::{BalancerReceipt, CpuSource, ProcessRole, RoleMachine, Route, Startup, WarmUp};
 use std::io;
 use std::net::SocketAddr;
@@ -221,9 +221,16 @@ impl Farm {
                 host: node.host().to_owned(),
                 environment: node.environment().clone(),
                 clock: node.clock(),
+                network: None,
             })
         };
         self.roles.iter().filter_map(machine).collect()
+    }
+
+    /// What the interfaces of these machines have moved, in the order of [`Farm::machines`].
+    pub(crate) fn networks(&self, speeds: bool) -> Vec<Option<NetworkCounters>> {
+        let elsewhere = self.roles.iter().filter(|role| role.launch.node().is_some());
+        elsewhere.map(|role| role.launch.network(speeds)).collect()
     }
 
     pub(crate) fn sample_every(&self) -> Duration {

@@ -5,14 +5,17 @@
 
 use crate::LabError;
 use crate::database::RunningDatabase;
+use crate::farm::Front;
 use crate::launch::{Launch, LaunchOf, Ready, Spoiled};
 use crate::node::{
-    DatabaseOrder, FolderContent, Launched, LaunchedDatabase, Node, NodeLost, NodeSettings, RemoteDatabase,
-    RemoteProcesses, ToNode, digest, of_node,
+    DatabaseOrder, FolderContent, FrontOrder, Launched, LaunchedDatabase, LaunchedFront, Node, NodeLost,
+    NodeSettings, NodeUser, RemoteDatabase, RemoteProcesses, ToNode, digest, of_node,
 };
-use paceline_catalogue::{Database, Places, PlannedLaunch, Variables};
+use paceline_catalogue::{Balancer, Database, Places, PlannedLaunch, Variables};
 use paceline_host::shepherd::Guard;
-use paceline_host::{Allocation, AllocationRequest, Interrupt, Machines, Place, SSH_CONTROL, Shipment};
+use paceline_host::{
+    Allocation, AllocationRequest, Interrupt, Machines, PROGRAM_DIGEST, Place, SSH_CONTROL, Shipment,
+};
 use paceline_record::Stage;
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -26,6 +29,8 @@ use std::time::Duration;
 const SERVER: &str = "server";
 /// The same for a database's machine.
 const DATABASE: &str = "database";
+/// The same for a balancer's machine.
+const BALANCER: &str = "balancer";
 /// The same for a generator's machine.
 const LOADER: &str = "loader";
 /// What a launch takes beyond its loads, for Slurm's time limit: sending, starting, validating, coming to rest.
@@ -34,6 +39,8 @@ const AROUND_LAUNCH: Duration = Duration::from_secs(300);
 const AROUND_LOAD: Duration = Duration::from_secs(90);
 /// Longest time for a database to be ready: its commands have 120 s each.
 const DATABASE_LIMIT: Duration = Duration::from_secs(600);
+/// Longest time for a balancer to be ready: its version command and three starts.
+const FRONT_LIMIT: Duration = Duration::from_secs(120);
 /// Longest time for a folder to arrive.
 const SEND_LIMIT: Duration = Duration::from_secs(600);
 
@@ -50,6 +57,8 @@ pub struct FleetSettings {
     pub queue_limit: Duration,
     /// How descendants of servers are held together.
     pub guard: Guard,
+    /// As whom servers run on other machines; none for the user who is logged in there.
+    pub user: Option<NodeUser>,
 }
 
 /// The machines of a round.
@@ -69,6 +78,7 @@ pub struct Fleet {
 pub(crate) struct Held {
     server: Option<Arc<Node>>,
     database: Option<Arc<Node>>,
+    balancer: Option<Arc<Node>>,
     listen: Option<IpAddr>,
     loaders: Option<LoaderHosts>,
     /// Every connection: the loaders' are shared by the commands of generators.
@@ -109,7 +119,8 @@ impl Fleet {
         let shipment = Shipment::of(program).map_err(error("read", program))?;
         let control = std::env::temp_dir().join(format!("paceline-{}", new_id()));
         DirBuilder::new().mode(0o700).create(&control).map_err(error("make", &control))?;
-        let node_settings = NodeSettings { places: places.clone(), guard: settings.guard };
+        let user = settings.user.clone();
+        let node_settings = NodeSettings { places: places.clone(), guard: settings.guard, user };
         let connected = Mutex::default();
         Ok(Self { settings, node_settings, program: shipment, control, interrupt, new_id, connected })
     }
@@ -128,10 +139,6 @@ impl Fleet {
     /// # Errors
     /// [`Spoiled`], with nothing held.
     pub(crate) fn hold(&self, launch: &PlannedLaunch, steady_within: Duration) -> Result<Held, Spoiled> {
-        if self.has_server() && launch.cells.iter().any(|cell| cell.load.balanced.is_some()) {
-            let message = "a balancer cannot be started on another machine: remove server= from --on";
-            return Err(Spoiled::fault(Stage::Setup, message, false));
-        }
         let (roles, allocation) = match &self.settings.machines {
             Machines::Named(hosts) => (hosts.clone(), None),
             Machines::Slurm { partition } => {
@@ -142,10 +149,12 @@ impl Fleet {
         let nodes = self.connect(&roles)?;
         let of = |role: &str| roles.iter().zip(&nodes).find(|((known, _), _)| known == role);
         let server = of(SERVER).map(|(_, node)| Arc::clone(node));
-        let database = of(DATABASE).map(|(_, node)| Arc::clone(node)).or_else(|| server.clone());
+        let beside_server =
+            |role: &str| of(role).map(|(_, node)| Arc::clone(node)).or_else(|| server.clone());
+        let (database, balancer) = (beside_server(DATABASE), beside_server(BALANCER));
         let loaders = self.loaders(&roles, &nodes);
         let listen = self.settings.listen;
-        Ok(Held { server, database, listen, loaders, _nodes: nodes, _allocation: allocation })
+        Ok(Held { server, database, balancer, listen, loaders, _nodes: nodes, _allocation: allocation })
     }
 
     fn allocation(
@@ -160,6 +169,9 @@ impl Fleet {
             roles.insert(0, (SERVER.to_owned(), 1));
             if launch.cells.iter().any(|cell| cell.load.database.is_some()) {
                 roles.insert(1, (DATABASE.to_owned(), 1));
+            }
+            if launch.cells.iter().any(|cell| cell.load.balanced.is_some()) {
+                roles.insert(1, (BALANCER.to_owned(), 1));
             }
         }
         let request = AllocationRequest {
@@ -228,9 +240,12 @@ impl Fleet {
             flags.extend(["--loaders".to_owned(), count.to_string()]);
         }
         let control = self.control.to_string_lossy().into_owned();
+        let mut environment = BTreeMap::from([(SSH_CONTROL.to_owned(), control)]);
+        // Without it the digest is made again for each load.
+        environment.extend(self.program.note().ok().map(|note| (PROGRAM_DIGEST.to_owned(), note)));
         Some(LoaderHosts {
             flags,
-            environment: BTreeMap::from([(SSH_CONTROL.to_owned(), control)]),
+            environment,
             count: self.settings.loaders.unwrap_or(loaders.len() as u32).max(1),
             cores: loaders.iter().map(|(_, node)| node.cores().concat().len() as u32).min().unwrap_or(1),
         })
@@ -254,6 +269,11 @@ impl Held {
     /// The database's machine, where that is another one: the server's, where none is named.
     pub(crate) fn database(&self) -> Option<&Arc<Node>> {
         self.database.as_ref()
+    }
+
+    /// The balancer's machine, where that is another one: the server's, where none is named.
+    pub(crate) fn balancer(&self) -> Option<&Arc<Node>> {
+        self.balancer.as_ref()
     }
 
     /// Whether server and database have one machine.
@@ -322,6 +342,29 @@ impl Held {
         let running = RunningDatabase::there(receipt, launched.address, RemoteDatabase::new(node, &launched));
         let processes = RemoteProcesses::new(node, &launched);
         Ok((Launch::there(processes, launched.address, launched.startup), running))
+    }
+
+    /// Starts a balancer on its node, before instances on others.
+    ///
+    /// # Errors
+    /// [`Spoiled`], with nothing left running.
+    pub(crate) fn start_front(
+        &self,
+        node: &Arc<Node>,
+        balancer: &Balancer,
+        order: FrontOrder,
+        interrupt: Interrupt,
+    ) -> Result<(Launch, Front), Spoiled> {
+        provide(node, &balancer.folder, interrupt)?;
+        let order = FrontOrder { listen: address_of(node)?, ..order };
+        let question = ToNode::Front(Box::new(order));
+        let launched: Result<LaunchedFront, Spoiled> =
+            node.ask_within(&question, FRONT_LIMIT, interrupt).map_err(of_node)?;
+        let launched = launched.map_err(|spoiled| with_missing(spoiled, node, &balancer.needs))?;
+        let LaunchedFront { launched, receipt, statistics_at } = launched;
+        let processes = RemoteProcesses::new(node, &launched);
+        let front = Front { receipt, statistics: balancer.statistics, statistics_at };
+        Ok((Launch::there(processes, launched.address, launched.startup), front))
     }
 }
 

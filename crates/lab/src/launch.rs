@@ -10,7 +10,7 @@ use paceline_catalogue::{Form, Manifest, Variables, WorkloadCase, http2_port};
 use paceline_host::cgroup::ControlGroup;
 use paceline_host::shepherd::{Ended, Gone, Guard, Order, Output, Shepherd};
 use paceline_host::tree::{Tree, TreeSample};
-use paceline_host::{CoreTicks, Interrupt, MemoryAccount, User, port, system};
+use paceline_host::{CoreTicks, Interrupt, MemoryAccount, NetworkCounters, User, port, system};
 use paceline_record::{CpuSource, Stage, Startup};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -321,6 +321,14 @@ impl Launch {
         match &self.running {
             Running::Here(_) => CoreTicks::now(),
             Running::There(processes) => processes.cores(),
+        }
+    }
+
+    /// What the interfaces of its machine have moved, where that is another one.
+    pub(crate) fn network(&self, speeds: bool) -> Option<NetworkCounters> {
+        match &self.running {
+            Running::Here(_) => None,
+            Running::There(processes) => processes.network(speeds),
         }
     }
 

@@ -9,6 +9,7 @@ mod database;
 mod error;
 mod farm;
 mod fleet;
+mod front;
 mod generator;
 mod launch;
 mod node;
@@ -35,6 +36,7 @@ pub use generator::{
     is_built_in, missing_program, peers,
 };
 pub use launch::{Launch, LaunchOf, Ready, Starter};
+pub use node::NodeUser;
 pub use node_service::serve_node;
 pub use placement::{Cores, CoresWanted, stay_beside_generator};
 pub use round::{Bench, Event, KeepError, Keeper, Outlook, Sitting, Summary, carry_out};

@@ -3,23 +3,25 @@
 //! One thread reads what the lab says, the other answers, with the code of a local launch. Whatever ends the connection
 //! (its end, silence, a signal) ends a launch in progress, then all that was started, then the process.
 
-use crate::Workshop;
 use crate::database::{Databases, RunningDatabase};
+use crate::front::Fronts;
 use crate::launch::{Launch, Ready, Spoiled, Starter};
 use crate::node::{
-    DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedDatabase, NodeQuestion, NodeSettings,
-    SILENCE_LIMIT, ToNode, Welcome, digest, kept_folder, line, read_line,
+    DatabaseOrder, FolderContent, FrontOrder, LaunchOrder, Launched, LaunchedDatabase, LaunchedFront,
+    NodeQuestion, NodeSettings, NodeUser, SILENCE_LIMIT, ToNode, Welcome, digest, kept_folder, line,
+    read_line,
 };
 use crate::workshop::find;
-use paceline_catalogue::{Database, WorkloadCase};
-use paceline_host::{CoreTicks, Interrupt, physical_cores};
+use crate::{Scratch, Workshop};
+use paceline_catalogue::{Balancer, Database, WorkloadCase};
+use paceline_host::{CoreTicks, Id, Interrupt, NetworkCounters, User, physical_cores};
 use paceline_record::{Environment, Stage};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, atomic::AtomicBool};
@@ -99,10 +101,16 @@ fn listen(mut input: impl BufRead + Send + 'static, over: Arc<AtomicBool>) -> io
 /// What runs on this node.
 struct NodeService {
     starter: Starter,
+    /// As whom servers run; an error says why they cannot.
+    user: Result<Option<User>, String>,
     launches: BTreeMap<u32, Launch>,
     workshop: Workshop,
     /// Of those launches that are databases.
     databases: BTreeMap<u32, RunningDatabase>,
+    /// Of those that are balancers; they go with them.
+    folders: BTreeMap<u32, Scratch>,
+    /// What this machine was told of folders.
+    state: PathBuf,
     next: u32,
 }
 
@@ -112,7 +120,17 @@ impl NodeService {
         let logs = Some(settings.places.state_dir.join("logs"));
         let workshop = Workshop::new(&settings.places, shepherd.clone(), interrupt);
         let starter = Starter { shepherd, guard: settings.guard, logs, interrupt, user: None };
-        Self { starter, launches: BTreeMap::new(), workshop, databases: BTreeMap::new(), next: 1 }
+        let user = server_user(settings.user.as_ref(), &settings.places.state_dir);
+        Self {
+            starter,
+            user,
+            launches: BTreeMap::new(),
+            workshop,
+            databases: BTreeMap::new(),
+            folders: BTreeMap::new(),
+            state: settings.places.state_dir,
+            next: 1,
+        }
     }
 
     fn serve(&mut self, questions: &Receiver<ToNode>, output: &mut impl Write) -> io::Result<()> {
@@ -141,15 +159,44 @@ impl NodeService {
             }
             ToNode::Launch { order, ready } => answer(output, &self.launch(*order, &ready)),
             ToNode::Database(order) => answer(output, &self.database(&order)),
+            ToNode::Front(order) => answer(output, &self.front(&order)),
             ToNode::Cores => answer(output, &CoreTicks::now()),
+            ToNode::Network { speeds: true } => answer(output, &NetworkCounters::now().with_speeds()),
+            ToNode::Network { speeds: false } => answer(output, &NetworkCounters::now()),
             ToNode::Of { launch, question } => self.answer_of(launch, question, output),
         }
     }
 
     fn launch(&mut self, order: LaunchOrder, ready: &WorkloadCase) -> Result<Launched, Spoiled> {
-        let launch = self.starter.carry_out(&order, Ready::Answers(ready))?;
+        let starter = self.unprivileged(&order.folder)?;
+        let launch = starter.carry_out(&order, Ready::Answers(ready))?;
         let address = launch.address;
         Ok(self.keep(launch, address))
+    }
+
+    /// Starts as the user of servers, who must be able to enter a folder. Databases give up root themselves.
+    fn unprivileged(&self, folder: &Path) -> Result<Starter, Spoiled> {
+        let user = self.user.clone().map_err(|problem| Spoiled::fault(Stage::Setup, problem, false))?;
+        if let Some(user) = &user {
+            let reached = user.prepare_home().and_then(|()| user.check_reach(folder));
+            reached.map_err(|error| Spoiled::fault(Stage::Setup, error.to_string(), false))?;
+        }
+        Ok(Starter { user, ..self.starter.clone() })
+    }
+
+    fn front(&mut self, order: &FrontOrder) -> Result<LaunchedFront, Spoiled> {
+        let fault = |problem: String| Spoiled::fault(Stage::Setup, problem, false);
+        let balancer = Balancer::read(&order.balancer).map_err(|error| fault(error.to_string()))?;
+        let starter = self.unprivileged(&order.balancer)?;
+        let id = Id::parse(&order.id).map_err(|error| fault(error.to_string()))?;
+        let scratch = Scratch::begin(&self.state.join("scratch"), &id)
+            .map_err(|error| fault(format!("cannot make a folder in {}: {error}", self.state.display())))?;
+        let fronts = Fronts { workshop: &self.workshop, starter: &starter };
+        let (launch, front) = fronts.start(&balancer, order, &scratch.folder().join("balancer"))?;
+        let address = launch.address;
+        let launched = self.keep(launch, address);
+        self.folders.insert(launched.launch, scratch);
+        Ok(LaunchedFront { launched, receipt: front.receipt, statistics_at: front.statistics_at })
     }
 
     fn keep(&mut self, launch: Launch, address: SocketAddr) -> Launched {
@@ -190,7 +237,7 @@ impl NodeService {
             let launch = self.launches.remove(&number).ok_or_else(|| unknown(number))?;
             let stopped = launch.stop().map_err(|error| error.to_string());
             // Its folder goes when nothing uses it any more.
-            drop(self.databases.remove(&number));
+            drop((self.databases.remove(&number), self.folders.remove(&number)));
             return answer(output, &stopped);
         }
         if let NodeQuestion::Reset | NodeQuestion::Counts | NodeQuestion::World = question {
@@ -225,6 +272,13 @@ impl Drop for NodeService {
 
 fn unknown(number: u32) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("no launch has the number {number}"))
+}
+
+/// The user that servers run as on this machine.
+fn server_user(user: Option<&NodeUser>, state: &Path) -> Result<Option<User>, String> {
+    let is_root = rustix::process::geteuid().is_root();
+    let Some(user) = user.filter(|user| user.is_named || is_root) else { return Ok(None) };
+    User::for_servers(Some(&user.name), &state.join("home")).map_err(|error| error.to_string())
 }
 
 /// The address by which the connection came: sshd states it; srun states where it was started, and the way there begins

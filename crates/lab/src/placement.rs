@@ -54,6 +54,32 @@ impl Cores {
         Pinning { server, disjoint: true, ..Pinning::default() }
     }
 
+    /// These, for instances on a machine without the generator; the balancer is on the cores of another one, or on the last
+    /// of these.
+    pub fn balanced_apart(
+        physical: &[Vec<u32>],
+        wanted: CoresWanted,
+        instances: u32,
+        balancer: Option<&[Vec<u32>]>,
+    ) -> Pinning {
+        let mut servers = physical.concat();
+        let balancer = match balancer {
+            Some(cores) => cores.concat(),
+            None if servers.len() > 1 => servers.pop().into_iter().collect(),
+            None => servers.clone(),
+        };
+        let (count, instances) = (servers.len().max(1), instances.max(1) as usize);
+        let of = |instance: usize| {
+            let own = servers.iter().enumerate().filter(|(core, _)| match wanted {
+                CoresWanted::One => *core == instance % count,
+                CoresWanted::Half => core % instances == instance % count,
+            });
+            own.map(|(_, core)| *core).collect()
+        };
+        let each = (0..instances).map(of).collect();
+        Pinning { server: servers.clone(), disjoint: true, instances: each, balancer, ..Pinning::default() }
+    }
+
     /// As [`Cores::split`] with a database beside the server.
     pub fn split_with_database(&self, wanted: CoresWanted, pin: PinDatabase) -> Pinning {
         split_with_database(&self.physical, wanted, pin)
@@ -249,6 +275,22 @@ mod tests {
         assert_eq!(balanced(8, 2, together).1, [0]);
         let beside = Pin { balancer: PinBalancer::Generator, ..own };
         assert_eq!(balanced(2, 2, beside).1, [1]);
+    }
+
+    #[test]
+    fn on_other_machines_nothing_is_left_for_the_generator() {
+        let machine: Vec<Vec<u32>> = (0..4).map(|core| vec![core]).collect();
+        let split = |wanted, balancer| {
+            let split = Cores::balanced_apart(&machine, wanted, 2, balancer);
+            assert!(split.generator.is_empty() && split.disjoint);
+            (split.instances, split.balancer)
+        };
+        let other = [vec![0, 4], vec![1, 5]];
+        assert_eq!(split(CoresWanted::One, None), (vec![vec![0], vec![1]], vec![3]));
+        assert_eq!(split(CoresWanted::One, Some(&other)), (vec![vec![0], vec![1]], vec![0, 4, 1, 5]));
+        assert_eq!(split(CoresWanted::Half, Some(&other)).0, [[0, 2], [1, 3]]);
+        let one = Cores::balanced_apart(&machine[..1], CoresWanted::One, 2, None);
+        assert_eq!((one.instances, one.balancer), (vec![vec![0], vec![0]], vec![0]));
     }
 
     #[test]

@@ -216,6 +216,9 @@ fn complete(mut trial: Trial, followed: Followed, source: CpuSource) -> Trial {
     trial.generator_argv = followed.argv;
     trial.samples = followed.samples;
     trial.cores = followed.cores.1.since(&followed.cores.0);
+    for (machine, network) in trial.machines.iter_mut().zip(followed.networks) {
+        machine.network = network;
+    }
     trial.run = Some(followed.measured.run);
     trial.capacity = followed.measured.capacity;
     trial.verdicts = followed.measured.verdicts;

@@ -4,6 +4,7 @@
 //! others go on: their parts of the schedule do not depend on it.
 
 use crate::message::{Done, Failed, FromLoader, Order, ToLoader, read, write};
+use crate::overlap::Overlap;
 use crate::{LoadersError, Merge, Part};
 use paceline_engine::{Nanos, Phase, scheduled_in_window};
 use paceline_host::clock::{RoundTrip, offset, ours, theirs};
@@ -297,11 +298,16 @@ impl Coordinator {
     /// The record of all.
     fn record(mut self, argv: Vec<String>, started_at: String, epoch_ns: u64) -> Result<Run, LoadersError> {
         let shares = scheduled_in_window(&self.prepared.settings, self.loaders.len() as u32);
-        let mut merge = Merge::default();
+        let begun_ns = self.begun_ns;
+        let mut parts = Vec::with_capacity(self.loaders.len());
         for (index, running) in self.loaders.iter_mut().enumerate() {
             running.input = None;
             let share = shares.as_ref().and_then(|shares| shares.get(index)).copied();
-            merge.add(running.part(share, epoch_ns, self.begun_ns))?;
+            parts.push(running.part(share, epoch_ns, begun_ns));
+        }
+        let mut merge = Merge::new(Overlap::of(&parts));
+        for part in parts {
+            merge.add(part)?;
         }
         merge.finish(&self.prepared, &self.job, argv, started_at)
     }
@@ -406,13 +412,12 @@ impl RunningLoader {
             return Part { loader, run: None, noted: Vec::new() };
         };
         let run = done.run;
-        let begin = self.before.map(|before| theirs(epoch_ns, &before));
-        // The same moment by the bounds after the run: where the clocks drifted apart, the windows did.
+        // By the bounds after the run: where the clocks drifted apart, the windows did.
         let offset = self.after.or(self.before).unwrap_or_default();
         let from_epoch = |at_ns: u64| at_ns.saturating_sub(run.phases.warmup.start_ns);
-        let at = |at_ns: u64| {
-            ours(begin.unwrap_or(epoch_ns) + from_epoch(at_ns), &offset).saturating_sub(begun_ns)
-        };
+        let at = |at_ns: u64| ours(done.epoch_ns + from_epoch(at_ns), &offset).saturating_sub(begun_ns);
+        let agreed_ns = self.before.map_or(epoch_ns, |before| theirs(epoch_ns, &before));
+        loader.late_ns = Some(done.epoch_ns.saturating_sub(agreed_ns)).filter(|late_ns| *late_ns > 0);
         loader.window =
             Some(Span { start_ns: at(run.phases.window.start_ns), end_ns: at(run.phases.window.end_ns) });
         loader.connections = Some(run.connections.clone());

@@ -10,9 +10,10 @@ mod error;
 mod loader;
 mod merge;
 mod message;
-mod network;
+mod overlap;
 
 pub use coordinator::{Coordinator, Progress};
 pub use error::LoadersError;
 pub use loader::serve;
 pub use merge::{Merge, Part};
+pub use overlap::Overlap;

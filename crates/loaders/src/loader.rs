@@ -5,12 +5,13 @@
 //! the process ends, and with it the load.
 
 use crate::message::{Done, Failed, FromLoader, Order, ToLoader, read, write};
-use crate::network::Counters;
 use paceline_engine::{Beginning, Nanos, Stop};
+use paceline_host::NetworkCounters;
 use paceline_host::system::monotonic_ns;
-use paceline_job::{LoadModel, Shape};
+use paceline_job::{Bound, Job, LoadModel, Shape};
 use paceline_run::{Inputs, Prepared, RunError};
 use std::io::{self, BufRead, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -20,6 +21,12 @@ use std::time::{Duration, Instant};
 const ABANDONED: i32 = 3;
 /// Every worker must have heard of the start before it comes (`engine::run`: some naps of a millisecond each).
 const START_LEAD: Nanos = Nanos::from_millis(5);
+/// A loader that learns too late when to start joins the others by so much of the window, at most,
+const LATE_SHARE_MOST: u64 = 2;
+/// and by no more than this: the coordinator waits 20 s for results.
+const LATE_MOST: Nanos = Nanos::from_secs(10);
+/// Late loaders begin whole seconds later, so that their intervals are those of the others.
+const SECOND: Nanos = Nanos::from_secs(1);
 /// How long after the limit silence is noticed, at most.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -124,29 +131,31 @@ fn carry_out(order: Order, decided: &Receiver<Decision>, output: &Mutex<impl Wri
         trace.moments = moments.into_iter().map(Nanos).collect();
     }
     let prepared = Prepared::new(job, Vec::new(), &mut Inputs::default()).map_err(failed)?;
-    let warmup = prepared.settings.job.warmup;
+    let Job { warmup, window, .. } = prepared.settings.job;
     let (counting, counted) = mpsc::channel();
-    let late = Mutex::new(None);
+    let (late, begun) = (Mutex::new(None), AtomicU64::new(0));
     let begin = |had| {
         if say(output, &FromLoader::Connected { had }).is_err() {
             return Beginning::Never;
         }
         match decided.recv_timeout(WAIT_LIMIT) {
-            Ok(Decision::Start(epoch)) if epoch.0 > monotonic_ns() + START_LEAD.0 => {
-                let _ = counting.send(epoch + warmup);
-                Beginning::At(epoch)
-            }
-            Ok(Decision::Start(epoch)) => {
-                let by = Nanos((monotonic_ns() + START_LEAD.0).saturating_sub(epoch.0));
-                *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(by);
-                Beginning::Never
-            }
+            Ok(Decision::Start(agreed)) => match beginning(agreed, window, Nanos(monotonic_ns())) {
+                Ok(epoch) => {
+                    begun.store(epoch.0, Ordering::Relaxed);
+                    let _ = counting.send(epoch + warmup);
+                    Beginning::At(epoch)
+                }
+                Err(by) => {
+                    *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(by);
+                    Beginning::Never
+                }
+            },
             Ok(Decision::Stop) | Err(_) => Beginning::Never,
         }
     };
-    let counters = thread::spawn(move || counted.recv().ok().map(Counters::at));
+    let counters = thread::spawn(move || counted.recv().ok().map(counters_at));
     let ran = prepared.carry_out_share(std::env::args().collect(), &STOP, &begin);
-    let end = Counters::now();
+    let end = NetworkCounters::now().with_speeds();
     drop(counting);
     if let Some(by) = late.into_inner().unwrap_or_else(PoisonError::into_inner) {
         let what = format!("the order to start came {:.3} s too late", by.as_secs_f64());
@@ -154,9 +163,34 @@ fn carry_out(order: Order, decided: &Receiver<Decision>, output: &Mutex<impl Wri
     }
     let (run, noted) = ran.map_err(failed)?;
     let begin = counters.join().ok().flatten();
-    let network = begin.and_then(|begin| begin.until(&end, &run));
+    // Where the drain is long, this is less than in the window.
+    let network = begin.filter(|_| !is_here(&run.target.address)).and_then(|begin| begin.until(&end));
     let noted_ns = noted.into_iter().map(|sends| sends.into_iter().map(|send| send.0).collect()).collect();
-    Ok(Done { run, noted_ns, network })
+    Ok(Done { epoch_ns: begun.into_inner(), run, noted_ns, network })
+}
+
+fn counters_at(moment: Nanos) -> NetworkCounters {
+    thread::sleep(Duration::from_nanos(moment.0.saturating_sub(monotonic_ns())));
+    NetworkCounters::now()
+}
+
+/// Whether a target is reached over loopback or a socket of this machine.
+fn is_here(address: &str) -> bool {
+    ["127.", "[::1]", "unix:"].iter().any(|begin| address.starts_with(begin))
+}
+
+/// When a loader begins that learns `now` that the others begin at `agreed`: then, or as many whole seconds later as it
+/// takes. An error says by how much it is too late to join them.
+fn beginning(agreed: Nanos, window: Bound, now: Nanos) -> Result<Nanos, Nanos> {
+    let late = (now + START_LEAD).since(agreed);
+    let joins = Nanos(late.0.div_ceil(SECOND.0) * SECOND.0);
+    match window {
+        _ if late == Nanos::ZERO => Ok(agreed),
+        Bound::Duration(window) if joins <= LATE_MOST && joins.0 <= window.0 / LATE_SHARE_MOST => {
+            Ok(agreed + joins)
+        }
+        Bound::Duration(_) | Bound::Requests(_) => Err(late),
+    }
 }
 
 /// An error of the run, whose fault it is, and what to do.
@@ -177,4 +211,22 @@ fn failed(error: RunError) -> Failed {
         RunError::Engine(_) => (None, false),
     };
     Failed { what, hint, is_usage }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_loader_joins_at_a_whole_second_or_not_at_all() {
+        let at = |ms| {
+            beginning(Nanos::from_secs(100), Bound::Duration(Nanos::from_secs(10)), Nanos::from_millis(ms))
+        };
+        assert_eq!(at(99_900), Ok(Nanos::from_secs(100)));
+        assert_eq!(at(99_998), Ok(Nanos::from_secs(101)));
+        assert_eq!(at(102_500), Ok(Nanos::from_secs(103)));
+        assert_eq!(at(105_500), Err(Nanos::from_millis(5_505)), "more than half of the window");
+        let requests = beginning(Nanos::from_secs(100), Bound::Requests(5), Nanos::from_secs(101));
+        assert!(requests.is_err(), "a number of requests has no window to cut");
+    }
 }

@@ -3,12 +3,12 @@
 //! Counts and histograms add up, as those of threads do. Times of phases and intervals count from the beginning of the
 //! warm-up, which all loaders share. Verdicts and gates are judged by the sum.
 
-use crate::LoadersError;
+use crate::{LoadersError, Overlap};
 use paceline_engine::{Nanos, gaps_of_all};
 use paceline_job::Job;
 use paceline_record::{
     BadBody, Block, BlockSum, CarriedOver, Connections, Generator, Interval, Loader, Phase, Phases, Rates,
-    RecordError, RequestPart, Run, Segment, Served, Span,
+    RecordError, RequestPart, Run, Segment, Served, Span, Summary,
 };
 use paceline_run::{Prepared, arrival_check, moment};
 use std::collections::BTreeMap;
@@ -30,6 +30,8 @@ pub struct Part {
 /// The sum so far. Results are added as they come, and only their sum is kept.
 #[derive(Debug, Default)]
 pub struct Merge {
+    /// What the window is cut to.
+    overlap: Option<Overlap>,
     first: Option<Box<Run>>,
     total: BlockSum,
     by_segment: Vec<(u64, BlockSum)>,
@@ -49,14 +51,19 @@ pub struct Merge {
 }
 
 impl Merge {
+    /// No loader is added yet. Each one's window is cut to `overlap` where there is one.
+    pub fn new(overlap: Option<Overlap>) -> Self {
+        Self { overlap, ..Self::default() }
+    }
+
     /// Adds a loader.
     ///
     /// # Errors
     /// [`LoadersError::Record`] when a histogram of it cannot be decoded, [`LoadersError::Accounts`] when it did not keep to
     /// its part of the schedule.
     pub fn add(&mut self, part: Part) -> Result<(), LoadersError> {
-        let Part { loader, run, noted } = part;
-        let Some(run) = run else {
+        let Part { mut loader, run, noted } = part;
+        let Some(mut run) = run else {
             self.by_generator.push(Block::default());
             self.loaders.push(loader);
             return Ok(());
@@ -67,12 +74,13 @@ impl Merge {
         if let Some(scheduled) = loader.share.filter(|share| *share != counted && is_exact) {
             return Err(LoadersError::Accounts { host: loader.host, counted, scheduled });
         }
-        let host = loader.host.clone();
-        self.blocks(&run).map_err(|source| LoadersError::Record { host, source })?;
+        let cut = self.overlap.map_or(Ok(()), |overlap| overlap.cut(&mut loader, &mut run));
+        let added = cut.and_then(|()| self.blocks(&run, loader.late_ns.unwrap_or(0)));
+        added.map_err(|source| LoadersError::Record { host: loader.host.clone(), source })?;
         self.by_generator.push(run.total.clone());
         self.connections.push(run.connections.clone());
         self.generators.push(run.generator.clone());
-        self.phases.push(run.phases);
+        self.phases.push(later(run.phases, loader.late_ns.unwrap_or(0)));
         self.noted.push(noted);
         if let Some(carried) = run.carried_over {
             self.carried_over.outstanding += carried.outstanding;
@@ -90,8 +98,8 @@ impl Merge {
         Ok(())
     }
 
-    /// Adds the blocks of a run.
-    fn blocks(&mut self, run: &Run) -> Result<(), RecordError> {
+    /// Adds the blocks of a run that began so much later than agreed.
+    fn blocks(&mut self, run: &Run, late_ns: u64) -> Result<(), RecordError> {
         self.total.add(&run.total)?;
         let segments = run.by_segment.as_deref().unwrap_or_default();
         self.by_segment.resize_with(self.by_segment.len().max(segments.len()), Default::default);
@@ -107,7 +115,8 @@ impl Merge {
         let epoch_ns = run.phases.warmup.start_ns as i64;
         for Interval { phase, start_ns, block } in &run.intervals {
             // Before the warm-up there is one stretch, of a length of its own.
-            let start_ns = (*start_ns as i64 - epoch_ns).max(-1);
+            let since_ns = *start_ns as i64 - epoch_ns;
+            let start_ns = if since_ns < 0 { -1 } else { since_ns + late_ns as i64 };
             self.intervals.entry((*phase, start_ns)).or_default().add(block)?;
         }
         Ok(())
@@ -132,7 +141,7 @@ impl Merge {
         let window_s = (phases.window.end_ns - phases.window.start_ns) as f64 / 1e9;
         let total = self.total.into_block();
         let gaps = gaps_of_all(&prepared.settings, &self.noted);
-        let is_whole = self.loaders.iter().all(|loader| loader.lost.is_none());
+        let is_whole = self.loaders.iter().all(|loader| loader.lost.is_none() && loader.late_ns.is_none());
         let epoch_ns = phases.warmup.start_ns as i64;
         let interval = |((phase, start_ns), sum): ((Phase, i64), BlockSum)| Interval {
             phase,
@@ -157,7 +166,7 @@ impl Merge {
             intervals: self.intervals.into_iter().map(interval).collect(),
             bad_bodies: self.bad_bodies,
             carried_over: Some(self.carried_over),
-            // Without a loader's part there are holes in the schedule, which are no property of the sends.
+            // Without a loader's part, or with one moved, the schedule is another, which is no property of the sends.
             arrival_check: arrival_check(&gaps).filter(|_| is_whole),
             rate_per_s: Rates {
                 offered: first.rate_per_s.offered,
@@ -169,8 +178,16 @@ impl Merge {
         };
         run.verdicts = paceline_judge::run_verdicts(&run);
         run.gates = paceline_judge::judge_gates(&prepared.gates, &run);
+        run.summary = Some(Summary::of(&run));
         Ok(run)
     }
+}
+
+/// The phases of a loader as they are since the agreed moment: its warm-up is longer by what it was late.
+fn later(phases: Phases, late_ns: u64) -> Phases {
+    let later = |span: Span| Span { start_ns: span.start_ns + late_ns, end_ns: span.end_ns + late_ns };
+    let warmup = Span { end_ns: phases.warmup.end_ns + late_ns, ..phases.warmup };
+    Phases { warmup, window: later(phases.window), drain: later(phases.drain), ..phases }
 }
 
 /// The phases of all: each as long as the longest, since the connect phase of the slowest.

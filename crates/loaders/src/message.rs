@@ -58,6 +58,8 @@ pub(crate) enum FromLoader {
 /// The result of a loader.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Done {
+    /// When its warm-up began, on its monotonic clock: the moment it was told, or whole seconds later.
+    pub epoch_ns: u64,
     /// Its record. Rates and verdicts in it mean nothing: they are made of all records.
     pub run: Run,
     /// Sends noted to test random arrivals, since the beginning of the warm-up, by stretch.

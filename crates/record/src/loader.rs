@@ -24,7 +24,13 @@ pub struct Loader {
     /// Its monotonic clock less the coordinator's, after the run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clock_after: Option<ClockOffset>,
-    /// Its window on the coordinator's clock, from the start of the run.
+    /// How long after the agreed moment its warm-up began; none where it began then.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub late_ns: Option<u64>,
+    /// Requests of its window that are not counted: they ended while not all loaders had their window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub left_out: Option<u64>,
+    /// Its window on the coordinator's clock, from the start of the run, before it was cut.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub window: Option<Span>,
     /// Connections of this loader.

@@ -5,8 +5,8 @@
 //! of the figures is for `verdict` to say.
 
 use crate::{
-    Balancing, Blame, ClockOffset, DatabaseUse, Environment, FoundCapacity, Imported, Load, Phase,
-    ProcessRole, Route, Run, Severity, Verdict,
+    Balancing, Blame, ClockOffset, DatabaseUse, Environment, FoundCapacity, Imported, Load, NetworkUse,
+    Phase, ProcessRole, Route, Run, Severity, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -132,6 +132,9 @@ pub struct RoleMachine {
     pub environment: Environment,
     /// Its monotonic clock less the lab's.
     pub clock: ClockOffset,
+    /// What its network interface moved over the window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub network: Option<NetworkUse>,
 }
 
 /// What was under test.

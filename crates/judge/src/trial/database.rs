@@ -1,6 +1,6 @@
 //! Verdicts on what a database did: whether it was asked what the responses need, and whether it was the limit.
 
-use super::FULL_LEAST;
+use super::{FULL_LEAST, host};
 use crate::Finding;
 use paceline_record::{ProcessRole, Trial};
 
@@ -60,11 +60,6 @@ pub(super) fn database_not_counted(trial: &Trial) -> Option<Finding> {
     // One that ended under load is the trial's error.
     (used.counted.is_none() && trial.error.is_none())
         .then_some(Finding::DatabaseNotCounted { responses: used.responses })
-}
-
-/// The machine of a role, where that is another one than the lab's.
-fn host(trial: &Trial, role: ProcessRole) -> Option<&str> {
-    trial.machines.iter().find(|machine| machine.role == role).map(|machine| machine.host.as_str())
 }
 
 /// Whether a core of the database is one of the server's: on one machine.

@@ -7,9 +7,10 @@ use super::*;
 use crate::Metric;
 use paceline_record::fixture::{run, trial};
 use paceline_record::{
-    BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, CapacityLimit, Check, DatabaseCounts,
-    DatabaseReceipt, DatabaseUse, DatabaseWork, Fault, FaultKind, FoundCapacity, InjectedFault,
-    InstanceCounts, Load, MemoryUse, RateRange, SearchedRate, Severity, StoredRows, Usage, Validation,
+    BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, CapacityLimit, Check, ClockOffset,
+    DatabaseCounts, DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundCapacity,
+    InjectedFault, InstanceCounts, Load, MemoryUse, NetworkUse, RateRange, RoleMachine, SearchedRate,
+    Severity, StoredRows, Usage, Validation,
 };
 
 fn usage(source: CpuSource) -> Usage {
@@ -318,6 +319,34 @@ fn each_reason_of_a_balanced_trial_is_named() {
     };
     assert_eq!(names(&with(|b| b.fault = Some(seen(None)))), ["instance_not_taken_out"]);
     assert_eq!(names(&with(|b| b.fault = Some(seen(Some(6.0))))), [""; 0]);
+}
+
+#[test]
+fn roles_on_other_machines_have_cores_and_networks_of_their_own() {
+    let machine = |role, host: &str, sent_bytes_per_s| RoleMachine {
+        role,
+        index: 0,
+        host: host.to_owned(),
+        environment: Environment::default(),
+        clock: ClockOffset::default(),
+        network: Some(NetworkUse {
+            interface: "eth0".to_owned(),
+            sent_bytes_per_s,
+            received_bytes_per_s: 1e5,
+            speed_bytes_per_s: Some(12.5e6),
+        }),
+    };
+    let trial = |balancer: &str, sent_bytes_per_s| {
+        let mut trial = with(|b| b.processes[2].cores = vec![0]);
+        trial.machines = vec![
+            machine(ProcessRole::Instance, "n1", sent_bytes_per_s),
+            machine(ProcessRole::Balancer, balancer, 1e5),
+        ];
+        trial
+    };
+    assert_eq!(names(&trial("n1", 1e6)), ["balancer_shares_cores"]);
+    assert_eq!(names(&trial("n2", 1e6)), [""; 0]);
+    assert_eq!(names(&trial("n2", 12e6)), ["server_network_bound"]);
 }
 
 #[test]

@@ -11,11 +11,11 @@ use crate::balancer::Counted;
 use crate::farm::{Farm, RolePlace};
 use crate::fleet::LoaderHosts;
 use crate::launch::Spoiled;
-use paceline_host::CoreTicks;
 use paceline_host::shepherd::{Ended, Guard, Order, Output, Shepherd};
 use paceline_host::tree::TreeSample;
+use paceline_host::{CoreTicks, NetworkCounters};
 use paceline_host::{Interrupt, system};
-use paceline_record::{Phase, Sample, Stage};
+use paceline_record::{NetworkUse, Phase, Sample, Stage};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -61,6 +61,8 @@ pub struct Followed {
     pub(crate) window: ReportedWindow,
     /// Every core at the same two moments.
     pub cores: (CoreTicks, CoreTicks),
+    /// What the network of each role's machine moved over the window, where that is another one.
+    pub networks: Vec<Option<NetworkUse>>,
     /// The server's resident memory afterwards.
     pub rss_bytes_after: u64,
     /// Proportional share of the server's memory afterwards.
@@ -125,6 +127,7 @@ pub fn follow(
         over: (from.farm.server, to.farm.server),
         window,
         cores: (from.cores.clone(), to.cores.clone()),
+        networks: networks(from, to, &launch.networks(true)),
         rss_bytes_after: watch.last.farm.server.rss_bytes,
         pss_bytes: launch.pss_bytes(),
         each: watch.each(&launch.places(), from, to),
@@ -151,6 +154,15 @@ fn order(argv: &[String], events: i32, following: &Following<'_>) -> Order {
         restore: Vec::new(),
         restore_note: None,
     }
+}
+
+/// What was moved between two moments; `after` has the speeds.
+fn networks(from: &Moment, to: &Moment, after: &[Option<NetworkCounters>]) -> Vec<Option<NetworkUse>> {
+    let moved = |((from, to), after): (
+        (&Option<NetworkCounters>, &Option<NetworkCounters>),
+        &Option<NetworkCounters>,
+    )| { from.as_ref()?.until(&to.clone()?.with_speeds_of(after.as_ref()?)) };
+    from.networks.iter().zip(&to.networks).zip(after).map(moved).collect()
 }
 
 struct Watch {

@@ -4,8 +4,8 @@
 
 use crate::balancer::Counted;
 use crate::farm::{Farm, FarmSample, RolePlace};
-use paceline_host::CoreTicks;
 use paceline_host::tree::TreeSample;
+use paceline_host::{CoreTicks, NetworkCounters};
 use std::time::{Duration, Instant};
 
 /// At most such a share of what was sampled may lie outside the window. The lab reads its samples when it finds time: of
@@ -47,16 +47,18 @@ pub(super) struct Moment {
     pub cores: CoreTicks,
     /// What the balancer had counted: asked where a stretch may begin or end.
     pub counted: Option<Counted>,
+    /// What the network interfaces of other machines had moved, likewise.
+    pub networks: Vec<Option<NetworkCounters>>,
 }
 
 impl Moment {
     pub fn now(launch: &mut Farm) -> Self {
-        Self { farm: launch.sample(), cores: launch.cores(), counted: None }
+        Self { farm: launch.sample(), cores: launch.cores(), counted: None, networks: Vec::new() }
     }
 
     /// The same moment with what the balancer has counted, asked now: whoever waits for an answer has sampled before.
     pub fn counted(self, launch: &Farm) -> Self {
-        Self { counted: launch.counted(), ..self }
+        Self { counted: launch.counted(), networks: launch.networks(false), ..self }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use paceline_catalogue::{Places, Variables, WorkloadCase};
 use paceline_host::shepherd::Guard;
-use paceline_record::{DatabaseReceipt, Environment, Startup};
+use paceline_record::{BalancerReceipt, DatabaseReceipt, Environment, Startup};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read as _};
@@ -38,8 +38,12 @@ pub(crate) enum ToNode {
     Launch { order: Box<LaunchOrder>, ready: Box<WorkloadCase> },
     /// Starts a database. Answer: `Result<LaunchedDatabase, Spoiled>`.
     Database(Box<DatabaseOrder>),
+    /// Starts a balancer. Answer: `Result<LaunchedFront, Spoiled>`.
+    Front(Box<FrontOrder>),
     /// Every core. Answer: `CoreTicks`.
     Cores,
+    /// What its network interfaces moved, with their speeds where that is asked for. Answer: `NetworkCounters`.
+    Network { speeds: bool },
     /// About a launch; the answers are those of its methods.
     Of { launch: u32, question: NodeQuestion },
 }
@@ -101,6 +105,37 @@ pub(crate) struct LaunchedDatabase {
     pub receipt: DatabaseReceipt,
 }
 
+/// A balancer to be started before instances.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct FrontOrder {
+    /// Unique: names the log and the control group.
+    pub id: String,
+    /// Its folder, with the manifest.
+    pub balancer: PathBuf,
+    /// What it chooses instances by, as a plan names it.
+    pub policy: String,
+    /// Most connections of any load.
+    pub connections: u64,
+    /// Where the instances are.
+    pub instances: Vec<SocketAddr>,
+    /// The address that it listens on.
+    pub listen: IpAddr,
+    /// The cores it may run on.
+    pub cores: Vec<u32>,
+    /// What it answers once it is ready.
+    pub ready: WorkloadCase,
+}
+
+/// A balancer that answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LaunchedFront {
+    pub launched: Launched,
+    /// What it is.
+    pub receipt: BalancerReceipt,
+    /// Where it tells what it counted.
+    pub statistics_at: SocketAddr,
+}
+
 /// How launches are started on a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct NodeSettings {
@@ -108,6 +143,17 @@ pub(crate) struct NodeSettings {
     pub places: Places,
     /// How descendants are held together.
     pub guard: Guard,
+    /// As whom servers run there; none for the user who is logged in.
+    pub user: Option<NodeUser>,
+}
+
+/// The user that servers on other machines run as, known there by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeUser {
+    /// Its name.
+    pub name: String,
+    /// Whether a person named it: one chosen for root is left out where the lab is not logged in as root.
+    pub is_named: bool,
 }
 
 /// What a node tells of itself.

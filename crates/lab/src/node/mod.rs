@@ -11,9 +11,10 @@ mod remote;
 
 pub(crate) use connection::{Node, NodeLost};
 pub(crate) use content::{digest, kept_folder};
+pub use message::NodeUser;
 pub(crate) use message::{
-    DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedDatabase, NodeQuestion, NodeSettings,
-    ToNode, Welcome, line, read_line,
+    DatabaseOrder, FolderContent, FrontOrder, LaunchOrder, Launched, LaunchedDatabase, LaunchedFront,
+    NodeQuestion, NodeSettings, ToNode, Welcome, line, read_line,
 };
 pub(crate) use remote::{RemoteDatabase, RemoteProcesses, of_node};
 

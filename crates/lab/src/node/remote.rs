@@ -5,7 +5,7 @@ use super::message::{Launched, NodeQuestion, ToNode};
 use crate::error::Spoiled;
 use paceline_host::shepherd::{Ended, Gone};
 use paceline_host::tree::TreeSample;
-use paceline_host::{CoreTicks, Interrupt, MemoryAccount};
+use paceline_host::{CoreTicks, Interrupt, MemoryAccount, NetworkCounters};
 use paceline_record::{CpuSource, DatabaseCounts, Stage};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -78,6 +78,11 @@ impl RemoteProcesses {
 
     pub(crate) fn cores(&self) -> CoreTicks {
         self.node.ask(&ToNode::Cores).unwrap_or_else(|_| CoreTicks::now())
+    }
+
+    /// What its machine's network interfaces have moved.
+    pub(crate) fn network(&self, speeds: bool) -> Option<NetworkCounters> {
+        self.node.ask(&ToNode::Network { speeds }).ok()
     }
 
     pub(crate) fn ended(&self) -> Option<Ended> {

@@ -85,11 +85,15 @@ impl Carried<'_> {
         let balanced = planned.cells.iter().find_map(|cell| cell.load.balanced.as_ref());
         let apart = held.filter(|held| held.database().is_some());
         let has_database = apart.is_none() && planned.cells.iter().any(|cell| cell.load.database.is_some());
-        let pinning = match (balanced, apart.and_then(Held::server)) {
-            (Some(balanced), _) => cores.split_balanced(wanted, balanced.instances, pin, has_database),
-            (None, Some(node)) => Cores::apart(node.cores(), wanted),
-            (None, None) if has_database => cores.split_with_database(wanted, pin.database),
-            (None, None) => cores.split(wanted),
+        let balanced_here = |instances| cores.split_balanced(wanted, instances, pin, has_database);
+        let pinning = match (balanced, held, apart.and_then(Held::server)) {
+            (Some(balanced), Some(held), _) => {
+                balanced_apart(held, wanted, balanced.instances, || balanced_here(balanced.instances))
+            }
+            (Some(balanced), None, _) => balanced_here(balanced.instances),
+            (None, _, Some(node)) => Cores::apart(node.cores(), wanted),
+            (None, _, None) if has_database => cores.split_with_database(wanted, pin.database),
+            (None, _, None) => cores.split(wanted),
         };
         match apart {
             Some(held) => with_database_apart(pinning, held),
@@ -310,6 +314,24 @@ fn with_database_apart(pinning: Pinning, held: &Held) -> Pinning {
     let is_free = |core: &u32| !held.is_one_machine() || !pinning.server.contains(core);
     let free: Vec<u32> = all.iter().copied().filter(is_free).collect();
     Pinning { database: if free.is_empty() { all } else { free }, ..pinning }
+}
+
+/// Which process of a balanced launch is allowed where, if the balancer is on another machine; `here` splits this one.
+fn balanced_apart(
+    held: &Held,
+    wanted: CoresWanted,
+    instances: u32,
+    here: impl FnOnce() -> Pinning,
+) -> Pinning {
+    let balancer = held.balancer().map(|node| (node.host(), node.cores()));
+    match (held.server(), balancer) {
+        (Some(server), Some((host, cores))) => {
+            let own = (host != server.host()).then_some(cores);
+            Cores::balanced_apart(server.cores(), wanted, instances, own)
+        }
+        (_, Some((_, cores))) => Pinning { balancer: cores.concat(), ..here() },
+        (_, None) => here(),
+    }
 }
 
 /// What to say of a server that did not come to rest: it is started anew, unless all of its launch belongs together.

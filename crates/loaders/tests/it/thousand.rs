@@ -11,8 +11,8 @@ use paceline_engine::{
 };
 use paceline_http::Method;
 use paceline_job::LoaderShare;
-use paceline_loaders::{Merge, Part};
-use paceline_record::{Block, Interval, Loader, Phase, Run, fixture};
+use paceline_loaders::{Merge, Overlap, Part};
+use paceline_record::{Block, Interval, Loader, Phase, Run, Span, fixture};
 use paceline_run::{Inputs, Prepared, block};
 use std::sync::Arc;
 use std::time::Instant;
@@ -157,6 +157,44 @@ fn loaders_measure_together_what_one_generator_measures() {
 #[ignore = "takes a minute: cargo test -p paceline-loaders --test it -- --ignored --nocapture"]
 fn a_thousand_loaders_measure_what_one_generator_measures() {
     assert_equal(&[1_000]);
+}
+
+/// Two loaders of which one begins so much later, as the coordinator adds them up. Each has a server of its own, whose
+/// freezes count from the loader's own beginning.
+fn one_late(all: &Settings, late: Nanos) -> Run {
+    let part = |index: u32, late: Nanos| {
+        let (run, _) = record(&simulated(&loader(all, index, 2)));
+        let begin_ns = late.0 + run.phases.window.start_ns;
+        let length_ns = run.phases.window.end_ns - run.phases.window.start_ns;
+        let window = Some(Span { start_ns: begin_ns, end_ns: begin_ns + length_ns });
+        let late_ns = Some(late.0).filter(|late_ns| *late_ns > 0);
+        let loader = Loader { host: format!("n{index}"), window, late_ns, ..Loader::default() };
+        Part { loader, run: Some(run), noted: Vec::new() }
+    };
+    let parts = vec![part(0, Nanos::ZERO), part(1, late)];
+    let mut merge = Merge::new(Overlap::of(&parts));
+    parts.into_iter().for_each(|part| merge.add(part).unwrap());
+    let prepared = Prepared::new(all.job.clone(), Vec::new(), &mut Inputs::default()).unwrap();
+    merge.finish(&prepared, &all.job, Vec::new(), String::new()).unwrap()
+}
+
+#[test]
+fn the_window_is_cut_to_what_all_loaders_have_in_common() {
+    let all = settings(20_000.0, Arrivals::Constant);
+    let alone = block(&simulated(&all).total);
+    assert_eq!(one_late(&all, Nanos::ZERO).total.counts, alone.counts, "nothing is cut");
+    // A period of the server: what stays is like any other four of them.
+    let run = one_late(&all, Nanos::from_secs(2));
+    assert_eq!((run.window_s, run.total.counts.scheduled), (8.0, 160_000));
+    assert_eq!(run.total.counts.ended(), run.total.counts.scheduled);
+    assert_eq!(percentiles(&run.total), percentiles(&alone));
+    let left_out: Vec<u64> = run.loaders.iter().filter_map(|loader| loader.left_out).collect();
+    assert_eq!(left_out, [20_000, 20_000], "2 s at 10,000/s each");
+    let parts: u64 = run.by_generator.iter().flatten().map(|block| block.counts.scheduled).sum();
+    assert_eq!(parts, run.total.counts.scheduled);
+    let of_window = run.intervals.iter().filter(|interval| interval.phase == Phase::Window);
+    assert_eq!(of_window.map(|interval| interval.block.counts.ended()).sum::<u64>(), parts);
+    assert!(run.verdicts.iter().any(|verdict| verdict.name == "loaders_apart"), "{:?}", run.verdicts);
 }
 
 #[test]

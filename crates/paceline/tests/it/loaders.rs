@@ -39,11 +39,16 @@ fn server() -> (SocketAddr, Receiver<()>) {
     (address, seen)
 }
 
-fn start(address: SocketAddr, flags: &[&str]) -> Child {
+fn command(address: SocketAddr, flags: &[&str]) -> Command {
     let url = format!("http://{address}/");
     let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
     command.args(["run", &url, "--json", "-q"]).args(flags);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn start(address: SocketAddr, flags: &[&str]) -> Child {
+    command(address, flags).spawn().unwrap()
 }
 
 /// The exit status, the record (null if there is none) and what was said.
@@ -113,6 +118,45 @@ fn a_loader_that_is_killed_leaves_a_smaller_run_that_says_so() {
     assert_eq!(evidence["missing_share"].as_f64(), Some(0.5));
     assert_eq!(run["total"]["counts"]["scheduled"].as_u64(), Some(200), "the other kept to its part");
     assert!(!names(&run).contains(&"saturated"), "the server is not to blame: {run}");
+}
+
+/// Stands for ssh: runs the command here. To the host `late`, the order to start comes a second later.
+const SSH: &str = r#"#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+case "$2 $3" in
+late*"'loader'") while IFS= read -r line; do
+    case $line in *'"start"'*) sleep 1 ;; esac
+    printf '%s\n' "$line"
+  done | sh -c "$3" ;;
+*) exec sh -c "$3" ;;
+esac
+"#;
+
+#[test]
+fn the_window_is_cut_where_a_loader_begins_late() {
+    let (address, _seen) = server();
+    let folder = tempfile::tempdir().unwrap();
+    let ssh = folder.path().join("ssh");
+    std::fs::write(&ssh, SSH).unwrap();
+    std::fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let flags = ["-c", "4", "-r", "200", "-d", "8s", "--on", "ssh:loader=prompt,loader=late"];
+    let child = command(address, &flags).env("PATH", path).env("HOME", folder.path()).spawn().unwrap();
+    let (_, run, said) = end(child);
+    let loaders = run["loaders"].as_array().unwrap_or_else(|| panic!("no record: {said}"));
+    let late_ns = loaders[1]["late_ns"].as_u64().unwrap();
+    assert!(late_ns > 0 && late_ns % 1_000_000_000 == 0 && loaders[0]["late_ns"].is_null(), "{loaders:?}");
+    assert_eq!(run["window_s"].as_f64().unwrap(), 8.0 - late_ns as f64 / 1e9);
+    let count = |block: &Value, key: &str| block["counts"][key].as_u64().unwrap();
+    let parts = run["by_generator"].as_array().unwrap().iter();
+    assert_eq!(parts.map(|block| count(block, "scheduled")).sum::<u64>(), count(&run["total"], "scheduled"));
+    for loader in loaders {
+        // 100/s for each second that not both had; a response may end in the next interval.
+        let left_out = loader["left_out"].as_u64().unwrap() as f64;
+        let expected = 100.0 * late_ns as f64 / 1e9;
+        assert!(left_out > 0.0 && left_out < expected * 2.0, "{left_out} of {expected}");
+    }
+    assert!(names(&run).contains(&"loaders_apart") && !names(&run).contains(&"loader_lost"), "{run}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use clap::builder::FalseyValueParser;
 use paceline_catalogue::parse_duration;
 use paceline_host::Machines;
 use paceline_host::shepherd::Guard;
-use paceline_lab::FleetSettings;
+use paceline_lab::{FleetSettings, NodeUser};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -168,8 +168,12 @@ impl Carrying {
         Ok(if command.is_empty() { self.generator.clone() } else { Some(format!("paceline{command}")) })
     }
 
-    /// The machines that a round's generator names, if it names any: `generator` is its command.
-    pub fn fleet(&self, generator: Option<&str>) -> anyhow::Result<Option<FleetSettings>> {
+    /// The machines that a round's generator names, if it names any: `generator` is its command, `user` whom servers run as.
+    pub fn fleet(
+        &self,
+        generator: Option<&str>,
+        user: Option<NodeUser>,
+    ) -> anyhow::Result<Option<FleetSettings>> {
         let words: Vec<&str> = generator.unwrap_or_default().split_ascii_whitespace().collect();
         let value = |flag: &str| {
             let at = words.iter().position(|word| *word == flag)?;
@@ -182,6 +186,7 @@ impl Carrying {
             listen: self.listen,
             queue_limit: self.queue_limit,
             guard: self.guard(),
+            user,
         }))
     }
 

@@ -27,7 +27,7 @@ use open::Opened;
 use paceline_catalogue::{Catalogue, Places, PlannedLaunch};
 use paceline_host::{Id, Interrupt, User};
 use paceline_lab::{
-    Bench, Cores, Fleet, LabError, Outlook, Scratch, Sitting, Starter, Summary, Workshop, carry_out,
+    Bench, Cores, Fleet, LabError, NodeUser, Outlook, Scratch, Sitting, Starter, Summary, Workshop, carry_out,
 };
 use paceline_record::Round;
 use paceline_report::{Format, Options, Report};
@@ -134,9 +134,9 @@ fn sit(
         .listening_on(listen)
         .with_notice(progress.notice())
         .with_user(user.clone());
-    let fleet = carrying.fleet(opened.round.generator.as_deref()).map_err(Stopped::By)?;
-    let launched_as = launch_user(&catalogue.places, user, fleet.is_some()).map_err(Stopped::By)?;
-    if let Some(notice) = user_notice(&catalogue.places, launched_as.as_ref()) {
+    let there = node_user(&catalogue.places, user.as_ref());
+    let fleet = carrying.fleet(opened.round.generator.as_deref(), there).map_err(Stopped::By)?;
+    if let Some(notice) = user_notice(&catalogue.places, user.as_ref()) {
         progress.note(&notice);
     }
     workshop.prepare_user()?;
@@ -151,7 +151,7 @@ fn sit(
             guard: carrying.guard(),
             logs: Some(state.join("logs")),
             interrupt,
-            user: launched_as,
+            user,
         },
         generator: &*opened.generator,
         own_generator: &starter_command[..1],
@@ -186,13 +186,10 @@ fn scratch(state: &Path, sitting: &str) -> anyhow::Result<Scratch> {
     Scratch::begin(&root, &sitting).with_context(|| format!("cannot use the folder {}", root.display()))
 }
 
-/// The user that starts servers. On other machines that is the user who is logged in there, not the one who builds here.
-fn launch_user(places: &Places, user: Option<User>, is_elsewhere: bool) -> anyhow::Result<Option<User>> {
-    if is_elsewhere && user.is_some() && places.user.is_some() {
-        let what = "--user cannot be combined with --on: servers on other machines run as the user of the ssh connection";
-        return Err(Complaint::usage(what).hint("remove --user or --on").into());
-    }
-    Ok(user.filter(|_| !is_elsewhere))
+/// The user that servers on other machines run as: the one named, else the one that they run as here.
+fn node_user(places: &Places, user: Option<&User>) -> Option<NodeUser> {
+    let named = places.user.clone().map(|name| NodeUser { name, is_named: true });
+    named.or_else(|| user.map(|user| NodeUser { name: user.name.clone(), is_named: false }))
 }
 
 fn interrupted(round: &str) -> anyhow::Error {

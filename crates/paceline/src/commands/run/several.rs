@@ -6,7 +6,7 @@ use super::flags::{Arguments, duration, whole};
 use super::{argv, explain, with_hint};
 use crate::exit::{Complaint, Status, say};
 use anyhow::Context as _;
-use paceline_host::{Allocation, AllocationRequest, Interrupt, Machines, Place, SlurmError};
+use paceline_host::{Allocation, AllocationRequest, Interrupt, Machines, Place, Shipment, SlurmError};
 use paceline_job::{Bound, Job};
 use paceline_judge::gate::Gate;
 use paceline_loaders::{Coordinator, LoadersError, Progress};
@@ -142,10 +142,18 @@ pub fn run(
     run.map_err(complaint)
 }
 
+fn own_program() -> anyhow::Result<std::path::PathBuf> {
+    std::env::current_exe().context("cannot find the program's own file")
+}
+
 /// Each place with the path of this program there. It is sent to all at once where it is missing.
 fn with_program(places: Vec<Place>) -> anyhow::Result<Vec<(Place, String)>> {
-    let program = std::env::current_exe().context("cannot find the program's own file")?;
-    let send = |place: &Place| place.send_program(&program);
+    if places.iter().all(|place| *place == Place::Local) {
+        let own = own_program()?.display().to_string();
+        return Ok(places.into_iter().map(|place| (place, own.clone())).collect());
+    }
+    let shipment = Shipment::of(&own_program()?).context("cannot read the program's own file")?;
+    let send = |place: &Place| place.send_program(&shipment);
     let paths: Vec<_> = std::thread::scope(|scope| {
         let sending: Vec<_> = places.iter().map(|place| scope.spawn(move || send(place))).collect();
         sending.into_iter().map(std::thread::ScopedJoinHandle::join).collect()

@@ -1,0 +1,156 @@
+//! Starts a load balancer before instances, on this machine: for the lab, and for a lab on another machine.
+//!
+//! Its configuration is its template, filled with where the instances are. Two ports are chosen, one for clients, one for
+//! what it counts; a port that another process takes meanwhile is answered by another try.
+
+use crate::farm::Front;
+use crate::launch::{Launch, LaunchOf, Ready, Spoiled, Starter};
+use crate::node::FrontOrder;
+use crate::{LabError, Workshop, workshop};
+use paceline_catalogue::{BALANCER_FORM, Balancer, Filling, Variables};
+use paceline_host::{port, system};
+use paceline_record::{BalancerReceipt, Fault, Stage};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// A balancer's connection limit is never what is measured: so many times the load's connections, both sides counted.
+const CONNECTIONS_TIMES: u64 = 4;
+/// And at least so many.
+const CONNECTIONS_LEAST: u64 = 2000;
+/// Descriptors of a balancer that are no connections: listeners, checks, its statistics, what each thread waits with.
+const OTHER_FILES: u64 = 200;
+/// The name of a balancer's configuration in its folder; all else in there is the balancer's own.
+const CONFIGURATION: &str = "configuration";
+/// Another process may take the port between our look and the balancer's bind.
+const PORT_TRIES: u32 = 3;
+
+/// Starts balancers.
+pub(crate) struct Fronts<'a> {
+    /// Knows their versions.
+    pub workshop: &'a Workshop,
+    /// Starts their processes.
+    pub starter: &'a Starter,
+}
+
+impl Fronts<'_> {
+    /// Starts a balancer, whose configuration is kept in a folder of its own.
+    ///
+    /// # Errors
+    /// [`Spoiled`], with nothing left running.
+    pub(crate) fn start(
+        &self,
+        balancer: &Balancer,
+        order: &FrontOrder,
+        folder: &Path,
+    ) -> Result<(Launch, Front), Spoiled> {
+        let receipt = self.receipt(balancer)?;
+        let mut tries = 1;
+        loop {
+            let started = self.start_once(balancer, order, folder, &receipt);
+            // One that ended before it answered may have found its port taken; its log says what it was.
+            if started.is_ok() || tries >= PORT_TRIES || matches!(started, Err(Spoiled::Interrupted)) {
+                return started;
+            }
+            tries += 1;
+        }
+    }
+
+    /// Its receipt, or what it lacks.
+    fn receipt(&self, balancer: &Balancer) -> Result<BalancerReceipt, Spoiled> {
+        let missing: Vec<&str> = balancer
+            .needs
+            .iter()
+            .filter(|need| workshop::program(need).is_none())
+            .map(String::as_str)
+            .collect();
+        if !missing.is_empty() {
+            let install = format!("apt-get install {}", balancer.packages.join(" "));
+            let message = format!("{} is not there: lacks {}; {install}", balancer.name, missing.join(", "));
+            return Err(Spoiled::fault(Stage::Setup, message, false));
+        }
+        let versions = self.workshop.versions(&balancer.as_server(None)).map_err(|error| match error {
+            LabError::Interrupted => Spoiled::Interrupted,
+            error => Spoiled::fault(Stage::Setup, error.to_string(), false),
+        })?;
+        let (id, name) = (balancer.id.clone(), balancer.name.clone());
+        Ok(BalancerReceipt { id, name, versions, configuration: String::new() })
+    }
+
+    fn start_once(
+        &self,
+        balancer: &Balancer,
+        order: &FrontOrder,
+        folder: &Path,
+        receipt: &BalancerReceipt,
+    ) -> Result<(Launch, Front), Spoiled> {
+        let fault = |message: String| Spoiled::fault(Stage::Start, format!("the balancer: {message}"), false);
+        let [port, statistics_port] = port::free_ports().map_err(|error| fault(error.to_string()))?;
+        let (listen, statistics_at) =
+            (SocketAddr::new(order.listen, port), SocketAddr::new(order.listen, statistics_port));
+        let threads = order.cores.len().max(1) as u32;
+        let filling = Filling {
+            listen,
+            statistics_port,
+            policy: balancer.policies.get(&order.policy).map(String::as_str).unwrap_or_default(),
+            threads,
+            connections: connections(order.connections, system::open_files_most().unwrap_or(u64::MAX)),
+            folder: folder.to_string_lossy().into_owned(),
+            instances: &order.instances,
+        };
+        let configuration = filling.fill(&balancer.template);
+        let path = folder.join(CONFIGURATION);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, &configuration))
+            .map_err(|error| fault(format!("cannot write {}: {error}", path.display())))?;
+        if let Some(user) = &self.starter.user {
+            user.share_folder(folder, CONFIGURATION).map_err(|error| fault(error.to_string()))?;
+        }
+        let server = balancer.as_server(Some(&path));
+        let variables = self.workshop.variables(&server, port, threads);
+        let of = LaunchOf {
+            id: &order.id,
+            server: &server,
+            form: BALANCER_FORM,
+            variables: Variables { host: order.listen.to_string(), ..variables },
+            cores: &order.cores,
+            ready: Ready::Answers(&order.ready),
+        };
+        let launch = self.starter.launch(&of).map_err(of_balancer)?;
+        let receipt = BalancerReceipt { configuration, ..receipt.clone() };
+        Ok((launch, Front { receipt, statistics: balancer.statistics, statistics_at }))
+    }
+}
+
+/// How many connections a balancer must be able to hold for a load of so many. Each has a descriptor on both sides:
+/// HAProxy does not start with more than it may open.
+fn connections(of_load: u64, open_files: u64) -> u64 {
+    let most = open_files.saturating_sub(OTHER_FILES) / 2;
+    (of_load * CONNECTIONS_TIMES).max(CONNECTIONS_LEAST).min(most.max(1))
+}
+
+/// What went wrong, said to be the balancer's.
+fn of_balancer(spoiled: Spoiled) -> Spoiled {
+    match spoiled {
+        Spoiled::Fault { fault, log_tail } => {
+            let message = format!("the balancer: {}", fault.message);
+            Spoiled::Fault { fault: Fault { message, ..fault }, log_tail }
+        }
+        Spoiled::Interrupted => Spoiled::Interrupted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::connections;
+
+    #[test]
+    fn a_balancer_is_not_asked_for_more_than_it_may_open() {
+        assert_eq!(connections(64, 1 << 20), 2_000);
+        assert_eq!(connections(10_000, 1 << 20), 40_000);
+        assert_eq!(connections(10_000, 20_000), 9_900);
+        assert_eq!(connections(64, 1_024), 412);
+        assert_eq!(connections(64, 100), 1);
+        assert_eq!(connections(64, u64::MAX), 2_000);
+    }
+}

@@ -1,0 +1,122 @@
+//! What all loaders of a run measured at the same time, where they did not all have their windows then.
+//!
+//! Windows are apart where a loader began late, or a machine's clock stood still for a while. A record keeps what ended in
+//! each interval of the run, so the window is cut to the whole intervals that all loaders have in common: requests are
+//! left out by the moment they ended. Of a loader whose window ends with the common one, what ended in the drain stays.
+
+use crate::Part;
+use paceline_record::{BlockSum, Loader, Phase, RecordError, Run, Span};
+
+/// Windows that are apart by less than this share of their length are taken for one.
+const APART_SHARE_LEAST: f64 = 0.01;
+/// How far a clock may be off in units of an interval's length, for a moment to count as the interval's edge.
+const EDGE: f64 = 0.1;
+
+/// The intervals that all loaders have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overlap {
+    /// When all have their window, on the coordinator's clock.
+    start_ns: u64,
+    /// Length of an interval.
+    slice_ns: u64,
+    /// Intervals in common.
+    slices: u64,
+}
+
+/// The part of a loader's window that stays, since the beginning of its warm-up.
+struct Kept {
+    from_ns: u64,
+    to_ns: u64,
+    /// What ended after it, too.
+    drain: bool,
+}
+
+impl Overlap {
+    /// What the windows have in common, where they are apart; none where they are one, or have nothing in common.
+    pub fn of(parts: &[Part]) -> Option<Self> {
+        let known: Vec<(Span, &Run)> =
+            parts.iter().filter_map(|part| Some((part.loader.window?, part.run.as_ref()?))).collect();
+        // Each ends when it has sent its part: their windows are of different lengths.
+        if known.iter().any(|(_, run)| run.loop_.requests.is_some()) {
+            return None;
+        }
+        let start_ns = known.iter().map(|(window, _)| window.start_ns).max()?;
+        let end_ns = known.iter().map(|(window, _)| window.end_ns).min()?;
+        let longest = known.iter().map(|(window, _)| window.end_ns - window.start_ns).max()?;
+        let common_ns = end_ns.saturating_sub(start_ns);
+        if (longest - common_ns.min(longest)) as f64 <= APART_SHARE_LEAST * longest as f64 {
+            return None;
+        }
+        let slice_ns = known.iter().filter_map(|(_, run)| slice_ns(run)).max()?;
+        let overlap = Self { start_ns, slice_ns, slices: 0 };
+        let slices = |(window, run): &(Span, &Run)| {
+            let epoch_ns = epoch_ns(*window, run);
+            let room_ns = end_ns.saturating_sub(epoch_ns + overlap.from_ns(epoch_ns));
+            (room_ns as f64 / slice_ns as f64 + EDGE) as u64
+        };
+        let slices = known.iter().map(slices).min().filter(|slices| *slices > 0)?;
+        Some(Self { slices, ..overlap })
+    }
+
+    /// The first common interval, since the beginning of a warm-up.
+    fn from_ns(&self, epoch_ns: u64) -> u64 {
+        let whole = (self.start_ns.saturating_sub(epoch_ns) as f64 / self.slice_ns as f64 - EDGE).ceil();
+        whole.max(0.0) as u64 * self.slice_ns
+    }
+
+    fn kept(&self, window: Span, run: &Run) -> Kept {
+        let from_ns = self.from_ns(epoch_ns(window, run));
+        let to_ns = from_ns + self.slices * self.slice_ns;
+        let end_ns = run.phases.window.end_ns.saturating_sub(run.phases.warmup.start_ns);
+        let edge_ns = (EDGE * self.slice_ns as f64) as u64;
+        Kept { from_ns, to_ns, drain: end_ns <= to_ns + edge_ns }
+    }
+
+    /// Cuts a loader's record to the common intervals, and notes how many of its requests that leaves out.
+    pub(crate) fn cut(&self, loader: &mut Loader, run: &mut Run) -> Result<(), RecordError> {
+        let Some(window) = loader.window else { return Ok(()) };
+        let kept = self.kept(window, run);
+        let epoch_ns = run.phases.warmup.start_ns;
+        let edge_ns = (EDGE * self.slice_ns as f64) as u64;
+        let is_kept = |start_ns: u64| {
+            let since_ns = start_ns.saturating_sub(epoch_ns) + edge_ns;
+            since_ns >= kept.from_ns && (since_ns < kept.to_ns || kept.drain)
+        };
+        run.intervals.retain(|interval| interval.phase != Phase::Window || is_kept(interval.start_ns));
+        let (mut total, mut of_warmup) = (BlockSum::default(), 0);
+        for interval in &run.intervals {
+            match interval.phase {
+                Phase::Window => total.add(&interval.block)?,
+                // A response of the warm-up's cohort that came in the window.
+                _ if is_kept(interval.start_ns) => of_warmup += interval.block.completed_in_window,
+                _ => {}
+            }
+        }
+        let mut total = total.into_block();
+        total.counts.scheduled = total.counts.ended();
+        total.completed_in_window += of_warmup;
+        loader.left_out = Some(run.total.counts.scheduled.saturating_sub(total.counts.scheduled));
+        run.total = total;
+        let phases = &mut run.phases;
+        phases.window = Span { start_ns: epoch_ns + kept.from_ns, end_ns: epoch_ns + kept.to_ns };
+        (phases.warmup.end_ns, phases.drain.start_ns) = (phases.window.start_ns, phases.window.end_ns);
+        run.window_s = (kept.to_ns - kept.from_ns) as f64 / 1e9;
+        // Nothing says when requests of a segment or of a mix ended.
+        (run.by_segment, run.by_request) = (None, None);
+        Ok(())
+    }
+}
+
+/// The beginning of a loader's warm-up on the coordinator's clock.
+fn epoch_ns(window: Span, run: &Run) -> u64 {
+    let warmup_ns = run.phases.window.start_ns.saturating_sub(run.phases.warmup.start_ns);
+    window.start_ns.saturating_sub(warmup_ns)
+}
+
+/// The length of a run's intervals, in which something ended.
+fn slice_ns(run: &Run) -> Option<u64> {
+    let of_window = run.intervals.iter().filter(|interval| interval.phase == Phase::Window);
+    let mut starts: Vec<u64> = of_window.map(|interval| interval.start_ns).collect();
+    starts.sort_unstable();
+    starts.windows(2).filter_map(|pair| pair.last()?.checked_sub(*pair.first()?)).filter(|gap| *gap > 0).min()
+}
