@@ -29,6 +29,8 @@ const ANSWER: &[u8] =
 /// The body alone.
 pub const BODY: &[u8] = b"Hello World\n";
 const LISTENER: Token = Token(usize::MAX);
+/// How often the end of its input is looked for.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// An answer that is due.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,7 +90,8 @@ pub fn serve(address: SocketAddr, service: Service, seed: u64, spin: bool) -> an
 impl Server {
     fn turn(&mut self) -> anyhow::Result<()> {
         let mut events = Events::with_capacity(1024);
-        let patience = if self.spin { Duration::ZERO } else { Duration::from_millis(100) };
+        let next = self.due.peek().map(|Reverse(due)| due.at.since(KernelClock.now()));
+        let patience = patience(next, self.spin);
         if let Err(error) = self.poll.poll(&mut events, Some(patience))
             && error.kind() != io::ErrorKind::Interrupted
         {
@@ -139,5 +142,28 @@ impl Server {
     fn answer(&mut self, who: usize, arrived: Nanos) {
         self.truth.record(KernelClock.now().since(arrived).0);
         self.conversations[who].say(ANSWER);
+    }
+}
+
+/// How long to wait for a request: at most until the next answer is due, in whole milliseconds, which is how finely the
+/// system waits.
+fn patience(next_answer: Option<Nanos>, spin: bool) -> Duration {
+    match next_answer {
+        _ if spin => Duration::ZERO,
+        Some(next) => Duration::from_millis(next.0 / 1_000_000).min(LOOK),
+        None => LOOK,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_due_does_not_wait_for_the_next_request() {
+        let next = |micros| patience(Some(Nanos::from_micros(micros)), false);
+        assert_eq!((next(999), next(2_500)), (Duration::ZERO, Duration::from_millis(2)));
+        assert_eq!((next(900_000), patience(None, false)), (LOOK, LOOK));
+        assert_eq!(patience(None, true), Duration::ZERO);
     }
 }
