@@ -6,10 +6,11 @@
 use paceline_judge::{VerdictName, row_verdicts, run_verdicts, trial_verdicts, unequal_work};
 use paceline_record::{
     ArrivalCheck, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Block, CapacityLimit,
-    CarriedOver, Censored, Check, CheckOutcome, CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseReceipt,
-    DatabaseUse, DatabaseWork, Fault, FaultKind, FoundBy, FoundCapacity, InjectedFault, InstanceCounts,
-    Lengths, Loader, LoopKind, MemoryUse, NetworkUse, Pinning, ProcessRole, ProcessUse, RateRange, Route,
-    Run, ServerUse, Span, Stage, StoredRows, Times, Trial, Usage, Validation, Verdict, fixture,
+    CarriedOver, Censored, Check, CheckOutcome, ClockOffset, CoreTime, Counts, CpuSource, DatabaseCounts,
+    DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundBy, FoundCapacity,
+    InjectedFault, InstanceCounts, Lengths, Loader, LoopKind, MemoryUse, NetworkUse, Pinning, ProcessRole,
+    ProcessUse, RateRange, RoleMachine, Route, Run, ServerUse, Span, Stage, StoredRows, Times, Trial, Usage,
+    Validation, Verdict, fixture,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -50,6 +51,15 @@ fn trial(change: impl FnOnce(&mut Trial)) -> Scenario {
     let mut trial = fixture::trial();
     change(&mut trial);
     Scenario::Trial(trial)
+}
+
+fn full_link() -> NetworkUse {
+    NetworkUse {
+        interface: "eth0".to_owned(),
+        sent_bytes_per_s: 1e5,
+        received_bytes_per_s: 12e6,
+        speed_bytes_per_s: Some(12.5e6),
+    }
 }
 
 fn core(core: u32, busy_s: f64, steal_s: f64) -> CoreTime {
@@ -261,13 +271,7 @@ fn of_generator(name: VerdictName) -> Option<Scenario> {
             });
         }),
         VerdictName::NetworkBound => open(|run| {
-            let network = NetworkUse {
-                interface: "eth0".to_owned(),
-                sent_bytes_per_s: 1e5,
-                received_bytes_per_s: 12e6,
-                speed_bytes_per_s: Some(12.5e6),
-            };
-            loaders(run, |loaders, _| loaders[1].network = Some(network));
+            loaders(run, |loaders, _| loaders[1].network = Some(full_link()));
         }),
         VerdictName::GeneratorChanged => {
             let mut other = fixture::run(0);
@@ -375,6 +379,16 @@ fn of_roles(name: VerdictName) -> Option<Scenario> {
 fn of_launch(name: VerdictName) -> Option<Scenario> {
     Some(match name {
         VerdictName::SharedCores => trial(|trial| trial.pinning.disjoint = false),
+        VerdictName::ServerNetworkBound => trial(|trial| {
+            trial.machines = vec![RoleMachine {
+                role: ProcessRole::Instance,
+                index: 0,
+                host: "n1".to_owned(),
+                environment: Environment::default(),
+                clock: ClockOffset::default(),
+                network: Some(full_link()),
+            }];
+        }),
         VerdictName::CpuLowerBound => trial(|trial| trial.usage = usage(CpuSource::Proc, 0.9)),
         VerdictName::ServerDied => trial(|trial| {
             trial.error = Some(Fault { stage: Stage::Load, message: "signal 11".into(), transient: false });
