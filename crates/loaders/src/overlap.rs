@@ -51,7 +51,7 @@ impl Overlap {
         let overlap = Self { start_ns, slice_ns, slices: 0 };
         let slices = |(window, run): &(Span, &Run)| {
             let epoch_ns = epoch_ns(*window, run);
-            let room_ns = end_ns.saturating_sub(epoch_ns + overlap.from_ns(epoch_ns));
+            let room_ns = end_ns.saturating_sub(epoch_ns + overlap.first_ns(epoch_ns));
             (room_ns as f64 / slice_ns as f64 + EDGE) as u64
         };
         let slices = known.iter().map(slices).min().filter(|slices| *slices > 0)?;
@@ -59,13 +59,13 @@ impl Overlap {
     }
 
     /// The first common interval, since the beginning of a warm-up.
-    fn from_ns(&self, epoch_ns: u64) -> u64 {
+    fn first_ns(&self, epoch_ns: u64) -> u64 {
         let whole = (self.start_ns.saturating_sub(epoch_ns) as f64 / self.slice_ns as f64 - EDGE).ceil();
         whole.max(0.0) as u64 * self.slice_ns
     }
 
     fn kept(&self, window: Span, run: &Run) -> Kept {
-        let from_ns = self.from_ns(epoch_ns(window, run));
+        let from_ns = self.first_ns(epoch_ns(window, run));
         let to_ns = from_ns + self.slices * self.slice_ns;
         let end_ns = run.phases.window.end_ns.saturating_sub(run.phases.warmup.start_ns);
         let edge_ns = (EDGE * self.slice_ns as f64) as u64;
