@@ -109,7 +109,7 @@ export type CheckOutcome = "pass" | "warn" | "fail";
 
 /** The rate of one launch in each second since its first request. */
 export interface ColdCurve {
-  /** The launch. */
+  /** The id of the launch. */
   launch: string;
   /** Responses per second in each second. */
   rate_per_s: (number)[];
@@ -181,6 +181,8 @@ export interface Connections {
   closed_by_us: number;
   /** The commonest reason of a failed attempt or broken connection, for people. */
   commonest_failure?: string;
+  /** Whether a response was compressed although no request accepts that. */
+  compressed_unasked?: boolean;
   /** Attempts to connect that failed, the first connect phase included. */
   failed_attempts: number;
   /** Those of them that failed for want of something on this machine: descriptors, ports, memory. */
@@ -1507,7 +1509,7 @@ export interface WarmUpTable {
   limit_s: number;
   /** The label of the machine. */
   machine: string;
-  /** By server. */
+  /** A row for each server. */
   rows: (WarmUpRow)[];
   /** The workloads that were requested, in equal shares. */
   workloads: (string)[];

@@ -26,7 +26,7 @@ pub struct WarmUpTable {
     pub connections: u32,
     /// The limit of a warm-up, in seconds.
     pub limit_s: f64,
-    /// By server.
+    /// A row for each server.
     pub rows: Vec<WarmUpRow>,
 }
 
@@ -50,7 +50,7 @@ pub struct WarmUpRow {
 /// The rate of one launch in each second since its first request.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ColdCurve {
-    /// The launch.
+    /// The id of the launch.
     pub launch: String,
     /// From the first request to the steady state; none where the limit was reached first.
     pub steady_after_s: Option<f64>,
