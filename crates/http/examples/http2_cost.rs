@@ -1,9 +1,9 @@
-//! What the HTTP/2 codec costs, in instructions: N requests written and N responses read, as the engine would.
+//! Measures the cost of the HTTP/2 codec in instructions: writes N requests and reads N responses, as the engine does.
 //!
 //!     valgrind --tool=callgrind target/release/examples/http2_cost N [STREAMS]
 //!
-//! The difference of two counts, divided by the difference of two N, is the cost of a request. The responses are those
-//! of nginx 1.22: a head that inserts its fields into the table every time, and 13 bytes of body.
+//! The difference of two counts, divided by the difference of the two N, is the cost of one request. The responses are
+//! those of nginx 1.22: a head that inserts its fields into the table every time, and 13 bytes of body.
 
 use paceline_http::h2::{
     BlockCache, Event, FieldDecoder, FrameReader, HpackEncoder, Indexing, PeerSettings, ReceiveWindow,
@@ -71,7 +71,7 @@ fn main() {
     assert_eq!(bytes, 13 * requests.div_ceil(streams) as usize * streams as usize);
 }
 
-/// What the server sends: made once, with the stream's number put in.
+/// The server's bytes: made once; the stream's number is filled in.
 fn respond(stream: u32, received: &mut Vec<u8>) {
     use std::sync::OnceLock;
     static RESPONSE: OnceLock<Vec<u8>> = OnceLock::new();

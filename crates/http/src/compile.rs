@@ -1,8 +1,9 @@
-//! From a request with placeholders to its template: where they may stand, and what may stand in their place.
+//! Compiles a request with placeholders into its template; checks where placeholders stand and which values may replace
+//! them.
 //!
-//! The binary calls this once for each request of a run. A placeholder may stand in the path, in a header's value and in
-//! a body that is text; a body that is not UTF-8 is sent as it stands. Nothing is read here: the caller asks which files
-//! are named ([`Request::line_files`]) and brings them.
+//! The binary calls this once for each request of a run. A placeholder may stand in the path, in a header's value and
+//! in a body that is text; a body that is not UTF-8 is sent unchanged. This module reads no files: the caller asks
+//! which files are named ([`Request::line_files`]) and supplies them.
 
 use crate::h2::Http2Request;
 use crate::placeholder::{Piece, parse_placeholders};
@@ -14,7 +15,7 @@ use crate::url::{Scheme, check_target, check_target_bytes};
 use std::fmt;
 use std::sync::Arc;
 
-/// Fields that say something about a connection of HTTP/1.1 (RFC 9113 §8.2.2).
+/// Connection-specific fields of HTTP/1.1 (RFC 9113 §8.2.2).
 const HTTP1_FIELDS: [&str; 5] =
     ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
@@ -37,7 +38,7 @@ impl fmt::Display for Place<'_> {
 }
 
 impl Place<'_> {
-    /// What a line of a file must be to be sent here.
+    /// The rule that a line of a file must meet to be sent here.
     fn rule(self) -> &'static str {
         match self {
             Place::Path => {
@@ -63,7 +64,7 @@ impl Place<'_> {
 }
 
 impl Request {
-    /// The files its placeholders name, each once.
+    /// The files named by its placeholders, each once.
     ///
     /// # Errors
     /// [`RequestError::Placeholder`] where something looks like one and is none.
@@ -148,14 +149,14 @@ impl Request {
         }
     }
 
-    /// What may hold placeholders.
+    /// The texts that may hold placeholders.
     fn texts(&self) -> impl Iterator<Item = (Place<'_>, &str)> {
         let fields = self.fields().into_iter().map(|(name, value)| (Place::Header(name), value));
         let body = std::str::from_utf8(&self.body).ok().map(|text| (Place::Body, text));
         std::iter::once((Place::Path, self.path.as_str())).chain(fields).chain(body)
     }
 
-    /// A path that begins with a line begins as the file's lines do.
+    /// A path that begins with a line placeholder begins as the file's lines do.
     fn check_target_of_lines(&self, files: &LineFiles) -> Result<(), RequestError> {
         let begins_with = read(Place::Path, &self.path)?.first().copied();
         let Some(Piece::Line(file)) = begins_with else { return check_target(&self.path, &self.method) };
@@ -170,7 +171,7 @@ impl Request {
         }
     }
 
-    /// A length that was given must be that of every body.
+    /// A given length must equal the length of every possible body.
     fn check_body_length(&self, body: &[Part]) -> Result<(), RequestError> {
         let mut length = 0;
         for part in body {
@@ -192,7 +193,7 @@ fn read<'t>(place: Place<'_>, text: &'t str) -> Result<Vec<Piece<'t>>, RequestEr
     parse_placeholders(text).map_err(|error| RequestError::Placeholder { place: place.to_string(), error })
 }
 
-/// The parts of a text, its lines looked up and checked.
+/// The parts of a text, with their lines looked up and checked.
 fn parts(place: Place<'_>, value: &str, files: &LineFiles) -> Result<Vec<Part>, RequestError> {
     let part = |piece: Piece<'_>| {
         Ok(match piece {
@@ -215,7 +216,7 @@ fn parts(place: Place<'_>, value: &str, files: &LineFiles) -> Result<Vec<Part>, 
     read(place, value)?.into_iter().map(part).collect()
 }
 
-/// No earlier request of the session gives a variable of that name.
+/// The error for a variable that no earlier request of the session extracts.
 fn unknown_variable(place: Place<'_>, value: &str, name: &str) -> RequestError {
     let text = format!("{{var:{name}}}");
     let at = value.find(&text).map_or(1, |at| character_number(value, at));
@@ -223,7 +224,7 @@ fn unknown_variable(place: Place<'_>, value: &str, name: &str) -> RequestError {
     RequestError::Placeholder { place: place.to_string(), error }
 }
 
-/// A file that was read and has lines.
+/// A file that was read and has lines, or the error.
 fn found<'f>(
     place: Place<'_>,
     file: &str,

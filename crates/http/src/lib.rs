@@ -1,13 +1,14 @@
-//! HTTP as a client speaks it: request bytes out, response bytes in, no I/O anywhere.
+//! Implements the client side of HTTP: request bytes out, response bytes in, without any I/O.
 //!
-//! The load engine owns sockets and buffers; it hands what it received to a codec ([`h1::Decoder`], [`h2::FrameReader`])
-//! and gets back, step by step, what that was. Bodies are never copied or kept, and in the steady state nothing is
-//! allocated: a server's head rarely changes, so the last one is compared instead of parsed. A command line becomes a
-//! [`Url`], then a [`Request`], then bytes, a [`RequestTemplate`] or [`h2::RequestBlocks`], once, before a run begins.
+//! The load engine owns sockets and buffers; it passes received bytes to a codec ([`h1::Decoder`],
+//! [`h2::FrameReader`]), which returns their meaning step by step. Bodies are never copied or kept, and the steady
+//! state allocates no memory: a server's head rarely changes, so it is compared with the last one instead of parsed. A
+//! command line becomes a [`Url`], then a [`Request`], then bytes, a [`RequestTemplate`] or [`h2::RequestBlocks`],
+//! once, before a run begins.
 //!
-//! What a server sends that is invalid is a [`ProtocolError`] or [`h2::Http2Error`], what a person asks that cannot be
-//! sent a [`RequestError`]. This crate does not decompress, follow redirects, keep cookies, resolve names or speak TLS,
-//! and it keeps none of a response's fields beyond what frames it.
+//! Invalid bytes from a server are a [`ProtocolError`] or [`h2::Http2Error`]; a request by the user that cannot be sent
+//! is a [`RequestError`]. This crate does not decompress, follow redirects, keep cookies, resolve names or speak TLS,
+//! and it keeps only those fields of a response that frame it.
 
 mod compile;
 pub mod h1;

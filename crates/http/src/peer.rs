@@ -1,10 +1,10 @@
-//! Recognises what speaks on a connection in place of the expected protocol, for messages that say what to do.
+//! Recognises the protocol that a peer speaks in place of the expected one, for messages with a remedy.
 //!
-//! A guess from the first bytes, made only after they were refused. It never decides how bytes are read.
+//! It is a guess from the first bytes, made only after they were rejected. It never decides how bytes are read.
 
 use std::fmt;
 
-/// What speaks on a connection instead of the expected protocol, as far as its first bytes show.
+/// The protocol on a connection instead of the expected one, as far as its first bytes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// TLS records (RFC 8446 §5.1).
@@ -24,7 +24,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// A guess from the first bytes. With fewer bytes it may be [`Peer::Unknown`].
+    /// Guesses from the first bytes. With fewer bytes the result may be [`Peer::Unknown`].
     pub fn recognise(bytes: &[u8]) -> Peer {
         match bytes {
             [0x14..=0x17, 0x03, 0..=4, ..] => Peer::Tls,
@@ -37,7 +37,7 @@ impl Peer {
         }
     }
 
-    /// What it is and what to do, for a client that expected HTTP/1.1 or HTTP/2; none if it is unknown.
+    /// The protocol and the remedy, for a client that expected HTTP/1.1 or HTTP/2; none if it is unknown.
     pub fn advice(self) -> Option<&'static str> {
         match self {
             Peer::Tls => Some("this is TLS: use https://"),

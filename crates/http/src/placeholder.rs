@@ -1,19 +1,20 @@
-//! Placeholders in a text: `{rand:LEAST:MOST}`, `{seq}`, `{line:FILE}`, `{var:NAME}`; `{{` stands for a brace.
+//! Parses the placeholders in a text: `{rand:LEAST:MOST}`, `{seq}`, `{line:FILE}`, `{var:NAME}`; `{{` stands for a
+//! brace.
 //!
-//! [`crate::Request::compile`] reads paths, header values and bodies through here, once, before a run. A placeholder is a
-//! brace, a word, and then `:` or `}`. Other braces are text, so that JSON needs no escapes; what looks like a
-//! placeholder and is none is refused rather than sent as it stands. Files are named here, never read.
+//! [`crate::Request::compile`] parses paths, header values and bodies with it, once, before a run. A placeholder is a
+//! brace, a word, and then `:` or `}`. Other braces are text, so that JSON needs no escapes; text that looks like a
+//! placeholder but is invalid is rejected instead of sent unchanged. This module only names files and never reads them.
 
 use crate::request_error::{PlaceholderError, PlaceholderProblem};
 use crate::syntax::character_number;
 
-/// The words a placeholder may begin with.
+/// The words with which a placeholder may begin.
 const WORDS: [&str; 4] = ["rand", "seq", "line", "var"];
 
 /// One stretch of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'t> {
-    /// As it stands.
+    /// Text sent unchanged.
     Text(&'t str),
     /// A number from `least` to `most`, both included, drawn for each request.
     Random { least: u64, most: u64 },
@@ -21,14 +22,14 @@ pub(crate) enum Piece<'t> {
     Sequence,
     /// The next line of the file of this name.
     Line(&'t str),
-    /// What an earlier response of the session gave under this name.
+    /// The value of this name, extracted from an earlier response of the session.
     Variable(&'t str),
 }
 
 /// The stretches of a text, in order.
 pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<Piece<'_>>, PlaceholderError> {
     let mut found = Vec::new();
-    // Up to `done` the text has become pieces; what stands before `at` is known to be text.
+    // The text up to `done` has become pieces; the text before `at` is known to be plain.
     let (mut done, mut at) = (0, 0);
     while let Some(brace) = text[at..].find('{').map(|offset| at + offset) {
         let inside = &text[brace + 1..];
@@ -58,7 +59,7 @@ pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<Piece<'_>>, Placehold
     Ok(found)
 }
 
-/// Whether what follows a brace was meant as a placeholder.
+/// Whether the text after a brace was meant as a placeholder.
 fn is_meant(inside: &str) -> bool {
     let end = inside.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(inside.len());
     let (word, rest) = inside.split_at(end);
@@ -66,7 +67,7 @@ fn is_meant(inside: &str) -> bool {
     is_known || (!word.is_empty() && rest.starts_with([':', '}']))
 }
 
-/// What stands between the braces of a placeholder.
+/// Parses the text between the braces of a placeholder.
 fn placeholder(inside: &str) -> Result<Piece<'_>, PlaceholderProblem> {
     match inside.split_once(':') {
         None if inside == "seq" => Ok(Piece::Sequence),
@@ -83,7 +84,7 @@ fn placeholder(inside: &str) -> Result<Piece<'_>, PlaceholderProblem> {
 }
 
 fn random(bounds: &str) -> Result<Piece<'_>, PlaceholderProblem> {
-    // `parse` would take a plus sign.
+    // `parse` would accept a plus sign.
     let number = |text: &str| text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
     let (least, most) = bounds.split_once(':').ok_or(PlaceholderProblem::Bounds)?;
     match (number(least), number(most)) {
@@ -93,7 +94,7 @@ fn random(bounds: &str) -> Result<Piece<'_>, PlaceholderProblem> {
     }
 }
 
-/// The placeholder that a text begins with, short enough for a message.
+/// The placeholder at the start of a text, truncated for a message.
 fn shown(text: &str) -> String {
     let end = text.find('}').map_or(text.len(), |end| end + 1);
     match text[..end].char_indices().nth(40) {

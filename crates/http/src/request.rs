@@ -1,19 +1,19 @@
-//! A request, from what a person asked to the bytes on the wire (RFC 9112 §3).
+//! Builds a request: from the user's settings to the bytes on the wire (RFC 9112 §3).
 //!
 //! The binary and the lab build one [`Request`] per run or workload and encode it once; the engine sends those bytes
-//! again and again. Everything that would let a value break out of its line is refused here, so nothing downstream
-//! checks. The codec frames the body itself, always by length.
+//! again and again. Every value that could break out of its line is rejected here, so later code need not check. The
+//! codec frames the body itself, always by length.
 
 use crate::Method;
 use crate::request_error::RequestError;
 use crate::syntax::{first_invalid, is_text, is_token};
 use crate::url::{Scheme, Url, check_target};
 
-/// What `User-Agent` says by default.
+/// The default value of `User-Agent`.
 pub const USER_AGENT: &str = concat!("paceline/", env!("CARGO_PKG_VERSION"));
 
-/// A request as it is asked for. [`Request::get`] of `http://127.0.0.1:8080/` is, exactly, with every line ended by
-/// CR LF and a blank line at the end:
+/// A request as specified. [`Request::get`] of `http://127.0.0.1:8080/` is exactly this, with every line ended by CR LF
+/// and a blank line at the end:
 ///
 /// ```text
 /// GET / HTTP/1.1
@@ -31,20 +31,20 @@ pub struct Request {
     pub path: String,
     /// The scheme, where the request is sent to a proxy: the request line then has the whole URL (RFC 9112 §3.2.2).
     pub through_proxy: Option<Scheme>,
-    /// What `Host` says: [`Url::authority`].
+    /// The value of `Host`: [`Url::authority`].
     pub host: String,
-    /// Fields in order. One of the default fields' name, in any case, takes that default's place.
+    /// Fields in order. A field with the name of a default field, in any case, takes the place of that default.
     pub headers: Vec<(String, String)>,
     /// The body, possibly empty.
     pub body: Vec<u8>,
-    /// The version the request line says.
+    /// The version in the request line.
     pub version: Version,
 }
 
-/// The version a request is sent as. What that means for the connection (RFC 9112 §9.3) is for its fields to say.
+/// The version that a request is sent as. Its fields determine whether the connection is kept (RFC 9112 §9.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
-    /// HTTP/1.0, as benchmarks of old send it.
+    /// HTTP/1.0, as older benchmarks send it.
     Http10,
     /// HTTP/1.1.
     #[default]
@@ -52,7 +52,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// As the request line says it.
+    /// As written in the request line.
     pub fn as_str(self) -> &'static str {
         match self {
             Version::Http10 => "HTTP/1.0",
@@ -61,10 +61,10 @@ impl Version {
     }
 }
 
-/// The fields every request has, in this order, unless given; `Host` first (RFC 9110 §7.2).
+/// The fields that every request has, in this order, unless overridden; `Host` first (RFC 9110 §7.2).
 const DEFAULTS: [&str; 3] = ["Host", "User-Agent", "Accept"];
 
-/// Fields of which a second would contradict the first.
+/// Fields that may occur only once: a second would contradict the first.
 const ONCE: [&str; 4] = ["Host", "User-Agent", "Content-Length", "Content-Type"];
 
 impl Request {
@@ -81,7 +81,7 @@ impl Request {
         }
     }
 
-    /// What a decoder has to know of the method.
+    /// The kind of the method, for a decoder.
     pub fn method_kind(&self) -> Method {
         Method::of(&self.method)
     }
@@ -108,12 +108,12 @@ impl Request {
         Ok(bytes)
     }
 
-    /// What stands before the path in the request line.
+    /// The text before the path in the request line.
     pub(crate) fn target_prefix(&self) -> String {
         self.through_proxy.map_or_else(String::new, |scheme| format!("{}://{}", scheme.name(), self.host))
     }
 
-    /// The fields in the order in which they are sent, but for a `Content-Length` that is added behind them.
+    /// The fields in the order in which they are sent, except for a `Content-Length` that is added after them.
     pub(crate) fn fields(&self) -> Vec<(&str, &str)> {
         let mut fields = Vec::new();
         for name in DEFAULTS {
@@ -128,7 +128,7 @@ impl Request {
         fields
     }
 
-    /// The fields given under a name.
+    /// The given fields of a name.
     fn given<'r>(&'r self, name: &'r str) -> impl Iterator<Item = (&'r str, &'r str)> {
         let same = move |(given, _): &&(String, String)| given.eq_ignore_ascii_case(name);
         self.headers.iter().filter(same).map(|(name, value)| (name.as_str(), value.as_str()))
@@ -143,13 +143,13 @@ impl Request {
         }
     }
 
-    /// RFC 9110 §8.6: a length is sent with a body, and without one where the method leads a server to expect it.
+    /// RFC 9110 §8.6: a length is sent with a body, and without a body where servers expect one for the method.
     pub(crate) fn adds_length(&self) -> bool {
         let is_wanted = !self.body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
         is_wanted && self.given_length().is_none()
     }
 
-    /// The length that was given as a field.
+    /// The length given as a field.
     pub(crate) fn given_length(&self) -> Option<&str> {
         self.given("Content-Length").next().map(|(_, value)| value)
     }
@@ -184,7 +184,7 @@ impl Request {
         Ok(())
     }
 
-    /// A length that was given must be the body's.
+    /// Checks that a given length equals the body's.
     pub(crate) fn check_length(&self, bytes: usize) -> Result<(), RequestError> {
         match self.given_length().filter(|value| *value != bytes.to_string()) {
             None => Ok(()),
@@ -200,7 +200,7 @@ fn push(bytes: &mut Vec<u8>, name: &str, value: &str) {
     }
 }
 
-/// A value is one line.
+/// Checks that a value is one line.
 fn check_value(name: &str, value: &str) -> Result<(), RequestError> {
     match first_invalid(value, is_text) {
         None => Ok(()),
@@ -208,7 +208,7 @@ fn check_value(name: &str, value: &str) -> Result<(), RequestError> {
     }
 }
 
-/// A host and port have no blank in them (RFC 9112 §3.2); what a placeholder stands for, or is called, may.
+/// Checks that a host and port contain no blank (RFC 9112 §3.2); the value or name of a placeholder may.
 fn check_host(value: &str) -> Result<(), RequestError> {
     match first_invalid(value, |byte| !matches!(byte, b' ' | b'\t')) {
         Some(at) if !value.contains('{') => Err(RequestError::HostValue { value: value.into(), at }),

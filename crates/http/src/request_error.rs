@@ -1,10 +1,10 @@
-//! What a person can ask wrongly: a URL, or a request that cannot be sent as it was meant.
+//! The errors in a user's input: a URL, or a request that cannot be sent as intended.
 //!
-//! The binary and the lab show these before a run begins. Each says which part is at fault, at which character, and the
-//! nearest right form where there is one. A server's faults are a [`crate::ProtocolError`]: whose fault it is decides
-//! the exit status, so the two are never one type.
+//! The binary and the lab show these before a run begins. Each names the invalid part, the character, and the nearest
+//! valid form where there is one. A server's faults are a [`crate::ProtocolError`]: the exit status depends on whose
+//! fault it is, so the two are separate types.
 
-/// A request or a URL that cannot be sent as it was asked. Always the user's doing.
+/// A request or a URL that cannot be sent as given. Always the user's fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The method is not a token (RFC 9110 §9.1).
@@ -12,10 +12,10 @@ pub enum RequestError {
     Method {
         /// The method as given.
         method: String,
-        /// The first wrong character, counted from 1; 0 if there is none at all.
+        /// The first invalid character, counted from 1; 0 if the text is empty.
         at: usize,
     },
-    /// CONNECT makes a tunnel, after which there is no HTTP to measure (RFC 9110 §9.3.6).
+    /// CONNECT makes a tunnel, which leaves no HTTP to measure (RFC 9110 §9.3.6).
     #[error("method CONNECT opens a tunnel and cannot be measured; use another method")]
     Connect,
     /// The target does not begin with a slash.
@@ -29,7 +29,7 @@ pub enum RequestError {
     Path {
         /// The path as given.
         path: String,
-        /// The first wrong character, counted from 1.
+        /// The first invalid character, counted from 1.
         at: usize,
         /// The path with every such byte encoded.
         nearest: String,
@@ -39,7 +39,7 @@ pub enum RequestError {
     HeaderName {
         /// The name as given.
         name: String,
-        /// The first wrong character, counted from 1; 0 if there is none at all.
+        /// The first invalid character, counted from 1; 0 if the text is empty.
         at: usize,
     },
     /// A field's value has a line end or another control character.
@@ -49,7 +49,7 @@ pub enum RequestError {
         name: String,
         /// Its value as given.
         value: String,
-        /// The first wrong character, counted from 1.
+        /// The first invalid character, counted from 1.
         at: usize,
     },
     /// A `Host` with a blank in it.
@@ -57,7 +57,7 @@ pub enum RequestError {
     HostValue {
         /// Its value as given.
         value: String,
-        /// The first wrong character, counted from 1.
+        /// The first invalid character, counted from 1.
         at: usize,
     },
     /// A field given twice that a request may have once.
@@ -66,7 +66,7 @@ pub enum RequestError {
         /// The field.
         name: String,
     },
-    /// A `Content-Length` that is not the body's.
+    /// A `Content-Length` that differs from the body's length.
     #[error(
         "header Content-Length: {value:?}, but the body has {bytes} bytes; remove the header: it is added"
     )]
@@ -84,18 +84,18 @@ pub enum RequestError {
         /// Its value as given.
         value: String,
     },
-    /// Something that looks like a placeholder and is none.
+    /// Text that looks like a placeholder but is invalid.
     #[error("{place}: {error}")]
     Placeholder {
-        /// Where it stands: `path`, `header NAME` or `body`.
+        /// Its place: `path`, `header NAME` or `body`.
         place: String,
-        /// What is wrong with it.
+        /// The error in it.
         error: PlaceholderError,
     },
-    /// A file of lines that has none, so that there is nothing to send.
+    /// A file of lines that has no lines.
     #[error("{place}: {{line:{file}}}: the file has no lines")]
     NoLines {
-        /// Where it is named.
+        /// The place that names it.
         place: String,
         /// The file.
         file: String,
@@ -103,23 +103,23 @@ pub enum RequestError {
     /// A file of lines that was not read: an error of the caller.
     #[error("{place}: {{line:{file}}}: the file was not read")]
     UnreadLines {
-        /// Where it is named.
+        /// The place that names it.
         place: String,
         /// The file.
         file: String,
     },
-    /// A line of a file that cannot stand where the file is named.
+    /// A line of a file that is invalid in the place that names the file.
     #[error("{place}: {{line:{file}}}: line {line} is {text:?}: {rule}")]
     Line {
-        /// Where it is named.
+        /// The place that names it.
         place: String,
         /// The file.
         file: String,
         /// The first such line, from 1.
         line: usize,
-        /// What it says, or how it begins.
+        /// The line, or its beginning.
         text: String,
-        /// What a line there has to be.
+        /// The rule for a line in that place.
         rule: &'static str,
     },
     /// A `Transfer-Encoding`, which would contradict the length.
@@ -138,7 +138,7 @@ pub enum RequestError {
     MissingScheme {
         /// The URL as given.
         url: String,
-        /// The nearest right form.
+        /// The nearest valid form.
         nearest: String,
     },
     /// A scheme without its two slashes.
@@ -146,7 +146,7 @@ pub enum RequestError {
     MissingSlashes {
         /// The URL as given.
         url: String,
-        /// The nearest right form.
+        /// The nearest valid form.
         nearest: String,
     },
     /// A scheme that is neither `http` nor `https`.
@@ -156,16 +156,16 @@ pub enum RequestError {
         url: String,
         /// Its scheme.
         scheme: String,
-        /// The nearest right form.
+        /// The nearest valid form.
         nearest: String,
     },
-    /// Nothing between the slashes.
+    /// No text between the slashes.
     #[error("URL {url:?} names no host; write \"http://127.0.0.1:8080/\" for a server on this machine")]
     MissingHost {
         /// The URL as given.
         url: String,
     },
-    /// `user:password@` (RFC 9110 §4.2.4), shown nowhere, for it is a secret.
+    /// `user:password@` (RFC 9110 §4.2.4), never shown, because it is a secret.
     #[error("the URL has a user name before \"@\"; write {nearest:?} and send an Authorization header")]
     UserInfo {
         /// The URL without it.
@@ -178,7 +178,7 @@ pub enum RequestError {
         url: String,
         /// Its host.
         host: String,
-        /// The first wrong character of the host, counted from 1; 0 if there is none at all.
+        /// The first invalid character of the host, counted from 1; 0 if it is empty.
         at: usize,
     },
     /// An IPv6 address without its brackets (RFC 3986 §3.2.2).
@@ -186,7 +186,7 @@ pub enum RequestError {
     Brackets {
         /// The URL as given.
         url: String,
-        /// The nearest right form.
+        /// The nearest valid form.
         nearest: String,
     },
     /// A bracket that is not closed.
@@ -194,19 +194,19 @@ pub enum RequestError {
     OpenBracket {
         /// The URL as given.
         url: String,
-        /// What stands behind the bracket.
+        /// The text after the bracket.
         address: String,
-        /// The nearest right form.
+        /// The nearest valid form.
         nearest: String,
     },
-    /// What stands in the brackets is no IPv6 address.
+    /// The text in the brackets is not an IPv6 address.
     #[error(
         "URL {url:?}: {address:?} is not an IPv6 address such as \"::1\" or, with a zone, \"fe80::1%25eth0\""
     )]
     Ipv6 {
         /// The URL as given.
         url: String,
-        /// What stands between the brackets.
+        /// The text between the brackets.
         address: String,
     },
     /// A port that is not a number from 1 to 65535.
@@ -219,27 +219,27 @@ pub enum RequestError {
     },
 }
 
-/// "wrong character N: rule", or that there is nothing at all.
+/// "wrong character N: rule", or a message that the text is empty.
 fn wrong_character(at: usize, rule: &str) -> String {
     if at == 0 { format!("it is empty; {rule}") } else { format!("wrong at character {at}; {rule}") }
 }
 
-/// Something that looks like a placeholder and is none.
+/// Text that looks like a placeholder but is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} at character {at} {problem}")]
 pub struct PlaceholderError {
-    /// What stands there.
+    /// The text.
     pub text: String,
-    /// Where it begins, in characters from 1.
+    /// Its first character, counted from 1.
     pub at: usize,
-    /// What is wrong with it.
+    /// The error in it.
     pub problem: PlaceholderProblem,
 }
 
-/// What can be wrong with a placeholder.
+/// The errors that a placeholder can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceholderProblem {
-    /// No placeholder is called so, or none is written so.
+    /// No placeholder has this name or this form.
     #[error(
         "is no placeholder; there are {{rand:LEAST:MOST}}, {{seq}}, {{line:FILE}} and {{var:NAME}}, and {{{{ stands for a brace"
     )]
@@ -247,10 +247,10 @@ pub enum PlaceholderProblem {
     /// No `}` follows.
     #[error("has no closing brace; write {{{{ for a literal brace")]
     Unclosed,
-    /// A bound of `rand` is missing, or no whole number from 0 to 18446744073709551615.
+    /// A bound of `rand` is missing, or is not a whole number from 0 to 18446744073709551615.
     #[error("is not written {{rand:LEAST:MOST}} with two whole numbers from 0 up, such as {{rand:1:100000}}")]
     Bounds,
-    /// The bounds are the wrong way round.
+    /// The bounds are in the wrong order.
     #[error("has its bounds the wrong way round; write {{rand:{most}:{least}}}")]
     Order {
         /// The first bound.
@@ -258,13 +258,13 @@ pub enum PlaceholderProblem {
         /// The second, which is lower.
         most: u64,
     },
-    /// `var` names nothing.
+    /// `var` without a name.
     #[error("names no variable; write {{var:NAME}}")]
     NoVariable,
     /// No earlier step of the session extracts a variable of that name.
     #[error("names a variable that no earlier request of the session extracts; add it to `extract`")]
     UnknownVariable,
-    /// `line` names no file.
+    /// `line` without a file.
     #[error("names no file; write {{line:FILE}}")]
     NoFile,
 }

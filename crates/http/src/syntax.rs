@@ -1,12 +1,12 @@
-//! Which bytes may stand where (RFC 9110 §5, §8.6, RFC 9112 §3.2), and how invalid ones are shown.
+//! Defines which bytes are allowed where (RFC 9110 §5, §8.6, RFC 9112 §3.2), and how invalid ones are shown.
 //!
-//! Shared by requests, URLs and the codecs of both versions. It knows no message: what an invalid byte means there is
-//! for the caller to say.
+//! Shared by requests, URLs and the codecs of both versions. It does not know messages: the caller decides what an
+//! invalid byte means.
 
 /// How many of the invalid bytes a message shows.
 const EXCERPT_BYTES_MAX: usize = 40;
 
-/// Whether a byte may stand in a method or a field name (RFC 9110 §5.6.2).
+/// Whether a byte is allowed in a method or a field name (RFC 9110 §5.6.2).
 #[inline]
 pub(crate) fn is_token(byte: u8) -> bool {
     TOKEN[usize::from(byte)]
@@ -24,19 +24,20 @@ const TOKEN: [bool; 256] = {
     table
 };
 
-/// Whether a byte may stand in a text on one line: blanks, visible ASCII and what is beyond ASCII. Field values that we
+/// Whether a byte is allowed in a text on one line: blanks, visible ASCII and bytes beyond ASCII. Field values that we
 /// send (RFC 9110 §5.5), reason phrases (RFC 9112 §4) and quoted strings (RFC 9110 §5.6.4) consist of these.
 #[inline]
 pub(crate) fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-/// Whether a byte may stand in a request target: visible ASCII, and no fragment, which is never sent (RFC 9112 §3.2).
+/// Whether a byte is allowed in a request target: visible ASCII without `#`, since a fragment is never sent (RFC 9112
+/// §3.2).
 pub(crate) fn is_target(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'#'
 }
 
-/// A decimal number of digits alone, below 2^64 (RFC 9110 §8.6).
+/// A decimal number of digits only, below 2^64 (RFC 9110 §8.6).
 pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -47,7 +48,7 @@ pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// The number (from 1) of the first character one of whose bytes is not allowed.
+/// The number (from 1) of the first character with a byte that is not allowed.
 pub(crate) fn first_invalid(text: &str, is_allowed: impl Fn(u8) -> bool) -> Option<usize> {
     text.bytes().position(|byte| !is_allowed(byte)).map(|at| character_number(text, at))
 }

@@ -1,8 +1,8 @@
-//! A request as it is sent again and again: bytes that stay the same, and places whose value is made for each request.
+//! Expands request templates: bytes that stay the same, and places whose value is made for each request.
 //!
-//! [`crate::Request::compile`] makes a [`RequestTemplate`] once; each worker of the engine has an [`Expander`], which writes
-//! one request after another into a buffer that was sized before. Nothing is allocated there and nothing is formatted.
-//! A request without placeholders is a template of one piece of text, which the engine sends as it stands.
+//! [`crate::Request::compile`] makes a [`RequestTemplate`] once; each worker of the engine has an [`Expander`], which
+//! writes one request after another into a buffer that was sized before. Expanding allocates no memory and formats no
+//! text. A request without placeholders is a template of one piece of text, which the engine sends unchanged.
 
 use crate::syntax::is_target;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The digits of the largest number.
 const DIGITS_MOST: usize = 20;
 
-/// A file's lines, without their ends (LF or CR LF). The end of the last line begins no further one.
+/// A file's lines, without their ends (LF or CR LF). The end of the last line does not begin another line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines {
     bytes: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Cuts a file into its lines.
+    /// Splits a file into its lines.
     pub fn of(bytes: Vec<u8>) -> Self {
         let mut lines = Vec::new();
         let mut start = 0;
@@ -35,7 +35,7 @@ impl Lines {
         Self { bytes, lines, longest }
     }
 
-    /// How many there are.
+    /// The number of lines.
     pub fn count(&self) -> usize {
         self.lines.len()
     }
@@ -52,21 +52,21 @@ impl Lines {
     }
 }
 
-/// The files of a run's templates, by the names that stand in them.
+/// The files of a run's templates, by the names used in the templates.
 #[derive(Clone, Debug, Default)]
 pub struct LineFiles {
     files: Vec<(String, Arc<Lines>)>,
-    /// The variables that a request may name, each with its number.
+    /// The variables that a request may name, with their numbers.
     variables: Vec<(String, usize)>,
 }
 
 impl LineFiles {
-    /// Adds a file. A second of the same name is never found.
+    /// Adds a file. A second file of the same name is never used.
     pub fn add(&mut self, name: impl Into<String>, bytes: Vec<u8>) {
         self.files.push((name.into(), Arc::new(Lines::of(bytes))));
     }
 
-    /// Sets the variables that the requests compiled from now on may name, each with its number.
+    /// Sets the variables that the requests compiled from now on may name, with their numbers.
     pub fn set_variables(&mut self, variables: Vec<(String, usize)>) {
         self.variables = variables;
     }
@@ -81,18 +81,18 @@ impl LineFiles {
         self.find(name).is_some()
     }
 
-    /// How many there are.
+    /// The number of files.
     pub fn count(&self) -> usize {
         self.files.len()
     }
 
-    /// A file's place among them and its lines.
+    /// The index of a file and its lines.
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &Arc<Lines>)> {
         self.files.iter().position(|(known, _)| known == name).map(|file| (file, &self.files[file].1))
     }
 }
 
-/// Where the values of `{rand:LEAST:MOST}` come from.
+/// The source of the values of `{rand:LEAST:MOST}`.
 pub trait RandomBits {
     /// The next 64 bits, each 0 or 1 with the same probability.
     fn next_bits(&mut self) -> u64;
@@ -111,15 +111,15 @@ pub(crate) enum Part {
     Line { file: usize, lines: Arc<Lines> },
     /// The length of the body.
     BodyLength,
-    /// A value that was extracted from an earlier response; in a path, what cannot stand there is percent-encoded.
+    /// A value extracted from an earlier response; in a path, invalid characters are percent-encoded.
     Variable { index: usize, in_path: bool },
 }
 
-/// Bytes of a value that may be extracted: templates are bounded.
+/// The maximum length of an extracted value: templates are bounded.
 pub const VARIABLE_BYTES_MAX: usize = 8 << 10;
 
 impl Part {
-    /// Its length with the longest value.
+    /// The length with the longest value.
     fn longest(&self) -> usize {
         match self {
             Part::Text(text) => text.len(),
@@ -131,7 +131,7 @@ impl Part {
         }
     }
 
-    /// Its length with the value drawn.
+    /// The length with the drawn value.
     #[inline]
     fn length(&self, value: u64) -> usize {
         match self {
@@ -143,21 +143,21 @@ impl Part {
     }
 }
 
-/// A request whose bytes are known, but for its placeholders.
+/// A request whose bytes are fixed except for its placeholders.
 #[derive(Clone, Debug)]
 pub struct RequestTemplate {
     parts: Vec<Part>,
-    /// Which part the body begins with.
+    /// The index of the first part of the body.
     body: usize,
 }
 
 impl RequestTemplate {
-    /// A request that is sent as it stands.
+    /// A template that is sent unchanged.
     pub fn fixed(bytes: Vec<u8>) -> Self {
         Self { parts: vec![Part::Text(bytes)], body: 1 }
     }
 
-    /// From the parts of the head, its blank line among them, and those of the body.
+    /// Creates a template from the parts of the head, including its blank line, and those of the body.
     pub(crate) fn of(head: Vec<Part>, body: Vec<Part>) -> Self {
         let (mut parts, at) = (join(head), join(body));
         let body = parts.len();
@@ -167,7 +167,7 @@ impl RequestTemplate {
         template
     }
 
-    /// A body that is the same in every request has one length; then it is text as well.
+    /// Replaces the length by text if the body is the same in every request.
     fn settle_length(&mut self) {
         let is_text = |part: &Part| matches!(part, Part::Text(_));
         if self.parts[self.body..].iter().all(is_text) {
@@ -192,13 +192,13 @@ impl RequestTemplate {
         }
     }
 
-    /// No request is longer, in bytes.
+    /// The maximum length of a request in bytes.
     pub fn longest(&self) -> usize {
         self.parts.iter().map(Part::longest).sum()
     }
 }
 
-/// Neighbouring texts as one.
+/// Merges neighbouring texts.
 pub(crate) fn join(parts: Vec<Part>) -> Vec<Part> {
     let mut joined: Vec<Part> = Vec::new();
     for part in parts {
@@ -211,34 +211,34 @@ pub(crate) fn join(parts: Vec<Part>) -> Vec<Part> {
     joined
 }
 
-/// Writes the requests of one worker. Worker k of N gives its requests the numbers k, k + N, k + 2N and so on, and takes
-/// those lines of a file, around and around: no number is used twice, and between them the workers take all lines.
+/// Writes the requests of one worker. Worker k of N gives its requests the numbers k, k + N, k + 2N and so on, and uses
+/// the lines of a file with those numbers, cyclically: no number is used twice, and together the workers use all lines.
 #[derive(Debug)]
 pub struct Expander<R> {
     random: R,
-    /// The number of the next request that has not had one.
+    /// The number of the next request that has no number yet.
     number: u64,
-    /// Numbers of requests that are made again: used first.
+    /// Numbers of requests that are made again; these are used first.
     returned: VecDeque<u64>,
-    /// Workers in all.
+    /// The number of workers.
     step: u64,
     cursors: Vec<Cursor>,
-    /// A value for each part of the request being made.
+    /// A value for each part of the current request.
     drawn: Vec<u64>,
     /// The values of variables.
     texts: ExtractedTexts,
 }
 
-/// The values of variables, as they are and as a path has them.
+/// The values of variables, unchanged and percent-encoded for a path.
 #[derive(Clone, Debug, Default)]
 struct ExtractedTexts {
     bytes: Vec<u8>,
-    /// Where each is among the bytes, packed, plain and for a path.
+    /// The range of each value in the bytes, packed: plain and for a path.
     places: Vec<[u64; 2]>,
 }
 
 impl ExtractedTexts {
-    /// Where a value of a part lies.
+    /// The range of a part's value.
     #[inline]
     fn range(packed: u64) -> Range<usize> {
         let start = (packed >> 32) as usize;
@@ -264,12 +264,12 @@ impl ExtractedTexts {
     }
 }
 
-/// How far a worker is in a file.
+/// The position of a worker in a file.
 #[derive(Clone, Debug)]
 struct Cursor {
-    /// The line the next request takes that names the file.
+    /// The line for the next request that names the file.
     next: u64,
-    /// The last request that did, with the line it took: a file named twice in one request gives one line.
+    /// The last request that named it, with its line: a file named twice in one request gives one line.
     taken: Option<(u64, u64)>,
 }
 
@@ -326,7 +326,7 @@ impl<R: RandomBits> Expander<R> {
         DrawnValues { values, texts: std::mem::take(&mut self.texts) }
     }
 
-    /// The request of these values is written: the next one has the next number.
+    /// Notes that a request with these values was written: the next one gets the next number.
     pub(crate) fn next_request(&mut self, drawn: DrawnValues) {
         self.drawn = drawn.values;
         self.texts = drawn.texts;
@@ -339,7 +339,7 @@ impl<R: RandomBits> Expander<R> {
         self.returned.front().copied().unwrap_or(self.number)
     }
 
-    /// The number of the next request is used up by one without placeholders, or by one that is never sent.
+    /// Uses up the number of the next request, for a request without placeholders or one that is never sent.
     #[inline]
     pub fn skip_number(&mut self) {
         if self.returned.pop_front().is_none() {
@@ -347,17 +347,18 @@ impl<R: RandomBits> Expander<R> {
         }
     }
 
-    /// A request will be made again, behind others that will: with its number, and with other random values and lines.
+    /// Returns the number of a request that will be made again, after other returned ones: with its number, and with
+    /// other random values and lines.
     pub fn return_number(&mut self, number: u64) {
         self.returned.push_back(number);
     }
 
-    /// The last request that was made will be made again, before all others.
+    /// Returns the number of the last request, which will be made again before all others.
     pub fn undo_number(&mut self, number: u64) {
         self.returned.push_front(number);
     }
 
-    /// The value of one part of the request being made.
+    /// Draws the value of one part of the current request.
     #[inline]
     fn draw(&mut self, part: &Part) -> u64 {
         match part {
@@ -367,7 +368,7 @@ impl<R: RandomBits> Expander<R> {
             }
             Part::Sequence => self.number(),
             Part::Random { least, span } => {
-                // Some values come up more often than others, by a share of at most span / 2^64.
+                // The bias towards some values is at most span / 2^64.
                 let scaled = u128::from(self.random.next_bits()) * (u128::from(*span) + 1);
                 least + (scaled >> 64) as u64
             }
@@ -396,7 +397,7 @@ pub(crate) struct DrawnValues {
 }
 
 impl DrawnValues {
-    /// Bytes of these parts.
+    /// The length of these parts in bytes.
     pub(crate) fn length(&self, parts: &[Part], range: Range<usize>) -> usize {
         parts[range.clone()].iter().zip(&self.values[range]).map(|(part, value)| part.length(*value)).sum()
     }
@@ -417,7 +418,7 @@ impl DrawnValues {
     }
 }
 
-/// How many digits a number has.
+/// The number of digits of a number.
 #[inline]
 fn digits(number: u64) -> usize {
     number.checked_ilog10().map_or(1, |log| log as usize + 1)

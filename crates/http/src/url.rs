@@ -1,19 +1,20 @@
-//! The URL of a target, as far as a load generator needs it: `http://host[:port]/path?query` (RFC 3986, RFC 9110 §4.2).
+//! Parses the URL of a target, as far as a load generator needs it: `http://host[:port]/path?query` (RFC 3986, RFC 9110
+//! §4.2).
 //!
-//! Parsed once, from a command line or a plan, and by hand: a general library accepts and repairs what a person most
-//! likely mistyped, and here each mistake is answered with the nearest right form instead. Names are not resolved.
+//! Parsed once, from a command line or a plan, and by hand: a general library accepts and repairs likely typing errors,
+//! whereas here each error names the nearest valid form. Names are not resolved.
 
 use std::net::Ipv6Addr;
 
 use crate::request_error::RequestError;
 use crate::syntax::{first_invalid, is_target};
 
-/// How a target is spoken to.
+/// The protocol of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Plain text, port 80 by default.
     Http,
-    /// TLS, port 443 by default. Recognised here; whether it can be spoken is the transport's to say.
+    /// TLS, port 443 by default. Recognised here; the transport decides whether it is supported.
     Https,
 }
 
@@ -26,7 +27,7 @@ impl Scheme {
         }
     }
 
-    /// As it stands in a URL.
+    /// As written in a URL.
     pub fn name(self) -> &'static str {
         match self {
             Scheme::Http => "http",
@@ -38,20 +39,21 @@ impl Scheme {
 /// A target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// How it is spoken to.
+    /// Its protocol.
     pub scheme: Scheme,
     /// A name or an address to resolve and connect to; an IPv6 address without its brackets and its zone.
     pub host: String,
-    /// The zone of an IPv6 address: the interface of this machine behind which it is (RFC 6874). It is never sent.
+    /// The zone of an IPv6 address: the interface of this machine through which it is reached (RFC 6874). It is never
+    /// sent.
     pub zone: Option<String>,
-    /// The port, given or the scheme's.
+    /// The port, given or the scheme's default.
     pub port: u16,
-    /// What to ask for: the path and the query, `/` if none is given. A fragment is left out (RFC 9110 §4.2.5).
+    /// The path and the query to request, `/` if none is given. A fragment is left out (RFC 9110 §4.2.5).
     pub path: String,
 }
 
 impl Url {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
     /// A [`RequestError`] that names the part at fault and, where there is one, the nearest right form.
@@ -74,7 +76,8 @@ impl Url {
         Ok(Url { scheme, host, zone, port: port.unwrap_or(scheme.default_port()), path })
     }
 
-    /// Host and port as the `Host` field has them: brackets around IPv6, no port if it is the scheme's (RFC 9110 §7.2).
+    /// Host and port as in the `Host` field: brackets around IPv6, no port if it is the scheme's default (RFC 9110
+    /// §7.2).
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port == self.scheme.default_port() { host } else { format!("{host}:{}", self.port) }
@@ -105,7 +108,7 @@ fn split_scheme(url: &str) -> Result<(Scheme, &str), RequestError> {
     }
 }
 
-/// What a URL without `://` most likely was meant to be.
+/// The error for a URL without `://`, with the form that was most likely meant.
 fn without_scheme(url: &str) -> RequestError {
     for scheme in ["http", "https"] {
         if let Some(rest) = url.strip_prefix(scheme).and_then(|rest| rest.strip_prefix(':')) {
@@ -153,8 +156,8 @@ fn split_port(
     Ok((host.into(), parse_port(url, port)?))
 }
 
-/// An IPv6 address without brackets as it must be written. What stands behind its last colon is a port where the rest is
-/// an address, too, and it is not one of its zeroes: of `::1:8080` more likely than a part of the address.
+/// The valid form of an IPv6 address without brackets. The text after its last colon is a port if the rest is an
+/// address too (so the colon is not part of a `::`): in `::1:8080` a port is more likely than a part of the address.
 fn with_brackets(authority: &str) -> Option<String> {
     let is_address = |text: &str| text.parse::<Ipv6Addr>().is_ok();
     match authority.rsplit_once(':') {
@@ -165,14 +168,14 @@ fn with_brackets(authority: &str) -> Option<String> {
     }
 }
 
-/// Whether it is an IPv6 address, perhaps with a zone behind a `%`, which RFC 6874 has written as `%25`.
+/// Whether it is an IPv6 address, possibly with a zone after a `%`, which RFC 6874 writes as `%25`.
 fn is_ipv6(address: &str) -> bool {
     let (address, zone) = address.split_once('%').unwrap_or((address, "any"));
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     address.parse::<Ipv6Addr>().is_ok() && !matches!(zone, "" | "25") && zone.bytes().all(plain)
 }
 
-/// The port behind its colon; a colon alone means the default (RFC 3986 §3.2.3).
+/// The port after its colon; a colon alone means the default (RFC 3986 §3.2.3).
 fn parse_port(url: &str, port: &str) -> Result<Option<u16>, RequestError> {
     if port.is_empty() || port == ":" {
         return Ok(None);

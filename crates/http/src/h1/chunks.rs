@@ -1,21 +1,22 @@
-//! A chunked body, byte by byte where it is syntax and slice by slice where it is data (RFC 9112 §7.1).
+//! Decodes a chunked body: byte by byte in the syntax, slice by slice in the data (RFC 9112 §7.1).
 //!
-//! The decoder holds one of these while a chunked response lasts. It keeps no bytes, so a body may arrive in any pieces.
-//! Extensions and trailers are checked and skipped: nothing here acts on them (RFC 9112 §7.1.1, RFC 9110 §6.5.1).
+//! The decoder holds one of these for the duration of a chunked response. It keeps no bytes, so a body may arrive in
+//! any pieces. Extensions and trailers are checked and skipped, since no code acts on them (RFC 9112 §7.1.1, RFC 9110
+//! §6.5.1).
 
 use super::error::{ProtocolError, Section};
 use crate::syntax::{excerpt, is_text, is_token};
 use memchr::memchr3;
 
-/// The longest chunk-size line read, its end included. What Go's net/http allows (`maxLineLength`).
+/// The maximum length of a chunk-size line, its end included. The limit of Go's net/http (`maxLineLength`).
 pub const CHUNK_LINE_BYTES_MAX: usize = 4096;
 
-/// The longest trailer section read, its blank line included. As much as a head.
+/// The maximum length of a trailer section, its blank line included. The same limit as for a head.
 pub const TRAILERS_BYTES_MAX: usize = crate::HEAD_BYTES_MAX;
 
-/// What one [`ChunkDecoder::decode`] read.
+/// The result of one [`ChunkDecoder::decode`].
 pub(super) enum ChunkStep<'i> {
-    /// Everything was consumed; more is needed.
+    /// All input was consumed; more is needed.
     NeedMore,
     /// Some data, never empty.
     Data(&'i [u8]),
@@ -23,36 +24,36 @@ pub(super) enum ChunkStep<'i> {
     End,
 }
 
-/// What the next byte belongs to.
+/// The syntax element that the next byte belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// A chunk's first digit.
+    /// The first digit of a chunk size.
     Size,
-    /// A further digit, or what follows the size.
+    /// A further digit, or the byte after the size.
     Digits,
     /// Blanks before an extension's semicolon (RFC 9112 §7.1.1: BWS).
     BeforeExtension,
     /// Blanks before an extension's name, or its first byte.
     ExtensionStart,
     ExtensionName,
-    /// Blanks behind a name.
+    /// Blanks after a name.
     AfterExtensionName,
     /// Blanks before an extension's value, or its first byte.
     ExtensionValueStart,
     ExtensionToken,
     ExtensionQuoted,
-    /// Behind the backslash in a quoted value.
+    /// After the backslash in a quoted value.
     ExtensionEscape,
-    /// Behind the closing quote.
+    /// After the closing quote.
     ExtensionEnd,
     /// LF of a size line.
     SizeLf,
     Data,
-    /// CR behind data.
+    /// CR after data.
     DataCr,
-    /// LF behind data.
+    /// LF after data.
     DataLf,
-    /// The first line behind the last chunk.
+    /// The first line after the last chunk.
     FirstTrailer,
     /// A later line, which may be folded.
     Trailer,
@@ -78,7 +79,7 @@ impl State {
     }
 }
 
-/// How far a chunked body has been read.
+/// The state of reading a chunked body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChunkDecoder {
     /// Bytes left of this chunk; while its size is read, the size so far.
@@ -94,7 +95,7 @@ impl ChunkDecoder {
         Self { left: 0, line_bytes: 0, state: State::Size }
     }
 
-    /// Reads some of `input`; returns what that was and how many bytes it took.
+    /// Reads some of `input`; returns the step and the number of bytes consumed.
     pub(super) fn decode<'i>(&mut self, input: &'i [u8]) -> Result<(ChunkStep<'i>, usize), ProtocolError> {
         let mut at = 0;
         while at < input.len() {
@@ -116,7 +117,7 @@ impl ChunkDecoder {
         Ok((ChunkStep::NeedMore, at))
     }
 
-    /// As much of this chunk as there is.
+    /// The data of this chunk that is at the start of `rest`.
     fn take_data<'i>(&mut self, rest: &'i [u8]) -> &'i [u8] {
         let taken = usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len());
         self.left -= taken as u64;
@@ -140,7 +141,7 @@ impl ChunkDecoder {
         Ok(end + 1)
     }
 
-    /// Takes the first byte of `rest` (which is what an error shows); true if it was the body's last.
+    /// Consumes the first byte of `rest` (an error shows `rest`); true if it was the last byte of the body.
     fn byte(&mut self, rest: &[u8]) -> Result<bool, ProtocolError> {
         let byte = rest[0];
         if !matches!(self.state, State::DataCr | State::DataLf) {
@@ -169,7 +170,7 @@ impl ChunkDecoder {
         Ok(false)
     }
 
-    /// One more digit of a size.
+    /// Adds one digit to a size.
     fn digit(&mut self, rest: &[u8]) -> Result<(), ProtocolError> {
         if self.left > u64::MAX >> 4 {
             return Err(ProtocolError::ChunkSizeOverflow { excerpt: excerpt(rest) });
@@ -196,7 +197,7 @@ impl ChunkDecoder {
         }
     }
 
-    /// The error for a byte that may not stand where it does.
+    /// The error for a byte that is not allowed in this state.
     #[cold]
     fn unexpected(&self, rest: &[u8]) -> ProtocolError {
         let (excerpt, section) = (excerpt(rest), self.state.section());
@@ -215,7 +216,7 @@ impl ChunkDecoder {
     }
 }
 
-/// Where a byte behind a chunk's size leads; none if it may not stand there (RFC 9112 §7.1.1).
+/// The next state after a byte that follows a chunk's size; none if the byte is not allowed there (RFC 9112 §7.1.1).
 fn extension(state: State, byte: u8) -> Option<State> {
     let is_blank = matches!(byte, b' ' | b'\t');
     Some(match (state, byte) {

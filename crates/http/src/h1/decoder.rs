@@ -1,15 +1,15 @@
-//! One connection's responses: received bytes in, [`Step`]s out.
+//! Decodes the responses of one connection: received bytes in, [`Step`]s out.
 //!
-//! The engine's receive loop tries [`Decoder::whole`] first, which is right for nearly every response of a benchmark,
-//! and takes [`Decoder::decode`] for whatever else comes, in pieces of any size. The decoder keeps no body bytes and
-//! reads no clock; only a head that arrives in pieces is copied, and that copy is freed when the head is complete.
+//! The engine's receive loop tries [`Decoder::whole`] first, which handles nearly every response of a benchmark, and
+//! uses [`Decoder::decode`] for all others, in pieces of any size. The decoder keeps no body bytes and reads no clock;
+//! only a head that arrives in pieces is copied, and that copy is freed when the head is complete.
 
 use super::chunks::{ChunkDecoder, ChunkStep};
 use super::error::{ProtocolError, Truncation};
 use super::head::{self, Framing, Head, HeadCache, LineEnds, ParsedHead};
 use crate::{HEAD_BYTES_MAX, INTERIM_RESPONSES_MAX, Method};
 
-/// What the bytes consumed by one [`Decoder::decode`] were.
+/// The result of one [`Decoder::decode`]: the meaning of the bytes that it consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'i> {
     /// All of the input was consumed; receive more.
@@ -20,7 +20,7 @@ pub enum Step<'i> {
     Head(Head),
     /// Some of the body, never empty.
     Body(&'i [u8]),
-    /// The response is complete and the decoder idle again. May consume nothing, even of an empty input.
+    /// The response is complete and the decoder is idle again. May consume no bytes, even of an empty input.
     End,
 }
 
@@ -31,17 +31,17 @@ pub struct Whole<'i> {
     pub head: Head,
     /// Its body, possibly empty.
     pub body: &'i [u8],
-    /// Bytes of the input that were this response's.
+    /// Bytes of the input that belong to this response.
     pub consumed: usize,
 }
 
-/// Reads the responses of one connection, one after the other.
+/// Reads the responses of one connection in sequence.
 ///
 /// After an error the connection is lost; [`Decoder::reset`] prepares the decoder for a new one.
 #[derive(Debug)]
 pub struct Decoder {
     state: State,
-    /// A head that came in pieces, as far as it has come.
+    /// The bytes received so far of a head that arrives in pieces.
     partial: Option<Box<Partial>>,
     /// 1xx responses before this final one.
     interims: u8,
@@ -55,14 +55,14 @@ struct Partial {
     bytes: Vec<u8>,
 }
 
-/// What the next byte belongs to.
+/// The part of a response that the next byte belongs to.
 #[derive(Debug)]
 enum State {
-    /// The first of a response.
+    /// The first byte of a response.
     Idle,
-    /// A head, of which some is in `partial`, or which follows an interim response.
+    /// A head of which some bytes are in `partial`, or which follows an interim response.
     Head,
-    /// A body with so many bytes left; with 0 left only [`Step::End`] remains.
+    /// A body with this many bytes left; with 0 left only [`Step::End`] remains.
     Length(u64),
     /// A chunked body.
     Chunked(ChunkDecoder),
@@ -71,24 +71,25 @@ enum State {
 }
 
 impl Decoder {
-    /// For a new connection on which `method` is asked.
+    /// A decoder for a new connection whose requests use `method`.
     pub const fn new(method: Method) -> Self {
         Decoder { state: State::Idle, partial: None, interims: 0, method, line_ends: LineEnds::CrLf }
     }
 
-    /// The same, with heads whose lines may end so.
+    /// The same decoder, accepting these line ends in heads.
     #[must_use]
     pub fn with_line_ends(self, line_ends: LineEnds) -> Self {
         Decoder { line_ends, ..self }
     }
 
-    /// Sets the method of the request that the next response answers. To be called while idle.
+    /// Sets the method of the request that the next response answers. Call it only while idle.
     pub fn set_method(&mut self, method: Method) {
         self.method = method;
     }
 
-    /// The fast path: the whole response, if nothing of it was consumed yet and `input` begins with the cached head and
-    /// holds all of a body of known length. None says nothing about the input: ask [`Decoder::decode`].
+    /// The fast path: returns the whole response if none of it was consumed yet and `input` begins with the cached head
+    /// and holds all of a body of known length. `None` does not say that the input is invalid: call
+    /// [`Decoder::decode`].
     #[inline]
     pub fn whole<'i>(&self, cache: &HeadCache, input: &'i [u8]) -> Option<Whole<'i>> {
         if !self.is_idle() {
@@ -105,10 +106,11 @@ impl Decoder {
         Some(Whole { head, body, consumed: head_len + body_len })
     }
 
-    /// The general path: reads some of `input`; returns what that was and how many bytes it took. To be called again
-    /// with what is left, even nothing, until it says [`Step::NeedMore`]: the end of a response may take no bytes.
+    /// The general path: reads some of `input`; returns the step and the number of bytes consumed. Call it again with
+    /// the remaining input, even if that is empty, until it returns [`Step::NeedMore`]: the end of a response may
+    /// consume no bytes.
     ///
-    /// The same bytes give the same steps however they are cut, bodies' pieces aside.
+    /// The same bytes give the same steps however they are split, except for the pieces of bodies.
     ///
     /// # Errors
     /// See [`ProtocolError`].
@@ -145,8 +147,9 @@ impl Decoder {
         }
     }
 
-    /// To be called when the peer has closed: `Ok(true)` if that completes a response (a close-delimited one, if
-    /// [`Step::NeedMore`] was reached before), `Ok(false)` if nothing had begun. The decoder is idle after either.
+    /// Call this when the peer has closed the connection: `Ok(true)` if that completes a response (a close-delimited
+    /// one, if [`Step::NeedMore`] was reached before), `Ok(false)` if no response had begun. The decoder is idle after
+    /// either.
     ///
     /// # Errors
     /// [`ProtocolError::Truncated`] in the middle of a response.
@@ -167,18 +170,18 @@ impl Decoder {
         Err(ProtocolError::Truncated(missing))
     }
 
-    /// Whether nothing of a response has been consumed: a peer may close here without loss.
+    /// Whether no byte of a response has been consumed: a peer may close here without loss.
     #[inline]
     pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Idle)
     }
 
-    /// As new, for the same method and line ends.
+    /// Resets to the initial state, with the same method and line ends.
     pub fn reset(&mut self) {
         *self = Decoder::new(self.method).with_line_ends(self.line_ends);
     }
 
-    /// Reads a head, or as much of it as there is.
+    /// Reads a head, or the part of it that has arrived.
     fn head<'i>(
         &mut self,
         cache: &mut HeadCache,
@@ -202,7 +205,7 @@ impl Decoder {
         Ok((Step::NeedMore, input.len()))
     }
 
-    /// Carries a head on of which some came before.
+    /// Continues a head of which some bytes came before.
     fn rest_of_head<'i>(
         &mut self,
         cache: &mut HeadCache,
@@ -211,10 +214,10 @@ impl Decoder {
         let mut partial = self.partial.take().unwrap_or_default();
         let bytes = &mut partial.bytes;
         let before = bytes.len();
-        // No more than a head may have: a long body behind it need not be copied.
+        // Copies no more than the maximum size of a head: a long body after it need not be copied.
         bytes.extend_from_slice(&input[..input.len().min(HEAD_BYTES_MAX - before)]);
         check_start(bytes)?;
-        // Only what is new is searched, and the two bytes (LF CR) with which the blank line may have begun.
+        // Searches only the new bytes, and the two before them (LF CR) with which the blank line may have begun.
         let complete = head::end(bytes, before.saturating_sub(2));
         let line_ends = self.line_ends;
         let Some((parsed, end)) =
@@ -228,7 +231,7 @@ impl Decoder {
         Ok((step, end - before))
     }
 
-    /// Acts on a complete head, and keeps it unless it is an interim one, which may precede every response.
+    /// Processes a complete head, and caches it unless it is an interim one, which may precede every response.
     fn take<'i>(
         &mut self,
         cache: &mut HeadCache,
@@ -256,7 +259,7 @@ impl Decoder {
         Ok(Step::Interim(status))
     }
 
-    /// Sets out to read the body that `head` announces.
+    /// Starts reading the body that `head` announces.
     #[inline]
     fn begin<'i>(&mut self, head: Head) -> Step<'i> {
         self.state = match head.framing {
@@ -269,7 +272,7 @@ impl Decoder {
     }
 }
 
-/// Refuses what is not HTTP at its first invalid byte: a peer of another protocol may never send a blank line.
+/// Rejects input that is not HTTP at its first invalid byte: a peer of another protocol may never send a blank line.
 #[inline]
 fn check_start(bytes: &[u8]) -> Result<(), ProtocolError> {
     const START: &[u8] = b"HTTP/";
@@ -277,13 +280,13 @@ fn check_start(bytes: &[u8]) -> Result<(), ProtocolError> {
     if bytes[..compared] == START[..compared] { Ok(()) } else { Err(ProtocolError::not_http(bytes)) }
 }
 
-/// As much of `bytes` as a head may have.
+/// `bytes`, truncated to the maximum size of a head.
 #[inline]
 fn within_limit(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len().min(HEAD_BYTES_MAX)]
 }
 
-/// Refuses to wait for the end of a head that has reached the limit.
+/// Rejects an incomplete head that has reached the limit.
 fn check_limit(bytes: &[u8]) -> Result<(), ProtocolError> {
     if bytes.len() < HEAD_BYTES_MAX {
         return Ok(());

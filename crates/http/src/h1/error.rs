@@ -1,4 +1,4 @@
-//! What a server can do wrong in HTTP/1.1, each as one variant with the bytes that show it.
+//! The violations of HTTP/1.1 by a server: one variant each, with the bytes that show it.
 //!
 //! The engine counts these as failed requests and shows the first of each kind, so a message must be clear without the
 //! response. All of them end the connection: after a framing error the start of the next response is unknown.
@@ -7,7 +7,7 @@ use crate::Peer;
 use crate::syntax::excerpt;
 use std::fmt;
 
-/// A response that cannot be read. Always a fault of the server, or of what listens on its port.
+/// A response that cannot be read. Always a fault of the server, or of the process that listens on its port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// The first bytes are not `HTTP/`.
@@ -15,7 +15,7 @@ pub enum ProtocolError {
     NotHttp {
         /// The first bytes.
         excerpt: String,
-        /// What they look like.
+        /// The protocol that they look like.
         peer: Peer,
     },
     /// HTTP, but of a major version that is not 1.
@@ -41,7 +41,7 @@ pub enum ProtocolError {
     BareLf {
         /// Which line it is.
         section: Section,
-        /// The line, or what stands behind its last CR.
+        /// The line, or the bytes after its last CR.
         excerpt: String,
     },
     /// NUL, or a CR without LF, in a line (RFC 9112 §2.2, RFC 9110 §5.5).
@@ -49,7 +49,7 @@ pub enum ProtocolError {
     ControlByte {
         /// Which line it is.
         section: Section,
-        /// The line, or what stands from that byte on.
+        /// The line, or the bytes from that one on.
         excerpt: String,
     },
     /// A line of the head is not `name: value` (RFC 9112 §5).
@@ -81,31 +81,31 @@ pub enum ProtocolError {
     /// A chunk does not begin with its size in hexadecimal (RFC 9112 §7.1).
     #[error("invalid chunk size: \"{excerpt}\"")]
     ChunkSize {
-        /// What stands there, from the first invalid byte.
+        /// The bytes there, from the first invalid one.
         excerpt: String,
     },
     /// A chunk of 2^64 bytes or more.
     #[error("chunk size over 64 bits: \"{excerpt}\" follows the first 16 digits")]
     ChunkSizeOverflow {
-        /// What follows the digits that still fitted.
+        /// The bytes after the digits that still fitted.
         excerpt: String,
     },
     /// A chunk extension that is not `;name`, `;name=token` or `;name="text"` (RFC 9112 §7.1.1).
     #[error("invalid chunk extension at \"{excerpt}\" (expected ;name, ;name=token or ;name=\\\"text\\\")")]
     ChunkExtension {
-        /// What stands there, from the first invalid byte.
+        /// The bytes there, from the first invalid one.
         excerpt: String,
     },
     /// A chunk's data is not followed by CR LF: its size is wrong (RFC 9112 §7.1).
     #[error("chunk data is not followed by CR LF but by \"{excerpt}\" (wrong chunk size?)")]
     ChunkEnd {
-        /// What stands in place of CR LF.
+        /// The bytes in place of CR LF.
         excerpt: String,
     },
     /// A line after the last chunk is neither a trailer nor the blank line (RFC 9112 §7.1.2).
     #[error("invalid trailer: \"{excerpt}\" (is the blank line after the last chunk missing?)")]
     Trailer {
-        /// What stands there, from the first invalid byte.
+        /// The bytes there, from the first invalid one.
         excerpt: String,
     },
     /// No blank line within [`crate::HEAD_BYTES_MAX`].
@@ -132,7 +132,7 @@ pub enum ProtocolError {
         /// The limit.
         limit: u8,
     },
-    /// 101: the server left HTTP/1.1 although no request asks for it (RFC 9110 §15.2.2).
+    /// 101: the server left HTTP/1.1 although no request asked for it (RFC 9110 §15.2.2).
     #[error("the server switched protocols (101), which no request asked for")]
     Upgraded,
     /// The peer closed in the middle of a response.
@@ -140,19 +140,19 @@ pub enum ProtocolError {
     Truncated(Truncation),
 }
 
-/// Where in a response the connection ended.
+/// The place in a response where the connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truncation {
     /// Within the head.
     Head {
-        /// Bytes of the head that came.
+        /// Bytes of the head that were received.
         received: usize,
     },
-    /// After a 1xx response, before any of the final one.
+    /// After a 1xx response, before the first byte of the final one.
     Final,
     /// Within a body of known length.
     Body {
-        /// Bytes that did not come.
+        /// Bytes that were not received.
         bytes: u64,
     },
     /// Within a chunked body or its trailers.
@@ -177,7 +177,7 @@ pub enum Section {
     Head,
     /// The size of a chunk and its extensions.
     ChunkSize,
-    /// The fields behind the last chunk, and their blank line.
+    /// The fields after the last chunk, and their blank line.
     Trailers,
 }
 

@@ -1,8 +1,9 @@
-//! A response's head: from the status line to the blank line, reduced to what frames the response; and a cache of it.
+//! Parses a response's head, from the status line to the blank line, into the facts that frame the response; and caches
+//! it.
 //!
-//! The decoder calls [`read`] on what came in one piece, and for a head in pieces [`end`] first. Fields that do not bear
-//! on framing are checked for form and dropped. Parsed by hand: four fields matter, and each error has to show the bytes
-//! that are invalid.
+//! The decoder calls [`read`] on a head that came in one piece; for a head in pieces it calls [`end`] first. Fields
+//! that do not affect framing are checked for form and dropped. Parsed by hand: four fields matter, and each error has
+//! to show the bytes that are invalid.
 
 use super::error::{ProtocolError, Section};
 use crate::Method;
@@ -19,7 +20,7 @@ pub enum LineEnds {
     LfAllowed,
 }
 
-/// What a response's head says about the bytes that follow it.
+/// The facts in a response's head about the bytes that follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The three digits, 200 to 999, or below 100, which is invalid (RFC 9110 §15). 1xx are not passed on as heads.
@@ -29,7 +30,7 @@ pub struct Head {
     /// Whether the connection may carry another response after this one (RFC 9112 §9.3).
     pub keep_alive: bool,
     /// Whether its framing cannot be trusted (RFC 9112 §6.1): both Content-Length and Transfer-Encoding, or chunks in
-    /// HTTP/1.0. The recipient closes the connection, although the server may mean to keep it.
+    /// HTTP/1.0. The recipient closes the connection, although the server may intend to keep it.
     pub is_suspect: bool,
     /// The `x` of `HTTP/1.x`.
     pub minor: u8,
@@ -37,25 +38,25 @@ pub struct Head {
     pub is_encoded: bool,
 }
 
-/// How the end of a body is known (RFC 9112 §6.3).
+/// How the end of a body is determined (RFC 9112 §6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// No body whatever the fields say: the answer to HEAD, 204 and 304.
+    /// No body, whatever the fields say: the response to HEAD, 204 and 304.
     Empty,
-    /// As many bytes as `Content-Length` says; may be 0.
+    /// As many bytes as `Content-Length` gives; may be 0.
     Length(u64),
     /// Chunks, the last of size 0, then trailers.
     Chunked,
-    /// Everything until the peer closes.
+    /// All bytes until the peer closes.
     UntilClose,
 }
 
-/// A parsed head for either [`Method`]: the cache serves both.
+/// A parsed head for either [`Method`], so that the cache serves both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ParsedHead {
-    /// For a request that was HEAD.
+    /// As the response to HEAD.
     to_head: Head,
-    /// For any other.
+    /// As the response to any other method.
     to_other: Head,
 }
 
@@ -70,15 +71,16 @@ impl ParsedHead {
     }
 }
 
-/// A thread's last complete head, byte for byte with its blank line, so that the next equal one need not be parsed.
+/// The last complete head of a thread, byte for byte with its blank line, so that the next equal one need not be
+/// parsed.
 ///
-/// One server answers one request with the same head for as long as its `Date` stands, up to a second. A head of 92 bytes
-/// costs 87 instructions to compare and 1,400 to parse. A head ends at its first blank line: input that begins with
-/// these bytes begins with exactly this head. All decoders that share a cache have the same [`LineEnds`].
+/// A server answers the same request with the same head while its `Date` is unchanged, up to a second. A head of 92
+/// bytes costs 87 instructions to compare and 1,400 to parse. A head ends at its first blank line: input that begins
+/// with these bytes begins with exactly this head. All decoders that share a cache have the same [`LineEnds`].
 #[derive(Debug, Default)]
 pub struct HeadCache {
     bytes: Vec<u8>,
-    /// None until the first head.
+    /// None before the first head.
     parsed: Option<ParsedHead>,
 }
 
@@ -88,14 +90,14 @@ impl HeadCache {
         HeadCache { bytes: Vec::new(), parsed: None }
     }
 
-    /// The head that `input` begins with and its length in bytes, if it is the cached one.
+    /// If `input` begins with the cached head: that head and its length in bytes.
     #[inline]
     pub(super) fn find(&self, method: Method, input: &[u8]) -> Option<(Head, usize)> {
         let parsed = self.parsed.as_ref()?;
         input.starts_with(&self.bytes).then(|| (parsed.answering(method), self.bytes.len()))
     }
 
-    /// Keeps a final head; the allocation grows to the longest seen and is reused.
+    /// Caches a final head; the allocation grows to the longest head seen and is reused.
     pub(super) fn keep(&mut self, head: &[u8], parsed: ParsedHead) {
         self.bytes.clear();
         self.bytes.extend_from_slice(head);
@@ -103,9 +105,10 @@ impl HeadCache {
     }
 }
 
-/// The length of the head in `bytes`, its blank line included, if it ends there. No line before `from` is blank.
+/// The length of the head in `bytes`, its blank line included, if its end is in `bytes`. No line before `from` is
+/// blank.
 ///
-/// Lines that end in LF alone count, so that a head of such lines is refused rather than waited for.
+/// Lines that end in LF alone count, so that a head of such lines is rejected instead of waited for.
 pub(super) fn end(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(found) = memchr(b'\n', bytes.get(at..)?) {
@@ -119,7 +122,7 @@ pub(super) fn end(bytes: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// The head that `bytes` begin with and its length, its blank line included; None while that line has not come.
+/// The head at the start of `bytes` and its length, its blank line included; None before the blank line has arrived.
 ///
 /// # Errors
 /// What is wrong with it, but only once it is complete: so a head is refused for the same reason however it is cut.
@@ -137,7 +140,7 @@ fn parse(bytes: &[u8], line_ends: LineEnds) -> Result<Option<(ParsedHead, usize)
         if line.is_empty() {
             return Ok(Some((fields.finish(minor, status), bytes.len() - after.len())));
         }
-        // RFC 9112 §5.2: a line that begins with a blank continues the one before it (obs-fold).
+        // RFC 9112 §5.2: a line that begins with a blank continues the previous line (obs-fold).
         let mut end = line.len();
         while let [b' ' | b'\t', ..] = after {
             let Some((folded, next)) = split_line(after, line_ends)? else { return Ok(None) };
@@ -149,10 +152,10 @@ fn parse(bytes: &[u8], line_ends: LineEnds) -> Result<Option<(ParsedHead, usize)
     }
 }
 
-/// A line without its end, and what follows it.
+/// A line without its end, and the bytes after it.
 type Split<'b> = (&'b [u8], &'b [u8]);
 
-/// The first line; None while its end has not come. NUL, and CR anywhere but at the end, make a line mean different
+/// The first line; None before its end has arrived. NUL, and CR anywhere but at the end, make a line mean different
 /// things to different readers (RFC 9112 §2.2, RFC 9110 §5.5).
 #[inline]
 fn split_line(bytes: &[u8], line_ends: LineEnds) -> Result<Option<Split<'_>>, ProtocolError> {
@@ -188,7 +191,7 @@ fn status_line(line: &[u8]) -> Result<(u8, u16), ProtocolError> {
     Ok((minor - b'0', status))
 }
 
-/// What the fields that bear on framing said.
+/// The values of the fields that affect framing.
 #[derive(Default)]
 struct Fields {
     length: Option<u64>,
@@ -199,7 +202,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// Takes in one field, its folds included, its line end not.
+    /// Reads one field, including its folds, without its line end.
     #[inline]
     fn read(&mut self, field: &[u8]) -> Result<(), ProtocolError> {
         let name_len = field.iter().position(|&byte| !is_token(byte)).unwrap_or(0);
@@ -223,7 +226,7 @@ impl Fields {
         }
     }
 
-    /// RFC 9112 §6.3: several equal lengths, in one field or many, are one; differing ones cannot be trusted.
+    /// RFC 9112 §6.3: several equal lengths, in one field or many, count as one; different lengths cannot be trusted.
     fn read_length(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
         for member in members(value) {
             let Some(second) = decimal(member) else {
@@ -239,7 +242,7 @@ impl Fields {
         Ok(())
     }
 
-    /// RFC 9112 §6.1 and §7: chunked once and nothing else, since no request allows more.
+    /// RFC 9112 §6.1 and §7: only `chunked`, once, since no request allows more.
     fn read_coding(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
         if self.chunked || !trim(value).eq_ignore_ascii_case(b"chunked") {
             return Err(ProtocolError::TransferCoding { excerpt: excerpt(trim(value)) });
@@ -258,7 +261,7 @@ impl Fields {
 
     /// Applies RFC 9112 §6.3 (length) and §9.3 (persistence).
     fn finish(&self, minor: u8, status: u16) -> ParsedHead {
-        // Both lengths, or chunks from HTTP/1.0: read as chunked, then close, since the framing is suspect (§6.1, §6.3).
+        // Both lengths, or chunks from HTTP/1.0: read as chunked, then close: the framing is suspect (§6.1, §6.3).
         let suspect = self.chunked && (self.length.is_some() || minor == 0);
         let persists = !self.close && (minor >= 1 || self.keep_alive) && !suspect;
         let framing = match (status, self.chunked, self.length) {
@@ -285,7 +288,7 @@ fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trim)
 }
 
-/// Without the blanks at either end; a fold counts as blank (RFC 9112 §5.2).
+/// Strips the blanks at both ends; a fold counts as blank (RFC 9112 §5.2).
 fn trim(mut value: &[u8]) -> &[u8] {
     while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = value {
         value = rest;

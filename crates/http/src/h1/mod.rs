@@ -1,8 +1,8 @@
 //! HTTP/1.1 responses as a client reads them (RFC 9112), sans-IO.
 //!
 //! [`Decoder`] turns a connection's bytes into [`Step`]s, strictly: framing that two readers could understand
-//! differently is a [`ProtocolError`]. [`HeadCache`] makes the usual case a comparison. Requests are in
-//! [`crate::Request`] and [`crate::RequestTemplate`], for both versions.
+//! differently is a [`ProtocolError`]. [`HeadCache`] replaces parsing by a comparison in the usual case. Requests, for
+//! both versions, are in [`crate::Request`] and [`crate::RequestTemplate`].
 
 mod chunks;
 mod decoder;

@@ -1,12 +1,12 @@
-//! What a peer can do wrong in HTTP/2, and the codes that say so on the wire (RFC 9113 §5.4, §7).
+//! The violations of HTTP/2 by a peer, and the error codes sent for them (RFC 9113 §5.4, §7).
 //!
-//! The codec returns these; the engine resets the stream or closes the connection with the code and shows the text.
-//! What the server asks of us in error codes is data, not an error here.
+//! The codec returns these errors; the engine resets the stream or closes the connection with the code and shows the
+//! text. Error codes received from the server are data, not an error here.
 
 use super::hpack::HpackError;
 use std::fmt;
 
-/// An error code of RST_STREAM and GOAWAY, unknown ones kept (RFC 9113 §7).
+/// An error code of RST_STREAM and GOAWAY, including unknown ones (RFC 9113 §7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ErrorCode(pub u32);
 
@@ -96,7 +96,7 @@ impl fmt::Display for FrameName {
     }
 }
 
-/// What a peer did wrong. [`Http2Error::is_stream_error`] says whether the connection can go on.
+/// A violation by a peer. [`Http2Error::is_stream_error`] says whether the connection can go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Http2Error {
     /// The first frame is not SETTINGS (RFC 9113 §3.4).
@@ -104,7 +104,7 @@ pub enum Http2Error {
     NotHttp2 {
         /// The first bytes.
         excerpt: String,
-        /// What they look like.
+        /// The protocol that they look like.
         peer: crate::Peer,
     },
     /// The peer closed inside a frame or a field block.
@@ -130,7 +130,7 @@ pub enum Http2Error {
         /// What it must be.
         expected: &'static str,
     },
-    /// A frame of a stream on stream 0, or one of the connection on a stream (RFC 9113 §6).
+    /// A stream frame on stream 0, or a connection frame on a stream (RFC 9113 §6).
     #[error("HTTP/2 {frame} frame on stream {stream}")]
     WrongStream {
         /// Its type.
@@ -162,7 +162,7 @@ pub enum Http2Error {
         frame: FrameName,
         /// Its stream.
         stream: u32,
-        /// The stream whose CONTINUATION must come.
+        /// The stream for which a CONTINUATION is required.
         expected: u32,
     },
     /// CONTINUATION without a field block (RFC 9113 §6.10).
@@ -189,19 +189,19 @@ pub enum Http2Error {
     /// WINDOW_UPDATE by 0 (RFC 9113 §6.9).
     #[error("HTTP/2 WINDOW_UPDATE by 0 on stream {stream}")]
     ZeroIncrement {
-        /// Its stream, 0 for the connection.
+        /// Its stream; 0 is the connection.
         stream: u32,
     },
     /// A window of more than 2^31-1 bytes (RFC 9113 §6.9.1).
     #[error("HTTP/2 flow-control window over 2^31-1 bytes on stream {stream}")]
     WindowOverflow {
-        /// Its stream, 0 for the connection.
+        /// Its stream; 0 is the connection.
         stream: u32,
     },
     /// More DATA than our window allowed (RFC 9113 §6.9).
     #[error("HTTP/2 DATA over the flow-control window on stream {stream}")]
     WindowExceeded {
-        /// Its stream, 0 for the connection.
+        /// Its stream; 0 is the connection.
         stream: u32,
     },
     /// A setting out of range (RFC 9113 §6.5.2).
@@ -214,13 +214,13 @@ pub enum Http2Error {
         /// What it must be.
         expected: &'static str,
     },
-    /// Only frames without effect, [`super::IDLE_FRAMES_MAX`] in a row.
+    /// Only frames without effect, [`super::IDLE_FRAMES_MAX`] in sequence.
     #[error("HTTP/2 flood: {limit} SETTINGS, PING, PRIORITY, empty or unknown frames without a response")]
     Flood {
         /// The limit.
         limit: u16,
     },
-    /// A malformed response (RFC 9113 §8.1.1). The stream is lost, the connection is not.
+    /// A malformed response (RFC 9113 §8.1.1). It ends the stream, not the connection.
     #[error("malformed HTTP/2 response: {0}")]
     Response(MalformedResponse),
 }
@@ -237,7 +237,7 @@ pub enum MalformedResponse {
     /// 101, which HTTP/2 does not have (RFC 9113 §8.6).
     #[error("status 101 does not exist in HTTP/2")]
     Upgrade,
-    /// A pseudo-header field that responses do not have, or one behind a regular field (RFC 9113 §8.3).
+    /// A pseudo-header field that responses do not have, or one after a regular field (RFC 9113 §8.3).
     #[error("pseudo-header field \"{name}\" is not allowed here")]
     PseudoField {
         /// Its name.
@@ -249,13 +249,13 @@ pub enum MalformedResponse {
         /// Its name.
         name: String,
     },
-    /// A field value with NUL, CR, LF, or a blank at an end (RFC 9113 §8.2.1).
+    /// A field value with NUL, CR, LF, or a blank at its start or end (RFC 9113 §8.2.1).
     #[error("invalid value of field \"{name}\"")]
     FieldValue {
         /// The field's name.
         name: String,
     },
-    /// A field of HTTP/1.1's connections (RFC 9113 §8.2.2).
+    /// A connection-specific field of HTTP/1.1 (RFC 9113 §8.2.2).
     #[error("field \"{name}\" is not allowed in HTTP/2")]
     ConnectionField {
         /// Its name.
@@ -267,9 +267,9 @@ pub enum MalformedResponse {
     /// DATA that does not add up to `Content-Length` (RFC 9113 §8.1.1).
     #[error("content-length {announced}, but the body has {received} bytes{}", more(*.received > *.announced))]
     BodyLength {
-        /// What was announced.
+        /// The length announced.
         announced: u64,
-        /// What came, so far if it is more.
+        /// The length received; if it is more than announced, the length so far.
         received: u64,
     },
     /// Fields over [`super::HEADER_LIST_BYTES_MAX`].
@@ -290,7 +290,7 @@ fn more(is_more: bool) -> &'static str {
 }
 
 impl Http2Error {
-    /// The error for a peer whose first bytes are no SETTINGS frame.
+    /// The error for a peer whose first bytes are not a SETTINGS frame.
     #[cold]
     pub(super) fn not_http2(bytes: &[u8]) -> Self {
         Self::NotHttp2 { excerpt: crate::syntax::excerpt(bytes), peer: crate::Peer::recognise(bytes) }
@@ -322,7 +322,7 @@ impl Http2Error {
         }
     }
 
-    /// Whether only the stream is lost (RST_STREAM); otherwise the connection is (GOAWAY).
+    /// Whether the error ends only the stream (RST_STREAM); otherwise it ends the connection (GOAWAY).
     pub fn is_stream_error(&self) -> bool {
         match self {
             Self::Response(_) => true,

@@ -1,7 +1,7 @@
-//! Flow-control windows (RFC 9113 §5.2, §6.9) and stream ids (§5.1.1).
+//! Computes flow-control windows (RFC 9113 §5.2, §6.9) and stream ids (§5.1.1).
 //!
-//! Arithmetic that both ends must agree on. The engine keeps one window for each stream and one for the connection and
-//! decides what to send; nothing here sends.
+//! The engine keeps one window for each stream and one for the connection and decides what to send; this module sends
+//! nothing.
 
 use super::error::Http2Error;
 use super::frame::STREAM_ID_MAX;
@@ -12,12 +12,12 @@ pub const WINDOW_DEFAULT: u32 = 65_535;
 /// The largest window (RFC 9113 §6.9.1).
 pub const WINDOW_MAX: u32 = (1 << 31) - 1;
 
-/// How much we may still send: of one stream, or of the connection.
+/// The number of bytes that we may still send, on one stream or on the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendWindow(i64);
 
 impl SendWindow {
-    /// A window of so many bytes.
+    /// A window of this many bytes.
     pub fn new(bytes: u32) -> Self {
         Self(bytes.into())
     }
@@ -28,19 +28,19 @@ impl SendWindow {
         u32::try_from(self.0.max(0)).unwrap_or(WINDOW_MAX)
     }
 
-    /// Counts bytes that are sent, at most [`SendWindow::available`].
+    /// Counts bytes sent, at most [`SendWindow::available`].
     #[inline]
     pub fn consume(&mut self, bytes: u32) {
         debug_assert!(bytes <= self.available());
         self.0 -= i64::from(bytes);
     }
 
-    /// Bytes that were counted will not be sent.
+    /// Takes back counted bytes that will not be sent.
     pub fn undo(&mut self, bytes: u32) {
         self.0 += i64::from(bytes);
     }
 
-    /// WINDOW_UPDATE for `stream`, 0 being the connection.
+    /// Applies WINDOW_UPDATE for `stream`; 0 is the connection.
     ///
     /// # Errors
     /// An increment of 0 (RFC 9113 §6.9), a window over [`WINDOW_MAX`] (§6.9.1).
@@ -56,7 +56,8 @@ impl SendWindow {
         Ok(())
     }
 
-    /// A changed SETTINGS_INITIAL_WINDOW_SIZE, which may make the window of an open stream negative (RFC 9113 §6.9.2).
+    /// Applies a changed SETTINGS_INITIAL_WINDOW_SIZE, which may make the window of an open stream negative (RFC 9113
+    /// §6.9.2).
     ///
     /// # Errors
     /// A window over [`WINDOW_MAX`], which is an error of the connection.
@@ -70,7 +71,7 @@ impl SendWindow {
     }
 }
 
-/// How much the peer may still send, and when to allow it more.
+/// The number of bytes that the peer may still send, and when to raise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveWindow {
     size: u32,
@@ -78,7 +79,7 @@ pub struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// A window of so many bytes.
+    /// A window of this many bytes.
     pub fn new(size: u32) -> Self {
         Self { size, used: 0 }
     }
@@ -111,7 +112,7 @@ impl ReceiveWindow {
         self.used = self.used.saturating_add(bytes);
     }
 
-    /// The increment to send, once half of the window is used; it counts as sent.
+    /// The increment to send, once half of the window is used; it is counted as sent.
     #[inline]
     pub fn replenish(&mut self) -> Option<u32> {
         if self.used <= self.size / 2 {
@@ -121,7 +122,7 @@ impl ReceiveWindow {
     }
 }
 
-/// The ids of a client's streams: odd, increasing, never used again.
+/// The ids of a client's streams: odd, increasing, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamIds {
     next: u32,
@@ -134,30 +135,30 @@ impl Default for StreamIds {
 }
 
 impl StreamIds {
-    /// The id that [`StreamIds::advance`] would use up; None when all are: the connection must be replaced.
+    /// The id that [`StreamIds::advance`] would use; None when all ids are used and the connection must be replaced.
     #[inline]
     pub fn peek(self) -> Option<u32> {
         (self.next <= STREAM_ID_MAX).then_some(self.next)
     }
 
-    /// Uses up an id, or skips it: a skipped id counts as a closed stream (RFC 9113 §5.1.1).
+    /// Uses or skips an id: a skipped id counts as a closed stream (RFC 9113 §5.1.1).
     #[inline]
     pub fn advance(&mut self) {
         self.next = self.next.saturating_add(2);
     }
 
-    /// Ids from `first` on are not used after all.
+    /// Takes back the ids from `first` on, which were not used.
     pub fn undo_from(&mut self, first: u32) {
         self.next = self.next.min(first);
     }
 
-    /// Whether the peer may name this stream: it was opened, or an id above it was.
+    /// Whether the peer may refer to this stream: it was opened, or an id above it was.
     #[inline]
     pub fn was_opened(self, stream: u32) -> bool {
         stream % 2 == 1 && stream < self.next
     }
 
-    /// The highest id used up; 0 before the first.
+    /// The highest id used; 0 before the first.
     pub fn last(self) -> u32 {
         self.next.saturating_sub(2)
     }
@@ -206,7 +207,7 @@ mod tests {
     }
 
     proptest! {
-        /// A peer that obeys the window never meets an error, and never starves.
+        /// A peer that obeys the window never causes an error and is never blocked for ever.
         #[test]
         fn both_ends_of_a_window_agree(size in 1..10_000u32, sends in proptest::collection::vec(1..20_000u32, 0..50)) {
             let mut sender = SendWindow::new(size);

@@ -1,17 +1,17 @@
-//! Frames as they stand on the wire (RFC 9113 §4, §6): constants, the frame head, and writing.
+//! Writes frames, and defines their constants and the frame head (RFC 9113 §4, §6).
 //!
-//! Everything is appended to a caller's buffer. Lengths and stream ids are the caller's to keep within their limits;
-//! what is out of range is cut to its field's width, as a debug assertion notices.
+//! All functions append to the caller's buffer. The caller keeps lengths and stream ids within their limits; a value
+//! out of range is truncated to the width of its field, which a debug assertion detects.
 
 use super::error::ErrorCode;
 
-/// What a client sends first; SETTINGS follow (RFC 9113 §3.4).
+/// The first bytes that a client sends; SETTINGS follow (RFC 9113 §3.4).
 pub const CLIENT_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Bytes before a frame's payload.
+/// The length of the head before a frame's payload.
 pub const FRAME_HEAD_BYTES: usize = 9;
 
-/// Where in a frame's head its stream is.
+/// The offset of the stream id in a frame's head.
 pub const STREAM_AT: usize = 5;
 
 /// The largest payload every endpoint accepts (RFC 9113 §4.2).
@@ -52,7 +52,7 @@ pub struct FrameHead {
     pub kind: u8,
     /// Its flags.
     pub flags: u8,
-    /// Its stream, 0 for the connection.
+    /// Its stream; 0 is the connection.
     pub stream: u32,
 }
 
@@ -66,7 +66,7 @@ impl FrameHead {
         Self { length, kind, flags, stream }
     }
 
-    /// Appends it.
+    /// Appends the head.
     #[inline]
     pub fn write(self, out: &mut Vec<u8>) {
         debug_assert!(self.length < 1 << 24 && self.stream <= STREAM_ID_MAX);
@@ -122,7 +122,7 @@ pub fn write_reset(out: &mut Vec<u8>, stream: u32, code: ErrorCode) {
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// Appends one DATA frame (RFC 9113 §6.1), at most the peer's frame size and both windows.
+/// Appends one DATA frame (RFC 9113 §6.1); the caller keeps it within the peer's frame size and both windows.
 pub fn write_data(out: &mut Vec<u8>, stream: u32, data: &[u8], end_stream: bool) {
     let flags = if end_stream { flag::END_STREAM } else { 0 };
     FrameHead { length: data.len() as u32, kind: kind::DATA, flags, stream }.write(out);
@@ -145,7 +145,7 @@ pub fn write_field_block(out: &mut Vec<u8>, stream: u32, block: &[u8], end_strea
     out.extend_from_slice(rest);
 }
 
-/// Turns the empty HEADERS frame at `start` and the field block appended behind it, at `block_at`, into proper frames.
+/// Turns the empty HEADERS frame at `start` and the field block appended after it, at `block_at`, into valid frames.
 pub(super) fn close_field_block(
     out: &mut Vec<u8>,
     start: usize,

@@ -1,17 +1,18 @@
-//! HTTP/2 as a client speaks it (RFC 9113), sans-IO: frames in and out, HPACK, and the facts of the protocol that do not
-//! depend on what is sent when.
+//! Implements the client side of HTTP/2 (RFC 9113), sans-IO: frames in and out, HPACK, and the protocol state that does
+//! not depend on scheduling.
 //!
-//! The engine owns sockets, streams and their order. What it needs, in the order of a connection's life:
+//! The engine owns sockets, streams and their order. The parts that it uses, in the order of a connection's life:
 //!
 //! 1. [`write_client_preface`]; then [`FrameReader`] turns what is received into [`Event`]s. The connection is usable
 //!    when the peer's first SETTINGS have come ([`PeerSettings`]) and were acknowledged.
 //! 2. [`RequestBlocks`] writes a request on a stream of [`StreamIds`]; a body goes out as [`write_data`] allowed by
 //!    [`SendWindow`].
-//! 3. [`FieldDecoder`] reads field blocks, with the thread's [`BlockCache`]; [`ResponseProgress`] checks that a stream's
-//!    parts come in order and add up; [`ReceiveWindow`] says when to send WINDOW_UPDATE.
+//! 3. [`FieldDecoder`] reads field blocks, with the thread's [`BlockCache`]; [`ResponseProgress`] checks that a
+//!    stream's parts come in order and add up; [`ReceiveWindow`] says when to send WINDOW_UPDATE.
 //! 4. An [`Http2Error`] says whether it ends the stream or the connection, and with which [`ErrorCode`].
 //!
-//! In the steady state nothing is allocated: frames are read where they were received, known blocks are compared.
+//! In the steady state this allocates no memory: frames are read where they were received, and known blocks are
+//! compared.
 
 mod error;
 mod flow;

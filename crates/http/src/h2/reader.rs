@@ -1,23 +1,25 @@
-//! Received bytes in, [`Event`]s out: one connection's frames, checked (RFC 9113 §4 to §6).
+//! Reads and checks the frames of one connection: received bytes in, [`Event`]s out (RFC 9113 §4 to §6).
 //!
-//! DATA is passed on as it arrives; any other frame is passed on whole, straight from the input when all of it is there.
-//! What arrives in pieces is copied, at most one frame or field block. PRIORITY and unknown frames are skipped (§5.3.2,
-//! §5.5). Works for either side: a server's reader is given what follows the client's preface.
+//! DATA is passed on as it arrives; any other frame is passed on whole, straight from the input when all of it is
+//! there. Bytes that arrive in pieces are copied, at most one frame or field block. PRIORITY and unknown frames are
+//! skipped (§5.3.2, §5.5). The reader works for both sides: for a server, pass the bytes after the client's preface.
 
 use super::error::{ErrorCode, FrameName, Http2Error};
 use super::frame::{FRAME_HEAD_BYTES, FRAME_SIZE_DEFAULT, FrameHead, flag, kind};
 use super::settings::SettingsPayload;
 
-/// The longest field block read. As much as a head of HTTP/1.1.
+/// The maximum length of a field block. The same limit as for a head of HTTP/1.1.
 pub const FIELD_BLOCK_BYTES_MAX: usize = crate::HEAD_BYTES_MAX;
 
-/// How many CONTINUATION frames may follow HEADERS: with full frames a quarter of [`FIELD_BLOCK_BYTES_MAX`] needs one.
+/// The maximum number of CONTINUATION frames after HEADERS: with full frames a quarter of [`FIELD_BLOCK_BYTES_MAX`]
+/// needs one.
 pub const CONTINUATIONS_MAX: u8 = 16;
 
-/// How many frames without effect may come between two that advance a response. nghttp2 and Go allow 1,000 and 10,000.
+/// The maximum number of frames without effect between two that advance a response. nghttp2 and Go allow 1,000 and
+/// 10,000.
 pub const IDLE_FRAMES_MAX: u16 = 1000;
 
-/// What one [`FrameReader::next`] read.
+/// The result of one [`FrameReader::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// All input was consumed; receive more.
@@ -26,27 +28,29 @@ pub enum Event<'a> {
     Data {
         /// Its stream.
         stream: u32,
-        /// The bytes; empty at the end of a body, or where a frame has nothing but padding.
+        /// The bytes; empty at the end of a body, or where a frame has only padding.
         piece: &'a [u8],
-        /// What to count against both windows: the piece and, with a frame's first piece, its padding (RFC 9113 §6.1).
+        /// The bytes to count against both windows: the piece and, with a frame's first piece, its padding (RFC 9113
+        /// §6.1).
         flow_bytes: u32,
-        /// The body ends here.
+        /// Whether the body ends here.
         end_stream: bool,
     },
-    /// A whole field block: a response's head, an interim one, or trailers.
+    /// A whole field block: a response's head, an interim head, or trailers.
     FieldBlock {
         /// Its stream.
         stream: u32,
-        /// To be given to HPACK, also if the stream is unknown or reset: it changes the table (RFC 9113 §4.3).
+        /// The block, to be decoded by HPACK even if the stream is unknown or reset: it changes the table (RFC 9113
+        /// §4.3).
         block: &'a [u8],
-        /// No body follows.
+        /// Whether no body follows.
         end_stream: bool,
     },
     /// RST_STREAM.
     Reset {
         /// The stream.
         stream: u32,
-        /// Why.
+        /// The error code.
         code: ErrorCode,
     },
     /// SETTINGS: apply, then acknowledge.
@@ -61,16 +65,16 @@ pub enum Event<'a> {
     GoAway {
         /// The highest stream that may have been processed.
         last_stream: u32,
-        /// Why.
+        /// The error code.
         code: ErrorCode,
         /// Additional text.
         debug: &'a [u8],
     },
-    /// WINDOW_UPDATE; the increment may be 0, which [`super::SendWindow::increase`] refuses.
+    /// WINDOW_UPDATE; the increment may be 0, which [`super::SendWindow::increase`] rejects.
     WindowUpdate {
-        /// Its stream, 0 for the connection.
+        /// Its stream; 0 is the connection.
         stream: u32,
-        /// By how much.
+        /// The increment.
         increment: u32,
     },
 }
@@ -90,14 +94,15 @@ pub struct WholeResponse<'a> {
 #[derive(Debug)]
 pub struct FrameReader {
     state: State,
-    /// The beginning of a frame's head, where it came in pieces.
+    /// The beginning of a frame's head that arrives in pieces.
     head: [u8; FRAME_HEAD_BYTES],
     head_len: u8,
-    /// The first frame has come.
+    /// Whether the first frame has arrived.
     has_begun: bool,
     /// Frames without effect since the last that advanced a response.
     idle_frames: u16,
-    /// Stream and END_STREAM of the field block that CONTINUATION must go on with, and how many came.
+    /// The stream and END_STREAM flag of the field block that CONTINUATION must continue, and the number of
+    /// CONTINUATION frames so far.
     open_block: Option<OpenBlock>,
     /// The bytes of a frame in pieces, or of a field block in several frames.
     buffer: Vec<u8>,
@@ -114,19 +119,19 @@ struct OpenBlock {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// At, or in, a frame's head.
+    /// At the start of a frame's head, or in it.
     Head,
     /// Before the length of DATA's padding.
     PadLength(FrameHead),
     /// In DATA.
     Data { stream: u32, left: u32, padding: u32, overhead: u32, end_stream: bool },
-    /// In what is skipped: padding, or an ignored frame.
+    /// In skipped bytes: padding, or an ignored frame.
     Skip { left: u32 },
     /// In the payload of another frame.
     Payload(FrameHead),
 }
 
-/// Memory of a buffer that is kept for the next frame in pieces; a larger one is freed.
+/// The size up to which a buffer is kept for the next frame in pieces; a larger one is freed.
 const BUFFER_KEPT_BYTES: usize = 1024;
 
 impl Default for FrameReader {
@@ -145,9 +150,9 @@ impl Default for FrameReader {
 }
 
 impl FrameReader {
-    /// Reads some of `input`; returns what that was and how many bytes it took. To be called again with what is left
-    /// until it says [`Event::NeedMore`]. The same bytes give the same events however they are cut, but for the pieces
-    /// of DATA.
+    /// Reads some of `input`; returns the event and the number of bytes consumed. Call it again with the remaining
+    /// input until it returns [`Event::NeedMore`]. The same bytes give the same events however they are split, except
+    /// for the pieces of DATA.
     ///
     /// # Errors
     /// [`Http2Error`]: the connection is lost.
@@ -216,8 +221,8 @@ impl FrameReader {
         }
     }
 
-    /// A response in two whole frames that `input` begins with, and how many bytes they take. None says nothing about the
-    /// input, and changes nothing: [`FrameReader::next`] reads it.
+    /// If `input` begins with a response in two whole frames: that response and its length in bytes. `None` says
+    /// nothing about the input and changes nothing: [`FrameReader::next`] reads it.
     #[inline]
     pub fn whole_response<'a>(&mut self, input: &'a [u8]) -> Option<(WholeResponse<'a>, usize)> {
         let (Event::FieldBlock { stream, block, end_stream: false }, taken) = self.whole_frame(input)? else {
@@ -231,21 +236,22 @@ impl FrameReader {
         (of_data == stream).then_some((WholeResponse { stream, block, body }, taken + more))
     }
 
-    /// Whether the next byte begins a frame, after the peer's first.
+    /// Whether the next byte begins a frame, after the peer's first frame.
     #[inline]
     pub fn is_between_frames(&self) -> bool {
         let is_between = matches!(self.state, State::Head) && self.head_len == 0 && self.has_begun;
         is_between && self.open_block.is_none() && self.buffer.is_empty()
     }
 
-    /// Frames were taken from the input that advance a response and need not be read: they equal others that were.
+    /// Notes that the caller took frames from the input that advance a response and equal frames read before, so that
+    /// they need not be read.
     #[inline]
     pub fn skip_known(&mut self) {
         self.idle_frames = 0;
     }
 
-    /// The fast path: `input` begins with all of a HEADERS or DATA frame without padding, priority or CONTINUATION. None
-    /// says nothing about the input.
+    /// The fast path: `input` begins with all of a HEADERS or DATA frame without padding, priority or CONTINUATION.
+    /// `None` says nothing about the input.
     #[inline]
     fn whole_frame<'a>(&mut self, input: &'a [u8]) -> Option<(Event<'a>, usize)> {
         if !self.is_between_frames() {
@@ -267,7 +273,7 @@ impl FrameReader {
         Some((event, end))
     }
 
-    /// To be called when the peer has closed.
+    /// Call this when the peer has closed the connection.
     ///
     /// # Errors
     /// [`Http2Error::Truncated`] inside a frame, [`Http2Error::NotHttp2`] if none ever came.
@@ -285,7 +291,7 @@ impl FrameReader {
         self.has_begun
     }
 
-    /// The next frame's head and how many bytes of `rest` it took; None when it is not all there.
+    /// The next frame's head and how many bytes of `rest` it took; None while it is incomplete.
     #[inline]
     fn read_head(&mut self, rest: &[u8]) -> Result<Option<(FrameHead, usize)>, Http2Error> {
         if self.open_block.is_none() {
@@ -307,7 +313,7 @@ impl FrameReader {
         Ok(Some((FrameHead::read(&self.head), taken)))
     }
 
-    /// Forgets the last frame's bytes.
+    /// Releases the last frame's bytes.
     #[inline]
     fn release(&mut self) {
         if !self.buffer.is_empty() {
@@ -319,7 +325,7 @@ impl FrameReader {
         }
     }
 
-    /// Checks a frame's head and sets out to read its payload.
+    /// Checks a frame's head and starts reading its payload.
     #[inline]
     fn begin(&mut self, head: FrameHead) -> Result<(), Http2Error> {
         let frame = FrameName(head.kind);
@@ -349,7 +355,7 @@ impl FrameReader {
         Ok(())
     }
 
-    /// At the data of a DATA frame, behind the length of its padding (RFC 9113 §6.1).
+    /// Starts the data of a DATA frame, after the length of its padding (RFC 9113 §6.1).
     #[inline]
     fn begin_data(&mut self, head: FrameHead, pad_length: u32, padding: u32) -> Result<(), Http2Error> {
         let overhead = pad_length + padding;
@@ -366,7 +372,7 @@ impl FrameReader {
         self.state = if left > 0 { State::Skip { left } } else { State::Head };
     }
 
-    /// Counts frames that advance nothing (RFC 9113 §10.5).
+    /// Counts frames that do not advance a response (RFC 9113 §10.5).
     #[inline]
     fn count_idle(&mut self, head: FrameHead) -> Result<(), Http2Error> {
         match head.kind {
@@ -383,7 +389,8 @@ impl FrameReader {
         Ok(())
     }
 
-    /// Keeps a piece of a field block that a CONTINUATION must follow, or the last of such pieces; true if more follows.
+    /// Keeps a piece of a field block that a CONTINUATION must follow, or the last of these pieces; true if more
+    /// follows.
     fn keeps_block(&mut self, head: FrameHead, piece: &[u8]) -> Result<bool, Http2Error> {
         let is_last = head.flags & flag::END_HEADERS != 0;
         let is_block = matches!(head.kind, kind::HEADERS | kind::CONTINUATION);
@@ -392,7 +399,7 @@ impl FrameReader {
         }
         self.buffer.extend_from_slice(piece);
         if head.kind == kind::HEADERS {
-            // The fragment alone stays in the buffer.
+            // Only the fragment stays in the buffer.
             let payload = &self.buffer[self.payload_at..];
             let fragment = fragment(head, payload)?;
             let start = self.payload_at + (fragment.as_ptr() as usize - payload.as_ptr() as usize);
@@ -414,7 +421,7 @@ impl FrameReader {
         Ok(!is_last)
     }
 
-    /// What a complete frame says, whose last (or only) piece this is.
+    /// The event of a complete frame, whose last (or only) piece this is.
     fn finish<'a>(&'a mut self, head: FrameHead, piece: &'a [u8]) -> Result<Event<'a>, Http2Error> {
         if let Some(open) = self.open_block.take() {
             let OpenBlock { stream, end_stream, .. } = open;
@@ -428,7 +435,8 @@ impl FrameReader {
     }
 }
 
-/// The first frame is SETTINGS, not an acknowledgement (RFC 9113 §3.4); anything else is most likely another protocol.
+/// Checks that the first frame is SETTINGS and not an acknowledgement (RFC 9113 §3.4); any other bytes are most likely
+/// another protocol.
 fn check_first(head: FrameHead, after: &[u8]) -> Result<(), Http2Error> {
     if head.kind == kind::SETTINGS && head.flags & flag::ACK == 0 && head.length <= FRAME_SIZE_DEFAULT {
         return Ok(());
@@ -439,7 +447,7 @@ fn check_first(head: FrameHead, after: &[u8]) -> Result<(), Http2Error> {
     Err(Http2Error::not_http2(&bytes))
 }
 
-/// Which frames have a stream, and which a fixed length (RFC 9113 §6).
+/// Checks that a frame has a stream, or a fixed length, as its type requires (RFC 9113 §6).
 #[inline]
 fn check_stream_and_length(head: FrameHead) -> Result<(), Http2Error> {
     let frame = FrameName(head.kind);
@@ -450,7 +458,7 @@ fn check_stream_and_length(head: FrameHead) -> Result<(), Http2Error> {
     };
     let is_right = match has_stream {
         None => true,
-        // Only a client opens streams here, so all have odd ids.
+        // Only a client opens streams here, so all ids are odd.
         Some(true) => head.stream % 2 == 1,
         Some(false) => head.stream == 0,
     };
@@ -486,7 +494,7 @@ fn fragment(head: FrameHead, payload: &[u8]) -> Result<&[u8], Http2Error> {
     Ok(&rest[..length])
 }
 
-/// What a frame says, whose payload has the length its type needs.
+/// The event of a frame whose payload has the length that its type requires.
 fn event(head: FrameHead, payload: &[u8]) -> Result<Event<'_>, Http2Error> {
     let stream = head.stream;
     let number =

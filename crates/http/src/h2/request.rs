@@ -1,10 +1,10 @@
-//! Requests: field blocks prepared once for all connections of a run (RFC 9113 §8.3.1, RFC 7541 §2.2).
+//! Prepares the field blocks of requests once for all connections of a run (RFC 9113 §8.3.1, RFC 7541 §2.2).
 //!
-//! What all kinds of request of a run share (`:authority`, `user-agent`, with one kind all of it) is inserted into the
-//! dynamic table by the first request of a connection, in the same order whatever its kind, and is one index in every
-//! later one. Fields that only some kinds have, and fields with placeholders, are sent without indexing. So the indices
-//! are the same on every connection, and the state of its encoder is one value ([`RequestTable`]). A peer whose table is
-//! too small for the shared fields is sent a third form, which uses no table.
+//! Fields that all kinds of request of a run share (`:authority`, `user-agent`; with one kind, all fields) are inserted
+//! into the dynamic table by the first request of a connection, in the same order for every kind, and each is one index
+//! in every later request. Fields that only some kinds have, and fields with placeholders, are sent without indexing.
+//! So the indices are the same on every connection, and the state of its encoder is one value ([`RequestTable`]). A
+//! peer whose table is too small for the shared fields is sent a third form, which uses no table.
 
 use super::frame::{FRAME_SIZE_DEFAULT, write_field_block};
 use super::hpack::{
@@ -14,8 +14,8 @@ use super::settings::PeerSettings;
 use crate::RandomBits;
 use crate::template::{Expander, Part, join};
 
-/// A request as HTTP/2 sends it: pseudo-header fields first, names in lower case, values perhaps with placeholders.
-/// Made by [`crate::Request::compile_http2`].
+/// A request as HTTP/2 sends it: pseudo-header fields first, names in lower case, values possibly with placeholders.
+/// Created by [`crate::Request::compile_http2`].
 #[derive(Clone, Debug)]
 pub struct Http2Request {
     fields: Vec<FieldTemplate>,
@@ -40,7 +40,7 @@ impl FieldTemplate {
 }
 
 impl Http2Request {
-    /// From fields in the order in which they are sent, and a body.
+    /// Creates a request from its fields, in the order in which they are sent, and a body.
     pub(crate) fn new(fields: Vec<(String, Vec<Part>)>, body: Vec<Part>) -> Self {
         let body = join(body);
         let length = match body.as_slice() {
@@ -69,19 +69,19 @@ impl Http2Request {
 /// The encoder's half of one connection's HPACK state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RequestTable {
-    /// No request was sent: the next one inserts the shared fields.
+    /// No request was sent yet: the next one inserts the shared fields.
     #[default]
     Empty,
     /// The shared fields are in the peer's table.
     Filled,
-    /// The peer's table is too small. The next request says that it is not used (RFC 7541 §4.2).
+    /// The peer's table is too small. The next request announces that it is not used (RFC 7541 §4.2).
     Shrinking,
     /// No table is used.
     Unused,
 }
 
 impl RequestTable {
-    /// To be called when the peer's SETTINGS have been applied: what fits its table.
+    /// Call this when the peer's SETTINGS have been applied: decides whether the shared fields fit the peer's table.
     pub fn settings_applied(&mut self, requests: &RequestBlocks, peer: &PeerSettings) {
         if peer.header_table_size < requests.table_bytes && *self != RequestTable::Unused {
             *self = RequestTable::Shrinking;
@@ -105,24 +105,24 @@ struct KindBlocks {
     plain: Block,
     /// The placeholders of all fields, in order, then the body's.
     parts: Vec<Part>,
-    /// Which part the body begins with.
+    /// The index of the first part of the body.
     body_at: usize,
-    /// The body, if it is the same in every request.
+    /// The body, if it is the same in every request; none otherwise.
     fixed_body: Option<Vec<u8>>,
-    /// The one frame of a request that is the same every time and has no body, once the shared fields are in the peer's
-    /// table. Its stream is 0.
+    /// The only frame of a request that is the same every time and has no body, once the shared fields are in the
+    /// peer's table. Its stream is 0.
     repeated: Option<Vec<u8>>,
 }
 
-/// A field block: bytes, and between them values that are made for each request.
+/// A field block: fixed bytes, and between them values that are made for each request.
 #[derive(Clone, Debug, Default)]
 struct Block {
     bytes: Vec<u8>,
-    /// Where in `bytes` a value is missing, and which parts make it.
+    /// The offsets in `bytes` where values are inserted, and the parts that make them.
     values: Vec<(usize, std::ops::Range<usize>)>,
 }
 
-/// Which of its forms a block is built for.
+/// The form that a block is built for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     First,
@@ -138,7 +138,7 @@ impl RequestBlocks {
         Self { kinds, table_bytes }
     }
 
-    /// How many kinds there are.
+    /// The number of kinds.
     pub fn count(&self) -> usize {
         self.kinds.len()
     }
@@ -153,13 +153,13 @@ impl RequestBlocks {
         self.kinds[kind].fixed_body.as_ref().is_none_or(|body| !body.is_empty())
     }
 
-    /// The most placeholders and pieces of text a kind has: what [`Expander::for_parts`] needs.
+    /// The maximum number of placeholders and pieces of text in a kind, for [`Expander::for_parts`].
     pub fn parts_max(&self) -> usize {
         self.kinds.iter().map(|kind| kind.parts.len()).max().unwrap_or(0)
     }
 
-    /// The frame of a request that is the same every time, on stream 0: what [`RequestBlocks::write`] appends on a
-    /// connection whose table is [`RequestTable::Filled`]. None for any other kind.
+    /// The frame of a request that is the same every time, on stream 0: the bytes that [`RequestBlocks::write`] appends
+    /// on a connection whose table is [`RequestTable::Filled`]. None for any other kind.
     pub fn repeated(&self, kind: usize) -> Option<&[u8]> {
         self.kinds[kind].repeated.as_deref()
     }
@@ -167,7 +167,7 @@ impl RequestBlocks {
     /// Appends the field block of the next request, as HEADERS and CONTINUATION frames. A body that is not fixed is
     /// written to `body`. The stream ends here if there is none.
     ///
-    /// The peer's encoder state moves with this call: what it appended must be sent, in this order.
+    /// This call advances the encoder state of the peer: the appended bytes must be sent, in this order.
     #[inline]
     pub fn write<R: RandomBits>(
         &self,
@@ -220,7 +220,7 @@ impl KindBlocks {
         Self { first, rest, plain, parts, body_at, fixed_body, repeated }
     }
 
-    /// A request whose bytes are not known before.
+    /// Writes a request whose bytes vary.
     #[inline(never)]
     fn write_expanded<R: RandomBits>(
         &self,
@@ -232,7 +232,7 @@ impl KindBlocks {
         body: &mut Vec<u8>,
     ) {
         let drawn = expander.draw_all(&self.parts, self.body_at);
-        // The block is made in place behind an empty HEADERS frame, and framed again if it is too long for one.
+        // The block is written in place after an empty HEADERS frame, and framed again if it is too long for one.
         let start = out.len();
         write_field_block(out, stream, &[], false);
         let block_at = out.len();
@@ -258,7 +258,8 @@ impl KindBlocks {
 }
 
 impl Block {
-    /// Shared fields come before those of this kind alone, in one order for all kinds; pseudo-header fields before both.
+    /// Shared fields come before the fields of this kind only, in one order for all kinds; pseudo-header fields come
+    /// before both.
     fn new(request: &Http2Request, shared: &[SharedField], form: Form) -> Self {
         let mut encoder = HpackEncoder::default();
         let indexing = if form == Form::Plain { Indexing::Omit } else { Indexing::Insert };
@@ -297,8 +298,8 @@ impl Block {
 /// Name and value of a field that all kinds share.
 type SharedField = (Vec<u8>, Vec<u8>);
 
-/// The fields that every kind has once, with the same value, as far as the default table holds them; and the bytes of
-/// the table they need. Those of the static table need none.
+/// The fields that every kind has once, with the same value, as far as they fit the default table; and the bytes of the
+/// table that they need. Fields in the static table need none.
 fn shared_fields(requests: &[Http2Request]) -> (Vec<SharedField>, u32) {
     let Some((first, others)) = requests.split_first() else { return (Vec::new(), 0) };
     let mut shared = Vec::new();

@@ -1,11 +1,11 @@
-//! Responses: what field blocks say, and whether the parts of a response come in order (RFC 9113 §8).
+//! Reads the field blocks of responses and checks that the parts of a response come in order (RFC 9113 §8).
 //!
-//! Of a block only what frames and counts a response is kept. A server sends nearly the same block again and again, so
-//! blocks are compared before they are decoded. Equal bytes mean equal fields in two cases. A block that refers to no
-//! entry of the dynamic table means the same on every connection: a thread keeps recent ones ([`BlockCache`]). What such
-//! a block inserts into the table (nginx inserts its fields with every response and never refers to them) is inserted
-//! later, before the next block that is decoded. Any other block means the same for as long as its connection's table
-//! does not change: the connection keeps the last one.
+//! Of a block, only the fields that frame and count a response are kept. A server sends nearly the same block again and
+//! again, so blocks are compared before they are decoded. Equal bytes mean equal fields in two cases. A block that
+//! refers to no entry of the dynamic table means the same on every connection: a thread keeps recent ones
+//! ([`BlockCache`]). The fields that such a block inserts into the table (nginx inserts its fields with every response
+//! and never refers to them) are inserted later, before the next block that is decoded. Any other block means the same
+//! as long as its connection's table does not change: the connection keeps the last one.
 
 use super::error::{Http2Error, MalformedResponse};
 use super::hpack::{BlockSummary, DecodedField, HpackDecoder, HpackScratch, TABLE_SIZE_DEFAULT};
@@ -13,25 +13,25 @@ use crate::syntax::{decimal, is_token};
 use crate::{INTERIM_RESPONSES_MAX, Method};
 use std::sync::Arc;
 
-/// The longest header list read. As much as a head of HTTP/1.1.
+/// The maximum size of a header list. The same limit as for a head of HTTP/1.1.
 pub const HEADER_LIST_BYTES_MAX: usize = crate::HEAD_BYTES_MAX;
 
-/// How many blocks a thread keeps. Go's servers order fields at random.
+/// The number of blocks that a thread keeps. Go's servers order fields at random.
 const BLOCKS_KEPT: usize = 8;
 
-/// The longest block kept.
+/// The maximum length of a kept block.
 const BLOCK_KEPT_BYTES: usize = 2048;
 
-/// What a field block says.
+/// The contents of a field block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fields {
-    /// A response's, interim or final.
+    /// The fields of a response, interim or final.
     Response(ResponseFields),
     /// Trailers: no `:status`.
     Trailers,
 }
 
-/// What is kept of a response's fields.
+/// The facts kept from a response's fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseFields {
     /// 100 to 999, never 101.
@@ -55,16 +55,16 @@ pub struct BlockCache {
 struct KnownBlock {
     bytes: Vec<u8>,
     fields: Fields,
-    /// What it inserts into the dynamic table, in order.
+    /// The entries that it inserts into the dynamic table, in order.
     inserts: Vec<(Vec<u8>, Vec<u8>)>,
-    /// After so many repetitions the table holds nothing else.
+    /// After this many repetitions the table holds no other entries.
     repeats_max: u32,
 }
 
-/// A block that was recognised, and what it says.
+/// A recognised block, and its contents.
 #[derive(Clone, Debug)]
 pub struct RecognisedBlock {
-    /// None where that depends on the connection's table.
+    /// None if the contents depend on the connection's table.
     known: Option<Arc<KnownBlock>>,
     fields: Fields,
 }
@@ -73,9 +73,9 @@ pub struct RecognisedBlock {
 #[derive(Debug, Default)]
 pub struct FieldDecoder {
     hpack: HpackDecoder,
-    /// A known block that came so many times, and whose inserts have not been done.
+    /// A known block, the number of times that it came, and whose inserts are still to be done.
     pending: Option<(Arc<KnownBlock>, u32)>,
-    /// The last block that refers to the table and left it as it was; empty once the table changes.
+    /// The last block that refers to the table and left it unchanged; empty once the table changes.
     last: Vec<u8>,
     last_fields: Option<Fields>,
 }
@@ -93,7 +93,7 @@ impl FieldDecoder {
         }
     }
 
-    /// Recognises a block, if what it says is accepted; otherwise nothing changes.
+    /// Recognises a block, if `accepts` returns true for its contents; otherwise the state is unchanged.
     #[inline]
     pub fn decode_known(
         &mut self,
@@ -118,7 +118,7 @@ impl FieldDecoder {
         Some(known.fields)
     }
 
-    /// A self-contained block has come once more. Its inserts are done later.
+    /// Counts one more repetition of a self-contained block. Its inserts are done later.
     #[inline]
     fn count(&mut self, known: &Arc<KnownBlock>) {
         if known.inserts.is_empty() {
@@ -134,7 +134,7 @@ impl FieldDecoder {
         self.last_fields = None;
     }
 
-    /// A block that [`FieldDecoder::decode_known`] has just recognised, to be compared with later ones by its bytes.
+    /// A block that [`FieldDecoder::decode_known`] has just recognised, for comparing later blocks with it by bytes.
     pub fn recognised(&self, cache: &BlockCache, block: &[u8]) -> Option<RecognisedBlock> {
         if let Some(fields) = self.last_fields
             && self.last == block
@@ -145,8 +145,8 @@ impl FieldDecoder {
         Some(RecognisedBlock { known: Some(Arc::clone(known)), fields: known.fields })
     }
 
-    /// A block has come that equals a recognised one, byte for byte, perhaps of another connection. Whether it says the same
-    /// on this one, which has then read it; if not, nothing changes.
+    /// Handles a block that equals a recognised one, byte for byte, possibly of another connection. Returns whether it
+    /// means the same on this connection, in which case it counts as read; if not, the state is unchanged.
     #[inline]
     pub fn repeat(&mut self, recognised: &RecognisedBlock, block: &[u8]) -> bool {
         match &recognised.known {
@@ -158,7 +158,7 @@ impl FieldDecoder {
         }
     }
 
-    /// Does the inserts of known blocks.
+    /// Performs the inserts of known blocks.
     fn do_pending(&mut self) {
         let Some((known, times)) = self.pending.take() else { return };
         for _ in 0..times.min(known.repeats_max) {
@@ -215,15 +215,15 @@ impl FieldDecoder {
     }
 }
 
-/// A field block while it is decoded.
+/// The state of decoding a field block.
 #[derive(Default)]
 struct FieldReading {
     status: Option<u16>,
     content_length: Option<u64>,
     is_encoded: bool,
-    /// A regular field has come: no pseudo-header field may follow.
+    /// Whether a regular field has come: no pseudo-header field may follow.
     has_regular: bool,
-    /// The first thing wrong. Decoding goes on, for the table's sake.
+    /// The first error. Decoding goes on, to keep the table correct.
     wrong: Option<MalformedResponse>,
 }
 
@@ -307,7 +307,7 @@ impl FieldReading {
     }
 }
 
-/// How far the response on one stream has come (RFC 9113 §8.1): interim heads, a head, a body, trailers.
+/// The progress of the response on one stream (RFC 9113 §8.1): interim heads, a head, a body, trailers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseProgress {
     stage: Stage,
@@ -325,24 +325,24 @@ enum Stage {
     Ended,
 }
 
-/// What a field block is to its response.
+/// The role of a field block in its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockRole {
     /// An interim response (1xx): the final one follows.
     Interim,
     /// The head of the final response.
     Head(ResponseFields),
-    /// Trailers, which end it.
+    /// Trailers, which end the response.
     Trailers,
 }
 
 impl ResponseProgress {
-    /// Before a response to a request of this method.
+    /// The initial state, before a response to a request of this method.
     pub fn new(method: Method) -> Self {
         Self { stage: Stage::Head, interims: 0, method, received: 0, announced: None }
     }
 
-    /// A field block has come; `end_stream` says that nothing follows.
+    /// Records a field block; `end_stream` says that no more frames follow.
     ///
     /// # Errors
     /// A block out of order, or a body shorter than announced.
@@ -383,7 +383,7 @@ impl ResponseProgress {
         Ok(role)
     }
 
-    /// Bytes of the body have come.
+    /// Records bytes of the body.
     ///
     /// # Errors
     /// A body before the head or after the end, longer or shorter than announced.

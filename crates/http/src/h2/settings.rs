@@ -1,6 +1,7 @@
-//! SETTINGS: what the peer announced and what we do (RFC 9113 §6.5).
+//! Stores the peer's SETTINGS and writes ours (RFC 9113 §6.5).
 //!
-//! The engine sends ours once and applies each SETTINGS frame of the peer. When to act on a changed limit is up to it.
+//! The engine sends ours once and applies each SETTINGS frame of the peer. The engine decides when to act on a changed
+//! limit.
 
 use super::error::Http2Error;
 use super::flow::{WINDOW_DEFAULT, WINDOW_MAX};
@@ -16,28 +17,29 @@ pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 6;
 
 pub(super) const INITIAL_WINDOW_SIZE_NAME: &str = "SETTINGS_INITIAL_WINDOW_SIZE";
 
-/// The window we announce for each stream and for the connection: all but unlimited, as `h2load -w 30 -W 30`.
+/// The window that we announce for each stream and for the connection: practically unlimited, as `h2load -w 30 -W 30`.
 pub const OUR_WINDOW: u32 = (1 << 30) - 1;
 
-/// Appends what a client sends first: preface, SETTINGS (no push, windows of [`OUR_WINDOW`]) and the connection's window.
+/// Appends the first bytes of a client: preface, SETTINGS (no push, windows of [`OUR_WINDOW`]) and the connection's
+/// window.
 pub fn write_client_preface(out: &mut Vec<u8>) {
     out.extend_from_slice(CLIENT_PREFACE);
     write_settings(out, &[(ENABLE_PUSH, 0), (INITIAL_WINDOW_SIZE, OUR_WINDOW)]);
     write_window_update(out, 0, OUR_WINDOW - WINDOW_DEFAULT);
 }
 
-/// What the peer allows us.
+/// The limits that the peer has set for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerSettings {
-    /// How large the dynamic table of our encoder may be.
+    /// The maximum size of our encoder's dynamic table.
     pub header_table_size: u32,
-    /// How many streams we may have open; all but unlimited until the peer says otherwise.
+    /// The maximum number of streams that we may have open; practically unlimited until the peer sets a limit.
     pub max_concurrent_streams: u32,
     /// The send window of a new stream.
     pub initial_window_size: u32,
     /// The largest payload we may send in a frame.
     pub max_frame_size: u32,
-    /// The longest header list the peer is prepared to accept; advisory.
+    /// The maximum header list that the peer accepts; advisory.
     pub max_header_list_size: u32,
 }
 
@@ -59,7 +61,7 @@ impl Default for PeerSettings {
 pub struct SettingsPayload<'p>(pub(super) &'p [u8]);
 
 impl SettingsPayload<'_> {
-    /// Identifiers and values, in order; one may occur again.
+    /// Identifiers and values, in order; an identifier may occur more than once.
     pub fn iter(&self) -> impl Iterator<Item = (u16, u32)> {
         self.0
             .as_chunks::<6>()
@@ -70,8 +72,8 @@ impl SettingsPayload<'_> {
 }
 
 impl PeerSettings {
-    /// Takes in a SETTINGS frame and returns by how much the windows of all open streams move: positive or negative
-    /// (RFC 9113 §6.9.2). Unknown settings are ignored (§6.5.2).
+    /// Applies a SETTINGS frame and returns the change of the windows of all open streams: positive or negative (RFC
+    /// 9113 §6.9.2). Unknown settings are ignored (§6.5.2).
     ///
     /// # Errors
     /// [`Http2Error::Setting`] for a value out of range.

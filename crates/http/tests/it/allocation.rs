@@ -1,8 +1,7 @@
-//! In the steady state the decoder allocates nothing, nor does the expander, and a decoder is small.
+//! In the steady state neither the decoder nor the expander allocates memory, and a decoder is small.
 //!
-//! The whole test program runs on the counting allocator, but each thread has a count of its own, so that tests beside
-//! this one do not disturb it. Whether what was decoded or expanded is right is held by `responses.rs` and
-//! `templates.rs`.
+//! The whole test program runs on the counting allocator, but each thread has its own count, so that parallel tests do
+//! not disturb it. `responses.rs` and `templates.rs` check that the decoded and expanded bytes are right.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -11,14 +10,14 @@ use paceline_http::{Decoder, Expander, HeadCache, LineFiles, Method, RandomBits,
 
 use crate::observe::feed;
 
-/// The system's allocator, counting what this thread asks of it.
+/// The system's allocator, counting this thread's requests.
 struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: every call is handed on unchanged.
+// SAFETY: every call is forwarded unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));

@@ -1,18 +1,18 @@
-//! Random streams of responses: valid ones of every framing, and others made by damaging them.
+//! Generates random streams of responses: valid ones of every framing, and damaged ones.
 //!
-//! For the properties in `pieces.rs`. What a stream means is said by `oracle.rs`; a damaged one may still be valid.
+//! Used by the properties in `pieces.rs`. `oracle.rs` says what a stream means; a damaged one may still be valid.
 
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// One or more responses, one after the other.
+/// One or more responses in sequence.
 pub fn stream() -> impl Strategy<Value = Vec<u8>> {
     vec(response(), 1..5).prop_map(|responses| responses.concat())
 }
 
-/// A stream with some bytes changed, cut out or put in: mostly invalid, sometimes not.
+/// A stream with some bytes changed, removed or inserted: mostly invalid, sometimes not.
 pub fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![select(b"\r\n \t:;,0159afHTP/.\0-".to_vec()), any::<u8>()];
     (stream(), vec((any::<Index>(), 0..3u8, byte), 1..4)).prop_map(|(mut bytes, edits)| {
@@ -62,7 +62,7 @@ pub fn babble() -> impl Strategy<Value = Vec<u8>> {
     vec(prop_oneof![9 => word, 1 => noise], 0..24).prop_map(|words| words.concat())
 }
 
-/// Piece sizes, to be repeated: none for one piece.
+/// Piece sizes, used cyclically: no sizes mean one piece.
 pub fn cuts() -> impl Strategy<Value = Vec<usize>> {
     prop_oneof![Just(vec![1]), vec(1..4usize, 1..6), vec(1..200usize, 1..6), Just(vec![])]
 }

@@ -1,13 +1,13 @@
-//! Drives a decoder over pieces and notes what it says, checking at each step that it makes progress.
+//! Drives a decoder over pieces and records its events, checking at each step that it makes progress.
 //!
-//! For `responses.rs`, `pieces.rs` and `allocation.rs`. It takes the general path alone; that the fast one (`whole`)
-//! says the same is for the tests to compare.
+//! Used by `responses.rs`, `pieces.rs` and `allocation.rs`. It uses the general path only; the tests compare the fast
+//! one (`whole`) with it.
 
 use std::mem::{Discriminant, discriminant};
 
 use paceline_http::{Decoder, Framing, Head, HeadCache, Method, ProtocolError, Step};
 
-/// What a stream of responses was, bodies' pieces joined.
+/// An event of a stream of responses, with the pieces of a body joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Interim(u16),
@@ -17,7 +17,7 @@ pub enum Event {
     Error(ProtocolError),
 }
 
-/// An event without what depends on the cuts: an error's excerpt.
+/// An event without the part that depends on the cuts: an error's excerpt.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Kind<'e> {
     Same(&'e Event),
@@ -35,7 +35,7 @@ fn kind(event: &Event) -> Kind<'_> {
     }
 }
 
-/// All events of `bytes`, cut into pieces of these sizes over and over, then closed by the peer.
+/// All events of `bytes`, cut into pieces of these sizes, used cyclically, then closed by the peer.
 pub fn events(method: Method, bytes: &[u8], sizes: &[usize]) -> Vec<Event> {
     let mut decoder = Decoder::new(method);
     let mut cache = HeadCache::new();

@@ -1,6 +1,6 @@
-//! A second reading of RFC 9112, written to be checked by eye: all bytes at once, strings and lists, no state.
+//! A second implementation of RFC 9112, simple enough to check by eye: all bytes at once, strings and lists, no state.
 //!
-//! It says what a stream is, or that it is invalid somewhere; not why.
+//! It says what a stream means, or that it is invalid somewhere; not why.
 
 use paceline_http::{
     CHUNK_LINE_BYTES_MAX, Framing, HEAD_BYTES_MAX, Head, INTERIM_RESPONSES_MAX, Method, TRAILERS_BYTES_MAX,
@@ -16,7 +16,7 @@ pub enum OracleEvent {
     Invalid,
 }
 
-/// Everything a stream says until the peer closes it.
+/// All events of a stream until the peer closes it.
 pub fn read(method: Method, mut bytes: &[u8]) -> Vec<OracleEvent> {
     let mut events = Vec::new();
     while !bytes.is_empty() {
@@ -31,7 +31,7 @@ pub fn read(method: Method, mut bytes: &[u8]) -> Vec<OracleEvent> {
     events
 }
 
-/// One response, its interim ones before it; what follows it.
+/// Reads one response and the interim ones before it; returns the bytes after it.
 fn response<'b>(method: Method, mut bytes: &'b [u8], events: &mut Vec<OracleEvent>) -> Option<&'b [u8]> {
     for interims in 0..=INTERIM_RESPONSES_MAX {
         let (head, rest) = head(method, bytes)?;
@@ -49,7 +49,7 @@ fn response<'b>(method: Method, mut bytes: &'b [u8], events: &mut Vec<OracleEven
     None
 }
 
-/// A head and what follows it.
+/// A head and the bytes after it.
 fn head(method: Method, bytes: &[u8]) -> Option<(Head, &[u8])> {
     let end = (0..bytes.len()).find_map(|at| match &bytes[at..] {
         [b'\n', b'\n', ..] => Some(at + 2),
@@ -128,7 +128,7 @@ fn meaning(method: Method, minor: u8, status: u16, fields: &[(String, &str)]) ->
     Some(Head { status, framing, keep_alive, is_suspect: suspect, minor, is_encoded })
 }
 
-/// Tells the body and its end; what follows.
+/// Records the body and its end; returns the bytes after it.
 fn body<'b>(framing: Framing, bytes: &'b [u8], events: &mut Vec<OracleEvent>) -> Option<&'b [u8]> {
     let (body, rest) = match framing {
         Framing::Empty => (Vec::new(), Some(bytes)),
@@ -147,7 +147,7 @@ fn body<'b>(framing: Framing, bytes: &'b [u8], events: &mut Vec<OracleEvent>) ->
     Some(rest)
 }
 
-/// The data of all chunks up to the end or the first fault; what follows unless there is a fault.
+/// The data of all chunks up to the end or the first fault; the bytes after it unless there is a fault.
 fn chunks(mut bytes: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
     let mut body = Vec::new();
     loop {
@@ -179,7 +179,7 @@ fn size_line(bytes: &[u8]) -> Option<(u64, &[u8])> {
     plain.then_some((size.ok()?, &bytes[newline + 1..]))
 }
 
-/// One chunk extension; what follows it.
+/// Reads one chunk extension; returns the text after it.
 fn extension(text: &str) -> Option<&str> {
     let blank = |text: &'_ str| text.len() - text.trim_start_matches([' ', '\t']).len();
     let text = text[blank(text)..].strip_prefix(';')?;

@@ -1,7 +1,7 @@
-//! Properties: the cuts do not matter, the oracle agrees, the fast path agrees, and nothing loops or panics.
+//! Properties: the cuts do not matter, the oracle agrees, the fast path agrees, and the decoder never loops or panics.
 //!
-//! Streams come from `generate.rs`, and what they mean from `oracle.rs`. Rules that chance would seldom meet have their
-//! rows in `responses.rs`. The fuzz target `response` goes on where the number of cases ends here.
+//! Streams come from `generate.rs`, and their meaning from `oracle.rs`. Rules that random streams would seldom reach
+//! have rows in `responses.rs`. The fuzz target `response` covers more cases.
 
 use paceline_http::{Decoder, HeadCache, Method};
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn without_reasons(events: &[Event]) -> Vec<OracleEvent> {
     events.iter().map(convert).collect()
 }
 
-/// One piece says what the oracle says, and any pieces say the same.
+/// One piece gives the oracle's events, and so do any pieces.
 fn agree(method: Method, bytes: &[u8], cuts: &[usize]) -> Result<(), TestCaseError> {
     let at_once = events(method, bytes, &[]);
     prop_assert_eq!(without_reasons(&at_once), oracle::read(method, bytes), "{}", bytes.escape_ascii());
@@ -34,7 +34,7 @@ fn agree(method: Method, bytes: &[u8], cuts: &[usize]) -> Result<(), TestCaseErr
     Ok(())
 }
 
-/// At every response's start: whatever `whole` says, `decode` says too; and it says something if it could.
+/// At every response's start: a result of `whole` equals that of `decode`, and `whole` gives one where it can.
 fn whole_agrees(method: Method, bytes: &[u8]) -> Result<(), TestCaseError> {
     let mut cache = HeadCache::new();
     let mut rest = bytes;
@@ -63,7 +63,7 @@ fn whole_agrees(method: Method, bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Decodes up to the first end; how many bytes that took, None if it does not come.
+/// Decodes up to the first end; returns the bytes consumed, None if the end does not come.
 fn one_response(
     decoder: &mut Decoder,
     cache: &mut HeadCache,

@@ -1,7 +1,7 @@
-//! What a request looks like on the wire, and what is refused.
+//! Requests on the wire, and rejected requests.
 //!
-//! Requests that stay the same; those with placeholders are in `templates.rs`. Refusals are held word for word, with
-//! the place of the fault. That a run sends these very bytes is held by the binary's `requests`.
+//! Requests without placeholders; those with placeholders are in `templates.rs`. Error messages are compared word for
+//! word, with the position of the fault. The binary's `requests` tests check that a run sends exactly these bytes.
 
 use paceline_http::{Method, Request, RequestError, USER_AGENT, Url};
 

@@ -1,7 +1,7 @@
-//! One row per rule: what a server sends and which events that gives, in any pieces.
+//! One row per rule: the bytes of a server and the events that they give, in any pieces.
 //!
-//! And the limits, to the byte, and where the fast path has to leave a response to the general one. Streams nobody
-//! wrote by hand are in `pieces.rs`. Which outcome a request has after an error is the engine's to say.
+//! Also the limits, to the byte, and the responses that the fast path must leave to the general one. Generated streams
+//! are in `pieces.rs`. The engine decides the outcome of a request after an error.
 
 use paceline_http::{
     CHUNK_LINE_BYTES_MAX, Decoder, HEAD_BYTES_MAX, HeadCache, LineEnds, Method, ProtocolError,
@@ -10,7 +10,7 @@ use paceline_http::{
 
 use crate::observe::{events, feed, kinds, line};
 
-/// Rows of (request method, bytes up to the close, events); pieces must change nothing.
+/// Rows of (request method, bytes up to the close, events); splitting into pieces must change no event.
 fn check(rows: &[(Method, &str, &str)]) {
     for &(method, text, expected) in rows {
         let bytes = text.as_bytes();
@@ -333,7 +333,7 @@ fn heads_with_lf_alone_are_read_where_allowed() {
             assert!(line(&seen).ends_with("200.1 length 2 keep | \"hi\" | end"), "{head:?}: {}", line(&seen));
         }
     }
-    // Chunks are read strictly all the same, in every response of the connection.
+    // Chunks are still read strictly, in every response of the connection.
     let mut decoder = Decoder::new(Other).with_line_ends(LineEnds::LfAllowed);
     let (mut cache, mut seen) = (HeadCache::new(), Vec::new());
     let chunked = b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\r\nhi\r\n0\r\n\r\n";

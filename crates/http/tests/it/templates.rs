@@ -1,7 +1,7 @@
-//! Requests with placeholders: what they expand to, that their length is always right, and what is refused.
+//! Requests with placeholders: their expansion, their length, and rejected ones.
 //!
-//! They are read back with code that shares nothing with the writer. Where files of lines come from, and `--literal`,
-//! are held by the binary's `requests`; that expanding allocates nothing is held by `allocation.rs`.
+//! They are read back with code that shares no code with the writer. The binary's `requests` tests cover where files of
+//! lines come from, and `--literal`; `allocation.rs` checks that expanding allocates no memory.
 
 use paceline_http::{
     Expander, LineFiles, RandomBits, Request, RequestError, RequestTemplate, USER_AGENT, Url,
@@ -9,7 +9,7 @@ use paceline_http::{
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// A linear congruential generator (Knuth's MMIX constants), whose high bits are good enough to be counted.
+/// A linear congruential generator (Knuth's MMIX constants), whose high bits are random enough for the counts.
 struct Congruent(u64);
 
 impl RandomBits for Congruent {
@@ -46,7 +46,7 @@ fn next(expander: &mut Expander<Congruent>, template: &RequestTemplate) -> Vec<u
     bytes
 }
 
-/// One request as a server reads it: request line, fields, and the body that `Content-Length` cuts off.
+/// One request as a server reads it: request line, fields, and the body as delimited by `Content-Length`.
 #[derive(Debug, PartialEq)]
 struct Heard {
     line: String,
@@ -54,7 +54,7 @@ struct Heard {
     body: Vec<u8>,
 }
 
-/// Reads one request and returns what is left: a naive reader that shares no code with the writer.
+/// Reads one request and returns the remaining bytes: a naive reader that shares no code with the writer.
 fn hear(bytes: &[u8]) -> (Heard, &[u8]) {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a blank line ends the head");
     let head = std::str::from_utf8(&bytes[..end]).unwrap();
@@ -244,7 +244,7 @@ proptest! {
     ) {
         let request = request(method, &format!("/{path}"), &[("X-Value", &header)], &body);
         let mut files = LineFiles::default();
-        // An empty last line would be none.
+        // An empty last line would not count as a line.
         files.add("lines", format!("{}\n", lines.join("\n")).into_bytes());
         let template = request.compile(&files).unwrap();
         let mut expander = expander(&template, 3, 4);
@@ -267,7 +267,7 @@ proptest! {
     }
 }
 
-/// Whether a text is what a template may expand to: walks along both, with code of its own.
+/// Whether a text is a possible expansion of a template: compares both with independent code.
 fn is_expansion(text: &str, template: &str, line: &str, number: u64) -> bool {
     let Some(brace) = template.find('{') else { return text == template };
     let (before, rest) = template.split_at(brace);
@@ -283,7 +283,7 @@ fn is_expansion(text: &str, template: &str, line: &str, number: u64) -> bool {
         ["{line", _] => text.strip_prefix(line).is_some_and(|t| is_expansion(t, rest, line, number)),
         ["{rand", least, most] => {
             let range = least.parse::<u64>().unwrap()..=most.parse().unwrap();
-            // Digits may follow that are the template's: any cut will do that leaves a right number and a right rest.
+            // Digits of the template may follow: any cut is accepted that leaves a valid number and a valid rest.
             let digits = text.bytes().take_while(u8::is_ascii_digit).count();
             (1..=digits.min(20)).any(|cut| {
                 text[..cut].parse().is_ok_and(|number| range.contains(&number))

@@ -1,7 +1,7 @@
-//! Field blocks in, names and values out (RFC 7541 §3, §6).
+//! Decodes field blocks into names and values (RFC 7541 §3, §6).
 //!
-//! `response` and the probe of the lab read blocks through it. It checks the coding alone: which fields a response may
-//! have is said elsewhere.
+//! Used by `response` and by the lab's probe. It checks the coding only; `response` checks which fields a response may
+//! have.
 
 use super::huffman;
 use super::table::{DynamicTable, STATIC, TABLE_SIZE_DEFAULT, entry_size};
@@ -24,34 +24,34 @@ pub enum HpackError {
     /// A Huffman-coded string with wrong padding or the end-of-string symbol (RFC 7541 §5.2).
     #[error("invalid Huffman coding in the field block")]
     Huffman,
-    /// A table larger than was allowed (RFC 7541 §6.3).
+    /// A table larger than allowed (RFC 7541 §6.3).
     #[error("dynamic table size {size} is over the limit of {limit}")]
     TableSize {
         /// The size.
         size: u32,
-        /// What SETTINGS allowed.
+        /// The limit from SETTINGS.
         limit: u32,
     },
-    /// A size update behind a field (RFC 7541 §4.2).
+    /// A size update after a field (RFC 7541 §4.2).
     #[error("a dynamic table size update must come first in a field block")]
     LateTableSize,
 }
 
-/// What a block did to the table and needed from it.
+/// The effect of a block on the table, and what it required from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockSummary {
     /// It referred to an entry of the dynamic table. If not, equal bytes mean equal fields on every connection.
     pub refers_to_table: bool,
-    /// How many entries it inserted. If none (and no resize), the table is as it was.
+    /// How many entries it inserted. If none (and no resize), the table is unchanged.
     pub inserted: u32,
     /// It resized the table.
     pub resized: bool,
-    /// Its size as SETTINGS_MAX_HEADER_LIST_SIZE counts: names, values and 32 bytes a field (RFC 9113 §6.5.2).
+    /// Its size as SETTINGS_MAX_HEADER_LIST_SIZE counts it: names, values and 32 bytes per field (RFC 9113 §6.5.2).
     pub list_size: usize,
 }
 
 impl BlockSummary {
-    /// Whether equal bytes mean equal fields wherever they come.
+    /// Whether equal bytes mean equal fields on every connection.
     pub fn is_self_contained(&self) -> bool {
         !self.refers_to_table && !self.resized
     }
@@ -69,7 +69,7 @@ pub struct DecodedField<'b> {
     pub name: &'b [u8],
     /// Its value.
     pub value: &'b [u8],
-    /// It enters the dynamic table.
+    /// Whether it is inserted into the dynamic table.
     pub is_inserted: bool,
 }
 
@@ -93,17 +93,17 @@ impl Default for HpackDecoder {
     }
 }
 
-/// Which table an index refers to.
+/// The table that an index refers to.
 #[derive(Clone, Copy)]
 enum Source {
-    /// The static table, at this place from 0.
+    /// The static table, at this index from 0.
     Static(usize),
-    /// The dynamic table, inserted so many insertions ago.
+    /// The dynamic table; the entry was inserted this many insertions ago.
     Dynamic(usize),
 }
 
 impl HpackDecoder {
-    /// Decodes a whole field block and hands each field to `field`, in order.
+    /// Decodes a whole field block and passes each field to `field`, in order.
     ///
     /// # Errors
     /// [`HpackError`]; the connection is lost, for the tables may differ.
@@ -137,7 +137,7 @@ impl HpackDecoder {
         Ok(summary)
     }
 
-    /// Inserts an entry, as a block does that is known and need not be decoded again.
+    /// Inserts an entry, for a known block that need not be decoded again.
     pub(crate) fn insert(&mut self, name: &[u8], value: &[u8]) {
         self.table.insert(name, value);
     }
@@ -212,7 +212,8 @@ impl HpackDecoder {
     }
 }
 
-/// An integer whose first byte keeps it in its lowest `prefix` bits (RFC 7541 §5.1), of at most 28 bits and the prefix.
+/// An integer whose first byte holds its beginning in the lowest `prefix` bits (RFC 7541 §5.1), of at most 28 bits plus
+/// the prefix.
 #[inline]
 fn integer(rest: &mut &[u8], prefix: u32) -> Result<u32, HpackError> {
     let (first, mut after) = rest.split_first().ok_or(HpackError::Truncated)?;

@@ -1,17 +1,17 @@
-//! Names and values in, field blocks out (RFC 7541 §6).
+//! Encodes names and values into field blocks (RFC 7541 §6).
 //!
-//! `request` prepares its blocks with it before a run, simulated servers answer with it. It does not decide which fields
-//! are worth a place in the table: the caller says so.
+//! `request` prepares its blocks with it before a run; simulated servers encode their responses with it. The caller
+//! decides which fields are inserted into the table.
 
 use super::huffman;
 use super::table::{DynamicTable, STATIC, TABLE_SIZE_DEFAULT, entry_size};
 
-/// Whether a literal field enters the dynamic table.
+/// Whether a literal field is inserted into the dynamic table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexing {
     /// With incremental indexing (RFC 7541 §6.2.1).
     Insert,
-    /// Without indexing (§6.2.2). The name may still be an index of the static table, never of the dynamic one.
+    /// Without indexing (§6.2.2). The name may still be an index into the static table, never into the dynamic one.
     Omit,
 }
 
@@ -45,13 +45,13 @@ impl HpackEncoder {
         }
     }
 
-    /// Bytes of the table that a field takes when it is inserted: none if the static table has it (RFC 7541 §4.1).
+    /// Bytes of the table that a field takes when it is inserted: 0 if the static table has it (RFC 7541 §4.1).
     pub(crate) fn inserted_bytes(name: &[u8], value: &[u8]) -> u32 {
         let is_static = STATIC.iter().any(|(n, v)| n.as_bytes() == name && v.as_bytes() == value);
         if is_static { 0 } else { u32::try_from(entry_size(name.len(), value.len())).unwrap_or(u32::MAX / 2) }
     }
 
-    /// Changes the table's size and appends the update that tells the peer, which must come first in a block (RFC 7541
+    /// Changes the table's size and appends the size update for the peer, which must come first in a block (RFC 7541
     /// §4.2). `size` is at most what the peer's SETTINGS allow.
     pub fn resize(&mut self, size: u32, block: &mut Vec<u8>) {
         self.table.resize(size as usize);
@@ -84,7 +84,7 @@ pub(crate) fn push_literal_name(block: &mut Vec<u8>, name: &[u8], indexing: Inde
     }
 }
 
-/// Appends the length of a string that follows without Huffman coding.
+/// Appends the length of the string that follows without Huffman coding.
 #[inline]
 pub(crate) fn push_string_length(block: &mut Vec<u8>, length: usize) {
     push_integer(block, 0, 7, length);
@@ -102,7 +102,7 @@ fn push_string(block: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// Appends an integer behind a pattern, with a prefix of `prefix` bits (RFC 7541 §5.1).
+/// Appends an integer after a pattern, with a prefix of `prefix` bits (RFC 7541 §5.1).
 #[inline]
 fn push_integer(block: &mut Vec<u8>, pattern: u8, prefix: u32, value: usize) {
     let full = (1usize << prefix) - 1;

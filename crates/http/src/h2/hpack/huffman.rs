@@ -1,10 +1,10 @@
-//! The Huffman code of RFC 7541, appendix B: encoding, and decoding by a table of 16-way steps.
+//! Encodes and decodes the Huffman code of RFC 7541, appendix B; decoding uses a table of 16-way steps.
 //!
-//! The code is canonical: codes of one length are consecutive numbers in the order of their symbols, so that the lengths
-//! alone define it. Both tables are built from them at compile time. The decoder takes four bits at a step; since the
-//! shortest code has five, a step completes at most one symbol.
+//! The code is canonical: codes of one length are consecutive numbers in the order of their symbols, so the lengths
+//! alone define it. Both tables are built from the lengths at compile time. The decoder reads four bits per step; since
+//! the shortest code has five, a step completes at most one symbol.
 
-/// Bits of the code of each byte and, last, of the end-of-string symbol (RFC 7541, appendix B).
+/// The code length in bits of each byte and, last, of the end-of-string symbol (RFC 7541, appendix B).
 #[rustfmt::skip]
 const LENGTHS: [u8; SYMBOLS] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28,
@@ -40,7 +40,7 @@ const LENGTH_MAX: u8 = 30;
 /// The code of each symbol, in its lowest bits.
 static CODES: [u32; SYMBOLS] = codes();
 
-/// Where each node of the tree leads with each value of the next four bits.
+/// The step from each node of the tree for each value of the next four bits.
 static STEPS: [[Step; 16]; NODES] = steps();
 
 #[derive(Clone, Copy)]
@@ -135,7 +135,7 @@ const fn steps() -> [[Step; 16]; NODES] {
     steps
 }
 
-/// The root, and the nodes that one to seven ones lead to: padding is the beginning of the end-of-string symbol and
+/// The root, and the nodes reached by one to seven ones: padding is the beginning of the end-of-string symbol and
 /// shorter than eight bits (RFC 7541 §5.2).
 const fn nodes_where_a_string_may_end(tree: &[[u16; 2]; NODES]) -> [bool; NODES] {
     let mut may_end = [false; NODES];
@@ -208,7 +208,7 @@ mod tests {
         decode(coded, &mut text).then_some(text)
     }
 
-    /// Codes spread over the table of RFC 7541, appendix B: if a length were wrong, all codes after it would be.
+    /// Codes from all over the table of RFC 7541, appendix B: a wrong length would make all codes after it wrong.
     #[test]
     fn codes_are_those_of_appendix_b() {
         for (symbol, code) in [
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xfc, 0x1f]), None, "the end-of-string symbol before another");
     }
 
-    /// Bit by bit, with nothing but the codes.
+    /// Decodes bit by bit, using only the codes.
     fn oracle(coded: &[u8]) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         let (mut code, mut length) = (0u64, 0u8);

@@ -1,8 +1,8 @@
 //! HPACK, header compression for HTTP/2 (RFC 7541).
 //!
 //! The decoder reads the peer's blocks. Names and values are passed on as slices of the block, the tables or a scratch
-//! buffer; it says what a block referred to, so that callers can compare bytes when the same block comes again. The
-//! encoder prepares request blocks before a run and serves simulated servers; the hot path sends what it prepared.
+//! buffer; it reports what a block referred to, so that callers can compare bytes when the same block comes again. The
+//! encoder prepares request blocks before a run and serves simulated servers; the hot path sends the prepared blocks.
 
 mod decoder;
 mod encoder;

@@ -1,16 +1,16 @@
-//! The static table (RFC 7541, appendix A) and the dynamic table (§2.3, §4).
+//! Implements the static table (RFC 7541, appendix A) and the dynamic table (§2.3, §4).
 //!
-//! Both the decoder and the encoder own a dynamic table. It knows entries and sizes, no coding.
+//! The decoder and the encoder each own a dynamic table. It handles entries and sizes, not coding.
 
 use std::collections::VecDeque;
 
-/// What an entry counts beside its name and value (RFC 7541 §4.1).
+/// The size of an entry beyond its name and value (RFC 7541 §4.1).
 const ENTRY_OVERHEAD: usize = 32;
 
-/// The size both peers' tables have before SETTINGS say otherwise (RFC 9113 §6.5.2).
+/// The size of both peers' tables before SETTINGS change it (RFC 9113 §6.5.2).
 pub const TABLE_SIZE_DEFAULT: u32 = 4096;
 
-/// Index 1 comes first.
+/// The first entry has index 1.
 #[rustfmt::skip]
 pub(super) static STATIC: [(&str, &str); 61] = [
     (":authority", ""), (":method", "GET"), (":method", "POST"), (":path", "/"), (":path", "/index.html"),
@@ -35,13 +35,13 @@ pub(super) fn entry_size(name: usize, value: usize) -> usize {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Where its name begins, counted from the first byte ever stored; its value follows.
+    /// The start of its name, counted from the first byte ever stored; its value follows.
     start: usize,
     name_len: usize,
     value_len: usize,
 }
 
-/// The dynamic table. The strings of all entries stand in one buffer, oldest first; evicted ones are removed from its
+/// The dynamic table. The strings of all entries are in one buffer, oldest first; evicted ones are removed from its
 /// front when they are as many bytes as the live ones, so that each byte is moved at most once.
 #[derive(Clone, Debug)]
 pub(super) struct DynamicTable {
@@ -63,13 +63,13 @@ impl DynamicTable {
         self.size_max
     }
 
-    /// Changes the maximum size, evicting what no longer fits (RFC 7541 §4.3).
+    /// Changes the maximum size and evicts the entries that no longer fit (RFC 7541 §4.3).
     pub(super) fn resize(&mut self, size_max: usize) {
         self.size_max = size_max;
         self.evict_to(size_max);
     }
 
-    /// Name and value of the entry inserted `age` insertions ago, 0 being the newest.
+    /// Name and value of the entry inserted `age` insertions ago; 0 is the newest.
     #[inline]
     pub(super) fn get(&self, age: usize) -> Option<(&[u8], &[u8])> {
         let place = self.entries.len().checked_sub(age + 1)?;
@@ -92,7 +92,7 @@ impl DynamicTable {
         let Some(place) = self.entries.len().checked_sub(age + 1) else { return };
         let Some(Entry { start, name_len, .. }) = self.entries.get(place).copied() else { return };
         if self.make_room(name_len, value.len()) {
-            // Evicted bytes stay in the buffer until `add` has copied what it needs of them.
+            // Evicted bytes stay in the buffer until `add` has copied the bytes that it needs.
             let start = start.wrapping_sub(self.removed);
             self.bytes.extend_from_within(start..start + name_len);
             self.add(name_len, value);

@@ -1,7 +1,7 @@
-//! Frames: one table for what is read, one for what is refused, and properties: what is written reads as it was, in
+//! Frames: one table of valid input, one of rejected input, and properties: written frames read back the same, in
 //! pieces of any size, and no bytes make the reader panic.
 //!
-//! The rows are frames in hexadecimal. Field blocks are opaque here: `hpack` and `responses` have those.
+//! The rows are frames in hexadecimal. Field blocks are opaque here; their tests are in `hpack` and `responses`.
 
 use super::hex;
 use paceline_http::h2::*;
@@ -23,7 +23,7 @@ enum Seen {
     Error(String),
 }
 
-/// The events of `bytes`, cut into pieces of these sizes over and over.
+/// The events of `bytes`, cut into pieces of these sizes, used cyclically.
 fn events(bytes: &[u8], sizes: &[usize]) -> Vec<Seen> {
     joined(raw_events(bytes, sizes))
 }
@@ -289,7 +289,7 @@ fn a_client_begins_with_preface_settings_and_window() {
     );
 }
 
-/// A frame that this crate writes, and what reads back.
+/// A frame written by this crate, and the events that it reads back as.
 fn frame() -> impl Strategy<Value = (Vec<u8>, Vec<Seen>)> {
     let written = |write: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = Vec::new();
@@ -398,7 +398,7 @@ proptest! {
         bytes.truncate(cut.index(bytes.len() + 1));
         let without_text = |seen: Vec<Seen>| -> Vec<Seen> {
             let cut = |event| match event {
-                // How much of another protocol is shown depends on how much has come.
+                // The excerpt of another protocol depends on how many bytes have come.
                 Seen::Error(text) => Seen::Error(text.split(" it begins").next().unwrap_or("").into()),
                 event => event,
             };

@@ -1,6 +1,6 @@
 //! HPACK against the examples of RFC 7541, appendix C, and properties: round trips, damaged blocks.
 //!
-//! The vectors are the RFC's own. Comparing blocks instead of decoding them is tested by `responses`.
+//! The vectors come from the RFC. `responses` tests comparing blocks instead of decoding them.
 
 use super::hex;
 use paceline_http::h2::{
@@ -50,7 +50,7 @@ const RESPONSES: [&str; 3] = [
      content-encoding: gzip\nset-cookie: foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1",
 ];
 
-/// Appendix C.4: what an encoder with Huffman coding sends.
+/// Appendix C.4: the bytes of an encoder with Huffman coding.
 const CODED_REQUESTS: [&str; 3] = [
     "8286 8441 8cf1 e3c2 e5f2 3a6b a0ab 90f4 ff",
     "8286 84be 5886 a8eb 1064 9cbf",

@@ -1,7 +1,7 @@
 //! HTTP/2: the vectors of RFC 7541, tables for each rule of RFC 9113, and properties.
 //!
-//! `hpack` has the coding, `frames` the framing, `requests` and `responses` what they carry. Streams on a connection are
-//! the engine's to test.
+//! `hpack` tests the coding, `frames` the framing, `requests` and `responses` their contents. The engine tests streams
+//! on a connection.
 
 mod frames;
 mod hpack;

@@ -1,6 +1,6 @@
-//! Requests: what a peer decodes is what was asked, on every connection and in every order of kinds.
+//! Requests: the peer decodes the request that was specified, on every connection and in every order of kinds.
 //!
-//! A server's end decodes every block that is written. Which request is due when is not known here.
+//! A server's decoder reads every written block. Scheduling is not tested here.
 
 use paceline_http::h2::*;
 use paceline_http::{Expander, LineFiles, RandomBits, Request, RequestError, Scheme, Url};
@@ -26,13 +26,13 @@ fn compile(request: &Request) -> Http2Request {
     request.compile_http2(Scheme::Http, &LineFiles::default()).unwrap()
 }
 
-/// A server's end of a connection: decodes what was written.
+/// The server's end of a connection: decodes the written bytes.
 struct Server {
     reader: FrameReader,
     hpack: HpackDecoder,
 }
 
-/// Fields one a line, whether the stream ended, and bytes of the frames.
+/// Fields, one per line; whether the stream ended; and the length of the frames in bytes.
 type Received = (Vec<String>, bool, usize);
 
 impl Server {
@@ -213,7 +213,7 @@ fn fields_of_http_1_are_refused() {
 }
 
 proptest! {
-    /// Whatever headers kinds have, each request decodes to its own fields, in its own order within each name.
+    /// Whatever headers the kinds have, each request decodes to its own fields, in its own order within each name.
     #[test]
     fn any_mix_decodes_to_what_was_asked(
         kinds in vec(vec(("x-[a-d]", "[a-z]{0,3}|\\{seq\\}"), 0..8), 1..4),

@@ -1,6 +1,6 @@
-//! Responses: fields are checked, known blocks are recognised and mean what decoding them would, parts come in order.
+//! Responses: fields are checked, known blocks are recognised and mean the same as when decoded, parts come in order.
 //!
-//! The rows are one for each rule of RFC 9113 section 8. What a failed stream counts as is the engine's to say.
+//! The rows are one for each rule of RFC 9113 section 8. The engine decides the outcome of a failed stream.
 
 use paceline_http::Method;
 use paceline_http::h2::*;
@@ -78,7 +78,7 @@ fn malformed_fields_end_the_stream() {
 
 #[test]
 fn a_header_list_is_limited() {
-    // One entry of 4,000 bytes, named again and again by one byte.
+    // One entry of 4,000 bytes, referred to again and again by one byte.
     let (mut encoder, mut block) = (HpackEncoder::default(), vec![]);
     encoder.field(b":status", b"200", Indexing::Insert, &mut block);
     for _ in 0..17 {
@@ -151,7 +151,7 @@ fn the_parts_of_a_response_come_in_order() {
     }
 }
 
-/// A server's block: some fields inserted, some referring to what was inserted before.
+/// A server's block: some fields inserted, some referring to earlier inserts.
 fn field() -> impl Strategy<Value = (&'static str, String, bool)> {
     let regular = (prop::sample::select(vec!["date", "server", "x"]), "[a-c]{0,2}|long{40}", any::<bool>());
     let length =
@@ -160,7 +160,7 @@ fn field() -> impl Strategy<Value = (&'static str, String, bool)> {
 }
 
 proptest! {
-    /// Two connections that share a cache: comparing gives what decoding gives, with blocks repeated in any order.
+    /// Two connections share a cache: comparing gives the same result as decoding, with blocks repeated in any order.
     #[test]
     fn known_blocks_mean_what_decoding_them_would(
         lists in vec((prop::sample::select(vec!["200", "404", "503"]), vec(field(), 0..4)), 1..5),
@@ -182,7 +182,7 @@ proptest! {
                     let indexing = if *insert { Indexing::Insert } else { Indexing::Omit };
                     encoder.field(name.as_bytes(), value.as_bytes(), indexing, &mut block);
                 }
-                // A second reading, without any memory but HPACK's.
+                // A second reading, without any state except HPACK's.
                 let mut expected = ResponseFields { status: 0, content_length: None, is_encoded: false };
                 let mut lengths = Vec::new();
                 plain.decode(&block, &mut HpackScratch::default(), |field| {
@@ -204,8 +204,8 @@ proptest! {
         }
     }
 
-    /// nginx inserts its fields with every response and never refers to them. A block that refers to what a known one
-    /// inserted, however often that came, means what it would have.
+    /// nginx inserts its fields with every response and never refers to them. A block that refers to an entry that a
+    /// known block inserted, however often, means the same as if every block had been decoded.
     #[test]
     fn inserts_of_known_blocks_are_not_lost(times in 1..300usize, refers in any::<bool>()) {
         let (mut cache, mut decoder, mut plain) = (BlockCache::default(), FieldDecoder::default(), HpackDecoder::default());
