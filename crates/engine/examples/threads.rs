@@ -1,8 +1,8 @@
-//! Do two generator threads do twice one thread's work? On the in-process transport, where no server and no kernel
-//! stands in the way: what is left is the engine.
+//! Measures whether two generator threads do twice the work of one. Runs on the in-process transport, without a server
+//! and without the kernel, so that only the engine is measured.
 //!
 //! `cargo run --release -p paceline-engine --example threads` prints requests per second of one thread and of two,
-//! in turn, five times. Each thread has a core of its own as far as the machine has as many.
+//! alternately, five times. Each thread has its own core if the machine has enough.
 
 use paceline_engine::h1::Http1;
 use paceline_engine::hot::{Conductor, Recorder, Worker};
@@ -15,7 +15,7 @@ use paceline_http::Method;
 use std::sync::Arc;
 use std::thread;
 
-/// There are no others: they are never stopped, and begin when they are ready.
+/// There are no other workers: a worker is never stopped, and begins when it is ready.
 struct Alone;
 
 impl Conductor for Alone {
@@ -38,7 +38,7 @@ impl Conductor for Alone {
     }
 }
 
-/// What every request is.
+/// Every request.
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 fn settings() -> Settings {

@@ -1,7 +1,7 @@
-//! Where connections go: an address of the network, or a socket in the file system.
+//! Defines the address that connections go to: a network address, or a socket in the file system.
 //!
-//! The binary looks the name up, or takes the path of `--unix-socket`, and puts one of these into [`crate::Settings`],
-//! whose check asks here whether the kernel can take the path. Its encoding is `kernel/address.rs`.
+//! The binary resolves the name, or takes the path of `--unix-socket`, and puts one of these into [`crate::Settings`],
+//! whose check asks here whether the kernel accepts the path. The encoding is in `kernel/address.rs`.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,10 +9,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of a unix socket's path at most: sun_path holds 108, and a zero ends it (unix(7)).
+/// The maximum length of a unix socket's path: sun_path holds 108 bytes, and a zero ends it (unix(7)).
 const PATH_MOST: usize = 107;
 
-/// Where connections go.
+/// The address that connections go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// An IP address and port.
@@ -22,7 +22,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Whether the kernel takes it: a path has its limits.
+    /// Whether the kernel accepts it: the length of a path is limited.
     pub(crate) fn is_possible(&self) -> bool {
         match self {
             Address::Tcp(_) => true,

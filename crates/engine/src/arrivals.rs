@@ -1,30 +1,30 @@
-//! A sample of the actual sends of random arrivals, so that a run can be asked whether they were random.
+//! Samples the actual sends of random arrivals, so that a run can be tested for whether they were random.
 //!
-//! Sends are noted in some stretches of the window, each from its beginning until so many have been noted: memory is
+//! Sends are noted in some stretches of the window, each from its beginning until enough have been noted: memory is
 //! bounded, and the first gap counts from the stretch's beginning, since a Poisson process has no memory. Each worker
-//! notes its own; put together, the first ones of all workers are the first ones of the process.
+//! notes its own sends; the first sends of all workers together are the first ones of the process.
 
 use crate::profile::Profile;
 use crate::{Arrivals, LoadModel, Nanos, Settings, Timeline, WindowLength};
 
-/// Stretches of a long window.
+/// The number of stretches of a long window.
 const STRETCHES: u64 = 16;
-/// Sends noted in each.
+/// The number of sends noted in each.
 const NOTED: usize = 128;
 
-/// Where sends are noted, and what is expected there.
+/// The stretches in which sends are noted, and the rate expected there.
 #[derive(Debug)]
 pub(crate) struct Stretches {
     profile: Profile,
     epoch: Nanos,
     /// When they begin.
     pub starts: Vec<Nanos>,
-    /// Sends noted from each beginning on.
+    /// The number of sends noted from each beginning on.
     pub each: usize,
 }
 
 impl Stretches {
-    /// Of a run; none where arrivals are not random.
+    /// The stretches of a run; none if arrivals are not random.
     pub(crate) fn of(settings: &Settings, timeline: &Timeline) -> Option<Self> {
         let shape = match &settings.job.load {
             LoadModel::Closed | LoadModel::Open { arrivals: Arrivals::Constant, .. } => return None,
@@ -34,21 +34,21 @@ impl Stretches {
         let profile = Profile::of(shape, settings.job.warmup, window)?;
         let before = profile.arrivals(settings.job.warmup.0 as f64);
         let expected = profile.arrivals((settings.job.warmup + window).0 as f64) - before;
-        // A short window is one stretch: several would run into each other.
+        // A short window is one stretch: several would overlap.
         let noted_most = STRETCHES as usize * NOTED;
         let (count, each) =
             if expected < 2.0 * noted_most as f64 { (1, noted_most) } else { (STRETCHES, NOTED) };
         let mut cursor = profile.clone();
         let start = |i| {
             let at = cursor.moment(before + expected * i as f64 / count as f64);
-            // Never in the warm-up, for all rounding.
+            // Never in the warm-up, in spite of rounding.
             (timeline.epoch + Nanos(at as u64)).max(timeline.window_start)
         };
         let starts = (0..count).map(start).collect();
         Some(Self { profile, epoch: timeline.epoch, starts, each })
     }
 
-    /// The gaps between the sends of all workers, as multiples of the mean gap that was asked for at their time.
+    /// The gaps between the sends of all workers, as multiples of the mean gap requested at that time.
     pub(crate) fn gaps(&self, workers: &[Vec<Vec<Nanos>>]) -> Vec<f64> {
         let mut gaps = Vec::new();
         for (index, start) in self.starts.iter().enumerate() {
@@ -70,10 +70,10 @@ impl Stretches {
     }
 }
 
-/// What one worker notes.
+/// The sends noted by one worker.
 #[derive(Debug)]
 pub(crate) struct Notes {
-    /// No send before this moment is noted: the one comparison that others pay.
+    /// No send before this moment is noted: sends that are not noted cost only this comparison.
     pub from: Nanos,
     starts: Vec<Nanos>,
     each: usize,
@@ -81,21 +81,21 @@ pub(crate) struct Notes {
 }
 
 impl Default for Notes {
-    /// Nothing is noted.
+    /// Notes no sends.
     fn default() -> Self {
         Self { from: Nanos::NEVER, starts: Vec::new(), each: 0, sends: Vec::new() }
     }
 }
 
 impl Notes {
-    /// Room for what is to be noted.
+    /// Allocates the memory for the notes.
     pub(crate) fn of(stretches: Option<Stretches>) -> Self {
         let Some(Stretches { starts, each, .. }) = stretches else { return Self::default() };
         let sends = starts.iter().map(|_| Vec::with_capacity(each)).collect();
         Self { from: starts.first().copied().unwrap_or(Nanos::NEVER), starts, each, sends }
     }
 
-    /// A send at or after [`Notes::from`].
+    /// Notes a send at or after [`Notes::from`].
     #[cold]
     pub(crate) fn note(&mut self, at: Nanos) {
         let stretch = self.starts.partition_point(|start| *start <= at).saturating_sub(1);
@@ -108,14 +108,14 @@ impl Notes {
         }
     }
 
-    /// Everything noted, by stretch.
+    /// Returns all notes, by stretch.
     pub(crate) fn take(&mut self) -> Vec<Vec<Nanos>> {
         self.from = Nanos::NEVER;
         std::mem::take(&mut self.sends)
     }
 }
 
-/// What several workers noted as one list, in time since the beginning of the warm-up.
+/// The notes of several workers as one list, in time since the beginning of the warm-up.
 pub(crate) fn since_epoch(workers: Vec<Vec<Vec<Nanos>>>, epoch: Nanos) -> Vec<Vec<Nanos>> {
     let mut all: Vec<Vec<Nanos>> = Vec::new();
     for worker in workers {
@@ -127,8 +127,8 @@ pub(crate) fn since_epoch(workers: Vec<Vec<Vec<Nanos>>>, epoch: Nanos) -> Vec<Ve
     all
 }
 
-/// The gaps between the sends of all loaders of a run, as [`crate::RunOutcome::arrival_gaps`] of one: `noted` are the
-/// `noted_sends` of each loader.
+/// The gaps between the sends of all loaders of a run, corresponding to [`crate::RunOutcome::arrival_gaps`] of one:
+/// `noted` has the `noted_sends` of each loader.
 pub fn gaps_of_all(settings: &Settings, noted: &[Vec<Vec<Nanos>>]) -> Vec<f64> {
     let timeline = WindowLength::of(settings).timeline(settings, Nanos::ZERO);
     Stretches::of(settings, &timeline).map_or_else(Vec::new, |stretches| stretches.gaps(noted))

@@ -1,67 +1,67 @@
-//! Why a run could not be carried out.
+//! The errors that prevent a run.
 //!
-//! Returned by [`crate::run`] and the simulation, and where settings are checked. What goes wrong with single requests
-//! is no error: it is an outcome (`outcome.rs`). Exit status and remedy are the binary's (`commands/run/mod.rs`).
+//! Returned by [`crate::run`] and the simulation, and by the check of settings. A failure of a single request is not an
+//! error but an outcome (`outcome.rs`). Exit status and remedy are in the binary (`commands/run/mod.rs`).
 
 use crate::{Address, Nanos};
 use paceline_job::JobError;
 use std::io;
 
-/// Why a run could not be carried out.
+/// An error that prevents a run.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The parts of the job contradict each other.
     #[error("{0}")]
     Job(JobError),
-    /// What was made ready for the job does not fit it.
+    /// The prepared settings do not fit the job.
     #[error("{0}")]
     Settings(&'static str),
-    /// Not one connection could be made, or none was kept until the run could begin.
+    /// No connection could be made, or none was kept until the run could begin.
     #[error("cannot {} {address} ({attempts} attempts)", if *.made > 0 { "keep a connection to" } else { "connect to" })]
     Unreachable {
-        /// Where to.
+        /// The target.
         address: Address,
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u64,
-        /// Connections that were made, and lost before anything was asked of the server.
+        /// Connections that were made, and lost before any request was sent.
         made: u64,
-        /// The last attempt's reason.
+        /// The error of the last attempt.
         #[source]
         source: io::Error,
     },
-    /// What was asked of TLS cannot be done.
+    /// The requested TLS settings cannot be used.
     #[error("cannot {what}")]
     Tls {
-        /// What.
+        /// The setting.
         what: &'static str,
-        /// Why.
+        /// The reason.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The kernel refused something the engine cannot do without.
+    /// The kernel refused an operation that the engine requires.
     #[error("cannot {what}")]
     Kernel {
-        /// What was asked of it.
+        /// The operation.
         what: &'static str,
-        /// Its answer.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
-    /// Outcomes do not add up to what was scheduled, or a time does not add up: a bug in Paceline.
+    /// Outcomes do not add up to the requests scheduled, or a time does not add up: a bug in Paceline.
     #[error("the engine's own accounts do not add up: {0}; this is a bug in Paceline")]
     Accounts(String),
-    /// The system did not start as many threads as asked for.
+    /// The system did not start the requested number of threads.
     #[error("the system started {had} of {asked} threads")]
     TooManyThreads {
-        /// Asked for.
+        /// Requested.
         asked: u32,
-        /// Had.
+        /// Started.
         had: usize,
     },
     /// A worker thread died: a bug in Paceline.
     #[error("a worker thread died; this is a bug in Paceline")]
     WorkerDied,
-    /// Stopped before the window began: nothing was measured.
+    /// Stopped before the window began, so there are no measurements.
     #[error("stopped {0} after the start, before the window began: nothing was measured")]
     StoppedEarly(Nanos),
 }

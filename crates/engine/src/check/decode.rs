@@ -1,26 +1,26 @@
-//! Compressed bodies (RFC 1952, RFC 1950): what is in them is checked, not how it was compressed.
+//! Decompresses bodies (RFC 1952, RFC 1950): their contents are checked, not how they were compressed.
 //!
-//! Whether a body is compressed is read off its first bytes: the head of a response is not kept in the hot path. A body
-//! is decompressed only when it differs from the last good one, up to a limit.
+//! Compression is recognised by the first bytes of a body: the hot path does not keep the head of a response. A body is
+//! decompressed only when it differs from the last good one, up to a limit.
 
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use std::io::Read as _;
 
-/// A compressed body may become this many bytes: a megabyte of gzip can stand for a gigabyte.
+/// The maximum length of a decompressed body: a megabyte of gzip can expand to a gigabyte.
 const DECODED_BYTES_MAX: usize = 16 << 20;
 
 /// Why a compressed body could not be decompressed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Its bytes are no valid stream.
+    /// Its bytes are not a valid stream.
     #[error("it begins like {coding}, but is not valid {coding}: {problem}")]
     Invalid {
         /// Its coding.
         coding: &'static str,
-        /// What the decoder said.
+        /// The decoder's message.
         problem: String,
     },
-    /// It is larger than is decompressed.
+    /// It exceeds the maximum length of a decompressed body.
     #[error("the body is more than {} MiB when decompressed: too large to check", DECODED_BYTES_MAX >> 20)]
     TooLong,
 }
@@ -40,7 +40,7 @@ fn is_zlib(body: &[u8]) -> bool {
     }
 }
 
-/// A body without its compression; none if it has none.
+/// The decompressed body; none if it is not compressed.
 ///
 /// # Errors
 /// [`DecodeError`] if it cannot be decompressed.
@@ -55,7 +55,7 @@ pub fn decoded(body: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
         return Ok(None);
     };
     match read {
-        // Two bytes of text may look like zlib: "x^" does.
+        // Two bytes of text may look like zlib, such as "x^".
         Err(_) if coding == "deflate" => Ok(None),
         Err(error) => Err(DecodeError::Invalid { coding, problem: error.to_string() }),
         Ok(_) if text.len() > DECODED_BYTES_MAX => Err(DecodeError::TooLong),

@@ -1,15 +1,15 @@
-//! Whether a JSON document has the values that are expected of it.
+//! Checks that a JSON document has the expected values.
 //!
-//! [`super::BodyCheck::judge`] parses a body and asks here for each expected value.
+//! [`super::BodyCheck::judge`] parses a body and calls this module for each expected value.
 
 use super::BodyFault;
 use paceline_job::ExpectedValue;
 use serde_json::Value;
 
-/// Characters of a value that a message shows.
+/// The maximum number of characters of a value in a message.
 const SHOWN_MOST: usize = 60;
 
-/// Whether a document has an expected value.
+/// Checks that a document has an expected value.
 pub(super) fn judge(expected: &ExpectedValue, document: &Value) -> Result<(), BodyFault> {
     let found = document.pointer(&expected.pointer);
     if found.is_some_and(|found| is_same(found, &expected.value)) {
@@ -22,7 +22,7 @@ pub(super) fn judge(expected: &ExpectedValue, document: &Value) -> Result<(), Bo
     })
 }
 
-/// Whether two values are equal. Numbers are by what they are, not by how they are written: 1 is 1.0.
+/// Whether two values are equal. Numbers are compared by value, not by notation: 1 equals 1.0.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {

@@ -1,7 +1,7 @@
-//! What must come back for a request to count as answered: the status, and something of the body.
+//! Checks a response: the status, and properties of the body.
 //!
 //! The binary makes a [`Check`] from flags or a request file; the hot path compares each body with one that passed and
-//! asks here only when it differs (`hot/inspect.rs`). Bodies are judged whole. Nothing here keeps one.
+//! calls this module only when it differs (`hot/inspect.rs`). Bodies are judged whole. This module keeps no body.
 
 mod decode;
 mod json;
@@ -15,58 +15,58 @@ use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::sync::Arc;
 
-/// What must come back for one kind of request.
+/// The response expected for one kind of request.
 #[derive(Clone, Debug, Default)]
 pub struct Check {
-    /// The status; without one any 2xx is ok.
+    /// The status; if there is none, any 2xx is ok.
     pub status: Option<u16>,
     /// The body.
     pub body: BodyCheck,
 }
 
-/// What must be true of a body.
+/// The condition that a body must meet.
 #[derive(Clone, Debug, Default)]
 pub enum BodyCheck {
-    /// Nothing.
+    /// No condition.
     #[default]
     Any,
-    /// It has these bytes.
+    /// It equals these bytes.
     Exact(Arc<[u8]>),
     /// Its bytes have this SHA-256.
     Sha256([u8; 32]),
     /// It is JSON, and all of these hold.
     Json(Arc<[ExpectedValue]>),
-    /// What it is after decompression passes another check: the request accepts compressed answers.
+    /// After decompression it passes another check: the request accepts compressed responses.
     Decoded(Arc<BodyCheck>),
     /// It is JSON of this form.
     JsonForm(Arc<JsonForm>),
 }
 
-/// How a body is not as expected.
+/// The way in which a body is not as expected.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BodyFault {
-    /// It differs from the one expected, which has so many bytes.
+    /// It differs from the expected one, whose length in bytes this is.
     Differs(u64),
-    /// It has another SHA-256, this one.
+    /// It has a different SHA-256, this one.
     Digest([u8; 32]),
     /// It is not JSON.
     NotJson(String),
-    /// It is JSON and says something else: at this pointer, instead of this value, this or nothing.
+    /// It is JSON with another value: at this pointer, instead of this value, the one found or none.
     Value {
         /// The pointer.
         pointer: String,
         /// What was expected there.
         expected: String,
-        /// What was found there, if anything.
+        /// The value found there, if any.
         found: Option<String>,
     },
-    /// It is not of the form expected.
+    /// It does not have the expected form.
     Form(FormFault),
-    /// It is longer than is kept for judging it whole: so many bytes.
+    /// It exceeds this limit of bytes, above which no body is kept for judging it whole.
     TooLong(usize),
-    /// It is compressed, and the request did not ask for that.
+    /// It is compressed, and the request did not accept that.
     Compressed,
-    /// A step of a session takes a value from the response, and cannot.
+    /// A step of a session extracts a value from the response, and the extraction failed.
     NotExtracted(ExtractFault),
     /// It is a redirect that could not be followed.
     NotFollowed(RedirectFault),
@@ -86,7 +86,7 @@ impl From<RedirectFault> for BodyFault {
     }
 }
 
-/// How a body that was not as expected looked: the first of its kind, so that a person sees what came.
+/// The first wrong body of its kind, kept for display.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrongBody {
     /// When it was complete, on the run's clock.
@@ -95,13 +95,13 @@ pub struct WrongBody {
     pub status: u16,
     /// Its length in bytes.
     pub length: u64,
-    /// The first byte that differs from a body as it is expected, from 0; none where no such body is known.
+    /// The first byte that differs from an expected body, from 0; none if no expected body is known.
     pub differs_at: Option<u64>,
-    /// Some of it, from where it differs or from its beginning.
+    /// An excerpt, from the difference or from the beginning.
     pub shown: Vec<u8>,
-    /// Where that begins.
+    /// The offset of the excerpt.
     pub shown_from: u64,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: BodyFault,
 }
 
@@ -141,12 +141,12 @@ impl BodyCheck {
 }
 
 impl BodyFault {
-    /// A body that begins like this differs from the expected one.
+    /// The fault of a body that differs from the expected one.
     pub(crate) fn differs(expected: &[u8], body: &[u8]) -> Self {
         BodyFault::Differs(expected.len() as u64).or_compressed(body)
     }
 
-    /// The reason behind a fault, where the body is compressed: nothing else about it is of interest.
+    /// Replaces a fault by its cause if the body is compressed.
     fn or_compressed(self, body: &[u8]) -> Self {
         if decode::is_gzip(body) { BodyFault::Compressed } else { self }
     }

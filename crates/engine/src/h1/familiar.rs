@@ -1,22 +1,23 @@
-//! The last good response, byte for byte: the next is most often the same, and then comparing it is all there is to do.
+//! Keeps the last good response, byte for byte: the next is most often the same, and then one comparison replaces
+//! parsing and checking.
 //!
-//! A response whose every byte equals one that was parsed and checked is parsed and checked, if it answers a request of
-//! the same kind: one method, one check. There is one for each kind.
+//! A response whose every byte equals one that was parsed and checked needs neither, if it answers a request of the
+//! same kind: one method, one check. There is one for each kind.
 
-/// Longer responses are not kept: comparing a body costs what checking it costs.
+/// Longer responses are not kept: comparing a body costs as much as checking it.
 const LENGTH_MOST: usize = 4096;
 
-/// What is known of a response that has been seen before.
+/// A response that was seen before.
 #[derive(Debug, Default)]
 pub(super) struct Familiar {
-    /// Head and body; empty while nothing is known.
+    /// Head and body; empty until a response is kept.
     bytes: Vec<u8>,
     status: u16,
     body_bytes: u64,
 }
 
 impl Familiar {
-    /// How many times in a row the input begins with the familiar response, at most `most`.
+    /// The number of times in sequence that the input begins with the familiar response, at most `most`.
     #[inline]
     pub(super) fn repeats_in(&self, input: &[u8], most: u16) -> u16 {
         let length = self.bytes.len();
@@ -50,7 +51,7 @@ impl Familiar {
         self.body_bytes
     }
 
-    /// Gets to know a response that was good and left the connection open.
+    /// Keeps a response that was good and left the connection open.
     pub(super) fn meet(&mut self, bytes: &[u8], status: u16, body_bytes: u64) {
         self.bytes.clear();
         if bytes.len() <= LENGTH_MOST {

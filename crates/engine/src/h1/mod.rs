@@ -1,8 +1,9 @@
-//! HTTP/1.1 on the loop: requests are pipelined up to a depth, responses come in their order.
+//! Implements HTTP/1.1 for the loop: requests are pipelined up to a depth, responses come in the same order.
 //!
-//! So the exchanges of a connection lie in a ring, and the oldest of them says what the next response answers. What
-//! equals the last good response is read by that comparison ([`familiar`]); else framing is `paceline_http`'s. A server
-//! may announce with a response that it closes; after a timeout the connection cannot be used any more.
+//! Therefore the exchanges of a connection form a ring, and the oldest of them is the one that the next response
+//! answers. A response that equals the last good one is read by that comparison ([`familiar`]); otherwise
+//! `paceline_http` does the framing. A server may announce with a response that it closes; after a timeout the
+//! connection cannot be used any more.
 
 mod familiar;
 mod outgoing;
@@ -17,13 +18,13 @@ use outgoing::{Begun, Outgoing};
 use paceline_http::{Decoder, HeadCache, LineEnds, Method, ProtocolError, Step};
 use std::io;
 
-/// What becomes of a connection after a response that is the last on it: the server closes it, or, where the framing
-/// of the response cannot be trusted, Paceline does.
+/// Ends a connection after its last response: the server closes it, or, if the framing of the response cannot be
+/// trusted, Paceline does.
 fn closed(is_suspect: bool) -> Result<Flow, Fault> {
     if is_suspect { Err(Fault::of(Failure::SuspectFraming)) } else { Ok(Flow::Close) }
 }
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Debug)]
 struct Connection {
     /// Ring position of the oldest exchange.
@@ -32,11 +33,11 @@ struct Connection {
     keep_alive: bool,
     /// Whether the framing of that response cannot be trusted.
     is_suspect: bool,
-    /// Bytes at the end of the last request that the socket has not taken yet,
+    /// Bytes at the end of the last request that the socket has not taken yet.
     unsent: u32,
-    /// where they are counted,
+    /// The block in which those bytes are counted.
     unsent_block: Block,
-    /// and when that request was sent.
+    /// When that request was sent.
     unsent_since: Nanos,
     /// The response being received.
     incoming: Incoming,
@@ -44,20 +45,20 @@ struct Connection {
     decoder: Decoder,
 }
 
-/// What is known of the responses to one kind of request.
+/// The state for the responses to one kind of request.
 #[derive(Debug)]
 struct Answers {
-    /// What the method means for them.
+    /// The kind of the method, for the framing of responses.
     method: Method,
     /// The last head.
     heads: HeadCache,
-    /// The last good response, where the next may well be the same.
+    /// The last good response, if the next may be the same.
     familiar: Familiar,
-    /// Whether a good response is worth keeping: not where each request asks for something else.
+    /// Whether to keep a good response: not if each request is different.
     repeat: bool,
 }
 
-/// A response is complete, and the server keeps the connection after it or not.
+/// The result of a step: whether a response is complete and, if so, whether the server keeps the connection after it.
 type Completed = Option<Flow>;
 
 /// HTTP/1.1 on the connections of one worker.
@@ -68,7 +69,7 @@ pub struct Http1 {
     outgoing: Outgoing,
     /// By kind of request.
     answers: Box<[Answers]>,
-    /// Whether a response was compressed. Each head that differs from the last comes through [`Self::step`].
+    /// Whether a response was compressed. Each head that differs from the last passes through [`Self::step`].
     saw_compressed: bool,
 }
 
@@ -100,7 +101,7 @@ impl Connection {
 }
 
 impl Http1 {
-    /// Some of the bytes of `Outgoing::next` were taken: the requests that they begin are in flight.
+    /// Some of the bytes of `Outgoing::next` were sent: notes the requests that begin in them as in flight.
     #[inline(always)]
     fn begun(&mut self, slot: Slot, taken: usize, departure: &Departure, ledger: &mut Ledger<'_>) -> u16 {
         if let Some(begun) = self.outgoing.begun_alike(taken) {
@@ -113,7 +114,7 @@ impl Http1 {
         self.begun_differing(slot, taken, departure, ledger)
     }
 
-    /// The same where requests differ. Not inlined: the way of a run with one fixed request stays short.
+    /// The same for requests that differ. Not inlined, to keep the code path of a run with one fixed request short.
     #[inline(never)]
     fn begun_differing(
         &mut self,
@@ -132,7 +133,7 @@ impl Http1 {
         started
     }
 
-    /// Requests of one kind are in flight.
+    /// Notes requests of one kind as in flight.
     #[inline(always)]
     fn put(&mut self, slot: Slot, begun: &Begun, departure: &Departure, ledger: &mut Ledger<'_>) {
         let exchange = ledger.begin(departure, begun.kind, begun.count, begun.bytes);
@@ -144,7 +145,7 @@ impl Http1 {
         }
     }
 
-    /// The same where each has an intended send of its own.
+    /// The same where each request has its own intended send.
     #[cold]
     fn put_one_by_one(&mut self, slot: Slot, begun: &Begun, departure: &Departure, ledger: &mut Ledger<'_>) {
         let length = (begun.bytes + begun.unsent) / usize::from(begun.count);
@@ -156,8 +157,8 @@ impl Http1 {
         self.put(slot, &last, departure, ledger);
     }
 
-    /// The oldest exchange of a connection, which the next response answers, and its kind. Where there are several kinds,
-    /// the decoder gets what the method means.
+    /// The oldest exchange of a connection, which the next response answers, and its kind. If there are several kinds,
+    /// sets the method in the decoder.
     #[inline(never)]
     fn oldest(&mut self, slot: Slot, ledger: &Ledger<'_>) -> (Exchange, usize) {
         let connection = &mut self.connections[slot as usize];
@@ -169,7 +170,7 @@ impl Http1 {
         (exchange, kind)
     }
 
-    /// `count` responses that are alike are complete: they end the oldest exchanges of their connection.
+    /// Completes `count` equal responses: they end the oldest exchanges of their connection.
     #[inline]
     fn complete(&mut self, slot: Slot, response: &Response, count: u16, now: Nanos, ledger: &mut Ledger<'_>) {
         let mut left = count;
@@ -178,7 +179,7 @@ impl Http1 {
         }
     }
 
-    /// The same for as many of them as answer requests that were sent in one moment, nearly always all: how many.
+    /// The same for as many of them as answer requests that were sent together, nearly always all; returns how many.
     #[inline(never)]
     fn complete_alike(
         &mut self,
@@ -199,8 +200,8 @@ impl Http1 {
         alike
     }
 
-    /// One step through a response that came in pieces, or whose head is new: the bytes it took, and what becomes of the
-    /// connection if the response is complete with them.
+    /// Reads one step of a response that came in pieces, or whose head is new: returns the bytes consumed and, if they
+    /// complete the response, what happens to the connection.
     fn step(
         &mut self,
         slot: Slot,
@@ -231,7 +232,7 @@ impl Http1 {
         Ok((consumed, completed))
     }
 
-    /// The end of a response that was read in steps: its length is checked here, its bytes were on the way.
+    /// Completes a response that was read in steps: its length is checked here, its bytes were checked before.
     fn complete_steps(
         &mut self,
         slot: Slot,
@@ -246,7 +247,8 @@ impl Http1 {
         if self.connections[slot as usize].keep_alive { Flow::Keep } else { Flow::Close }
     }
 
-    /// Takes the familiar response from the beginning of the input as often as it stands there: its bytes.
+    /// Consumes the familiar response at the beginning of the input as often as it is repeated; returns the bytes
+    /// consumed.
     #[inline(always)]
     fn take_repeats(
         &mut self,
@@ -276,7 +278,7 @@ impl Http1 {
         usize::from(repeats) * length
     }
 
-    /// Cuts responses out of the bytes. One moment serves them all: they were read together.
+    /// Splits the bytes into responses. All get the same time: they were read together.
     #[inline(never)]
     fn take_responses(
         &mut self,
@@ -328,7 +330,7 @@ impl Http1 {
         self.finish_empty_body(slot, now, ledger)
     }
 
-    /// A response without a body ends with its head, and no further bytes may come to say so.
+    /// Completes a response without a body at the end of its head: no further bytes may come to do so.
     #[inline]
     fn finish_empty_body(&mut self, slot: Slot, now: Nanos, ledger: &mut Ledger<'_>) -> Result<Flow, Fault> {
         let is_idle = self.connections[slot as usize].decoder.is_idle();
@@ -340,7 +342,7 @@ impl Http1 {
     }
 }
 
-/// What came is not HTTP, or breaks its rules: nothing after it can be trusted.
+/// The fault for input that is not HTTP, or breaks its rules: the bytes after it cannot be trusted.
 #[cold]
 fn not_http(error: ProtocolError) -> Fault {
     Fault { failure: Failure::Protocol, detail: Some(error.to_string()) }
@@ -392,7 +394,7 @@ impl ProtocolHandler for Http1 {
         Ok(self.begun(slot, taken, departure, ledger))
     }
 
-    /// Nearly always the familiar response and nothing else has come; what else has goes the longer way.
+    /// Nearly always the input is the familiar response and no more; any other input takes the slower path.
     #[inline]
     fn receive<T: Transport>(
         &mut self,
@@ -452,7 +454,7 @@ impl ProtocolHandler for Http1 {
         ledger: &mut Ledger<'_>,
     ) -> Option<Failure> {
         match self.connections[slot as usize].decoder.end_of_input() {
-            // The close would be the end of a response without a length, if it could be trusted (RFC 9112 §9.8).
+            // The close would end a response without a length, if it could be trusted (RFC 9112 §9.8).
             Ok(true) if cut => Some(Failure::Truncated),
             Ok(true) => {
                 self.complete_steps(slot, 0, now, ledger);

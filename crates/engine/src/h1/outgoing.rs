@@ -1,7 +1,7 @@
-//! What is handed to sockets: the same bytes again and again, or requests that are made one after the other.
+//! Produces the bytes for sockets: the same bytes again and again, or requests that are made one after the other.
 //!
-//! A run with one fixed request hands out a slice of it, repeated as deep as requests are pipelined. Otherwise requests
-//! come from a [`RequestSource`], and what a socket has not taken of one that it took the beginning of is kept here.
+//! A run with one fixed request returns a slice of it, repeated to the pipelining depth. Otherwise requests come from a
+//! [`RequestSource`], and the unsent rest of a partly sent request is kept here.
 
 use crate::hot::RequestSource;
 use crate::{Requests, Slot};
@@ -11,11 +11,11 @@ use std::sync::Arc;
 /// The next bytes to send.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// The one fixed request, `depth` times in a row.
+    /// The one fixed request, repeated `depth` times.
     repeated: Box<[u8]>,
     /// Its length.
     length: usize,
-    /// Where requests differ.
+    /// The state for requests that differ.
     varied: Option<Box<Varied>>,
 }
 
@@ -23,13 +23,13 @@ pub(super) struct Outgoing {
 #[derive(Debug)]
 struct Varied {
     source: RequestSource,
-    /// What sockets have not taken of requests that they took the beginning of.
+    /// The unsent rests of partly sent requests.
     tails: HashMap<Slot, Vec<u8>>,
-    /// Memory of former ones.
+    /// Buffers of former ones, for reuse.
     spare: Vec<Vec<u8>>,
 }
 
-/// Requests of one kind of which bytes were sent together.
+/// Requests of one kind whose bytes were sent together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Begun {
     /// Their kind.
@@ -38,12 +38,12 @@ pub(super) struct Begun {
     pub count: u16,
     /// Bytes of them that were sent.
     pub bytes: usize,
-    /// Bytes of the last of them that were not.
+    /// Bytes of the last of them that were not sent.
     pub unsent: usize,
 }
 
 impl Outgoing {
-    /// What worker `worker` of `workers` sends, at most `depth` requests at once.
+    /// The requests of worker `worker` of `workers`, at most `depth` at once.
     pub(super) fn new(requests: &Arc<Requests>, depth: u16, seed: u64, worker: u32, workers: u32) -> Self {
         let depth = usize::from(depth);
         match requests.as_fixed() {
@@ -56,7 +56,7 @@ impl Outgoing {
         }
     }
 
-    /// The bytes of the next requests, as many as wanted.
+    /// The bytes of the next `wanted` requests.
     #[inline]
     pub(super) fn next(&mut self, wanted: u16) -> &[u8] {
         match &mut self.varied {
@@ -65,7 +65,7 @@ impl Outgoing {
         }
     }
 
-    /// So many of those bytes were sent: the requests that begin with them, where all are the same.
+    /// Given the number of bytes sent: the requests that begin in them, if all requests are the same.
     #[inline]
     pub(super) fn begun_alike(&self, sent: usize) -> Option<Begun> {
         if self.varied.is_some() {
@@ -75,14 +75,14 @@ impl Outgoing {
         Some(Begun { kind: 0, count: count as u16, bytes: sent, unsent: count * self.length - sent })
     }
 
-    /// So many of those bytes were sent on a slot: the first of the requests that begin with them, where they differ. To
-    /// be asked again until all bytes are accounted for.
+    /// Given the number of those bytes sent on a slot: the first of the requests that begin in them, if requests
+    /// differ. Call it again until all bytes are accounted for.
     pub(super) fn begun_differing(&mut self, slot: Slot, sent: usize) -> Begun {
         let none = Begun { kind: 0, count: 1, bytes: sent, unsent: 0 };
         self.varied.as_mut().map_or(none, |varied| varied.begun(slot, sent))
     }
 
-    /// The last bytes of the request of this kind that a slot is in the middle of sending.
+    /// The unsent last bytes of the request of this kind that is partly sent on a slot.
     pub(super) fn tail(&self, slot: Slot, unsent: usize) -> &[u8] {
         match &self.varied {
             None => &self.repeated[self.length - unsent..self.length],
@@ -90,14 +90,14 @@ impl Outgoing {
         }
     }
 
-    /// A slot is no longer in the middle of sending.
+    /// Drops the unsent rest of a slot's request.
     pub(super) fn forget_tail(&mut self, slot: Slot) {
         if let Some(varied) = &mut self.varied {
             varied.spare.extend(varied.tails.remove(&slot));
         }
     }
 
-    /// The next request will not be sent: its kind.
+    /// Skips the next request, which will not be sent; returns its kind.
     pub(super) fn skip(&mut self) -> u16 {
         self.varied.as_mut().map_or(0, |varied| varied.source.skip())
     }

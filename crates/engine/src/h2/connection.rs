@@ -1,7 +1,8 @@
-//! One connection of HTTP/2: its settings, windows and header tables, and the bytes that wait for room in its socket.
+//! The state of one HTTP/2 connection: its settings, windows and header tables, and the bytes that wait for room in its
+//! socket.
 //!
-//! What is written is gathered in `out` and handed over at once: requests when they are begun, acknowledgements and window
-//! updates when all that one read brought has been acted on.
+//! Writes are gathered in `out` and sent at once: requests when they are begun, acknowledgements and window updates
+//! after all frames of one read have been processed.
 
 use super::stream::Stream;
 use crate::hot::{Block, Place};
@@ -13,33 +14,33 @@ use paceline_http::h2::{
 use std::collections::VecDeque;
 use std::io;
 
-/// Bytes of bodies that may wait for room in a socket: more is written when it has taken these.
+/// The maximum length of bodies that wait for room in a socket: more is written when the socket has taken these.
 const OUT_BYTES_MAX: usize = 256 * 1024;
 
 /// One connection.
 pub(super) struct Connection {
     /// Bytes that the socket has not taken.
     pub out: Vec<u8>,
-    /// Since when they wait,
+    /// Since when they wait.
     pub unsent_since: Nanos,
-    /// and where those of requests among them are counted.
+    /// The block in which the request bytes among them are counted.
     pub unsent_block: Block,
     pub peer: PeerSettings,
     /// Whether the peer's first SETTINGS have come.
     pub greeted: bool,
-    /// Whether the server takes no further stream (GOAWAY).
+    /// Whether the server accepts no further stream (GOAWAY).
     pub is_ending: bool,
     pub ids: StreamIds,
     pub table: RequestTable,
     pub fields: FieldDecoder,
-    /// How much may be sent on all streams together.
+    /// The number of bytes that may be sent on all streams together.
     pub window: SendWindow,
     pub receive_window: ReceiveWindow,
     /// Streams whose bodies wait for a window or for room.
     pub blocked: VecDeque<Place>,
     /// Streams cancelled since the last response.
     pub cancels: u32,
-    /// Frames since then that advanced nothing.
+    /// Frames since then that advanced no response.
     pub stray_frames: u32,
 }
 
@@ -65,26 +66,26 @@ impl Default for Connection {
 }
 
 impl Connection {
-    /// A connection was made: what is said first is written.
+    /// A connection was made: writes the preface.
     pub(super) fn open(&mut self) {
         self.close();
         write_client_preface(&mut self.out);
     }
 
-    /// As new, with the memory it has.
+    /// Resets to the initial state and keeps the allocated memory.
     pub(super) fn close(&mut self) {
         let mut out = std::mem::take(&mut self.out);
         out.clear();
         *self = Self { out, ..Self::default() };
     }
 
-    /// Whether a stream may be opened, as far as the connection goes: what was written before must leave first.
+    /// Whether the connection allows another stream: earlier bytes must be sent first.
     #[inline]
     pub(super) fn takes_requests(&self) -> bool {
         self.greeted && !self.is_ending && self.out.is_empty() && self.ids.peek().is_some()
     }
 
-    /// Whole responses have come, with so many bytes of body.
+    /// Notes whole responses, with this many bytes of body.
     #[inline]
     pub(super) fn responses_came(&mut self, flow_bytes: u32) {
         (self.cancels, self.stray_frames) = (0, 0);
@@ -94,14 +95,14 @@ impl Connection {
         }
     }
 
-    /// Hands over what is written, as far as the socket has room. Returns how many bytes it took.
+    /// Sends the written bytes, as far as the socket has room. Returns how many it took.
     pub(super) fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<usize> {
         let mut sent = 0;
         let mut result = Ok(());
         while sent < self.out.len() && result.is_ok() {
             result = transport.send(slot, &self.out[sent..]).map(|taken| sent += taken);
         }
-        // Whatever came after them: bytes that were taken never leave again.
+        // Independent of what was written after them: bytes that were taken are never sent again.
         self.out.drain(..sent);
         match result {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
@@ -109,7 +110,8 @@ impl Connection {
         }
     }
 
-    /// Writes as much of a stream's body as both windows, frames and output allow. Whether that was the rest of it.
+    /// Writes as much of a stream's body as both windows, frames and output allow. Returns whether that completed the
+    /// body.
     pub(super) fn write_body(&mut self, stream: &mut Stream, fixed: Option<&[u8]>) -> bool {
         while stream.unsent > 0 {
             let body = fixed.unwrap_or(&stream.body);

@@ -1,26 +1,26 @@
-//! The last good response to a kind of request, frame by frame: the next is most often the same but for its stream, and
-//! then comparing it is all there is to do.
+//! Keeps the last good response to a kind of request, frame by frame: the next is most often the same except for its
+//! stream, and then one comparison replaces parsing and checking.
 //!
-//! What a response means depends on its bytes and, where its field block refers to the header table, on the
-//! connection's: [`FieldDecoder::repeat`] says whether it means the same there.
+//! The meaning of a response depends on its bytes and, if its field block refers to the header table, on that of the
+//! connection: [`FieldDecoder::repeat`] says whether it means the same there.
 
 use paceline_http::h2::{FRAME_HEAD_BYTES, FieldDecoder, RecognisedBlock, STREAM_AT, WholeResponse};
 
-/// Longer responses are not kept: comparing a body costs what checking it costs.
+/// Longer responses are not kept: comparing a body costs as much as checking it.
 const BYTES_MAX: usize = 4096;
 
-/// What is known of a response that has been seen before.
+/// A response that was seen before.
 #[derive(Debug, Default)]
 pub(super) struct FamiliarResponse {
-    /// HEADERS and DATA; empty while nothing is known.
+    /// HEADERS and DATA; empty until a response is kept.
     frames: Vec<u8>,
-    /// Where DATA begins.
+    /// The offset of DATA.
     data_at: usize,
     block: Option<RecognisedBlock>,
     status: u16,
 }
 
-/// The stream of the frame that the input begins with; none if its head has not come whole.
+/// The stream of the frame at the beginning of the input; none if its head is incomplete.
 #[inline]
 pub(super) fn stream_of(input: &[u8]) -> Option<u32> {
     let field = input.get(STREAM_AT..)?.first_chunk()?;
@@ -28,8 +28,8 @@ pub(super) fn stream_of(input: &[u8]) -> Option<u32> {
 }
 
 impl FamiliarResponse {
-    /// Whether the input begins with this response, on a stream: which is written into it, so that all of it can be
-    /// compared at once.
+    /// Whether the input begins with this response, on a stream. The stream is written into it, so that all of it can
+    /// be compared at once.
     #[inline(always)]
     pub(super) fn is_at(&mut self, input: &[u8], stream: u32) -> bool {
         for frame in [0, self.data_at] {
@@ -41,7 +41,7 @@ impl FamiliarResponse {
         input.starts_with(&self.frames)
     }
 
-    /// Whether it says the same on the connection of this decoder, which has then read it.
+    /// Whether it means the same on the connection of this decoder, in which case it counts as read.
     #[inline(always)]
     pub(super) fn repeat(&self, fields: &mut FieldDecoder) -> bool {
         let block = &self.frames[FRAME_HEAD_BYTES..self.data_at];
@@ -66,7 +66,7 @@ impl FamiliarResponse {
         self.status
     }
 
-    /// Gets to know a response that was good: its bytes, and what they say.
+    /// Keeps a response that was good: its bytes and their meaning.
     pub(super) fn meet(
         &mut self,
         bytes: &[u8],
@@ -135,7 +135,7 @@ mod tests {
         one.decode(&mut cache, SELF_CONTAINED).unwrap();
         let familiar = met(REFERRING, &mut one, &mut cache);
         assert!(familiar.repeat(&mut one) && !familiar.repeat(&mut other));
-        // Once its table has changed, not even there.
+        // After a change of the table it is not recognised there either.
         one.decode(&mut cache, SELF_CONTAINED).unwrap();
         assert!(!familiar.repeat(&mut one));
         assert!(met(SELF_CONTAINED, &mut one, &mut cache).repeat(&mut other));

@@ -1,14 +1,15 @@
-//! HTTP/2 on the loop (RFC 9113): many streams on a connection, whose responses end in any order.
+//! Implements HTTP/2 for the loop (RFC 9113): many streams on a connection, whose responses end in any order.
 //!
-//! Frames and HPACK are `paceline_http::h2`'s. Here is what depends on what is sent when: the life of a connection and its
-//! streams ([`connection`], [`stream`]), requests and the bodies that flow control holds back ([`outgoing`]), and responses
-//! that equal the last one ([`familiar`]). An exchange lies at the place that its stream id names, so that no map is
-//! needed; if a slow stream still holds the place, the id is skipped.
+//! Frames and HPACK are in `paceline_http::h2`. This module has the parts that depend on scheduling: the life of a
+//! connection and its streams ([`connection`], [`stream`]), requests and the bodies that flow control holds back
+//! ([`outgoing`]), and responses that equal the last one ([`familiar`]). The stream id of an exchange determines its
+//! place, so that no map is needed; if a slow stream still occupies the place, the id is skipped.
 //!
-//! A server that ends a connection with GOAWAY (nginx after 1,000 requests) is the normal case: streams above the last
-//! that it names go back to the schedule as still due, the others are awaited, and another connection is made.
+//! A server that ends a connection with GOAWAY (nginx after 1,000 requests) is the normal case: requests of streams
+//! above the last one that it names return to the schedule as still due, the others are awaited, and another connection
+//! is made.
 //!
-//! Over 600 lines: the methods of one protocol handler, which share its fields.
+//! This file has over 600 lines: the methods of one protocol handler, which share its fields.
 
 mod connection;
 mod familiar;
@@ -31,20 +32,21 @@ use paceline_http::h2::{
 use std::io;
 use stream::{Stream, Streams};
 
-/// Streams cancelled in a row, with no response between them, after which a connection is given up: more looks to a
-/// server like an attack (CVE-2023-44487).
+/// The number of streams cancelled without a response between them after which a connection is closed: more looks like
+/// an attack to a server (CVE-2023-44487).
 const CANCELS_MAX: u32 = 200;
-/// Frames for streams that are over, and window updates, with no response between them: more is a flood.
+/// The maximum number of frames for ended streams, and of window updates, without a response between them: more is a
+/// flood.
 const STRAY_FRAMES_MAX: u32 = 10_000;
 
 /// HTTP/2 on the connections of one worker.
 pub struct Http2 {
-    /// Apart from the rest, since the events borrow from them.
+    /// Separate from the other state, since events borrow from the readers.
     readers: Box<[FrameReader]>,
     state: Http2State,
 }
 
-/// Everything but the frames being read.
+/// All state except the frames being read.
 struct Http2State {
     depth: u16,
     connections: Box<[Connection]>,
@@ -53,20 +55,20 @@ struct Http2State {
     /// By kind of request.
     answers: Box<[Answers]>,
     cache: BlockCache,
-    /// Answers of one read that are no repeats; empty between reads.
+    /// Responses of one read that are not repeats; empty between reads.
     group: AnswerGroup,
     stream_limit: Option<u32>,
-    /// Whether a response was compressed. A field block that was not met before comes through [`Self::on_fields`].
+    /// Whether a response was compressed. A field block that is new passes through [`Self::on_fields`].
     saw_compressed: bool,
 }
 
-/// What is known of the responses to one kind of request.
+/// The state for the responses to one kind of request.
 struct Answers {
-    /// What the method means for them.
+    /// The kind of the method, for its responses.
     method: Method,
-    /// The last good one, where the next may well be the same.
+    /// The last good one, if the next may be the same.
     familiar: FamiliarResponse,
-    /// Whether a good response is worth keeping: not where each request asks for something else.
+    /// Whether to keep a good response: not if each request is different.
     repeat: bool,
 }
 
@@ -81,7 +83,7 @@ impl Answers {
     }
 }
 
-/// An exchange that was answered with the last good response to its kind.
+/// An exchange whose response equals the last good one to its kind.
 struct Repeat {
     exchange: Exchange,
     kind: usize,
@@ -91,16 +93,16 @@ impl Repeat {
     const NONE: Self = Self { exchange: Exchange::VACANT, kind: 0 };
 }
 
-/// What a received event is part of.
+/// The read that a received event belongs to.
 struct Received<'a, 'l> {
     slot: Slot,
     now: Nanos,
-    /// Bytes that it took.
+    /// Bytes consumed by it.
     bytes: usize,
     ledger: &'a mut Ledger<'l>,
 }
 
-/// A fault of the connection, by its name.
+/// A fault of the connection, as a [`Failure`] with its text.
 #[cold]
 fn fault(error: &Http2Error) -> Fault {
     let failure = match error {
@@ -114,8 +116,9 @@ fn fault(error: &Http2Error) -> Fault {
 
 /// Receiving.
 impl Http2State {
-    /// Takes responses from the beginning of the input that equal the last good one to the same kind of request, as nearly
-    /// all do: how many bytes they have. Those to requests that were sent together are recorded together.
+    /// Consumes responses at the beginning of the input that equal the last good one to the same kind of request, as
+    /// nearly all do; returns their length in bytes. Responses to requests that were sent together are recorded
+    /// together.
     #[inline(always)]
     fn take_repeats(&mut self, slot: Slot, input: &[u8], now: Nanos, ledger: &mut Ledger<'_>) -> usize {
         if (self.connections[slot as usize].receive_window.available() as usize) < input.len() {
@@ -124,7 +127,7 @@ impl Http2State {
         let (mut taken, mut first, mut count) = (0, Repeat::NONE, 0);
         while let Some(next) = self.take_repeat(slot, &input[taken..], ledger) {
             taken += self.answers[next.kind].familiar.length();
-            // Equal exchanges are of one kind.
+            // Equal exchanges have the same kind.
             if count > 0 && (next.exchange != first.exchange || count == u16::MAX) {
                 self.record_repeats(slot, &first, count, now, ledger);
                 count = 0;
@@ -137,7 +140,7 @@ impl Http2State {
         taken
     }
 
-    /// The exchange that is answered by the response that the input begins with, if that equals the last good one.
+    /// The exchange answered by the response at the beginning of the input, if that equals the last good one.
     #[inline(always)]
     fn take_repeat(&mut self, slot: Slot, input: &[u8], ledger: &mut Ledger<'_>) -> Option<Repeat> {
         let id = stream_of(input)?;
@@ -155,7 +158,7 @@ impl Http2State {
         Some(Repeat { exchange: ledger.exchanges_mut().end(slot, place)?, kind })
     }
 
-    /// So many alike exchanges are answered with what the last one of their kind was.
+    /// Records `count` equal exchanges with the last response of their kind.
     #[inline(always)]
     fn record_repeats(&mut self, slot: Slot, of: &Repeat, count: u16, now: Nanos, ledger: &mut Ledger<'_>) {
         let familiar = &self.answers[of.kind].familiar;
@@ -171,8 +174,8 @@ impl Http2State {
         ledger.answered(slot, &of.exchange, count, &response, now);
     }
 
-    /// A response that came whole and in a known field block: whether it is one, and has been counted. If not, nothing has
-    /// changed, and its frames go the longer way.
+    /// Handles a response that came whole and in a known field block: returns whether there is one and it was counted.
+    /// If not, the state is unchanged, and its frames take the slower path.
     #[inline(never)]
     fn take_whole(
         &mut self,
@@ -253,7 +256,7 @@ impl Http2State {
         }
     }
 
-    /// The place of a stream that is open; none if it is over.
+    /// The place of an open stream; none if it has ended.
     #[inline]
     fn place_of(&self, slot: Slot, id: u32, frame: FrameName) -> Result<Option<Place>, Http2Error> {
         let place = self.streams.place_of(id);
@@ -266,7 +269,7 @@ impl Http2State {
         Ok(None)
     }
 
-    /// The stream at a place, of whose response a frame has come.
+    /// The stream at a place, for whose response a frame has come.
     #[inline]
     fn begin_response(&mut self, slot: Slot, place: Place, now: Nanos) -> &mut Stream {
         let stream = self.streams.at(slot, place);
@@ -284,7 +287,7 @@ impl Http2State {
         received: &mut Received<'_, '_>,
     ) -> Result<(), Http2Error> {
         let Received { slot, now, bytes, .. } = *received;
-        // Before anything else: it changes the table, whatever becomes of the stream.
+        // Decoded first: it changes the table, whatever happens to the stream.
         let fields = self.connections[slot as usize].fields.decode(&mut self.cache, block);
         if let Err(error) = &fields
             && !error.is_stream_error()
@@ -360,7 +363,7 @@ impl Http2State {
         Ok(())
     }
 
-    /// A response whose body came in pieces, or that has none, is complete.
+    /// Completes a response whose body came in pieces, or that has none.
     fn complete_pieces(&mut self, place: Place, received: &mut Received<'_, '_>) {
         let stream = self.streams.at(received.slot, place);
         let (kind, bytes) = (stream.kind.into(), stream.bytes);
@@ -368,7 +371,7 @@ impl Http2State {
         self.complete(place, &response, received);
     }
 
-    /// A response is complete.
+    /// Completes a response.
     #[inline]
     fn complete(&mut self, place: Place, response: &Response, received: &mut Received<'_, '_>) {
         let Received { slot, now, .. } = *received;
@@ -385,7 +388,7 @@ impl Http2State {
         }
     }
 
-    /// A response broke the rules: its request fails, the connection goes on.
+    /// A response broke the rules: its request fails, the connection continues.
     #[cold]
     fn fail(&mut self, place: Place, error: &Http2Error, received: &mut Received<'_, '_>) {
         let Received { slot, now, .. } = *received;
@@ -426,13 +429,13 @@ impl Http2State {
                 .ledger
                 .note(Failure::GoAway, Some(format!("GOAWAY with {code} {text}").trim_end().into()));
         }
-        // In the order in which they were sent, so that they are due again in it.
+        // In the order in which they were sent, so that they become due again in that order.
         for (_, place) in self.streams.above(slot, last) {
             self.give_back(place, received);
         }
     }
 
-    /// The server has not processed a stream: its request is due again, with its number.
+    /// The server has not processed a stream: makes its request due again, with its number.
     fn give_back(&mut self, place: Place, received: &mut Received<'_, '_>) {
         let stream = self.streams.at(received.slot, place);
         stream.end();
@@ -470,7 +473,8 @@ impl Http2State {
         Err(Http2Error::Flood { limit: STRAY_FRAMES_MAX as u16 })
     }
 
-    /// Whether a connection has ended: the server said so, or its stream ids are used up, and nothing is in flight.
+    /// Whether a connection has ended: the server announced it, or its stream ids are used up, and no request is in
+    /// flight.
     #[inline]
     fn has_ended(&self, slot: Slot, live: u16) -> bool {
         let connection = &self.connections[slot as usize];
@@ -479,7 +483,7 @@ impl Http2State {
 }
 
 impl Http2 {
-    /// Reads responses from the beginning of the input that equal the last good ones: how many bytes they have.
+    /// Reads responses at the beginning of the input that equal the last good ones; returns their length in bytes.
     #[inline(always)]
     fn read_repeats(&mut self, slot: Slot, input: &[u8], now: Nanos, ledger: &mut Ledger<'_>) -> usize {
         let reader = &mut self.readers[slot as usize];
@@ -493,7 +497,7 @@ impl Http2 {
         bytes
     }
 
-    /// Reads all of the input, of which the beginning equals no last good response. An error is reported to the server too.
+    /// Reads all of the input, whose beginning equals no last good response. An error is also reported to the server.
     #[inline(never)]
     fn read_frames(
         &mut self,
@@ -519,7 +523,8 @@ impl Http2 {
         result
     }
 
-    /// Reads a response in two whole frames, or what else the input begins with: how many bytes that has.
+    /// Reads a response in two whole frames, or one other frame, at the beginning of the input; returns its length in
+    /// bytes.
     #[inline(always)]
     fn read_frame(
         &mut self,
@@ -560,7 +565,7 @@ impl ProtocolHandler for Http2 {
         }
     }
 
-    /// Twice as many as are used, so that a free one is near.
+    /// Twice as many as are used, so that a free one is close.
     fn places(settings: &Settings) -> u16 {
         settings.job.depth.min(1 << 14).next_power_of_two() * 2
     }
@@ -620,7 +625,7 @@ impl ProtocolHandler for Http2 {
         let connection = &mut self.state.connections[slot as usize];
         if !connection.out.is_empty() {
             connection.unsent_since = now;
-            // A broken connection will say so when it is read.
+            // The next read reports a broken connection.
             let _ = connection.flush(slot, transport);
         }
         read?;

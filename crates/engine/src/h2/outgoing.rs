@@ -1,7 +1,7 @@
-//! Requests on their way out: written as frames, begun when a byte of them has left, and taken back if none has.
+//! Sends requests: they are written as frames, begun when a byte of them has been sent, and taken back if none has.
 //!
-//! Where every request is the same bytes but for its stream, they are prepared once, and only streams are written into
-//! them. What depends on flow control, the bodies that wait for it, is sent from here as well.
+//! If every request is the same except for its stream, the frames are prepared once, and only streams are written into
+//! them. Bodies that wait for flow control are sent here too.
 
 use super::connection::Connection;
 use super::stream::Streams;
@@ -11,33 +11,34 @@ use paceline_http::Expander;
 use paceline_http::h2::{FRAME_HEAD_BYTES, RequestBlocks, RequestTable, STREAM_AT};
 use std::collections::VecDeque;
 
-/// Bytes of prepared requests: as many as leave in one send.
+/// The maximum length of prepared requests: as many as are sent at once.
 const PREPARED_BYTES_MAX: usize = 64 * 1024;
 
-/// What a worker sends.
+/// The requests that a worker sends.
 pub(super) struct Outgoing {
     blocks: RequestBlocks,
     choice: KindChoice,
     expander: Expander<Random>,
-    /// Kinds that are sent before any is drawn: of requests that were handed back, in the order of the schedule's, and of
+    /// Kinds that are sent before any is drawn: of requests that were handed back, in the order of the schedule, and of
     /// those that were drawn and found no room.
     first: VecDeque<u16>,
-    /// What is being begun,
+    /// The streams being begun.
     begun: Vec<Begun>,
-    /// and the table of its connection before.
+    /// The table of its connection before.
     table_before: RequestTable,
-    /// The one request of a run that is the same every time, as often as it leaves in one send; none where requests differ.
+    /// The only request of a run that is the same every time, repeated as often as it is sent at once; none if requests
+    /// differ.
     prepared: Option<PreparedFrames>,
-    /// Bytes of it that are being begun; none where the connection's output has them.
+    /// Bytes of it that are being begun; 0 if they are in the connection's output.
     prepared_bytes: usize,
-    /// The body of a request whose bytes are not known before.
+    /// The body of a request whose bytes vary.
     body: Vec<u8>,
 }
 
-/// The same frame many times over.
+/// The same frame repeated.
 struct PreparedFrames {
     bytes: Vec<u8>,
-    /// Bytes of one frame.
+    /// Length of one frame.
     length: usize,
 }
 
@@ -46,11 +47,11 @@ struct PreparedFrames {
 struct Begun {
     kind: u16,
     place: Place,
-    /// Where its frames begin in what was written.
+    /// The offset of its frames in the written bytes.
     start: usize,
 }
 
-/// How many of some streams, at their beginning, are of one kind.
+/// The number of streams, from the first on, that are of one kind.
 #[inline]
 fn alike(streams: &[Begun], kinds: usize) -> usize {
     match streams {
@@ -60,7 +61,7 @@ fn alike(streams: &[Begun], kinds: usize) -> usize {
 }
 
 impl Outgoing {
-    /// What worker `worker` sends.
+    /// The requests of worker `worker`.
     pub(super) fn new(settings: &Settings, worker: u32) -> Self {
         let &Settings { ref requests, seed, .. } = settings;
         let (place, places) = settings.place_of(worker);
@@ -85,12 +86,12 @@ impl Outgoing {
         }
     }
 
-    /// What a change of the peer's settings means for requests.
+    /// Applies a change of the peer's settings to the request table.
     pub(super) fn settings_applied(&self, connection: &mut Connection) {
         connection.table.settings_applied(&self.blocks, &connection.peer);
     }
 
-    /// Writes the frames of up to `wanted` requests: [`Outgoing::written`] has them.
+    /// Writes the frames of up to `wanted` requests; [`Outgoing::written`] returns them.
     #[inline(always)]
     pub(super) fn write(
         &mut self,
@@ -120,7 +121,7 @@ impl Outgoing {
         }
     }
 
-    /// The same where requests differ, or are the first of their connection.
+    /// The same if requests differ, or are the first of their connection.
     #[inline(never)]
     fn write_differing(
         &mut self,
@@ -136,7 +137,7 @@ impl Outgoing {
         }
     }
 
-    /// What was written, to be handed over.
+    /// The written bytes, to be sent.
     #[inline]
     pub(super) fn written<'a>(&'a self, connection: &'a Connection) -> &'a [u8] {
         match &self.prepared {
@@ -145,7 +146,7 @@ impl Outgoing {
         }
     }
 
-    /// Writes the frames of one request, if there is a stream for it.
+    /// Writes the frames of one request, if a stream is available.
     fn write_next(&mut self, slot: Slot, connection: &mut Connection, streams: &mut Streams) -> bool {
         let Some((place, stream)) = streams.open(slot, &mut connection.ids) else { return false };
         let kind = self.first.pop_front().unwrap_or_else(|| self.choice.draw());
@@ -178,13 +179,13 @@ impl Outgoing {
                 stream.unsent = self.body.len() as u32;
             }
         }
-        // This body alone: what is undone must take no other's bytes with it.
+        // Only this body: undoing it must not remove bytes of another.
         if !connection.write_body(stream, fixed) {
             connection.blocked.push_back(place);
         }
     }
 
-    /// Writes as much of the bodies that wait as windows and output allow.
+    /// Writes as much of the waiting bodies as windows and output allow.
     pub(super) fn send_bodies(&self, slot: Slot, connection: &mut Connection, streams: &mut Streams) {
         for _ in 0..connection.blocked.len() {
             let Some(place) = connection.blocked.pop_front() else { return };
@@ -196,8 +197,8 @@ impl Outgoing {
         }
     }
 
-    /// The socket took so many of the bytes that were written: reports to the ledger the streams that have begun with them,
-    /// and undoes the others. Returns how many have.
+    /// Given the number of written bytes that the socket took: reports to the ledger the streams that began in them,
+    /// and undoes the others. Returns how many began.
     #[inline(always)]
     pub(super) fn settle(
         &mut self,
@@ -237,8 +238,8 @@ impl Outgoing {
         self.begun.len() as u16
     }
 
-    /// Takes back the streams that were written behind the first `taken` bytes, since none of theirs has left, and puts
-    /// the rest of the bytes before them into the connection's output. Returns where those end.
+    /// Takes back the streams that were written after the first `taken` bytes, since none of their bytes was sent, and
+    /// puts the remaining bytes before them into the connection's output. Returns the end of those bytes.
     #[cold]
     fn undo_from(
         &mut self,
@@ -255,7 +256,7 @@ impl Outgoing {
             connection.ids.undo_from(streams.get(slot, first.place).id);
         }
         if started == 0 {
-            // Only the first request that is written changes it.
+            // Only the first written request changes it.
             connection.table = self.table_before;
         }
         for begun in self.begun.drain(started..).rev() {
@@ -282,7 +283,7 @@ impl Outgoing {
         end
     }
 
-    /// The server has not processed a request: it is due again, with its number.
+    /// The server has not processed a request: makes it due again, with its number.
     pub(super) fn give_back(&mut self, kind: u16, number: u64) {
         if self.prepared.is_none() {
             self.expander.return_number(number);
@@ -290,7 +291,7 @@ impl Outgoing {
         }
     }
 
-    /// The next request will not be sent: its kind.
+    /// Skips the next request, which will not be sent; returns its kind.
     pub(super) fn skip(&mut self) -> u16 {
         match self.first.pop_front() {
             Some(kind) => {

@@ -1,7 +1,7 @@
-//! The streams of a worker's connections, each at the place that its id names.
+//! Stores the streams of a worker's connections, each at the place determined by its id.
 //!
-//! As many as the table of exchanges has places: a stream that is open has an exchange there. Memory of a stream that is
-//! over serves the next one at its place.
+//! There are as many as places in the table of exchanges: an open stream has an exchange there. The memory of an ended
+//! stream is reused by the next one at its place.
 
 use crate::hot::{Incoming, Place};
 use crate::{Nanos, Slot};
@@ -10,25 +10,25 @@ use paceline_http::h2::{Http2Error, OUR_WINDOW, ReceiveWindow, ResponseProgress,
 
 /// One stream.
 pub(super) struct Stream {
-    /// Its id; 0 while there is none.
+    /// Its id; 0 if there is no stream.
     pub id: u32,
-    /// The kind of its request,
+    /// The kind of its request.
     pub kind: u16,
-    /// and its number.
+    /// The number of its request.
     pub number: u64,
     /// Bytes at the end of the request's body that have not been written.
     pub unsent: u32,
     /// That body, if it is not the same in every request.
     pub body: Vec<u8>,
-    /// How much of it may be sent.
+    /// The number of bytes of it that may be sent.
     pub window: SendWindow,
-    /// Whether some of the response has come. What follows means nothing before that.
+    /// Whether a part of the response has come. The fields below are invalid before that.
     pub has_response: bool,
     pub receive_window: ReceiveWindow,
     pub progress: ResponseProgress,
-    /// The response, as far as it has come.
+    /// The response received so far.
     pub incoming: Incoming,
-    /// Bytes of it, frames included.
+    /// Its length in bytes, frames included.
     pub bytes: u64,
 }
 
@@ -49,7 +49,7 @@ impl Stream {
         }
     }
 
-    /// A request is sent on it.
+    /// Starts a stream for a request.
     #[inline]
     pub(super) fn begin(&mut self, kind: u16, number: u64, window: u32) {
         (self.kind, self.number, self.unsent) = (kind, number, 0);
@@ -57,7 +57,7 @@ impl Stream {
         self.has_response = false;
     }
 
-    /// The first frame of a response to a request of this method has come.
+    /// Notes the first frame of a response to a request of this method.
     pub(super) fn begin_response(&mut self, method: Method, now: Nanos) {
         self.has_response = true;
         self.receive_window = ReceiveWindow::new(OUR_WINDOW);
@@ -66,25 +66,25 @@ impl Stream {
         self.bytes = 0;
     }
 
-    /// Whether it is the stream of this id, its request has been sent, and nothing has come for it.
+    /// Whether it is the stream of this id, its request has been sent, and no frame has come for it.
     #[inline]
     pub(super) fn awaits_response(&self, id: u32) -> bool {
         self.id == id && self.unsent == 0 && !self.has_response
     }
 
-    /// The stream is over.
+    /// Ends the stream.
     #[inline]
     pub(super) fn end(&mut self) {
         (self.id, self.unsent) = (0, 0);
     }
 
-    /// Whether there is one.
+    /// Whether it is open.
     pub(super) fn is_open(&self) -> bool {
         self.id != 0
     }
 }
 
-/// All of a worker's.
+/// All streams of a worker.
 pub(super) struct Streams {
     /// Places of each connection, a power of two.
     places: usize,
@@ -97,7 +97,7 @@ impl Streams {
         Self { places, table: (0..connections as usize * places).map(|_| Stream::new()).collect() }
     }
 
-    /// Where the stream of an id lies.
+    /// The place of the stream of an id.
     #[inline]
     pub(super) fn place_of(&self, id: u32) -> Place {
         (id as usize >> 1 & (self.places - 1)) as Place
@@ -118,8 +118,8 @@ impl Streams {
         &mut self.table[start..start + self.places]
     }
 
-    /// Opens a stream: the next id whose place is free is used up with those that were skipped to get there. None if ids
-    /// are used up. At most half of the places are taken, so one is free within as many ids.
+    /// Opens a stream: uses the next id whose place is free, and skips the ids before it. None if ids are used up. At
+    /// most half of the places are occupied, so one is free within that many ids.
     #[inline(always)]
     pub(super) fn open(&mut self, slot: Slot, ids: &mut StreamIds) -> Option<(Place, &mut Stream)> {
         let start = slot as usize * self.places;
@@ -147,7 +147,7 @@ impl Streams {
         above
     }
 
-    /// The peer changed the window that streams begin with (RFC 9113 §6.9.2).
+    /// The peer changed the initial window of streams (RFC 9113 §6.9.2).
     pub(super) fn shift_windows(&mut self, slot: Slot, change: i64) -> Result<(), Http2Error> {
         if change != 0 {
             for stream in self.of(slot).iter_mut().filter(|stream| stream.is_open()) {
@@ -157,7 +157,7 @@ impl Streams {
         Ok(())
     }
 
-    /// The connection is closed.
+    /// Ends all streams of a closed connection.
     pub(super) fn end_all(&mut self, slot: Slot) {
         self.of(slot).iter_mut().for_each(|stream| {
             stream.end();

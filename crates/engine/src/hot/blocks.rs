@@ -1,14 +1,15 @@
-//! Which block a request is counted in: the warm-up, or a segment of the window, by kind of request.
+//! Determines the block in which a request is counted: the warm-up, or a segment of the window, by kind of request.
 //!
-//! A block is a small number that travels with the request, so that whatever comes of it later is counted where it was
-//! scheduled. A load without segments and with one kind of request has two blocks. Nothing is counted here.
+//! A block is a small number that travels with the request, so that its outcome is counted where it was scheduled,
+//! however late it comes. A load without segments and with one kind of request has two blocks. This module does not
+//! count.
 
 use crate::{Nanos, Timeline};
 
 /// The number of a block: place times kinds plus kind, where place 0 is the warm-up and place 1 the first segment.
 pub type Block = u16;
 
-/// From a moment on for a while.
+/// A stretch of time.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     start: Nanos,
@@ -16,7 +17,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// No time at all.
+    /// An empty stretch.
     const EMPTY: Self = Self { start: Nanos::NEVER, length: Nanos::ZERO };
 
     fn between(start: Nanos, end: Nanos) -> Self {
@@ -27,7 +28,7 @@ impl Stretch {
         self.start + self.length
     }
 
-    /// One comparison for both ends: what is before the start wraps around to very late.
+    /// One comparison for both ends: a moment before the start wraps around to a very large value.
     #[inline]
     fn contains(self, at: Nanos) -> bool {
         at.0.wrapping_sub(self.start.0) < self.length.0
@@ -35,51 +36,51 @@ impl Stretch {
 }
 
 /// The moments at which blocks begin and end. Requests are looked up in the order in which they are due, so the last
-/// answer is nearly always the next.
+/// result is nearly always valid for the next.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
-    /// Kinds of request.
+    /// The number of kinds of request.
     kinds: u16,
     /// The window; it is empty until the run begins.
     window: Stretch,
-    /// Where each segment but the last ends, rising.
+    /// The end of each segment but the last, in ascending order.
     inner_ends: Vec<Nanos>,
-    /// The stretch of time that was looked up last,
+    /// The stretch of time that was looked up last.
     here: Stretch,
-    /// and the first block of it.
+    /// The first block of that stretch.
     base: Block,
 }
 
 impl Blocks {
-    /// So many kinds of request, in segments of the window that end so long after its beginning; the last of them ends
-    /// with the window and is not named.
+    /// Blocks for this many kinds of request, in segments of the window whose ends are given relative to its beginning;
+    /// the last segment ends with the window and has no entry.
     pub(super) fn new(kinds: u16, inner_ends: Vec<Nanos>) -> Self {
         Self { kinds, window: Stretch::EMPTY, inner_ends, here: Stretch::EMPTY, base: 0 }
     }
 
-    /// How many there are, the warm-up's included.
+    /// The number of blocks, including those of the warm-up.
     pub(super) fn count(&self) -> usize {
         self.kinds() * (self.segments() + 1)
     }
 
-    /// Kinds of request: also how many blocks the warm-up has, which come first.
+    /// The number of kinds of request: also the number of blocks of the warm-up, which come first.
     pub(super) fn kinds(&self) -> usize {
         usize::from(self.kinds)
     }
 
-    /// Segments of the window.
+    /// The number of segments of the window.
     pub(super) fn segments(&self) -> usize {
         self.inner_ends.len() + 1
     }
 
-    /// The phases are known. Until then everything is the warm-up's.
+    /// Sets the phases. Before that all times belong to the warm-up.
     pub(super) fn begin(&mut self, timeline: &Timeline) {
         self.window = Stretch::between(timeline.window_start, timeline.window_end);
         self.inner_ends.iter_mut().for_each(|end| *end = timeline.window_start + *end);
         self.here = Stretch::EMPTY;
     }
 
-    /// The window ends earlier than planned.
+    /// Ends the window earlier than planned.
     pub(super) fn end_at(&mut self, end: Nanos) {
         self.window = Stretch::between(self.window.start, end.min(self.window.end()));
         self.here = Stretch::EMPTY;
@@ -91,13 +92,13 @@ impl Blocks {
         self.window.contains(at)
     }
 
-    /// Whether a block is the window's, not the warm-up's.
+    /// Whether a block belongs to the window, not to the warm-up.
     #[inline]
     pub(super) fn is_windows(&self, block: Block) -> bool {
         block >= self.kinds
     }
 
-    /// The block of a request of this kind that is due at `intended`, or of anything else that happens then.
+    /// The block of a request of this kind that is due at `intended`, or of any other event at that time.
     #[inline]
     pub(super) fn of(&mut self, intended: Nanos, kind: u16) -> Block {
         if !self.here.contains(intended) {
@@ -106,7 +107,7 @@ impl Blocks {
         self.base + kind
     }
 
-    /// Until when what is due from `at` on is counted in the same block.
+    /// The end of the time from `at` on in which due requests are counted in the same block.
     pub(super) fn same_until(&mut self, at: Nanos) -> Nanos {
         self.look_up(at);
         self.here.end()

@@ -1,25 +1,25 @@
-//! The exchanges in flight: which requests were sent and have not ended, by connection and place.
+//! Stores the exchanges in flight: which requests were sent and have not ended, by connection and place.
 //!
-//! A protocol says in which place of its connection an exchange lies, and addresses it by that: HTTP/1.1 in a ring, since
-//! responses come in the order of the requests, HTTP/2 by stream, since they come in any. The table is one allocation
-//! made at the start; nothing here knows a protocol.
+//! A protocol chooses the place of an exchange in its connection, and addresses it by that: HTTP/1.1 in a ring, since
+//! responses come in the order of the requests, HTTP/2 by stream, since they come in any order. The table is one
+//! allocation made at the start; it does not depend on the protocol.
 
 use super::blocks::Block;
 use crate::{Nanos, Slot};
 
-/// Where an exchange lies in its connection's part of the table.
+/// The position of an exchange in its connection's part of the table.
 pub type Place = u16;
 
-/// One exchange: the three moments its times are computed from, and where it is counted.
+/// One exchange: the three moments from which its times are computed, and its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// When the schedule said; equal to `actual` in a closed loop.
+    /// The intended send; equal to `actual` in a closed loop.
     pub intended: Nanos,
     /// Just before its first byte was handed to the socket.
     pub actual: Nanos,
     /// When the connection became free for it.
     pub free_at: Nanos,
-    /// Where it is counted.
+    /// The block in which it is counted.
     pub block: Block,
     /// How often the server has handed it back unprocessed.
     pub returns: u8,
@@ -38,7 +38,7 @@ impl Exchange {
 /// All exchanges in flight of a worker.
 #[derive(Debug)]
 pub struct Exchanges {
-    /// Places of each connection.
+    /// The number of places of each connection.
     places: usize,
     table: Vec<Exchange>,
     /// Exchanges in flight, by connection.
@@ -48,7 +48,7 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    /// A table with so many places for each of so many connections.
+    /// A table with this many places for each connection.
     pub(super) fn new(connections: u32, places: u16) -> Self {
         let (connections, places) = (connections as usize, usize::from(places));
         Self {
@@ -82,7 +82,7 @@ impl Exchanges {
         &self.table[start..start + self.places]
     }
 
-    /// The exchange at a place that has one.
+    /// The exchange at an occupied place.
     #[inline]
     pub(crate) fn at(&self, slot: Slot, place: Place) -> &Exchange {
         &self.table[self.index(slot, place)]
@@ -98,7 +98,7 @@ impl Exchanges {
         self.outstanding += 1;
     }
 
-    /// Puts alike exchanges at the vacant places behind those in flight, of which `oldest` is the first, around the end.
+    /// Puts equal exchanges at the vacant places after those in flight, of which `oldest` is the first, cyclically.
     #[inline(always)]
     pub(crate) fn begin_alike(&mut self, slot: Slot, oldest: Place, count: u16, exchange: Exchange) {
         let start = slot as usize * self.places;
@@ -116,7 +116,7 @@ impl Exchanges {
         }
     }
 
-    /// Takes an exchange out; none where there is none.
+    /// Removes an exchange; none if the place is vacant.
     #[inline(always)]
     pub(crate) fn end(&mut self, slot: Slot, place: Place) -> Option<Exchange> {
         let index = self.index(slot, place);
@@ -130,8 +130,8 @@ impl Exchanges {
         Some(exchange)
     }
 
-    /// Takes out the exchange at a place and those in the places behind it, around the end, that were sent in the same
-    /// moment: at most `most` in all. Pipelined requests that share a send share their times.
+    /// Removes the exchange at a place and those in the places after it, cyclically, that were sent at the same time:
+    /// at most `most` in all. Pipelined requests that share a send share their times.
     #[inline(always)]
     pub(crate) fn end_alike(&mut self, slot: Slot, place: Place, most: u16) -> Option<(Exchange, u16)> {
         let most = most.min(self.live[slot as usize]);
@@ -165,12 +165,12 @@ impl Exchanges {
         self.part(slot).iter().map(|exchange| exchange.actual).min()
     }
 
-    /// The places of a connection.
+    /// The number of places of a connection.
     pub(super) fn places(&self) -> Place {
         self.places as Place
     }
 
-    /// Whether there is an exchange at a place that was sent at `latest` or before.
+    /// Whether there is an exchange at a place that was sent at or before `latest`.
     pub(super) fn is_sent_by(&self, slot: Slot, place: Place, latest: Nanos) -> bool {
         let exchange = self.at(slot, place);
         !exchange.is_vacant() && exchange.actual <= latest

@@ -1,34 +1,36 @@
-//! How evenly connections are served: a median for each connection of an open loop, from a coarse histogram of its own.
+//! Measures how evenly connections are served: a median for each connection of an open loop, from its own coarse
+//! histogram.
 //!
-//! In a closed loop a slow connection shows by how few requests it served. In an open loop every connection gets its
-//! turn, and only its times can tell. A few hundred bytes for each must do, so buckets are a quarter of an octave wide
-//! and reported by their middle: the true median is within a ninth of the reported one.
+//! In a closed loop a slow connection shows by the small number of requests that it served. In an open loop every
+//! connection gets its turn, and only its times show it. The memory is limited to a few hundred bytes for each, so
+//! buckets are a quarter of an octave wide and reported by their middle: the true median is within a ninth of the
+//! reported one.
 
 use crate::{Nanos, Slot};
 
-/// Buckets to an octave.
+/// The number of buckets per octave.
 const SPLIT: u32 = 4;
 /// The exponent of the first octave: shorter times than 1.024 microseconds share a bucket.
 const FIRST: u32 = 10;
-/// Buckets of a connection: 24 octaves, up to 17 seconds; what is longer falls into the last.
+/// The number of buckets of a connection: 24 octaves, up to 17 seconds; longer times count in the last.
 const BUCKETS: usize = 24 * SPLIT as usize;
-/// A connection with fewer answers has no median worth comparing: the slowest of many would be chance.
+/// A connection with fewer responses has no median worth comparing: the slowest of many would be chance.
 const ANSWERS_LEAST: u64 = 16;
 
 /// Service times by connection.
 #[derive(Debug, Default)]
 pub(super) struct Medians {
-    /// [`BUCKETS`] for each connection, one after the other; none where it is not wanted.
+    /// [`BUCKETS`] for each connection, one after the other; empty if medians are not wanted.
     buckets: Box<[u16]>,
 }
 
 impl Medians {
-    /// For so many connections.
+    /// Medians for this many connections.
     pub(super) fn new(connections: u32) -> Self {
         Self { buckets: vec![0; connections as usize * BUCKETS].into_boxed_slice() }
     }
 
-    /// Counts answers of a connection that took so long.
+    /// Counts responses of a connection with this service time.
     #[inline]
     pub(super) fn record(&mut self, slot: Slot, took: Nanos, count: u16) {
         let start = slot as usize * BUCKETS;
@@ -36,12 +38,12 @@ impl Medians {
         let bucket = &mut ours[bucket_of(took)];
         match bucket.checked_add(count) {
             Some(sum) => *bucket = sum,
-            // Halving them all leaves the median where it is.
+            // Halving all buckets keeps the median.
             None => ours.iter_mut().for_each(|bucket| *bucket /= 2),
         }
     }
 
-    /// The median of every connection that has answered often enough.
+    /// The median of every connection with enough responses.
     pub(super) fn into_medians(self) -> Vec<Nanos> {
         self.buckets.chunks_exact(BUCKETS).filter_map(median_of).collect()
     }

@@ -1,42 +1,42 @@
-//! Is this body what was asked for? Each is compared with one that is, and judged only where it differs.
+//! Checks bodies: each is compared with a valid one, and judged only if it differs.
 //!
-//! A worker has an [`Inspector`] for each kind of request. An expected body is known from the start; where a digest or
-//! values in JSON are expected, the first body that is judged well becomes the reference, and nothing is hashed or parsed
-//! again as long as bodies equal it. The reference never changes, so that a body that comes in pieces is compared with
-//! one and the same. How the first wrong body of a kind looked is kept for people.
+//! A worker has an [`Inspector`] for each kind of request. An exact expected body is known from the start; if a digest
+//! or values in JSON are expected, the first valid body becomes the reference, and bodies that equal it are not hashed
+//! or parsed again. The reference never changes, so that a body that comes in pieces is compared with the same one
+//! throughout. The first wrong body of a kind is kept for display.
 
 use crate::check::same_digest;
 use crate::{BodyCheck, BodyFault, Check, Ending, Nanos, WrongBody};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
-/// Of a body that has to be judged whole, no more is kept while it comes in pieces: enough for JSON that an API sends
-/// in one answer, and a bound to what each connection holds. Where a digest is expected, a longer body is hashed on the
-/// way; where JSON is, it is a wrong one. Neither becomes the reference.
+/// The maximum number of bytes kept of a body that comes in pieces and has to be judged whole: enough for JSON that an
+/// API sends in one response, and a bound to the memory of each connection. If a digest is expected, a longer body is
+/// hashed as it arrives; if JSON is expected, it is a wrong one. Neither becomes the reference.
 pub(super) const KEPT_MOST: usize = 1 << 20;
-/// Bytes of a wrong body that are shown.
+/// The number of bytes shown of a wrong body.
 const SHOWN_MOST: usize = 96;
-/// Those of them that stand before the first wrong one.
+/// The number of those before the first wrong byte.
 const SHOWN_BEFORE: usize = 24;
 
-/// What is known of a body that comes in pieces.
+/// The state of a body that comes in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Body {
     /// Bytes so far.
     pub bytes: u64,
     /// Whether they differ from the reference, or there is none.
     differs: bool,
-    /// What has to be kept of it, because it differs.
+    /// The part of it that is kept because it differs.
     kept: Option<Box<Kept>>,
 }
 
 /// Part of a body that differs from the reference.
 #[derive(Debug)]
 struct Kept {
-    /// Where the part begins.
+    /// The offset of the part.
     start: u64,
     bytes: Vec<u8>,
-    /// Its digest so far, once it is longer than is kept.
+    /// Its digest so far, once it is longer than the kept part.
     digest: Option<Sha256>,
 }
 
@@ -44,9 +44,9 @@ struct Kept {
 #[derive(Debug)]
 pub(super) struct Inspector {
     check: Check,
-    /// A body that is as expected.
+    /// A valid body.
     reference: Option<Arc<[u8]>>,
-    /// The first that was not.
+    /// The first wrong body.
     wrong: Option<WrongBody>,
 }
 
@@ -64,7 +64,7 @@ impl Inspector {
         self.wrong
     }
 
-    /// What a response with a body in one piece comes to.
+    /// The ending of a request whose response has a body in one piece.
     #[inline]
     pub(super) fn ending(&mut self, status: u16, body: &[u8], now: Nanos) -> Ending {
         if !self.check.admits(status) {
@@ -73,7 +73,7 @@ impl Inspector {
         let is_good = match &self.reference {
             Some(reference) if **reference == *body => true,
             None if matches!(self.check.body, BodyCheck::Any) => true,
-            // Each body is another: there is no reference, and the check is as cheap as a comparison.
+            // Each body is different: there is no reference, and the check is as cheap as a comparison.
             None if self.has_form(body) => true,
             _ => self.judge(status, body, now),
         };
@@ -85,7 +85,7 @@ impl Inspector {
         matches!(&self.check.body, BodyCheck::JsonForm(form) if form.check(body).is_ok())
     }
 
-    /// A piece of a body has come.
+    /// Adds a piece of a body.
     #[inline]
     pub(super) fn take(&self, status: u16, body: &mut Body, piece: &[u8]) {
         let begin = body.bytes as usize;
@@ -99,7 +99,7 @@ impl Inspector {
         }
     }
 
-    /// The body that came in pieces is complete: what the response comes to. The next may begin.
+    /// Completes a body that came in pieces: returns the ending of its request. The next body may begin.
     pub(super) fn ending_in_pieces(&mut self, status: u16, body: &mut Body, now: Nanos) -> Ending {
         let body = std::mem::take(body);
         if !self.check.admits(status) {
@@ -108,20 +108,20 @@ impl Inspector {
         let is_good = match (&self.check.body, &self.reference, body.kept) {
             (BodyCheck::Any, ..) => true,
             (_, Some(reference), _) if !body.differs && reference.len() as u64 == body.bytes => true,
-            // All that came is how the reference begins.
+            // The whole body equals the beginning of the reference.
             (_, Some(reference), _) if !body.differs => {
                 let beginning = Arc::clone(reference);
                 self.judge(status, beginning.get(..body.bytes as usize).unwrap_or_default(), now)
             }
             (_, _, Some(kept)) => self.judge_kept(status, body.bytes, *kept, now),
-            // It differs, and what it looked like is of no interest any more; or it has no byte.
+            // It differs, and its bytes are not needed any more; or it is empty.
             (BodyCheck::Exact(_), ..) => false,
             (_, _, None) => self.judge(status, &[], now),
         };
         if is_good { Ending::Ok } else { Ending::BadBody }
     }
 
-    /// Keeps what is needed of a body that differs from the reference.
+    /// Keeps the necessary part of a body that differs from the reference.
     #[cold]
     fn keep(&self, body: &mut Body, begin: usize, piece: &[u8]) {
         let is_exact = matches!(self.check.body, BodyCheck::Exact(_));
@@ -163,7 +163,7 @@ impl Inspector {
         }
     }
 
-    /// Judges a body that came in pieces, of which the beginning or the place of its difference was kept.
+    /// Judges a body that came in pieces, of which the beginning, or the part around the difference, was kept.
     fn judge_kept(&mut self, status: u16, length: u64, kept: Kept, now: Nanos) -> bool {
         let is_whole = kept.start == 0 && kept.bytes.len() as u64 == length;
         let fault = match (&self.check.body, kept.digest) {
@@ -182,12 +182,12 @@ impl Inspector {
         false
     }
 
-    /// A body is wrong whatever its check says.
+    /// Counts a body as wrong, whatever its check says.
     pub(super) fn reject(&mut self, status: u16, body: &[u8], fault: BodyFault, now: Nanos) {
         self.note(status, body.len() as u64, 0, body, fault, now);
     }
 
-    /// Keeps how the first wrong body looked: `part` of it, from `start`.
+    /// Keeps the first wrong body: `part` of it, from `start`.
     fn note(&mut self, status: u16, length: u64, start: u64, part: &[u8], fault: BodyFault, now: Nanos) {
         if self.wrong.is_some() {
             return;
@@ -224,7 +224,7 @@ impl Kept {
     }
 }
 
-/// Where two texts first differ: also where the shorter ends. None where they are equal.
+/// The offset at which two texts first differ, or where the shorter ends. None if they are equal.
 fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
     let common = one.iter().zip(other).take_while(|(one, other)| one == other).count();
     (common < one.len().max(other.len())).then_some(common)

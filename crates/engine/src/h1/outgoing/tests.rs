@@ -1,7 +1,7 @@
-//! What is handed out: the right bytes in the right order, kinds by their weights, whatever sockets take of them.
+//! Outgoing bytes: the right ones in the right order, kinds by their weights, however many bytes sockets take.
 //!
-//! Each test plays the socket: it says how many bytes were taken, and on which slot. How placeholders are filled in is
-//! tested where templates are, in `crates/http`.
+//! Each test plays the socket: it decides how many bytes were taken, and on which slot. Placeholders are tested with
+//! templates, in `crates/http`.
 
 use super::*;
 use crate::{Check, RequestKind};
@@ -22,12 +22,12 @@ fn outgoing(requests: &Arc<Requests>, depth: u16, worker: u32) -> Outgoing {
     Outgoing::new(requests, depth, 7, worker, 2)
 }
 
-/// Some bytes were sent: the requests that begin with them.
+/// The requests that begin in the bytes sent.
 fn begun(outgoing: &mut Outgoing, slot: Slot, sent: usize) -> Begun {
     outgoing.begun_alike(sent).unwrap_or_else(|| outgoing.begun_differing(slot, sent))
 }
 
-/// Sends the next request whole: its path and its kind.
+/// Sends the whole next request; returns its path and its kind.
 fn send_one(outgoing: &mut Outgoing) -> (String, u16) {
     let bytes = outgoing.next(1).to_vec();
     let begun = begun(outgoing, 0, bytes.len());
@@ -85,7 +85,7 @@ fn a_seed_gives_each_worker_its_own_sequence_and_always_the_same() {
     };
     assert_eq!(sequence(0), sequence(0));
     assert_ne!(sequence(0), sequence(1));
-    // However requests are asked for, cut, refused or skipped, the sequence is the same.
+    // The sequence is the same, however requests are requested, split, refused or skipped.
     let mut outgoing = outgoing(&requests, 4, 0);
     let mut kinds = Vec::new();
     while kinds.len() < 64 {
@@ -94,7 +94,7 @@ fn a_seed_gives_each_worker_its_own_sequence_and_always_the_same() {
         match kinds.len() % 5 {
             0 => kinds.push(outgoing.skip()),
             1 => {
-                // No room at all, and then room for part of one.
+                // No room at first, and then room for part of one.
                 assert_eq!(outgoing.next(wanted as u16).len(), length);
                 kinds.push(begun(&mut outgoing, 1, 3).kind);
                 outgoing.forget_tail(1);
@@ -119,7 +119,7 @@ fn a_request_cut_short_is_completed_with_its_own_bytes() {
     let mut seen = [false; 2];
     for turn in 0..40_usize {
         let bytes = outgoing.next(4).to_vec();
-        // The first two requests and so many bytes of the third go out on this slot.
+        // The first two requests and this many bytes of the third are sent on this slot.
         let slot = (turn % 3) as Slot;
         let first = begun(&mut outgoing, slot, bytes.len());
         let second = begun(&mut outgoing, slot, bytes.len() - first.bytes);
@@ -127,7 +127,7 @@ fn a_request_cut_short_is_completed_with_its_own_bytes() {
         let third = begun(&mut outgoing, slot, part);
         assert_eq!((third.count, third.bytes), (1, part));
         let at = first.bytes + second.bytes + part;
-        // Another slot sends in between.
+        // Another slot sends in the meantime.
         assert_eq!(outgoing.next(1), &bytes[at + third.unsent..]);
         let length = outgoing.next(1).len();
         begun(&mut outgoing, slot + 10, length);
@@ -148,7 +148,7 @@ fn buffers_do_not_grow_once_a_run_goes() {
     let before = room(&outgoing);
     for turn in 0..1_000 {
         let length = outgoing.next(1 + (turn % 4) as u16).len();
-        // Some of them, so that others stay behind.
+        // Some of them, so that others remain.
         let sent = begun(&mut outgoing, 0, length);
         if turn % 3 == 0 && sent.bytes < length {
             begun(&mut outgoing, 0, length - sent.bytes);

@@ -1,7 +1,7 @@
-//! Bodies whole and in pieces: judged alike, hashed or parsed no more than needed, and the first wrong one shown.
+//! Bodies whole and in pieces: judged the same, hashed or parsed no more than needed, and the first wrong one shown.
 //!
-//! An inspector alone, without a worker or a decoder, is given bodies at once and piece by piece; a property has both
-//! ways agree. What a check alone says of a body is tested in `check/mod.rs`.
+//! An inspector alone, without a worker or a decoder, receives bodies whole and in pieces; a property checks that both
+//! ways agree. The checks themselves are tested in `check/mod.rs`.
 
 use super::*;
 use paceline_job::ExpectedValue;
@@ -42,7 +42,7 @@ fn the_first_good_body_is_the_reference() {
             assert_eq!(inspector.reference, None);
             assert_eq!(receive(&mut inspector, b"{\"a\": 1}"), Ending::Ok);
             assert_eq!(inspector.reference.as_deref(), Some(&b"{\"a\": 1}"[..]));
-            // Whatever would judge now says no: what equals the reference is not judged again.
+            // Judging would now fail: a body that equals the reference is not judged again.
             inspector.check.body = digest_of(b"something else");
             assert_eq!(receive(&mut inspector, b"{\"a\": 1}"), Ending::Ok);
             assert_eq!(receive(&mut inspector, b"{\"a\": 1} "), Ending::BadBody);
