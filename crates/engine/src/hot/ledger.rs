@@ -1,7 +1,7 @@
-//! The ledger: which requests are due and in flight, and what came of them.
+//! The ledger: records which requests are due and in flight, and their outcomes.
 //!
-//! The loop asks it what is due. A protocol reports each exchange that begins and ends; it takes requests off the
-//! schedule, judges bodies, and has everything recorded. It knows no socket and no protocol.
+//! The loop reads the due requests from it. A protocol reports each exchange that begins and ends; the ledger takes
+//! requests off the schedule, judges bodies, and has everything recorded. It does not depend on sockets or protocols.
 
 use super::blocks::Block;
 use super::exchange::{Exchange, Exchanges, Place};
@@ -14,44 +14,45 @@ use crate::arrivals::Stretches;
 use crate::outcome::{ConnectionCounts, Failure};
 use crate::{BodyFault, Ending, LoadModel, Nanos, Settings, Slot, Timeline, WrongBody};
 
-/// How often a request may be handed back before it counts as failed: a server that refuses everything ends a run.
+/// The number of times that a request may be handed back before it counts as failed, so that a run ends against a
+/// server that refuses everything.
 const RETURNS_MOST: u8 = 100;
 
-/// The moments of requests that are about to leave together.
+/// The times of requests that are about to be sent together.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
-    /// When the schedule says that the first of them is due.
+    /// The intended send of the first of them.
     pub due: Nanos,
-    /// Now: just before their first byte is handed to the socket.
+    /// The current time: just before their first byte is handed to the socket.
     pub at: Nanos,
     /// When the connection became free for them.
     pub free_at: Nanos,
 }
 
-/// A response of which some has come.
+/// A partly received response.
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     /// Its status, once its head is complete.
     pub status: u16,
-    /// When its first byte came.
+    /// When its first byte was received.
     pub first_byte: Nanos,
-    /// Its body, as far as it has come.
+    /// Its body, as received so far.
     pub body: Body,
 }
 
 impl Incoming {
-    /// The head of the response is complete: its body may come.
+    /// The head of the response is complete: its body may follow.
     pub(crate) fn begin(&mut self, status: u16) {
         (self.status, self.body) = (status, Body::default());
     }
 }
 
-/// Answers of one read that are alike: recorded together when another comes, or when all has been read.
+/// Equal responses of one read: recorded together when a different one comes, or when the read is done.
 #[derive(Debug)]
 pub(crate) struct AnswerGroup {
     exchange: Exchange,
     response: Response,
-    /// How many there are.
+    /// The number of responses.
     count: u16,
 }
 
@@ -62,7 +63,7 @@ impl Default for AnswerGroup {
 }
 
 impl AnswerGroup {
-    /// One more exchange, taken out of the table, is answered.
+    /// Adds an exchange, removed from the table, as answered.
     #[inline]
     pub(crate) fn add(
         &mut self,
@@ -80,7 +81,7 @@ impl AnswerGroup {
         self.count += 1;
     }
 
-    /// Records those that were added.
+    /// Records the added responses.
     #[inline(never)]
     pub(crate) fn record(&mut self, slot: Slot, now: Nanos, ledger: &mut Ledger<'_>) {
         let count = std::mem::take(&mut self.count);
@@ -97,31 +98,31 @@ pub struct Ledger<'a> {
     recorder: &'a mut Recorder,
     schedule: Schedule,
     exchanges: Exchanges,
-    /// Checks what comes back, by kind of request.
+    /// Checks the responses, by kind of request.
     inspectors: Box<[Inspector]>,
     /// Requests of the window that each connection served.
     served: Vec<u64>,
     /// Service times by connection, in an open loop.
     medians: Medians,
-    /// When connecting began, by connection, where that is part of what every request takes: in a closed loop without
-    /// keep-alive. Connecting and service lie end to end from there.
+    /// When connecting began, by connection, if that is part of the time of every request: in a closed loop without
+    /// keep-alive. Connect time and service time follow each other without a gap from there.
     connect_began: Vec<Nanos>,
-    /// When the kernel received what was read last, where it was asked.
+    /// When the kernel received the bytes read last, if timestamps are enabled.
     kernel_received: Option<Nanos>,
-    /// Whether an exchange was answered since the loop asked.
+    /// Whether an exchange was answered since the loop last checked.
     answered: bool,
     /// Requests that servers handed back.
     returned: u64,
     /// Redirects that were followed.
     redirects: u64,
-    /// What went wrong with single exchanges, and how often.
+    /// Failures of single exchanges, with their numbers.
     failures: Vec<(Failure, u64)>,
-    /// What was wrong with the first that broke the rules.
+    /// The details of the first response that broke the rules.
     fault: Option<String>,
 }
 
 impl<'a> Ledger<'a> {
-    /// For so many connections, with so many places each.
+    /// A ledger for this many connections, with this many places each.
     pub(super) fn new(
         settings: &'a Settings,
         recorder: &'a mut Recorder,
@@ -151,7 +152,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The run begins.
+    /// Begins the run.
     pub(super) fn begin_run(&mut self, timeline: Timeline, worker: u32) {
         self.schedule = Schedule::new(self.settings, &timeline, worker);
         self.recorder.begin(timeline);
@@ -159,13 +160,13 @@ impl<'a> Ledger<'a> {
         self.served.fill(0);
     }
 
-    /// Nothing falls due from `end` on: the run was stopped.
+    /// Ends the schedule: the run was stopped, and no request falls due from `end` on.
     pub(super) fn end_at(&mut self, end: Nanos) {
         self.schedule.end_at(end);
         self.recorder.end_at(end);
     }
 
-    /// When requests are due.
+    /// The schedule.
     #[inline]
     pub(super) fn schedule(&self) -> &Schedule {
         &self.schedule
@@ -177,7 +178,7 @@ impl<'a> Ledger<'a> {
         self.recorder
     }
 
-    /// When the recorder's current interval is over.
+    /// The end of the recorder's current interval.
     pub(super) fn interval_end(&self) -> Nanos {
         self.recorder.interval_end()
     }
@@ -188,21 +189,21 @@ impl<'a> Ledger<'a> {
         &self.exchanges
     }
 
-    /// The same, for a protocol to put in those that it began and take out those that are answered.
+    /// The exchanges in flight, for a protocol to add those that it began and remove those that are answered.
     #[inline]
     pub(crate) fn exchanges_mut(&mut self) -> &mut Exchanges {
         &mut self.exchanges
     }
 
-    /// The kind of request that an exchange is.
+    /// The kind of an exchange's request.
     #[inline]
     pub(crate) fn kind_of(&self, exchange: &Exchange) -> usize {
         usize::from(self.settings.requests.kind_of(exchange.block))
     }
 
-    /// Some requests of a kind leave, `bytes` of them so far: takes them off the schedule and has them counted. Returns
-    /// what each of them is, to be put into the table. In an open loop each has its own intended send and begins alone; so
-    /// does a request that was handed back, which goes first ([`Ledger::begins_alone`]).
+    /// Begins requests of a kind, of which `bytes` were sent so far: takes them off the schedule and has them counted.
+    /// Returns the exchange of each of them, to be put into the table. In an open loop each has its own intended send
+    /// and begins alone; so does a request that was handed back, which goes first ([`Ledger::begins_alone`]).
     #[inline(always)]
     pub(crate) fn begin(&mut self, departure: &Departure, kind: u16, count: u16, bytes: usize) -> Exchange {
         let &Departure { due, at, free_at } = departure;
@@ -220,7 +221,7 @@ impl<'a> Ledger<'a> {
         exchange
     }
 
-    /// The next step of a session leaves, `bytes` of it so far. It was no matter of the schedule.
+    /// Begins the next step of a session, of which `bytes` were sent so far. It is not part of the schedule.
     pub(crate) fn begin_step(&mut self, block: Block, departure: &Departure, bytes: usize) -> Exchange {
         let &Departure { due, at, free_at } = departure;
         let (intended, free_at) = if self.schedule.is_open() { (due, free_at) } else { (at, at) };
@@ -229,13 +230,13 @@ impl<'a> Ledger<'a> {
         exchange
     }
 
-    /// The step of a session that was due is never sent.
+    /// Records a due step of a session that is never sent.
     pub(super) fn step_not_sent(&mut self, step: &WaitingStep, ending: Ending, now: Nanos) {
         self.recorder.step_not_sent(step, ending, now);
     }
 
-    /// A response is wrong whatever its check says: a value could not be taken from it, or it is a redirect that cannot
-    /// be followed.
+    /// Counts a response as wrong, whatever its check says: a value could not be extracted from it, or it is a redirect
+    /// that cannot be followed.
     pub(crate) fn reject(
         &mut self,
         kind: usize,
@@ -247,7 +248,7 @@ impl<'a> Ledger<'a> {
         self.inspectors[kind].reject(status, body, fault.into(), now);
     }
 
-    /// Whether a block is the window's, not the warm-up's.
+    /// Whether a block belongs to the window, not to the warm-up.
     pub(crate) fn is_windows(&self, block: Block) -> bool {
         self.recorder.is_windows(block)
     }
@@ -258,7 +259,7 @@ impl<'a> Ledger<'a> {
         self.schedule.is_open() || self.schedule.has_returned()
     }
 
-    /// A request that was handed back leaves again.
+    /// Sends a request again that was handed back.
     #[cold]
     fn begin_again(&mut self, returned: &Returned, departure: &Departure, bytes: usize) -> Exchange {
         let &Departure { at, free_at, .. } = departure;
@@ -268,26 +269,26 @@ impl<'a> Ledger<'a> {
         Exchange { intended, actual: at, free_at, block: returned.block, returns: returned.returns }
     }
 
-    /// Connecting, which took so long, comes right before what leaves at `at`.
+    /// Sets the start of connecting to `took` before the send at `at`.
     pub(super) fn connecting_took(&mut self, slot: Slot, took: Nanos, at: Nanos) {
         if let Some(began) = self.connect_began.get_mut(slot as usize) {
             *began = at - took;
         }
     }
 
-    /// What a response with a body in one piece comes to.
+    /// The ending of a request whose response has a body in one piece.
     #[inline]
     pub(crate) fn judge(&mut self, kind: usize, status: u16, body: &[u8], now: Nanos) -> Ending {
         self.inspectors[kind].ending(status, body, now)
     }
 
-    /// A piece of a body has come.
+    /// Checks a piece of a body.
     #[inline]
     pub(crate) fn inspect(&self, kind: usize, incoming: &mut Incoming, piece: &[u8]) {
         self.inspectors[kind].take(incoming.status, &mut incoming.body, piece);
     }
 
-    /// A response that came in pieces is complete: what it comes to.
+    /// The ending of a request whose response came in pieces and is complete.
     pub(crate) fn judge_pieces(
         &mut self,
         kind: usize,
@@ -305,13 +306,13 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// More bytes left for a request, or came for it before its answer was complete.
+    /// Counts further bytes sent for a request, or received for it before its response was complete.
     #[inline]
     pub(crate) fn moved(&mut self, block: Block, sent_bytes: u64, received_bytes: u64) {
         self.recorder.moved(block, sent_bytes, received_bytes);
     }
 
-    /// Exchanges that were sent in the same moment, and taken out of the table, are answered alike.
+    /// Records equal responses to exchanges that were sent at the same time and removed from the table.
     #[inline(always)]
     pub(crate) fn answered(
         &mut self,
@@ -340,7 +341,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// A request ended on a connection that was made for it alone, if this is such a run.
+    /// Records the end of a request on a connection that was made for it alone, in a run of this kind.
     #[inline]
     fn connected_and_served(&mut self, slot: Slot, exchange: &Exchange, now: Nanos) {
         if let Some(began) = self.connect_began.get(slot as usize) {
@@ -348,13 +349,13 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// A redirect of an exchange is followed by a further request, of which `sent_bytes` have left.
+    /// Counts a redirect of an exchange, which is followed by another request of which `sent_bytes` were sent.
     pub(crate) fn redirected(&mut self, block: Block, sent_bytes: usize) {
         self.redirects += 1;
         self.moved(block, sent_bytes as u64, 0);
     }
 
-    /// The exchange at a place ends without an answer.
+    /// Ends the exchange at a place without a response.
     pub(crate) fn abandon(&mut self, slot: Slot, place: Place, ending: Ending, now: Nanos) {
         let Some(exchange) = self.exchanges.end(slot, place) else { return };
         self.recorder.abandoned(&exchange, ending, now);
@@ -363,8 +364,8 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The server has not processed the exchange at a place, and says so: its request is due again, unless that has
-    /// happened too often. Returns its kind if so.
+    /// Handles a report by the server that it has not processed the exchange at a place: its request is due again,
+    /// unless that has happened too often. Returns its kind if it is due again.
     #[cold]
     pub(crate) fn give_back(&mut self, slot: Slot, place: Place, now: Nanos) -> Option<u16> {
         let returns = self.exchanges.at(slot, place).returns;
@@ -379,7 +380,7 @@ impl<'a> Ledger<'a> {
         Some(self.settings.requests.kind_of(block))
     }
 
-    /// No connection could be made for the request that is due, of the kind that comes next. A closed loop's has waited
+    /// Ends the due request for which no connection could be made, of the next kind. In a closed loop it has waited
     /// since `since`.
     pub(super) fn connect_failed(&mut self, kind: u16, since: Option<Nanos>, now: Nanos) {
         if let Some(returned) = self.schedule.take_returned() {
@@ -390,8 +391,8 @@ impl<'a> Ledger<'a> {
         self.recorder.connect_failed(due, since.unwrap_or(due), kind, now);
     }
 
-    /// The drain is over: ends all that was due and was never sent. Requests whose times fall into one cell of the
-    /// histogram are counted together, as one kind: a backlog of billions ends as fast as one of thousands.
+    /// Ends all requests that were due and never sent, at the end of the drain. Requests whose times fall into one cell
+    /// of the histogram are counted together, as one kind: a backlog of billions ends as fast as one of thousands.
     pub(super) fn end_unsent(&mut self, mut next_kind: impl FnMut() -> u16, now: Nanos) {
         while let Some(returned) = self.schedule.take_returned() {
             self.recorder.not_sent_again(&returned, Ending::Unsent, now);
@@ -405,19 +406,19 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Bytes were read, which the kernel received at some moment, if it was asked.
+    /// Sets the time when the kernel received the bytes that were read, if timestamps are enabled.
     #[inline]
     pub(super) fn set_kernel_received(&mut self, at: Option<Nanos>) {
         self.kernel_received = at;
     }
 
-    /// Whether an exchange was answered since this was asked last.
+    /// Whether an exchange was answered since the last call.
     #[inline]
     pub(super) fn take_answered(&mut self) -> bool {
         std::mem::take(&mut self.answered)
     }
 
-    /// Something went wrong with an exchange, and its connection goes on.
+    /// Counts a failure of an exchange whose connection continues.
     #[cold]
     pub(crate) fn note(&mut self, failure: Failure, detail: Option<String>) {
         match self.failures.iter_mut().find(|(seen, _)| *seen == failure) {
@@ -429,8 +430,8 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The first wrong body of each kind of request. Everything else that is left when a run is over goes with the
-    /// connections: requests served and median service times of each, requests handed back, and what went wrong.
+    /// Returns the first wrong body of each kind of request. Adds all other results to the connections: requests served
+    /// and median service time of each, requests handed back, and failures.
     pub(super) fn finish(self, connections: &mut ConnectionCounts) -> Vec<Option<WrongBody>> {
         connections.served = self.served;
         connections.medians = self.medians.into_medians();

@@ -1,12 +1,12 @@
-//! One request's life, in the order of the files:
-//! [`schedule`] (when is it due), [`source`] (which one is it), [`exchange`] (where is it while it is in flight),
-//! [`inspect`] (is its answer right), [`record`] (what came of it), and the [`ledger`] that puts these together;
-//! [`pool`] (which connection is free); [`protocol`] (how it becomes bytes); [`traffic`] and [`worker`] (the loop).
+//! Implements the life of one request, in the order of the files: [`schedule`] (when it is due), [`source`] (which
+//! request it is), [`exchange`] (its place while in flight), [`inspect`] (the check of its response), [`record`] (its
+//! outcome), and the [`ledger`] that combines these; [`pool`] (free connections); [`protocol`] (its bytes); [`traffic`]
+//! and [`worker`] (the loop).
 //!
-//! There is one loop, generic over clock, transport and protocol. Closed or open, constant or Poisson, pipelined or not,
-//! validating or not are values in that loop, never copies of it. After warm-up, for plaintext HTTP, nothing that is done
-//! for each request allocates, locks, formats, logs or calls through `dyn`; a response that arrives in one piece costs two
-//! clock reads. Once a second what was counted is put away, which allocates, and reported to the observer.
+//! There is one loop, generic over clock, transport and protocol. Closed or open, constant or Poisson, pipelined or
+//! not, validating or not are values in that loop, never copies of it. After warm-up, for plaintext HTTP, the code run
+//! for each request does not allocate, lock, format, log or call through `dyn`; a response that arrives in one piece
+//! costs two clock reads. Once a second the counts are stored, which allocates, and reported to the observer.
 
 mod schedule;
 mod ticks;

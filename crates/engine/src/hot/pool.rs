@@ -1,48 +1,49 @@
-//! The connections of a worker: where each is in its life, which are free, and which are to be made.
+//! Stores the connections of a worker: their states, which are free, and which are to be made.
 //!
-//! Plain state: it reads no clock and moves no byte. The traffic asks it which connection is next and tells it what
-//! became of one. There may be a hundred thousand, so what is kept of each is small (a test holds its size).
+//! It is plain state: it reads no clock and moves no bytes. The traffic takes the next connection from it and reports
+//! events of connections to it. There may be a hundred thousand, so the state of each is small (a test checks its
+//! size).
 
 use crate::outcome::Failure;
 use crate::{ConnectionCounts, Nanos, Random, Settings, Slot, Think};
 use std::collections::VecDeque;
 
-/// Pause after the first failure in a row; it doubles up to [`PAUSE_MOST`].
+/// The pause after the first failure in sequence; it doubles up to [`PAUSE_MOST`].
 const PAUSE_LEAST: Nanos = Nanos::from_millis(1);
 /// Longest pause between attempts.
 const PAUSE_MOST: Nanos = Nanos::from_secs(1);
-/// How often a connection of a closed loop is looked at before a send: one receive more, once a second.
+/// The interval at which a connection of a closed loop is probed before a send: one more receive, once a second.
 const PROBE_EVERY: Nanos = Nanos::from_secs(1);
-/// What the seed of think times is drawn with, so that they are not those of anything else.
+/// Separates the random stream of think times from other uses of the seed.
 const STREAM: u64 = 0x7468_696E_6B73;
 
-/// Where a connection is in its life.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
-    /// No socket; nothing is being done about it, or an alarm will try again.
+    /// No socket; no attempt is under way, or an alarm will start one.
     Closed,
     /// The transport is connecting.
     Connecting,
-    /// The transport has connected, and the protocol waits for the server's first word.
+    /// The transport has connected, and the protocol waits for the server's first bytes.
     Greeting,
-    /// The last request it may carry is on its way.
+    /// The last request that it may carry has been sent.
     Last,
-    /// At rest before the next request.
+    /// In the think time before the next request.
     Thinking,
-    /// Its socket had no room for a request; it says when it has.
+    /// Its socket had no room for a request; an event will report room.
     Full,
     /// Ready for requests.
     Open,
 }
 
-/// Who ended a connection.
+/// The side that ended a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClosedBy {
-    /// The server: it closed or reset it, or announced that it would.
+    /// The server: it closed or reset it, or announced that it would close.
     Server,
     /// The generator: after a timeout, or a response that broke the rules.
     Us,
-    /// Either, after the last request that it was to carry.
+    /// Either side, after the last request that the connection was to carry.
     Plan,
 }
 
@@ -50,27 +51,28 @@ pub(super) enum ClosedBy {
 #[derive(Clone, Debug)]
 struct Connection {
     state: State,
-    /// Whether it stands in the line of free connections; it may have been closed since: check its state when taking it.
+    /// Whether it is in the line of free connections; it may have been closed since: check its state when taking it.
     in_line: bool,
-    /// Whether a deadline alarm is set; one at a time suffices, it is moved on when it rings early.
+    /// Whether a deadline alarm is set; one at a time suffices: it is set again if it rings early.
     deadline_set: bool,
     /// Whether an alarm for the limit of an attempt to connect is set; likewise.
     limit_set: bool,
     /// Whether a response has been completed on the connection: one that closes before that does not count as idle.
     has_served: bool,
-    /// Whether it is to be read from again, since there was more than its share.
+    /// Whether it is to be read again, since more had arrived than one turn may read.
     in_again: bool,
     /// Whether the server had hung up by then.
     hung_up: bool,
-    /// Attempts to connect that failed in a row.
+    /// The number of attempts to connect that failed in sequence.
     failed_attempts: u16,
-    /// Requests it may still be sent.
+    /// The number of requests that may still be sent on it.
     left: u32,
-    /// When it last became free for a request; while connecting or full, when that began; at rest, when that is over.
+    /// When it last became free for a request; while connecting or full, when that began; while thinking, when that
+    /// ends.
     free_at: Nanos,
-    /// How long connecting took.
+    /// The connect time.
     connecting_took: Nanos,
-    /// When to look next whether the server has said more than it was asked for.
+    /// When to probe next for bytes that no request asked for.
     probe_at: Nanos,
 }
 
@@ -80,26 +82,27 @@ pub(super) struct Pool {
     connections: Vec<Connection>,
     /// Free connections, longest free first. An entry may be stale: check its state when taking it.
     line: VecDeque<Slot>,
-    /// Slots that want a handshake.
+    /// Slots that need a handshake.
     to_connect: VecDeque<Slot>,
     /// Slots with more to read than their turn allowed, each once.
     again: VecDeque<Slot>,
     open: u32,
     connecting: u32,
-    /// Requests that a connection may carry.
+    /// The number of requests that a connection may carry.
     carries: u32,
-    /// How long it rests between a response and its next request.
+    /// The pause between a response and the next request of its connection.
     think: Option<Think>,
-    /// Whether connections are kept as long as the server keeps them, and never rest.
+    /// Whether connections are kept as long as the server keeps them, and have no think time.
     plain_life: bool,
-    /// How long to think.
+    /// The source of think times.
     random: Random,
     counts: ConnectionCounts,
     /// Connections that were made and lost before the run began.
     lost: u64,
 }
 
-/// A worker's own sequence of think times: as far from the others' as chance has it, among 2^64 starting points.
+/// A worker's own sequence of think times: separated from those of others by a random distance, among 2^64 starting
+/// points.
 fn thinking(seed: u64, worker: u32) -> Random {
     let mut seeds = Random::new(seed ^ STREAM);
     (0..worker).for_each(|_| _ = seeds.next_u64());
@@ -107,7 +110,7 @@ fn thinking(seed: u64, worker: u32) -> Random {
 }
 
 impl Pool {
-    /// All connections still to make.
+    /// A pool with all connections still to be made.
     pub(super) fn new(settings: &Settings, worker: u32) -> Self {
         let count = settings.connections_of(worker);
         let connection = Connection {
@@ -150,45 +153,45 @@ impl Pool {
         &mut self.connections[slot as usize]
     }
 
-    /// How many there are to be.
+    /// The number of connections to make.
     pub(super) fn count(&self) -> u32 {
         self.connections.len() as u32
     }
 
-    /// How many are open.
+    /// The number of open connections.
     pub(super) fn open(&self) -> u32 {
         self.open
     }
 
-    /// How many are being made.
+    /// The number of connections being made.
     pub(super) fn connecting(&self) -> u32 {
         self.connecting
     }
 
-    /// Where a connection is in its life.
+    /// The state of a connection.
     #[inline]
     pub(super) fn state(&self, slot: Slot) -> State {
         self.of(slot).state
     }
 
-    /// When it last became free; while connecting or full, when that began; at rest, when that is over.
+    /// When it last became free; while connecting or full, when that began; while thinking, when that ends.
     #[inline]
     pub(super) fn free_at(&self, slot: Slot) -> Nanos {
         self.of(slot).free_at
     }
 
-    /// It became free for a request.
+    /// Sets when it became free for a request.
     #[inline]
     pub(super) fn set_free_at(&mut self, slot: Slot, now: Nanos) {
         self.of_mut(slot).free_at = now;
     }
 
-    /// What happened to the connections.
+    /// The counts of connection events.
     pub(super) fn counts(&self) -> &ConnectionCounts {
         &self.counts
     }
 
-    /// The same, taken out.
+    /// Returns the counts.
     pub(super) fn into_counts(self) -> ConnectionCounts {
         self.counts
     }
@@ -198,24 +201,24 @@ impl Pool {
         self.counts.note(failure, 1);
     }
 
-    /// Keeps what was wrong with the first response that broke the rules.
+    /// Keeps the details of the first response that broke the rules.
     pub(super) fn note_fault(&mut self, detail: Option<String>) {
         if self.counts.protocol_error.is_none() {
             self.counts.protocol_error = detail;
         }
     }
 
-    /// Attempts that failed, and connections that were lost before the run.
+    /// The number of attempts that failed, and of connections lost before the run.
     pub(super) fn failed(&self) -> u64 {
         self.counts.failed_attempts + self.lost
     }
 
-    /// The run begins: how many connections there are, and what closes from now on counts.
+    /// Begins the run: sets the number of connections; closes count from now on.
     pub(super) fn begin_run(&mut self) {
         (self.counts.closed_by_server, self.counts.closed_by_us, self.counts.closed_as_asked) = (0, 0, 0);
     }
 
-    /// The connections that were had when the connect phase was over.
+    /// Sets the number of open connections at the end of the connect phase.
     pub(super) fn set_had(&mut self) -> u64 {
         self.counts.had = self.open.into();
         self.counts.had
@@ -224,7 +227,7 @@ impl Pool {
 
 /// Making connections.
 impl Pool {
-    /// Whether a slot wants a handshake.
+    /// Whether a slot needs a handshake.
     pub(super) fn wants_handshake(&self) -> bool {
         !self.to_connect.is_empty()
     }
@@ -234,24 +237,24 @@ impl Pool {
         self.to_connect.pop_front()
     }
 
-    /// A closed slot is to be connected.
+    /// Queues a closed slot for connecting.
     pub(super) fn queue_connect(&mut self, slot: Slot) {
         self.to_connect.push_back(slot);
     }
 
-    /// An attempt begins.
+    /// Begins an attempt.
     pub(super) fn connect(&mut self, slot: Slot, now: Nanos) {
         self.connecting += 1;
         let connection = self.of_mut(slot);
         (connection.state, connection.has_served, connection.free_at) = (State::Connecting, false, now);
     }
 
-    /// The transport has connected, and the server's first word is awaited.
+    /// The transport has connected; the server's first bytes are awaited.
     pub(super) fn greet(&mut self, slot: Slot) {
         self.of_mut(slot).state = State::Greeting;
     }
 
-    /// The connection stands and takes requests.
+    /// The connection is open and takes requests.
     pub(super) fn opened(&mut self, slot: Slot, now: Nanos) {
         self.connecting -= 1;
         self.open += 1;
@@ -264,7 +267,7 @@ impl Pool {
         connection.free_at = now;
     }
 
-    /// How long connecting took.
+    /// The connect time.
     pub(super) fn connecting_took(&self, slot: Slot) -> Nanos {
         self.of(slot).connecting_took
     }
@@ -281,7 +284,7 @@ impl Pool {
         self.note(failure);
     }
 
-    /// How long to pause after a failure; it grows with the failures in a row.
+    /// The length of the pause after a failure; it grows with the number of failures in sequence.
     pub(super) fn pause(&mut self, slot: Slot) -> Nanos {
         let connection = self.of_mut(slot);
         let pause = Nanos(PAUSE_LEAST.0 << connection.failed_attempts.min(10)).min(PAUSE_MOST);
@@ -294,7 +297,7 @@ impl Pool {
         PAUSE_LEAST
     }
 
-    /// A connection that stood is closed. Returns until when it was to rest, if it was.
+    /// Closes a connection that was open. Returns the end of its think time, if it was thinking.
     pub(super) fn closed(&mut self, slot: Slot, by: ClosedBy) -> Option<Nanos> {
         self.open -= 1;
         match by {
@@ -307,8 +310,8 @@ impl Pool {
         (was == State::Thinking).then_some(connection.free_at)
     }
 
-    /// A connection failed before the run began: a server that breaks connections before anything is asked of it has
-    /// not let us in.
+    /// Counts a connection that failed before the run began: a server that breaks connections before any request is not
+    /// reachable.
     pub(super) fn lost_early(&mut self, failure: Failure) {
         match failure {
             Failure::Tls(_) => self.counts.failed_attempts += 1,
@@ -317,9 +320,9 @@ impl Pool {
     }
 }
 
-/// The line of free connections, and the life of each.
+/// The line of free connections, and the state of each.
 impl Pool {
-    /// Puts a connection at the end of the line of free ones.
+    /// Adds a connection to the end of the line of free ones.
     #[inline]
     pub(super) fn stand_in_line(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot as usize];
@@ -329,7 +332,7 @@ impl Pool {
         }
     }
 
-    /// Takes a connection off the line. It may not be free any more.
+    /// Removes a connection from the line. It may not be free any more.
     #[inline]
     pub(super) fn leave_line(&mut self) -> Option<Slot> {
         let slot = self.line.pop_front()?;
@@ -337,34 +340,34 @@ impl Pool {
         Some(slot)
     }
 
-    /// Whether a connection stands in line.
+    /// Whether a connection is in the line.
     #[inline]
     pub(super) fn is_in_line(&self, slot: Slot) -> bool {
         self.of(slot).in_line
     }
 
-    /// How many stand in line.
+    /// The length of the line.
     pub(super) fn line_length(&self) -> usize {
         self.line.len()
     }
 
-    /// Those that stand in line.
+    /// The connections in the line.
     pub(super) fn line(&self) -> impl Iterator<Item = Slot> {
         self.line.iter().copied()
     }
 
-    /// Whether connections are kept as long as the server keeps them, and never rest.
+    /// Whether connections are kept as long as the server keeps them, and have no think time.
     #[inline]
     pub(super) fn has_plain_life(&self) -> bool {
         self.plain_life
     }
 
-    /// How many more requests a connection may be sent.
+    /// The number of requests that may still be sent on a connection.
     pub(super) fn allowance(&self, slot: Slot) -> u64 {
         self.of(slot).left.into()
     }
 
-    /// Whether it is time to look whether the server has said more than it was asked for; if so, notes that it is done.
+    /// Whether it is time to probe for bytes that no request asked for; if so, notes the probe as done.
     #[inline]
     pub(super) fn probe(&mut self, slot: Slot, now: Nanos) -> bool {
         let connection = self.of_mut(slot);
@@ -375,7 +378,7 @@ impl Pool {
         is_due
     }
 
-    /// Some requests were sent: if the connection may carry no more, they are its last.
+    /// Counts requests sent: if the connection may carry no more, they are its last.
     #[cold]
     pub(super) fn spend(&mut self, slot: Slot, requests: u16) {
         let connection = self.of_mut(slot);
@@ -385,7 +388,7 @@ impl Pool {
         }
     }
 
-    /// An answer came.
+    /// A response was received.
     #[inline]
     pub(super) fn served(&mut self, slot: Slot) {
         let connection = self.of_mut(slot);
@@ -393,7 +396,7 @@ impl Pool {
         connection.has_served = true;
     }
 
-    /// Whether an answer has come on this connection.
+    /// Whether a response was received on this connection.
     pub(super) fn has_served(&self, slot: Slot) -> bool {
         self.of(slot).has_served
     }
@@ -412,7 +415,7 @@ impl Pool {
         }
     }
 
-    /// Lays a connection at rest, if rests are asked for; until when.
+    /// Starts the think time of a connection, if one is configured; returns its end.
     pub(super) fn rest(&mut self, slot: Slot, now: Nanos) -> Option<Nanos> {
         let until = now + self.random.draw_think(self.think?);
         let connection = self.of_mut(slot);
@@ -420,7 +423,7 @@ impl Pool {
         Some(until)
     }
 
-    /// A rest is over; unless the connection was made again and rests again. Whether it is free now.
+    /// Ends a think time, unless the connection was made again and is thinking again. Returns whether it is free now.
     pub(super) fn wake(&mut self, slot: Slot, now: Nanos) -> bool {
         let connection = self.of_mut(slot);
         let rested = connection.state == State::Thinking && connection.free_at <= now;
@@ -454,7 +457,7 @@ impl Pool {
         self.of_mut(slot).limit_set = false;
     }
 
-    /// Has the rest of what has come for a slot read after others had their turn.
+    /// Queues a slot so that the rest of its input is read after the turns of others.
     #[cold]
     pub(super) fn read_later(&mut self, slot: Slot, hangup: bool) {
         let connection = self.of_mut(slot);
@@ -465,7 +468,7 @@ impl Pool {
         }
     }
 
-    /// Whether a slot waits for its turn to be read from; if so, notes that the server hung up meanwhile.
+    /// Whether a slot waits for its turn to be read; if so, notes that the server hung up meanwhile.
     #[inline]
     pub(super) fn waits_for_turn(&mut self, slot: Slot, hangup: bool) -> bool {
         let connection = self.of_mut(slot);
@@ -475,7 +478,7 @@ impl Pool {
         connection.in_again
     }
 
-    /// Slots to be read from again.
+    /// The number of slots to be read again.
     #[inline]
     pub(super) fn turns(&self) -> usize {
         self.again.len()

@@ -1,8 +1,9 @@
-//! The protocol as an interface: what the loop asks of it, and nothing else.
+//! Defines the protocol as an interface: only the methods that the loop needs.
 //!
-//! The loop knows connections and exchanges. How an exchange becomes bytes, which bytes end which exchange, and how many
-//! a connection can take at a time is a protocol's affair: [`crate::h1`] and [`crate::h2`]. The loop is compiled for
-//! each of them. A protocol reads no clock and decides on no connection: it says what came, and the loop acts on it.
+//! The loop handles connections and exchanges. A protocol defines how an exchange becomes bytes, which bytes end which
+//! exchange, and how many a connection can take at a time: [`crate::h1`] and [`crate::h2`]. The loop is compiled for
+//! each of them. A protocol reads no clock and does not decide about connections: it reports events, and the loop acts
+//! on them.
 
 use super::blocks::Block;
 use super::exchange::Place;
@@ -12,35 +13,35 @@ use crate::{Nanos, Progress, Settings, Slot, Transport};
 use paceline_stats::Histogram;
 use std::io;
 
-/// What becomes of a connection after something was read from it.
+/// The state of a connection after bytes were read from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// It stays.
+    /// It stays open.
     Keep,
-    /// The server has announced its end, and every exchange that it still answers has ended.
+    /// The server has announced that it closes, and every exchange that it still answers has ended.
     Close,
 }
 
-/// What becomes of a connection after an exchange on it was cancelled.
+/// The state of a connection after an exchange on it was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancelled {
-    /// It stays.
+    /// The connection stays open.
     Exchange,
-    /// It is of no more use: an answer might still come and be taken for another's.
+    /// The connection cannot be used any more: a late response might be taken for that of another exchange.
     Connection,
 }
 
-/// The server broke the rules of the protocol: the connection cannot be used any more.
+/// A violation of the protocol by the server: the connection cannot be used any more.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// By its name.
+    /// Its kind.
     pub failure: Failure,
-    /// What exactly was wrong.
+    /// Its details.
     pub detail: Option<String>,
 }
 
 impl Fault {
-    /// A fault whose name says all.
+    /// A fault without further details.
     pub(crate) fn of(failure: Failure) -> Self {
         Self { failure, detail: None }
     }
@@ -49,35 +50,35 @@ impl Fault {
 /// A step of a session that waits to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitingStep {
-    /// Where it is counted.
+    /// The block in which it is counted.
     pub block: Block,
     /// When it is due.
     pub due: Nanos,
 }
 
-/// A protocol, with what it knows of each connection of a worker.
+/// A protocol, with its state for each connection of a worker.
 pub trait ProtocolHandler {
-    /// For the connections of one worker.
+    /// Creates the state for the connections of one worker.
     fn new(settings: &Settings, worker: u32) -> Self;
 
-    /// Places that each connection has in the table of exchanges.
+    /// The number of places of each connection in the table of exchanges.
     fn places(settings: &Settings) -> u16;
 
-    /// A connection was made: says what the protocol says first. Pending where an answer to that must come before the
+    /// A connection was made: sends the first bytes of the protocol. Pending if a reply to them must come before the
     /// first exchange; [`ProtocolHandler::receive`] reads it.
     ///
     /// # Errors
     /// Those of sending.
     fn open<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<Progress>;
 
-    /// Whether that answer has come.
+    /// Whether that reply has come.
     fn is_ready(&self, slot: Slot) -> bool;
 
-    /// How many more exchanges a connection can take, with so many in flight.
+    /// The number of further exchanges that a connection can take, with `live` in flight.
     fn room(&self, slot: Slot, live: u16) -> u16;
 
-    /// Begins exchanges, at least one and at most `wanted`, which [`ProtocolHandler::room`] had room for: hands their bytes
-    /// to the transport and reports to the ledger those of which at least a byte was taken. Returns how many.
+    /// Begins exchanges, at least one and at most `wanted`, which is within [`ProtocolHandler::room`]: hands their
+    /// bytes to the transport and reports to the ledger those of which at least a byte was taken. Returns how many.
     ///
     /// # Errors
     /// `WouldBlock` when the socket has no room, any other when the connection is broken: then nothing was begun.
@@ -90,7 +91,7 @@ pub trait ProtocolHandler {
         transport: &mut T,
     ) -> io::Result<u16>;
 
-    /// Reads bytes that came, and reports to the ledger which exchanges they end.
+    /// Reads received bytes, and reports to the ledger which exchanges they end.
     ///
     /// # Errors
     /// A [`Fault`] of the server.
@@ -103,7 +104,7 @@ pub trait ProtocolHandler {
         transport: &mut T,
     ) -> Result<Flow, Fault>;
 
-    /// The socket has room again: sends what had none. Pending if there still is some.
+    /// The socket has room again: sends the bytes that waited. Pending if some still wait.
     ///
     /// # Errors
     /// The connection is broken.
@@ -114,15 +115,15 @@ pub trait ProtocolHandler {
         transport: &mut T,
     ) -> io::Result<Progress>;
 
-    /// Since when bytes have waited for room in the socket; none where none do.
+    /// Since when bytes have waited for room in the socket; none if no bytes wait.
     fn unsent_since(&self, slot: Slot) -> Option<Nanos>;
 
-    /// The server closed its side; `cut` if it cannot be known whether something is missing. What is wrong with that,
-    /// if anything; a connection with nothing in flight may be closed.
+    /// The server closed its side; `cut` if it is unknown whether bytes are missing. Returns the failure, if it is one;
+    /// a connection without exchanges in flight may be closed.
     fn end_of_input(&mut self, slot: Slot, cut: bool, now: Nanos, ledger: &mut Ledger<'_>)
     -> Option<Failure>;
 
-    /// The exchange at a place, which has ended, will not be waited for any longer; so many are still in flight.
+    /// Stops waiting for the exchange at a place, which has ended; `live` are still in flight.
     fn cancel<T: Transport>(
         &mut self,
         slot: Slot,
@@ -135,16 +136,16 @@ pub trait ProtocolHandler {
     /// The connection is closed, and its exchanges have ended.
     fn close(&mut self, slot: Slot);
 
-    /// The next request will not be sent: its kind.
+    /// Skips the next request, which will not be sent; returns its kind.
     fn skip(&mut self) -> u16;
 
-    /// When the next step of a session on this connection is due; [`Nanos::NEVER`] where none waits.
+    /// When the next step of a session on this connection is due; [`Nanos::NEVER`] if no step waits.
     #[inline(always)]
     fn next_step(&self, _: Slot) -> Nanos {
         Nanos::NEVER
     }
 
-    /// The step that waits on this connection will not be sent, and its session ends.
+    /// Drops the step that waits on this connection, and ends its session.
     fn give_up_step(&mut self, _: Slot) -> Option<WaitingStep> {
         None
     }
@@ -155,7 +156,7 @@ pub trait ProtocolHandler {
         0
     }
 
-    /// How long the sessions of the window took that were completed, by session.
+    /// The durations of the window's completed sessions, by session.
     fn into_session_times(self) -> Vec<Histogram>
     where
         Self: Sized,
@@ -163,7 +164,7 @@ pub trait ProtocolHandler {
         Vec::new()
     }
 
-    /// The lowest limit to exchanges in flight that a server announced, if it is below the one asked for.
+    /// The lowest limit of exchanges in flight that a server announced, if it is below the requested one.
     fn stream_limit(&self) -> Option<u32> {
         None
     }

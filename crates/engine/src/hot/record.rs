@@ -1,7 +1,7 @@
-//! The last step of a request's life: how it ended and what it took, counted in its cohort.
+//! Records the end of a request: its outcome and its times, counted in its cohort.
 //!
-//! Requests are counted in the block in which they were scheduled, whenever they end. What ends is gathered in the
-//! block's tally of the current interval, which moves into the total once a second, so that a request is recorded once.
+//! Requests are counted in the block in which they were scheduled, whenever they end. Outcomes are added to the block's
+//! tally of the current interval, which is added to the total once a second, so that a request is recorded once.
 
 use super::blocks::{Block, Blocks};
 use super::exchange::Exchange;
@@ -15,69 +15,70 @@ use paceline_stats::Histogram;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// The longest interval while it is counted, and how often an observer hears of what was counted.
+/// The longest interval during counting, and the interval at which an observer receives the counts.
 const SECOND: Nanos = Nanos::from_secs(1);
-/// Intervals that a window has at least: the estimators of its percentiles and of its steadiness need ten.
+/// The minimum number of intervals in a window: the estimators of its percentiles and of its steadiness need ten.
 const INTERVALS_LEAST: u64 = 10;
 /// The lengths of intervals, in milliseconds. Each divides a second, so that an observer's seconds are whole intervals.
 const LENGTHS_MS: [u64; 8] = [500, 250, 200, 100, 50, 20, 10, 5];
-/// Intervals kept; beyond, neighbours are joined and intervals last twice as long, so that memory stays bounded.
+/// The maximum number of intervals kept; beyond it, neighbours are joined and intervals last twice as long, so that
+/// memory stays bounded.
 const KEPT_MOST: usize = 1024;
 
-/// A response whose last byte has been read; or several that are alike.
+/// A response whose last byte has been read, or several equal ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Response {
     /// Its status.
     pub status: u16,
     /// Body bytes.
     pub body_bytes: u64,
-    /// What it comes to.
+    /// The ending of its request.
     pub ending: Ending,
     /// When its first byte was read.
     pub first_byte: Nanos,
-    /// Bytes of each that have not been counted yet: all of a response that came in one piece.
+    /// Bytes of each response that have not been counted yet: all of a response that came in one piece.
     pub uncounted_bytes: u64,
 }
 
 impl Response {
-    /// None yet.
+    /// No response yet.
     pub(super) const NONE: Self =
         Self { status: 0, body_bytes: 0, ending: Ending::Ok, first_byte: Nanos::ZERO, uncounted_bytes: 0 };
 }
 
-/// Counts what happens to the requests of one worker. Reusable: a simulation of a million runs needs one.
+/// Counts the events of one worker's requests. Reusable: a simulation of a million runs needs one.
 #[derive(Debug)]
 pub struct Recorder {
     /// The current interval, by block.
     current: Vec<Tally>,
-    /// Everything before it, likewise.
+    /// All intervals before it, by block.
     total: Vec<Tally>,
     /// The intervals before it.
     kept: Vec<KeptInterval>,
-    /// Length of an interval while it is counted.
+    /// The length of an interval during counting.
     tick: Nanos,
-    /// Length of those kept.
+    /// The length of the kept intervals.
     interval: Nanos,
-    /// What an observer receives at the end of the second, by cohort.
+    /// The intervals for the observer at the end of the second, by cohort.
     second: Vec<KeptInterval>,
     second_start: Nanos,
     interval_start: Nanos,
-    /// When the current interval is over.
+    /// The end of the current interval.
     interval_end: Nanos,
     /// When the warm-up began; the grid of intervals counts from it.
     epoch: Nanos,
     blocks: Blocks,
-    /// How the warm-up's requests had ended when the window opened.
+    /// The endings of the warm-up's requests when the window opened.
     ended_before: Endings,
     /// Actual sends, where arrivals are random.
     notes: Notes,
-    /// Whether intended sends come from a schedule, so that there are response times.
+    /// Whether intended sends come from a schedule, in which case there are response times.
     open: bool,
-    /// Seconds that are over and have not been reported; none where no observer wants them.
+    /// Ended seconds that have not been reported; none if no observer wants them.
     news: Option<Vec<EndedSecond>>,
 }
 
-/// Length of an interval: a second, or less where the window is so short that it would have fewer than ten.
+/// The length of an interval: a second, or less if the window would have fewer than ten.
 fn tick(settings: &Settings) -> Nanos {
     let Bound::Duration(window) = settings.job.window else { return SECOND };
     let most = window.0 / INTERVALS_LEAST;
@@ -88,7 +89,7 @@ fn tick(settings: &Settings) -> Nanos {
     lengths.find(|length| length.0 <= most).unwrap_or(Nanos::from_millis(LENGTHS_MS[LENGTHS_MS.len() - 1]))
 }
 
-/// A second that is over: when it began and ended, and what ended in it.
+/// An ended second: its start, its end, and its counts.
 pub(super) type EndedSecond = (Nanos, Nanos, Vec<KeptInterval>);
 
 impl Default for Recorder {
@@ -119,11 +120,11 @@ impl Recorder {
         }
     }
 
-    /// Makes ready for another run.
+    /// Prepares for another run.
     pub(super) fn reset(&mut self, settings: &Settings, open: bool) {
         self.blocks = Blocks::new(settings.kinds(), settings.inner_segment_ends());
         self.current.iter_mut().chain(&mut self.total).for_each(Tally::clear);
-        // Those of an earlier run with more blocks stay for a later one.
+        // Tallies of an earlier run with more blocks are kept for a later one.
         let count = self.blocks.count().max(self.current.len());
         self.current.resize_with(count, Tally::default);
         self.total.resize_with(count, Tally::default);
@@ -137,7 +138,7 @@ impl Recorder {
         self.ended_before = Endings::default();
     }
 
-    /// The connect phase is over: what was counted so far is put away, cohorts begin.
+    /// The connect phase has ended: stores the counts so far and begins the cohorts.
     pub(super) fn begin(&mut self, timeline: Timeline) {
         self.interval_end = timeline.epoch;
         self.over(Phase::Connect, Some(timeline.epoch));
@@ -147,12 +148,12 @@ impl Recorder {
         self.interval_end = timeline.epoch + self.tick;
     }
 
-    /// The window opens: what of the warm-up's requests ends from now on was carried into it.
+    /// The window opens: requests of the warm-up that end from now on were carried into it.
     pub(super) fn window_opens(&mut self) {
         self.ended_before = self.warmup_endings();
     }
 
-    /// How those requests of the warm-up ended that had not when the window opened.
+    /// The endings of those requests of the warm-up that had not ended when the window opened.
     pub(super) fn carried(&self) -> Endings {
         let mut ended = self.warmup_endings();
         ended.iter_mut().zip(self.ended_before).for_each(|(ended, before)| *ended -= before);
@@ -168,39 +169,40 @@ impl Recorder {
         sum
     }
 
-    /// Sends are noted in these stretches.
+    /// Sets the stretches in which sends are noted.
     pub(super) fn note_sends(&mut self, stretches: Option<Stretches>) {
         self.notes = Notes::of(stretches);
     }
 
-    /// The sends that were noted, by stretch.
+    /// Returns the noted sends, by stretch.
     pub(super) fn take_noted(&mut self) -> Vec<Vec<Nanos>> {
         self.notes.take()
     }
 
-    /// From now on seconds are reported.
+    /// Reports seconds from now on.
     pub(super) fn listen(&mut self) {
         self.news = Some(Vec::with_capacity(4));
     }
 
-    /// Whether there is something to report.
+    /// Whether there are seconds to report.
     #[inline]
     pub(super) fn has_news(&self) -> bool {
         self.news.as_ref().is_some_and(|news| !news.is_empty())
     }
 
-    /// What there is to report.
+    /// Returns the seconds to report.
     pub(super) fn take_news(&mut self) -> Vec<EndedSecond> {
         self.news.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// The run is over at `now`: its last second is put away.
+    /// Ends the run at `now`: stores its last second.
     pub(super) fn end(&mut self, now: Nanos) {
         self.interval_end = self.interval_end.min(now);
         self.over(Phase::Warmup, Some(self.interval_end));
     }
 
-    /// Puts the interval that is over away. Where a second ends with it, tells of what was put away since the last.
+    /// Stores the interval that has ended. If a second ends with it, queues a report of the intervals stored since the
+    /// last.
     fn over(&mut self, early: Phase, second_end: Option<Nanos>) {
         let before = self.kept.len();
         self.put_away(early);
@@ -219,7 +221,8 @@ impl Recorder {
         self.join_newest(before);
     }
 
-    /// Where intervals are kept coarser than they are counted, adds those from `first` on to the one they fall into.
+    /// If kept intervals are longer than those counted, adds the ones from `first` on to the kept interval that
+    /// contains them.
     fn join_newest(&mut self, first: usize) {
         if self.interval == self.tick {
             return;
@@ -228,7 +231,7 @@ impl Recorder {
         for newest in self.kept.split_off(first) {
             let alike =
                 |kept: &&mut KeptInterval| kept.cohort == newest.cohort && place(kept) == place(&newest);
-            // The one it falls into is among the last, one for each cohort.
+            // The kept interval is among the last two, one for each cohort.
             match self.kept.iter_mut().rev().take(2).find(alike) {
                 Some(kept) => kept.tally.merge(&newest.tally),
                 None => self.kept.push(newest),
@@ -236,12 +239,12 @@ impl Recorder {
         }
     }
 
-    /// The run was stopped: the window ends earlier than planned.
+    /// The run was stopped: ends the window earlier than planned.
     pub(super) fn end_at(&mut self, end: Nanos) {
         self.blocks.end_at(end);
     }
 
-    /// The block that a request of this kind, due at `intended`, is counted in.
+    /// The block in which a request of this kind, due at `intended`, is counted.
     #[inline]
     pub(super) fn block_of(&mut self, intended: Nanos, kind: u16) -> Block {
         self.blocks.of(intended, kind)
@@ -259,13 +262,14 @@ impl Recorder {
         self.blocks.in_window(at)
     }
 
-    /// Whether a block is the window's, not the warm-up's.
+    /// Whether a block belongs to the window, not to the warm-up.
     #[inline]
     pub(super) fn is_windows(&self, block: Block) -> bool {
         self.blocks.is_windows(block)
     }
 
-    /// Requests were taken off the schedule and, at the same moment, handed to a socket: `bytes` of them so far.
+    /// Counts requests that were taken off the schedule and, at the same moment, handed to a socket: `bytes` of them so
+    /// far.
     #[inline]
     pub(super) fn sent(&mut self, exchange: &Exchange, requests: u64, bytes: u64) {
         let in_window = self.in_window(exchange.actual);
@@ -278,7 +282,7 @@ impl Recorder {
         counts.sent_bytes += bytes;
     }
 
-    /// A step of a session was handed to a socket: `bytes` of it so far. It is no arrival.
+    /// Counts a step of a session that was handed to a socket: `bytes` of it so far. It is not an arrival.
     pub(super) fn sent_step(&mut self, exchange: &Exchange, bytes: u64) {
         let in_window = self.in_window(exchange.actual);
         let counts = &mut self.tally(exchange.block).counts;
@@ -287,7 +291,7 @@ impl Recorder {
         counts.sent_bytes += bytes;
     }
 
-    /// A step of a session that was due was never sent.
+    /// Counts a due step of a session that was never sent.
     pub(super) fn step_not_sent(&mut self, step: &WaitingStep, ending: Ending, at: Nanos) {
         self.roll(at);
         let (open, waited) = (self.open, at.since(step.due));
@@ -302,7 +306,7 @@ impl Recorder {
         }
     }
 
-    /// More bytes left for a request, or came for it before its answer was complete.
+    /// Counts further bytes sent for a request, or received for it before its response was complete.
     #[inline]
     pub(super) fn moved(&mut self, block: Block, sent_bytes: u64, received_bytes: u64) {
         let counts = &mut self.tally(block).counts;
@@ -310,7 +314,7 @@ impl Recorder {
         counts.received_bytes += received_bytes;
     }
 
-    /// A response to a request is complete; or several that are alike, to requests that were sent in the same moment.
+    /// Counts a complete response, or several equal ones to requests that were sent at the same time.
     #[inline(always)]
     pub(super) fn answered(
         &mut self,
@@ -337,12 +341,12 @@ impl Recorder {
         }
     }
 
-    /// Answers waited so long between the kernel and the generator.
+    /// Counts responses that waited this long between the kernel and the generator.
     pub(super) fn received(&mut self, block: Block, waited: Nanos, count: u64) {
         self.tally(block).record(Measure::ReceiveDelay, waited, count);
     }
 
-    /// Counts answers in the segment in which they came, which may be a later one than that of their requests.
+    /// Counts responses in the segment in which they came, which may be later than that of their requests.
     #[cold]
     fn completed_in_segment(&mut self, exchange: &Exchange, count: u64, completed: Nanos) {
         let kind = exchange.block % self.blocks.kinds() as Block;
@@ -350,7 +354,7 @@ impl Recorder {
         self.tally(block).counts.completed_in_segment += count;
     }
 
-    /// A request that was sent will not be answered: its connection broke, or its time is up.
+    /// Counts a sent request that will not be answered: its connection broke, or it timed out.
     #[inline(never)]
     pub(super) fn abandoned(&mut self, exchange: &Exchange, ending: Ending, at: Nanos) {
         self.roll(at);
@@ -362,7 +366,7 @@ impl Recorder {
         }
     }
 
-    /// A request that was due was never sent: no connection could be made for it since some moment.
+    /// Counts a due request that was never sent: no connection could be made for it since `since`.
     pub(super) fn connect_failed(&mut self, intended: Nanos, since: Nanos, kind: u16, at: Nanos) {
         self.roll(at);
         let block = self.block_of(intended, kind);
@@ -372,15 +376,15 @@ impl Recorder {
         tally.record(Measure::Failed, at.since(since), 1);
     }
 
-    /// Until when requests that are due from `intended` on, and are all unsent at `at`, are counted in the same block
-    /// and in the same cell of its histogram.
+    /// The end of the time from `intended` on in which due requests that are all unsent at `at` are counted in the same
+    /// block and in the same cell of its histogram.
     pub(super) fn unsent_alike_until(&mut self, intended: Nanos, at: Nanos) -> Nanos {
         let shortest = Histogram::lowest_in_cell(at.since(intended).0);
         self.blocks.same_until(intended).min(at - Nanos(shortest) + Nanos(1))
     }
 
-    /// Requests that [`Recorder::unsent_alike_until`] found alike were never sent: the drain is over. The lowest and
-    /// the highest time are exact; where requests are evenly spaced, so is their sum.
+    /// Counts requests that [`Recorder::unsent_alike_until`] grouped and that were never sent, at the end of the drain.
+    /// The lowest and the highest time are exact; if requests are evenly spaced, so is their sum.
     pub(super) fn unsent(&mut self, ticks: &TickRange, kind: u16, at: Nanos) {
         self.roll(at);
         let block = self.block_of(ticks.first, kind);
@@ -395,8 +399,8 @@ impl Recorder {
         tally.counts.count_censored(shortest, ticks.count);
     }
 
-    /// A request that a server handed back, and that was counted as scheduled then, was not sent again. Its time goes
-    /// where those of requests without an answer are: in a closed loop it counts from its first send.
+    /// Counts a request that a server handed back, which was counted as scheduled then, and that was not sent again.
+    /// Its time is added to those of requests without a response: in a closed loop it counts from its first send.
     pub(super) fn not_sent_again(&mut self, returned: &Returned, ending: Ending, at: Nanos) {
         self.roll(at);
         let open = self.open;
@@ -413,8 +417,8 @@ impl Recorder {
         }
     }
 
-    /// A connection was made, with a handshake of TLS behind the one of the network where there is one. It is no
-    /// request's own: it is counted with those of the first kind.
+    /// Counts a connection that was made, with the TLS handshake after the network's, if there is one. It does not
+    /// belong to a request: it is counted with those of the first kind.
     pub(super) fn connected(&mut self, took: Nanos, handshake: Option<Nanos>, at: Nanos) {
         let block = self.block_of(at, 0);
         let tally = self.tally(block);
@@ -424,12 +428,13 @@ impl Recorder {
         }
     }
 
-    /// A request ended, answered well or timed out, on a connection that was made for it alone: the time of both.
+    /// Counts the connect time plus service time of a request that ended, ok or timed out, on a connection made for it
+    /// alone.
     pub(super) fn connected_and_served(&mut self, block: Block, took: Nanos) {
         self.tally(block).record(Measure::ConnectAndService, took, 1);
     }
 
-    /// Puts the current interval away once it is over.
+    /// Stores the current interval once it has ended.
     #[inline]
     pub(super) fn roll(&mut self, now: Nanos) {
         if now >= self.interval_end {
@@ -437,7 +442,7 @@ impl Recorder {
         }
     }
 
-    /// When the current interval is over.
+    /// The end of the current interval.
     pub(super) fn interval_end(&self) -> Nanos {
         self.interval_end
     }
@@ -458,7 +463,7 @@ impl Recorder {
         (self.interval_start, self.interval_end) = (start, start + self.tick);
     }
 
-    /// Moves the current tallies into the totals and keeps what they held; the warm-up's tally is labelled `early`.
+    /// Adds the current tallies to the totals and keeps their contents; the warm-up's tally is labelled `early`.
     fn put_away(&mut self, early: Phase) {
         let (kinds, count) = (self.blocks.kinds(), self.blocks.count());
         for (cohort, blocks) in [(early, 0..kinds), (Phase::Window, kinds..count)] {
@@ -481,7 +486,7 @@ impl Recorder {
         self.kept = join_intervals(std::mem::take(&mut self.kept), epoch, self.interval);
     }
 
-    /// The run is over: what was counted in the window's cohort, and every interval.
+    /// Ends the run: returns the counts of the window's cohort, and every interval.
     pub(super) fn finish(&mut self) -> (Sums, Vec<KeptInterval>, Nanos) {
         self.put_away(Phase::Warmup);
         let blocks = self.total.drain(..self.blocks.count()).skip(self.blocks.kinds()).collect();
@@ -489,16 +494,16 @@ impl Recorder {
         (sums, std::mem::take(&mut self.kept), self.interval)
     }
 
-    /// Like [`Recorder::finish`], lending every block's total instead of giving the sums away, the warm-up's first: for
-    /// simulations by the million.
+    /// Like [`Recorder::finish`], but lends every block's total, the warm-up's first, instead of returning the sums:
+    /// for millions of simulations.
     pub(super) fn settle(&mut self) -> &[Tally] {
         self.put_away(Phase::Warmup);
         &self.total[..self.blocks.count()]
     }
 }
 
-/// Counts how requests sent in the same moment ended, and all that it took but the service time, which it returns.
-/// Response = schedule lag + service time holds for each one, or it is counted as a violation.
+/// Counts the endings of requests sent at the same time, and all their times except the service time, which it returns.
+/// Response = schedule lag + service time holds for each one; otherwise a violation is counted.
 #[inline(always)]
 fn end(tally: &mut Tally, ending: Ending, exchange: &Exchange, at: Nanos, open: bool, count: u64) -> Nanos {
     tally.counts.endings[ending as usize] += count;
@@ -514,7 +519,7 @@ fn end(tally: &mut Tally, ending: Ending, exchange: &Exchange, at: Nanos, open: 
     service
 }
 
-/// What requests of a schedule took beside their service time; their response time.
+/// Records the times of scheduled requests except the service time; returns their response time.
 #[inline(never)]
 fn end_scheduled(
     tally: &mut Tally,
@@ -538,7 +543,7 @@ fn end_scheduled(
     response
 }
 
-/// Adds the intervals from `first` on, which are of one cohort and one stretch of time, up to one.
+/// Adds up the intervals from `first` on, which are of one cohort and one stretch of time.
 fn add_up(kept: &mut Vec<KeptInterval>, first: usize) {
     let mut parts = kept.drain(first..);
     let Some(mut sum) = parts.next() else { return };
@@ -546,8 +551,8 @@ fn add_up(kept: &mut Vec<KeptInterval>, first: usize) {
     kept.push(sum);
 }
 
-/// Brings intervals to the grid of `length` that begins at `epoch`, adding up those that fall together. Also what
-/// joins the intervals of several workers.
+/// Aligns intervals to the grid of `length` that begins at `epoch`, adding up those that fall together. Also joins the
+/// intervals of several workers.
 pub(crate) fn join_intervals(kept: Vec<KeptInterval>, epoch: Nanos, length: Nanos) -> Vec<KeptInterval> {
     let mut joined = BTreeMap::<(Nanos, Phase), KeptInterval>::new();
     for mut interval in kept {

@@ -1,32 +1,31 @@
-//! When is a request due?
+//! Determines when a request is due.
 //!
 //! The schedule is a cursor: the backlog of a stalled server is the distance between the cursor and the clock, never a
-//! queue in memory. `send.rs` asks what is due and takes it off, the loop asks when to wake, `phases.rs` begins it and
-//! ends it. Where the ticks lie is for `ticks.rs` to say.
+//! queue in memory. The times of the ticks are in `ticks.rs`.
 
 use super::blocks::Block;
 use super::ticks::{TickRange, Ticks};
 use crate::{Bound, Nanos, Settings, Timeline};
 use std::collections::VecDeque;
 
-/// Ticks counted at most by [`Schedule::backlog_about`]: some tens of microseconds' worth where they are even. Random
-/// ones cost a draw for each tick of every worker, so that many threads take milliseconds.
+/// The maximum number of ticks counted by [`Schedule::backlog_about`]: they take some tens of microseconds if they are
+/// even. Random ones cost a draw for each tick of every worker, so that many threads take milliseconds.
 const TICKS_COUNTED: u64 = 4_000;
 
-/// Random ticks of a worker walked at most when the rest of a schedule is counted as unsent: each costs a
-/// draw for each worker.
+/// The maximum number of random ticks of a worker that are walked when the rest of a schedule is counted as unsent:
+/// each costs a draw for each worker.
 const TICKS_WALKED: u64 = 1 << 20;
 
-/// A request that a server handed back unprocessed: it is still due, with the intended send that it had.
+/// A request that a server handed back unprocessed: it is still due, with its original intended send.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Returned {
-    /// When the schedule said.
+    /// The intended send.
     pub intended: Nanos,
-    /// When it was sent the first time.
+    /// When it was first sent.
     pub sent: Nanos,
-    /// Where it is counted.
+    /// The block in which it is counted.
     pub block: Block,
-    /// How often it was handed back, this time included.
+    /// The number of times it was handed back, this time included.
     pub returns: u8,
 }
 
@@ -34,15 +33,15 @@ pub(super) struct Returned {
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     ticks: Ticks,
-    /// Whether intended sends come from the ticks rather than from free connections.
+    /// Whether intended sends come from the ticks instead of from free connections.
     open: bool,
-    /// Nothing falls due from here on.
+    /// No request falls due from this moment on.
     end: Nanos,
-    /// How many requests may still be scheduled.
+    /// The number of requests that may still be scheduled.
     remaining: u64,
     /// Requests that were handed back: due before all others, at most as many as were in flight.
     returned: VecDeque<Returned>,
-    /// Ticks that were taken without being sent.
+    /// The number of ticks taken without being sent.
     walked: u64,
 }
 
@@ -66,7 +65,7 @@ impl Schedule {
         }
     }
 
-    /// Whether intended sends come from the clock rather than from free connections.
+    /// Whether intended sends come from the clock instead of from free connections.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         self.open
@@ -82,7 +81,7 @@ impl Schedule {
         (at <= now && at < self.end && self.remaining > 0).then_some(at)
     }
 
-    /// When the next request is due, given a free connection; [`Nanos::NEVER`] if none will be.
+    /// When the next request is due, given a free connection; [`Nanos::NEVER`] if there is none.
     #[inline]
     pub(super) fn next_due(&self, now: Nanos) -> Nanos {
         if !self.returned.is_empty() {
@@ -102,7 +101,7 @@ impl Schedule {
         self.ticks.next()
     }
 
-    /// How many requests of an open loop are due at `at`, the next of which is, counted up to `most`.
+    /// The number of requests of an open loop that are due at `at`, counted up to `most`; the next one is due.
     #[inline]
     pub(super) fn due_together(&self, at: Nanos, most: u64) -> u64 {
         let most = most.min(self.remaining);
@@ -121,7 +120,7 @@ impl Schedule {
         }
     }
 
-    /// Takes the ticks before `end` off the schedule of an open loop, the first of which is due. Random ones are walked
+    /// Takes the ticks before `end` off the schedule of an open loop; the first of them is due. Random ones are walked
     /// one by one; after [`TICKS_WALKED`] of them the rest are taken as if they came at their mean rate.
     pub(super) fn take_before(&mut self, end: Nanos) -> TickRange {
         if self.walked > TICKS_WALKED {
@@ -134,12 +133,12 @@ impl Schedule {
         range
     }
 
-    /// How many requests may still be sent, at most.
+    /// The maximum number of requests that may still be sent.
     pub(super) fn remaining(&self) -> u64 {
         self.remaining.saturating_add(self.returned.len() as u64)
     }
 
-    /// A request was handed back: it is due again.
+    /// Makes a request due again that was handed back.
     pub(super) fn put_back(&mut self, returned: Returned) {
         self.returned.push_back(returned);
     }
@@ -149,19 +148,19 @@ impl Schedule {
         !self.returned.is_empty()
     }
 
-    /// Takes the request that is due again; none where there is none, as nearly always.
+    /// Takes the request that is due again; nearly always none.
     #[inline]
     pub(super) fn take_returned(&mut self) -> Option<Returned> {
         if self.returned.is_empty() { None } else { self.returned.pop_front() }
     }
 
-    /// Nothing falls due from `end` on; never later than was planned.
+    /// Ends the schedule at `end`; never later than planned.
     pub(super) fn end_at(&mut self, end: Nanos) {
         self.end = self.end.min(end);
     }
 
-    /// How many requests were due before `now` and are still unsent, at a bounded cost. Those of a trace are exact. Of
-    /// others [`TICKS_COUNTED`] are counted, what is beyond them is computed as if they went on as they did so far.
+    /// The number of requests that were due before `now` and are still unsent, at a bounded cost. Exact for a trace.
+    /// Otherwise [`TICKS_COUNTED`] are counted, and the rest is extrapolated from them.
     pub(super) fn backlog_about(&self, now: Nanos) -> u64 {
         let on_schedule = match self.ticks.listed_before(self.end.min(now)) {
             _ if !self.open => 0,
@@ -185,7 +184,7 @@ impl Schedule {
         }
         let (counted, span) = (cursor.next(now).since(first), self.end.min(now).since(first));
         if counted == Nanos::ZERO {
-            // Ticks that share a moment cannot be extrapolated.
+            // Ticks at the same moment cannot be extrapolated.
             return TICKS_COUNTED;
         }
         let all = TICKS_COUNTED as f64 * span.as_secs_f64() / counted.as_secs_f64();
@@ -193,8 +192,8 @@ impl Schedule {
     }
 }
 
-/// How many requests of an open loop fall due in the window, for each of so many loaders: what their results must add up
-/// to. None of a closed loop. The whole schedule is walked along.
+/// The number of requests of an open loop that fall due in the window, for each of `loaders`: their results must add up
+/// to it. None for a closed loop. Walks the whole schedule.
 pub fn scheduled_in_window(settings: &Settings, loaders: u32) -> Option<Vec<u64>> {
     let all = Settings { threads: 1, ..settings.clone() }.with(|job| job.share = None);
     let timeline = crate::WindowLength::of(&all).timeline(&all, Nanos::ZERO);
@@ -240,7 +239,7 @@ mod tests {
         schedule(source, worker as u64)
     }
 
-    /// The backlog, one after the other.
+    /// The backlog, counted one by one.
     fn walked(schedule: &Schedule, now: Nanos) -> u64 {
         let mut cursor = schedule.clone();
         cursor.end_at(now);
@@ -259,13 +258,13 @@ mod tests {
         assert_eq!(traced(&times, 0, 1).backlog_about(now), 10_000);
         let shares = [0, 1, 2].map(|worker| traced(&times, worker, 3).backlog_about(now));
         assert_eq!(shares, [3_334, 3_333, 3_333]);
-        // What falls due now is not late yet.
+        // A request that falls due now is not late yet.
         assert_eq!(traced(&times, 0, 1).backlog_about(START + Nanos::from_millis(500)), 0);
     }
 
     #[test]
     fn the_backlog_of_a_trace_is_exact() {
-        // Long silences between bursts: nothing of it goes on as it began.
+        // Long silences between bursts, which cannot be extrapolated from the beginning.
         let times: Arc<[Nanos]> = (0..20_000).map(|i: u64| Nanos(i / 7_000 * 1_000_000 + i / 500)).collect();
         for (worker, stride) in [(0, 1), (0, 4), (3, 4), (5, 7)] {
             for taken in [0, 1, 900] {
@@ -288,7 +287,7 @@ mod tests {
         let even = |gap_ns| schedule(TickSource::Constant { index: 0, stride: 1, gap_ns }, 0);
         assert_eq!(even(1_000.0).backlog_about(START + Nanos(1_000_000)), 1_000);
         assert_eq!(even(1_000.0).backlog_about(START + Nanos(1_000_000_000)), 1_000_000);
-        // Ticks that share a moment cannot be extrapolated.
+        // Ticks at the same moment cannot be extrapolated.
         assert_eq!(even(0.0).backlog_about(START + Nanos(1)), TICKS_COUNTED);
     }
 }

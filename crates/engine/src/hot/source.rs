@@ -1,8 +1,8 @@
-//! Which request comes next, where requests differ: kinds drawn by weight, their placeholders filled in.
+//! Chooses the next request if requests differ: kinds are drawn by weight and their placeholders filled in.
 //!
-//! A protocol takes requests from the front, as the bytes that HTTP/1.1 has for them. What was made and not sent stays
-//! first in line, so that a full socket changes neither the shares nor the order. A run with one request that is always
-//! the same needs none of this.
+//! A protocol takes requests from the front, as HTTP/1.1 bytes. Requests that were made and not sent stay first in
+//! line, so that a full socket changes neither the shares nor the order. A run with one fixed request does not use this
+//! module.
 
 use crate::Requests;
 use crate::random::Random;
@@ -10,20 +10,20 @@ use paceline_http::Expander;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Separates the random stream of arrivals from other uses of the seed.
+/// Separates the random stream of requests from other uses of the seed.
 const STREAM: u64 = 0x7265_7175_6573_7473;
 
 /// Draws kinds of request by weight.
 #[derive(Debug)]
 pub(crate) struct KindChoice {
-    /// The weights of the kinds up to each, added up.
+    /// The cumulative weights of the kinds.
     weights: Box<[u64]>,
     random: Random,
 }
 
 impl KindChoice {
-    /// Among the kinds of a run; and where the values in its requests come from. Each worker has its own two sequences:
-    /// as far apart as chance has it, among 2^64 starting points.
+    /// A choice among the kinds of a run, and the random source of the values in its requests. Each worker has its own
+    /// two sequences, separated by a random distance among 2^64 starting points.
     pub(crate) fn new(requests: &Requests, seed: u64, worker: u32) -> (Self, Random) {
         let mut seeds = Random::new(seed ^ STREAM);
         (0..2 * worker).for_each(|_| _ = seeds.next_u64());
@@ -52,16 +52,16 @@ pub(crate) struct RequestSource {
     requests: Arc<Requests>,
     choice: KindChoice,
     expander: Expander<Random>,
-    /// Kind and length of each request that was made and not sent,
+    /// Kind and length of each request that was made and not sent.
     made: VecDeque<(u16, usize)>,
-    /// and their bytes,
+    /// Their bytes.
     bytes: Vec<u8>,
-    /// from here on.
+    /// The offset of the first of those bytes.
     start: usize,
 }
 
 impl RequestSource {
-    /// What worker `worker` of `workers` sends, at most `depth` requests at once.
+    /// The requests of worker `worker` of `workers`, at most `depth` at once.
     pub(crate) fn new(requests: &Arc<Requests>, depth: usize, seed: u64, worker: u32, workers: u32) -> Self {
         let (choice, values) = KindChoice::new(requests, seed, worker);
         let templates = requests.kinds().iter().map(|kind| &kind.template);
@@ -76,7 +76,7 @@ impl RequestSource {
         }
     }
 
-    /// The bytes of the next requests, as many as wanted, one behind the other.
+    /// The bytes of the next `wanted` requests, one after the other.
     pub(crate) fn make(&mut self, wanted: usize) -> &[u8] {
         if self.made.len() < wanted && self.start > 0 {
             self.bytes.drain(..self.start);
@@ -92,7 +92,7 @@ impl RequestSource {
         &self.bytes[self.start..self.start + length]
     }
 
-    /// Takes the first of the requests that were made: its kind and its bytes, or none where none was made.
+    /// Takes the first of the requests that were made: its kind and its bytes; none if there is none.
     pub(crate) fn take(&mut self) -> Option<(u16, &[u8])> {
         let (kind, length) = self.made.pop_front()?;
         let bytes = &self.bytes[self.start..self.start + length];
@@ -100,7 +100,7 @@ impl RequestSource {
         Some((kind, bytes))
     }
 
-    /// The next request will not be sent: its kind.
+    /// Skips the next request, which will not be sent; returns its kind.
     pub(crate) fn skip(&mut self) -> u16 {
         match self.take() {
             Some((kind, _)) => kind,
@@ -108,7 +108,7 @@ impl RequestSource {
         }
     }
 
-    /// Memory for requests and for their bytes.
+    /// The memory for requests and for their bytes.
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> (usize, usize) {
         (self.made.capacity(), self.bytes.capacity())

@@ -1,26 +1,26 @@
-//! Where intended sends come from: the moments of the ticks of one worker, one after the other.
+//! Computes intended sends: the ticks of one worker, one after the other.
 //!
-//! Worker k of N takes the ticks k, k + N, k + 2N, ... of all. The schedule is their only caller; it knows when they
-//! begin and end to count.
+//! Worker k of N takes the ticks k, k + N, k + 2N, ... of all. Only the schedule uses this module; it decides when
+//! ticks begin and end to count.
 
 use crate::profile::Profile;
 use crate::{Arrivals, LoadModel, Nanos, Random, Settings, Shape, Timeline};
 use std::sync::Arc;
 
-/// From so late on a random tick is asked whether others are due with it: a timer wakes a thread about so late.
+/// The lateness from which on a random tick is checked for others due with it: a timer wakes a thread about this late.
 const LATE_LEAST: Nanos = Nanos::from_micros(20);
 
-/// The next tick of a worker, and what leads to the one after it.
+/// The next tick of a worker, and the state for computing the one after it.
 #[derive(Clone, Debug)]
 pub(super) struct Ticks {
-    /// The next; nothing is due before. In a closed loop the beginning of all.
+    /// The next tick; no request is due before it. In a closed loop the start.
     next: Nanos,
     /// When the warm-up begins.
     start: Nanos,
     source: TickSource,
 }
 
-/// How ticks follow each other.
+/// The source of the ticks.
 #[derive(Clone, Debug)]
 pub(super) enum TickSource {
     /// A closed loop: a request is due whenever a connection is free.
@@ -37,7 +37,7 @@ pub(super) enum TickSource {
     Trace { index: usize, stride: usize, times: Arc<[Nanos]> },
 }
 
-/// Ticks of a worker in a row.
+/// Consecutive ticks of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TickRange {
     pub first: Nanos,
@@ -46,7 +46,7 @@ pub(super) struct TickRange {
 }
 
 impl Ticks {
-    /// Those of a worker, at the first.
+    /// The ticks of a worker, at the first.
     pub(super) fn new(settings: &Settings, timeline: &Timeline, worker: u32) -> Self {
         let LoadModel::Open { shape, arrivals } = &settings.job.load else {
             return Self::at_first(TickSource::WhenFree, timeline.epoch, 0);
@@ -79,7 +79,7 @@ impl Ticks {
         Self::at_first(source, timeline.epoch, k)
     }
 
-    /// At the first tick of worker `k`.
+    /// The ticks, at the first of worker `k`.
     pub(super) fn at_first(mut source: TickSource, start: Nanos, k: u64) -> Self {
         let next = match &mut source {
             TickSource::WhenFree => start,
@@ -103,13 +103,13 @@ impl Ticks {
         self.next
     }
 
-    /// Whether there are moments at which requests are due, whatever the server does.
+    /// Whether requests are due at given moments, whatever the server does.
     pub(super) fn is_open(&self) -> bool {
         !matches!(self.source, TickSource::WhenFree)
     }
 
-    /// How many of this worker's ticks are at or before `at`, the next of which is one, counted up to `most`. Where looking
-    /// ahead costs a random draw for each worker, only a late tick is asked about.
+    /// The number of this worker's ticks at or before `at`, counted up to `most`; the next tick is one of them. If
+    /// looking ahead costs a random draw for each worker, only a late tick is checked.
     pub(super) fn due_together(&self, at: Nanos, most: u64) -> u64 {
         let is_second_due = match &self.source {
             TickSource::WhenFree => false,
@@ -122,14 +122,14 @@ impl Ticks {
         if is_second_due { self.clone().take_before(at + Nanos(1), most).count } else { 1 }
     }
 
-    /// How many ticks before `end` a file of send times has; none where ticks are computed.
+    /// The number of ticks before `end` in a file of send times; none if ticks are computed.
     pub(super) fn listed_before(&self, end: Nanos) -> Option<u64> {
         let TickSource::Trace { index, stride, times } = &self.source else { return None };
         let due = times.partition_point(|time| self.start + *time < end);
         Some(due.saturating_sub(*index).div_ceil(*stride) as u64)
     }
 
-    /// Moves to this worker's next tick. Not inlined, so that the code of a closed loop stays small.
+    /// Moves to this worker's next tick. Not inlined, to keep the code of a closed loop small.
     #[inline(never)]
     pub(super) fn advance(&mut self) {
         let start = self.start;
@@ -150,12 +150,12 @@ impl Ticks {
                 traced(start, times, *index)
             }
         };
-        // Rounding may not let a tick fall before the one that came first.
+        // Rounding must not put a tick before the previous one.
         self.next = next.max(self.next);
     }
 
-    /// Takes this worker's ticks before `end`, the next of which is one, and at most `most` of them. Where a tick can be
-    /// computed without those before it, that costs as many steps as the number of ticks has digits.
+    /// Takes this worker's ticks before `end`, at most `most`; the next tick is one of them. If a tick can be computed
+    /// without those before it, the number of steps is that of the digits of the number of ticks.
     pub(super) fn take_before(&mut self, end: Nanos, most: u64) -> TickRange {
         let first = self.next;
         if let Some(count) = self.search(end, most) {
@@ -174,8 +174,8 @@ impl Ticks {
         TickRange { first, last, count }
     }
 
-    /// How many of this worker's ticks are before `end`, the next of which is one, counted up to `most`; none where ticks
-    /// have to be walked.
+    /// The number of this worker's ticks before `end`, counted up to `most`; the next tick is one of them. None if
+    /// ticks have to be walked.
     fn search(&self, end: Nanos, most: u64) -> Option<u64> {
         let (mut before, mut past) = (0, 1);
         while past < most && self.ahead(past)?.next < end {
@@ -192,7 +192,7 @@ impl Ticks {
         Some(past)
     }
 
-    /// The same, so many ticks of this worker further; none where they have to be walked.
+    /// The state after this many more ticks of this worker; none if they have to be walked.
     fn ahead(&self, ticks: u64) -> Option<Self> {
         let mut ahead = self.clone();
         let start = self.start;
@@ -215,7 +215,7 @@ impl Ticks {
         Some(ahead)
     }
 
-    /// Random arrivals go on evenly from here, at the rate that they have on average.
+    /// Continues random arrivals evenly from here, at their mean rate.
     pub(super) fn continue_evenly(&mut self) {
         match &mut self.source {
             TickSource::WhenFree | TickSource::Constant { .. } | TickSource::Trace { .. } => {}
@@ -234,7 +234,7 @@ fn constant(start: Nanos, index: u64, gap_ns: f64) -> Nanos {
     start + Nanos((index as f64 * gap_ns) as u64)
 }
 
-/// Walks `ticks` exponential gaps on; rounded down.
+/// Moves on by `ticks` exponential gaps; rounded down.
 #[inline]
 fn poisson(start: Nanos, at_ns: &mut f64, ticks: u64, gap_ns: f64, random: &mut Random) -> Nanos {
     for _ in 0..ticks {
@@ -243,7 +243,7 @@ fn poisson(start: Nanos, at_ns: &mut f64, ticks: u64, gap_ns: f64, random: &mut 
     start + Nanos(*at_ns as u64)
 }
 
-/// Walks `ticks` arrivals on, each one expected arrival or an exponential gap of mean one further; rounded down.
+/// Moves on by `ticks` arrivals, each one expected arrival or an exponential gap of mean one further; rounded down.
 #[inline]
 fn shaped(
     start: Nanos,

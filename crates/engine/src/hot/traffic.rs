@@ -1,12 +1,11 @@
-//! The traffic: requests go out over connections, responses come in, connections are made and ended.
+//! Moves the traffic: sends requests over connections, receives responses, makes and ends connections.
 //!
 //! The worker's loop calls it: [`Traffic::dispatch`] at the start of each turn, [`Traffic::handle`] for each event,
-//! [`Traffic::ring`] for alarms. It puts together what is kept apart elsewhere: which requests are due (the ledger),
-//! which connections are free (the pool), how both become bytes (the protocol) and what moves those (the transport).
-//! A request leaves late perhaps, early never.
+//! [`Traffic::ring`] for alarms. It combines separate parts: the due requests (the ledger), the free connections (the
+//! pool), the bytes (the protocol) and their transfer (the transport). A request may leave late, but never early.
 //!
-//! [`connecting`] makes and ends connections, [`sending`] hands requests to them, [`alarms`] does what is due by the clock;
-//! what events bring is received here.
+//! [`connecting`] makes and ends connections, [`sending`] sends requests on them, [`alarms`] handles the timers; this
+//! file receives the input that events announce.
 
 mod alarms;
 mod connecting;
@@ -21,9 +20,10 @@ use crate::timers::{Alarm, Timers};
 use crate::{Clock, Nanos, Ready, Settings, Slot, Timeline, Transport};
 use std::io;
 
-/// Receives in a row on one connection before others get their turn: fairness under large bodies.
+/// The maximum number of receives in sequence on one connection before others get their turn: fairness under large
+/// bodies.
 const ROUNDS_MOST: u32 = 16;
-/// What moves the requests of one worker.
+/// The state that moves the requests of one worker.
 pub(super) struct Traffic<'a, C, T, P> {
     settings: &'a Settings,
     clock: C,
@@ -34,14 +34,14 @@ pub(super) struct Traffic<'a, C, T, P> {
     timers: Timers,
     /// Alarms for deadlines ring on this grid.
     deadline_grid: Nanos,
-    /// Whether the run has begun: until then connections are made and nothing is sent.
+    /// Whether the run has begun: before that connections are made and no request is sent.
     running: bool,
     /// When a connection was last made, or a request on one last ended.
     last_progress: Nanos,
 }
 
 impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
-    /// With all connections still to make.
+    /// Traffic with all connections still to be made.
     pub(super) fn new(
         settings: &'a Settings,
         worker: u32,
@@ -56,7 +56,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
             ledger: Ledger::new(settings, recorder, worker, pool.count(), P::places(settings)),
             pool,
             timers: Timers::default(),
-            // A 64th of the timeout: an alarm rings at most so late, and wakes at most so often.
+            // A 64th of the timeout: an alarm is late by at most this, and wakes at most this often.
             deadline_grid: Nanos((settings.job.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
             running: false,
             last_progress: clock.now(),
@@ -65,7 +65,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
         }
     }
 
-    /// The moment now.
+    /// The current time.
     #[inline]
     pub(super) fn now(&self) -> Nanos {
         self.clock.now()
@@ -77,7 +77,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
         &self.ledger
     }
 
-    /// The requests, to be moved on through the phases.
+    /// The requests, to be advanced through the phases.
     #[inline]
     pub(super) fn ledger_mut(&mut self) -> &mut Ledger<'a> {
         &mut self.ledger
@@ -105,12 +105,12 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
         self.last_progress
     }
 
-    /// How many connections are had as the connect phase is over.
+    /// The number of open connections at the end of the connect phase.
     pub(super) fn connected_in_all(&mut self) -> u64 {
         self.pool.set_had()
     }
 
-    /// The run begins.
+    /// Begins the run.
     pub(super) fn begin_run(&mut self, timeline: Timeline, worker: u32) {
         self.running = true;
         self.ledger.begin_run(timeline, worker);
@@ -124,18 +124,18 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
         self.timers.next()
     }
 
-    /// Whether there is more to do before anything is waited for.
+    /// Whether there is more to do before waiting.
     #[inline]
     pub(super) fn is_busy(&self) -> bool {
         self.pool.turns() > 0 || self.pool.wants_handshake() && self.running
     }
 
-    /// What is left when the run is over.
+    /// Returns the parts at the end of the run.
     pub(super) fn into_parts(self) -> (Ledger<'a>, Pool, T, P) {
         (self.ledger, self.pool, self.transport, self.protocol)
     }
 
-    /// The recorder and the transport, to be looked at when a simulation is over.
+    /// The recorder and the transport, for inspection at the end of a simulation.
     pub(super) fn recorder_and_transport(&mut self) -> (&mut Recorder, &T) {
         (self.ledger.recorder(), &self.transport)
     }
@@ -146,23 +146,23 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
         self.protocol.open_sessions()
     }
 
-    /// How many alarms are set.
+    /// The number of alarms set.
     #[cfg(test)]
     pub(super) fn alarms(&self) -> usize {
         self.timers.count()
     }
 }
 
-/// Responses come in.
+/// Receiving responses.
 impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
-    /// Does what an event calls for.
+    /// Handles an event.
     pub(super) fn handle(&mut self, event: Ready, buffer: &mut [u8]) {
         let slot = event.slot;
         match self.pool.state(slot) {
             State::Closed => {}
             State::Connecting => {
                 self.check_connecting(slot);
-                // A server that closes or speaks at once says so in the same event, and only there.
+                // A server that closes or sends at once is reported in the same event, and only there.
                 if event.readable || event.hangup {
                     self.receive(slot, event.hangup, buffer);
                 }
@@ -180,15 +180,15 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// Whether a connection may have something to send that had no room.
+    /// Whether a connection may have bytes that wait for room.
     #[inline]
     fn waits_for_room(&self, slot: Slot) -> bool {
         let waits = self.protocol.unsent_since(slot).is_some() || !self.pool.is_in_line(slot);
         waits && self.pool.state(slot) > State::Connecting
     }
 
-    /// Reads what has come for a slot. A read that did not fill the buffer has emptied the socket (epoll(7)), unless
-    /// the peer has hung up: then its end is still to be read, before anything is sent.
+    /// Reads the input of a slot. A read that did not fill the buffer has emptied the socket (epoll(7)), unless the
+    /// peer has hung up: then its end still has to be read before the next send.
     fn receive(&mut self, slot: Slot, hangup: bool, buffer: &mut [u8]) {
         let is_open_loop = self.ledger.schedule().is_open();
         let mut rounds = 0;
@@ -208,8 +208,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                     let now = self.clock.now();
                     self.ledger.set_kernel_received(self.transport.received_at());
                     self.consume(slot, &buffer[..count], now);
-                    // A closed loop reads all that has come before it sends: what was read later would seem slower, and a
-                    // server that is sent many requests in a row is woken once for them.
+                    // A closed loop reads all input before it sends: responses read later would seem slower, and a
+                    // server that receives many requests in sequence is woken once for them.
                     if is_open_loop && !hangup {
                         self.dispatch(now);
                     }
@@ -229,7 +229,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// Reads on where others had their turn: once for each slot.
+    /// Continues reading where others had their turn: once for each slot.
     #[cold]
     pub(super) fn read_on(&mut self, buffer: &mut [u8]) {
         for _ in 0..self.pool.turns() {
@@ -238,10 +238,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// Has the protocol read some bytes, and does what follows for the connection.
+    /// Passes bytes to the protocol, and applies the result to the connection.
     #[inline(always)]
     fn consume(&mut self, slot: Slot, input: &[u8], now: Nanos) {
-        // A closed loop does not need to know when a connection became free.
+        // A closed loop does not need the moment at which a connection became free.
         let was_full = self.ledger.schedule().is_open() && self.room(slot) == 0;
         let flow = self.protocol.receive(slot, input, now, &mut self.ledger, &mut self.transport);
         if self.pool.state(slot) == State::Greeting {
@@ -258,7 +258,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// A connection goes on: it is free for another request, or it was before, or not yet.
+    /// Keeps a connection: it is free for another request, or it was before, or not yet.
     #[inline(always)]
     fn keep(&mut self, slot: Slot, was_full: bool, now: Nanos) {
         if self.await_step(slot, now) {
@@ -274,7 +274,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// A connection ends, or rests, or goes on although it may carry only so many requests.
+    /// Ends or keeps a connection, or starts its think time, if connections have one or a limit of requests.
     #[cold]
     fn live_on(&mut self, slot: Slot, flow: Result<Flow, Fault>, answered: bool, was_full: bool, now: Nanos) {
         let is_used_up = self.is_used_up(slot);
@@ -283,7 +283,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let rests = answered && (ends || is_free);
         let until = if rests { self.pool.rest(slot, now) } else { None };
         match flow {
-            // After the last response of a connection the server may say what it likes.
+            // After the last response of a connection any further input from the server is accepted.
             _ if is_used_up => self.disconnect(slot, ClosedBy::Plan, None, now),
             Ok(Flow::Close) => self.disconnect(slot, ClosedBy::Server, None, now),
             Err(fault) => {
@@ -297,12 +297,12 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// Whether a connection has carried the last request that it was to carry, and it is answered.
+    /// Whether a connection has carried its last request, and it is answered.
     fn is_used_up(&self, slot: Slot) -> bool {
         self.pool.state(slot) == State::Last && self.ledger.exchanges().live(slot) == 0
     }
 
-    /// The server has said something before the connection stood.
+    /// The server has sent bytes before the connection was ready.
     #[cold]
     fn greeted(&mut self, slot: Slot, flow: Result<Flow, Fault>, now: Nanos) {
         match flow {
@@ -316,7 +316,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// A connection broke.
+    /// Handles a broken connection.
     #[cold]
     fn broken(&mut self, slot: Slot, failure: Failure, now: Nanos) {
         match self.pool.state(slot) {
@@ -343,7 +343,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             self.pool.rest(slot, now);
         }
         let by = if is_used_up { ClosedBy::Plan } else { ClosedBy::Server };
-        // Closing an idle connection is the server's right; closing one unused is a reason to wait.
+        // A server may close an idle connection; after it closes an unused one, the next attempt waits.
         let unused = !self.pool.has_served(slot) && self.ledger.exchanges().live(slot) == 0;
         self.disconnect(slot, by, failure.or(unused.then_some(Failure::ClosedUnused)), now);
     }

@@ -1,7 +1,7 @@
-//! The worker: its one loop, and its way through the phases.
+//! Implements the worker: its only loop, and its phases.
 //!
-//! What it does between two waits is the traffic's; how long a wait may last is the pace's. The moments of the phases are
-//! those of the timeline, the same in every worker.
+//! The work between two waits is in [`super::traffic`]; the length of a wait is in `pace.rs`. The phases begin and end
+//! at the moments of the timeline, the same in every worker.
 
 use super::pool::{Pool, State};
 use super::protocol::ProtocolHandler;
@@ -15,32 +15,32 @@ use crate::{
     ThreadOutcome, Timeline, Transport, WindowLength, pace,
 };
 
-/// Bytes read at a time: large enough that a page arrives in one piece, small enough to stay in the cache.
+/// The size of a read: large enough that a page arrives in one piece, small enough to stay in the cache.
 const BUFFER: usize = 64 * 1024;
-/// Longest sleep: how soon a worker notices that it is to stop.
+/// The longest sleep: the delay with which a worker notices a stop.
 const NAP: Nanos = Nanos::from_millis(100);
 /// Attempts to connect that must fail, with none succeeding, before the target counts as unreachable.
 const ATTEMPTS_LEAST: u64 = 5;
-/// How long a server that asked for a certificate is given to refuse it before the run begins: some round trips.
+/// The time that a server that requested a certificate has to refuse it before the run begins: some round trips.
 const REFUSAL_AWAITED: Nanos = Nanos::from_millis(100);
 
-/// Longest sleep of a worker that waits for the others to be connected: a millisecond, and more where so many would wake
-/// so often that no core is left for those they wait for.
+/// The longest sleep of a worker that waits for the others to be connected: a millisecond, and more with many threads,
+/// whose wake-ups would leave no core for those they wait for.
 pub(crate) fn settling_nap(threads: u32) -> Nanos {
     Nanos::from_millis(1 + u64::from(threads / 16))
 }
 
-/// What a worker must know of the others. Asked between turns of the loop, never inside one.
+/// The state that a worker needs of the others. Read between turns of the loop, never inside one.
 pub trait Conductor {
-    /// The worker has the connections it will get.
+    /// Reports the number of connections that the worker has.
     fn connected(&self, had: u64);
-    /// The warm-up's beginning, once every worker is connected. There is none if the run is given up before.
+    /// The beginning of the warm-up, once every worker is connected. None if the run is aborted before.
     fn epoch(&self) -> Option<Nanos>;
     /// Whether all have reported their connections, and none has one.
     fn unreachable(&self) -> bool;
-    /// When to stop sending before the planned end; [`Nanos::NEVER`] as long as no stop is requested.
+    /// When to stop sending before the planned end; [`Nanos::NEVER`] while no stop is requested.
     fn stop_at(&self) -> Nanos;
-    /// Whether the run is given up: another worker cannot go on, or somebody asked for the end before it began.
+    /// Whether the run is aborted: another worker failed, or a stop was requested before it began.
     fn aborted(&self) -> bool;
 }
 
@@ -51,25 +51,25 @@ pub struct Worker<'a, C, T, P> {
     traffic: Traffic<'a, C, T, P>,
     /// None while connecting.
     timeline: Option<Timeline>,
-    /// Computed before anything is due: with random arrivals it takes a walk along them.
+    /// Computed before any request is due: with random arrivals it requires walking them.
     window_length: WindowLength,
     phase: Phase,
     spans: Spans,
     ready: Vec<Ready>,
     buffer: Box<[u8]>,
-    /// Since when it has been polling in vain; [`Nanos::NEVER`] while it has something to do.
+    /// Since when it has been polling without an event; [`Nanos::NEVER`] while there is work.
     idle_since: Nanos,
     spun: Nanos,
     backlog: u64,
     /// Requests in flight when the window opened.
     carried: u64,
-    /// When the turn before was to be over at the latest, had it nothing to do but wait.
+    /// The latest end of the previous turn if it had only to wait.
     expected: Nanos,
     stall: Stall,
 }
 
 impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
-    /// A worker with all its connections still to make.
+    /// A worker with all its connections still to be made.
     pub fn new(
         settings: &'a Settings,
         index: u32,
@@ -97,7 +97,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         }
     }
 
-    /// Carries the run out, from the first handshake to the last outcome.
+    /// Carries out the run, from the first handshake to the last outcome.
     ///
     /// # Errors
     /// [`EngineError::Unreachable`] when no worker could make a connection, [`EngineError::Kernel`] when waiting fails.
@@ -111,7 +111,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         }
         conductor.connected(self.traffic.connected_in_all());
         // Connections that close meanwhile are remade; the epoch comes as soon as the slowest worker is ready. A worker
-        // without a connection goes on trying as long as others have some.
+        // without a connection continues to try as long as others have some.
         while self.timeline.is_none() && !conductor.aborted() {
             if conductor.unreachable() {
                 return Err(self.unreachable());
@@ -137,7 +137,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         Ok(())
     }
 
-    /// Reports the seconds that are over.
+    /// Reports the ended seconds.
     #[cold]
     fn report_seconds(&mut self, now: Nanos, observer: &dyn Observer) {
         for (start, end, cohorts) in self.traffic.ledger_mut().recorder().take_news() {
@@ -147,7 +147,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         }
     }
 
-    /// What came of it. The recorder is emptied.
+    /// Returns the outcome. The recorder is emptied.
     pub fn into_outcome(self) -> ThreadOutcome {
         let (mut ledger, pool, transport, protocol) = self.traffic.into_parts();
         let noted_sends = ledger.recorder().take_noted();
@@ -176,23 +176,23 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         }
     }
 
-    /// Shows the tallies of all blocks and the transport, for simulations that use a recorder again.
+    /// Shows the tallies of all blocks and the transport, for simulations that reuse a recorder.
     pub(crate) fn settled<R>(&mut self, look: impl FnOnce(&[crate::Tally], &T) -> R) -> R {
         let (recorder, transport) = self.traffic.recorder_and_transport();
         look(recorder.settle(), transport)
     }
 
-    /// Connections made, and alarms set.
+    /// The number of connections made, and of alarms set.
     #[cfg(test)]
     pub(super) fn connections_and_alarms(&self) -> (u64, usize) {
         (self.traffic.pool().counts().made, self.traffic.alarms())
     }
 
-    /// One turn of the loop: send what is due, ring what is due, wait, handle what happened.
+    /// One turn of the loop: sends due requests, rings due alarms, waits, handles events.
     fn turn(&mut self, start: Nanos, nap: Nanos) -> Result<(), EngineError> {
         self.spun += start.since(self.idle_since);
         self.note_stall(start);
-        // Before anything is sent: what is due as a second begins is counted in it.
+        // Before any send: requests due as a second begins are counted in it.
         self.traffic.ledger_mut().recorder().roll(start);
         let now = self.traffic.dispatch(start);
         self.traffic.ring(now);
@@ -217,8 +217,8 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         waited.map_err(|source| EngineError::Kernel { what: "wait for network events", source })
     }
 
-    /// Keeps the longest time in the window in which the loop did not come around although it had no reason to wait: it
-    /// had much to do, or did not have its core, or was stopped.
+    /// Keeps the longest time in the window in which the loop did not return although it had no reason to wait: it was
+    /// busy, did not have its core, or was stopped.
     #[inline]
     fn note_stall(&mut self, start: Nanos) {
         let length = start.since(self.expected);
@@ -227,7 +227,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         }
     }
 
-    /// How long the next wait may last.
+    /// The maximum length of the next wait.
     fn patience(&self, now: Nanos, nap: Nanos) -> Patience {
         if self.traffic.is_busy() {
             return Patience::Poll;
@@ -252,7 +252,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         boundaries.into_iter().find(|boundary| *boundary > now).unwrap_or(Nanos::NEVER)
     }
 
-    /// Whether the connect phase is over: all connections are made, its limit has passed, or none can be made.
+    /// Whether the connect phase has ended: all connections are made, its limit was reached, or none can be made.
     fn has_connections(&self) -> bool {
         let (pool, now) = (self.traffic.pool(), self.traffic.now());
         let all = pool.open() == pool.count();
@@ -263,7 +263,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         all && settled || late || pool.open() == 0 && hopeless
     }
 
-    /// Why not one connection was had.
+    /// The error if no connection was made.
     fn unreachable(&self) -> EngineError {
         let pool = self.traffic.pool();
         let last = pool.counts().failures.last();
@@ -277,7 +277,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         }
     }
 
-    /// What took too long, where nothing failed.
+    /// The failure for connecting that took too long, without an error.
     fn slow_to_connect(&self, pool: &Pool) -> Failure {
         let shakes_hands = |slot: Slot| self.traffic.transport().handshake_began(slot).is_some();
         let mut slots = 0..pool.count();
@@ -296,17 +296,17 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         self.traffic.begin_run(timeline, self.index);
     }
 
-    /// Moves on through the phases.
+    /// Advances through the phases.
     fn advance(&mut self, now: Nanos, stop_at: Nanos, observer: &dyn Observer) {
         let Some(timeline) = &mut self.timeline else { return };
         if stop_at > timeline.window_end {
-            // Stopped in the drain, or never: what has not ended by then is cut off.
+            // Stopped in the drain, or not at all: requests that have not ended by then are cut off.
             timeline.drain = timeline.drain.min(stop_at.since(timeline.window_end));
         } else if stop_at < timeline.window_end {
             timeline.drain = timeline.drain.min(Nanos::from_millis(500));
             if now < timeline.window_end {
-                // A worker that hears of it late has sent until now: what it counted stays counted. The end it settles
-                // on then is the end, however late it looks again.
+                // A worker that notices the stop late has sent requests until now: they stay counted. The end chosen
+                // then is final, however late the worker reads it again.
                 let stop_at = stop_at.max(now + Nanos(1));
                 timeline.window_end = stop_at;
                 self.traffic.ledger_mut().end_at(stop_at);
@@ -333,7 +333,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         }
     }
 
-    /// A window whose end was estimated ends with the gap behind its last arrival, once that has been sent.
+    /// A window whose end was estimated ends with the gap after its last arrival, once that has been sent.
     fn end_estimated_window(&mut self, now: Nanos) {
         let schedule = self.traffic.ledger().schedule();
         if self.window_length.is_exact() || schedule.remaining() > 0 {
@@ -350,7 +350,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
 
     fn enter(&mut self, phase: Phase, now: Nanos, observer: &dyn Observer) {
         self.phase = phase;
-        // Phases are as planned, to the nanosecond: the cohort is. Only a number of requests leaves the end open.
+        // Phases are as planned, to the nanosecond, since the cohort is. Only a number of requests leaves the end open.
         let planned = self.timeline.unwrap_or(Timeline::NEVER);
         match phase {
             Phase::Connect => {}
@@ -368,7 +368,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         observer.thread_phase(self.index, phase);
     }
 
-    /// Whether every request has ended and none will fall due.
+    /// Whether every request has ended and no more will fall due.
     fn is_finished(&self, now: Nanos) -> bool {
         let ledger = self.traffic.ledger();
         let none_due = ledger.schedule().next_due(now) == Nanos::NEVER;
@@ -376,8 +376,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         all_ended && (none_due || self.window_is_open_ended())
     }
 
-    /// Whether a closed loop bounded by a number of requests is done. It gives up when no connection has been had for
-    /// longer than a request may take.
+    /// Whether a closed loop bounded by a number of requests is done. It gives up after a time without a connection
+    /// that exceeds the maximum time of a request.
     fn is_counted_out(&self, now: Nanos) -> bool {
         if !self.window_is_open_ended() || self.traffic.ledger().exchanges().outstanding() > 0 {
             return false;

@@ -1,7 +1,7 @@
-//! Ticks of every shape: each in its place, the same for any number of threads.
+//! Ticks of every shape: each at its time, the same for any number of threads.
 //!
-//! Schedules are walked to the end of the window, without a worker and without a clock. Random arrivals are held to
-//! their expected number, and to the test that a run's own sends are put to.
+//! Schedules are walked to the end of the window, without a worker and without a clock. Random arrivals are checked
+//! against their expected number, and with the test that is applied to a run's own sends.
 
 use super::*;
 use crate::arrivals::{Notes, Stretches};
@@ -56,7 +56,7 @@ fn within(moments: &[Nanos], from_s: f64, to_s: f64) -> usize {
 fn a_ramp_has_as_many_ticks_as_its_integral() {
     let shape = Shape::Ramp { from: rate(1_000.0), to: rate(5_000.0) };
     let ticks = moments(&settings(shape, Arrivals::Constant, 1, Nanos::from_secs(10)));
-    // A second of warm-up at 1,000/s, then second s of the window has 1,000 + 400 s + 200.
+    // A second of warm-up at 1,000/s; then second s of the window has 1,000 + 400 s + 200.
     assert_eq!(within(&ticks, 0.0, 1.0), 1_000);
     for second in 0..10 {
         let expected = 1_200 + 400 * second;
@@ -96,7 +96,7 @@ fn threads_deal_the_same_ticks() {
     }
 }
 
-/// The same settings for each of so many loaders.
+/// The same settings for each of `of` loaders.
 fn loaders(all: &Settings, of: u32) -> Vec<Settings> {
     let share = |index| all.clone().with(|job| job.share = Some(LoaderShare { index, of }));
     (0..of).map(share).collect()
@@ -120,7 +120,7 @@ fn loaders_deal_the_same_ticks() {
             }
         }
     }
-    // A number of requests is shared out too.
+    // A number of requests is also divided among loaders.
     let counted = settings(Shape::Steady { rate: rate(100.0) }, Arrivals::Poisson, 2, Nanos::ZERO)
         .with(|job| (job.window, job.warmup) = (Bound::Requests(1_001), Nanos::ZERO));
     let by_loader: Vec<usize> = loaders(&counted, 3).iter().map(|loader| moments(loader).len()).collect();
@@ -146,7 +146,7 @@ fn the_sends_of_all_loaders_pass_the_test() {
     let mut gaps = crate::gaps_of_all(&all, &noted);
     assert_eq!(gaps.len(), 2_048);
     assert!(paceline_stats::exponential_test(&mut gaps).unwrap().p_value > 0.01);
-    // Two of three loaders leave holes in the schedule, which the test sees.
+    // Two of three loaders leave holes in the schedule, which the test detects.
     let mut gaps = crate::gaps_of_all(&all, &noted[..2]);
     assert!(paceline_stats::exponential_test(&mut gaps).unwrap().p_value < 1e-6);
 }
@@ -169,7 +169,7 @@ fn a_trace_is_sent_to_the_letter() {
     assert_eq!(trace().length(), Some(Nanos(2_880_000_000)));
 }
 
-/// The gaps of what is noted where every request is sent as it falls due, in turn by two workers.
+/// The gaps of the noted sends if every request is sent when it falls due, alternately by two workers.
 fn noted_gaps(settings: &Settings, sends: &[Nanos]) -> Vec<f64> {
     let epoch = Nanos::from_secs(77);
     let timeline = crate::WindowLength::of(settings).timeline(settings, epoch);

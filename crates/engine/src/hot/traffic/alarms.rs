@@ -1,4 +1,4 @@
-//! What is due by the clock: deadlines of requests, limits of attempts to connect, pauses, rests, and the end of the drain.
+//! Handles timers: deadlines of requests, limits of attempts to connect, pauses, think times, and the end of the drain.
 
 use super::Traffic;
 use crate::hot::pool::{ClosedBy, State};
@@ -8,7 +8,7 @@ use crate::timers::Alarm;
 use crate::{Clock, Ending, Nanos, Slot, Transport};
 
 impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
-    /// Does what alarms that are due call for.
+    /// Handles the alarms that are due.
     #[inline]
     pub(in crate::hot) fn ring(&mut self, now: Nanos) {
         while let Some((slot, alarm)) = self.timers.due(now) {
@@ -30,7 +30,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// Has the slot looked at when `since` is a timeout ago; one alarm at a time suffices.
+    /// Sets an alarm to check the slot one timeout after `since`; one alarm at a time suffices.
     #[inline(always)]
     pub(super) fn set_deadline(&mut self, slot: Slot, since: Nanos) {
         if self.pool.set_deadline(slot) {
@@ -39,12 +39,12 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// Looks whether a connection has kept us waiting for longer than the timeout: the requests whose time is up end, and
-    /// where the protocol cannot do without their answers, the connection does.
+    /// Checks whether a connection has waited for longer than the timeout: the requests that timed out end, and if the
+    /// protocol cannot continue without their responses, the connection does too.
     fn check_deadline(&mut self, slot: Slot, now: Nanos) {
         self.pool.deadline_rang(slot);
         if self.pool.state(slot) <= State::Greeting {
-            // The alarm was for an earlier connection; the attempt at this one has a limit of its own.
+            // The alarm was for an earlier connection; the attempt at this one has its own limit.
             return;
         }
         let Some(since) = self.waits_since(slot) else { return };
@@ -85,15 +85,15 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// Since when a connection has waited for an answer; where all are answered, for the server to read the rest of what
-    /// was sent, or to make room for the next request.
+    /// Since when a connection has waited for a response; if all are answered, for the server to read the rest of the
+    /// sent bytes, or to make room for the next request.
     fn waits_since(&self, slot: Slot) -> Option<Nanos> {
         let is_full = self.pool.state(slot) == State::Full;
         let full_since = is_full.then(|| self.pool.free_at(slot));
         self.ledger.exchanges().oldest(slot).or(self.protocol.unsent_since(slot)).or(full_since)
     }
 
-    /// The drain's limit is over: what has not ended ends now.
+    /// The drain's limit was reached: ends all outstanding requests.
     pub(in crate::hot) fn cut_off(&mut self, now: Nanos) {
         for slot in 0..self.pool.count() {
             self.give_up_step(slot, Ending::Unsent, now);

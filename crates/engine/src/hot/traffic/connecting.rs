@@ -1,7 +1,7 @@
-//! Connections are made and ended: from the first attempt, over the handshakes and pauses, to the close.
+//! Makes and ends connections: from the first attempt, over the handshakes and pauses, to the close.
 //!
-//! An attempt that fails may end the request that it was made for; a connection that closes ends those outstanding on it.
-//! Which slots want a connection is the pool's to know, how long an attempt may take the alarms'.
+//! An attempt that fails may end the request that it was made for; a connection that closes ends those outstanding on
+//! it. The pool has the slots that need a connection; the alarms limit the time of an attempt.
 
 use super::Traffic;
 use super::alarms::coarse;
@@ -13,15 +13,16 @@ use crate::tls::{TlsError, TlsFault};
 use crate::{Clock, Ending, Nanos, Progress, Slot, Transport};
 use std::io;
 
-/// Handshakes under way at once before the run, over all workers: below the listen backlog of every common server (128 is
-/// Linux's old default), so that connecting does not overrun it. In the run every connection is its own client, and so
-/// many are begun between two looks at everything else.
+/// The maximum number of handshakes under way at once before the run, over all workers: below the listen backlog of
+/// every common server (128 is Linux's old default), so that connecting does not overrun it. In the run every
+/// connection is its own client, and this many are begun in each turn of the loop.
 const HANDSHAKES_MOST: u32 = 64;
 /// Alarms for attempts to connect ring on this grid: those of thousands of connections together.
 const CONNECT_GRID: Nanos = Nanos::from_millis(100);
 
 impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
-    /// Starts handshakes for slots that want one: before the run as far as the cap allows, in it some of them each turn.
+    /// Starts handshakes for slots that need one: before the run as far as the cap allows, during it some of them each
+    /// turn.
     pub(in crate::hot) fn keep_connecting(&mut self) {
         if self.running {
             for _ in 0..HANDSHAKES_MOST {
@@ -46,7 +47,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// Has the slot looked at when an attempt that began at `since` has taken too long; one alarm at a time suffices.
+    /// Sets an alarm to check whether an attempt that began at `since` has taken too long; one alarm at a time
+    /// suffices.
     fn limit_attempt(&mut self, slot: Slot, since: Nanos) {
         if self.pool.set_limit(slot) {
             let limit = coarse(since + self.settings.job.connect_timeout, CONNECT_GRID);
@@ -54,15 +56,15 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// The server has too many connections to accept, and no event reports when it has fewer, as with a unix socket. That
-    /// is no failure: over TCP the handshake would wait.
+    /// The server has too many connections to accept, and no event reports when it has fewer, as with a unix socket.
+    /// This is not a failure: over TCP the handshake would wait.
     fn queue_outside(&mut self, slot: Slot, now: Nanos) {
         self.pool.attempt_ended(slot);
         self.transport.close(slot);
         self.timers.set(now + Pool::shortest_pause(), slot, Alarm::Reconnect);
     }
 
-    /// A slot that was connecting is ready for something: it is connected, or it failed.
+    /// Handles an event of a slot that was connecting: it is connected, or it failed.
     pub(super) fn check_connecting(&mut self, slot: Slot) {
         let now = self.clock.now();
         match self.transport.finish_connect(slot) {
@@ -72,7 +74,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// The transport has connected: the protocol says its first word.
+    /// The transport has connected: sends the first bytes of the protocol.
     fn open(&mut self, slot: Slot, began: Nanos) {
         match self.protocol.open(slot, &mut self.transport) {
             Ok(Progress::Done) => self.connected(slot),
@@ -118,7 +120,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         self.pause(slot, now, now);
     }
 
-    /// The limit of an attempt to connect may be over.
+    /// Checks whether the limit of an attempt to connect was reached.
     pub(super) fn check_connect_limit(&mut self, slot: Slot, now: Nanos) {
         self.pool.limit_rang(slot);
         let state = self.pool.state(slot);
@@ -138,32 +140,33 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         self.attempt_failed(slot, failure, now);
     }
 
-    /// Tries again after a pause that grows with the failures in a row, `rested` at the earliest.
+    /// Tries again after a pause that grows with the number of failures in sequence, at `rested` at the earliest.
     fn pause(&mut self, slot: Slot, rested: Nanos, now: Nanos) {
         let pause = self.pool.pause(slot);
         self.timers.set(rested.max(now + pause), slot, Alarm::Reconnect);
     }
 
-    /// A pause is over.
+    /// Connects again after a pause.
     pub(super) fn reconnect(&mut self, slot: Slot) {
         if self.pool.state(slot) == State::Closed && self.wants_connections() {
             self.pool.queue_connect(slot);
         }
     }
 
-    /// Whether anything will still be sent: in the drain of a run whose schedule is empty nothing will.
+    /// Whether any request will still be sent: not in the drain of a run whose schedule is empty.
     fn wants_connections(&self) -> bool {
         let is_due_later = || self.ledger.schedule().next_due(self.clock.now()) != Nanos::NEVER;
         !self.running || self.protocol.open_sessions() > 0 || is_due_later()
     }
 
-    /// Ends an open connection. Requests outstanding on it end as `io_failed`. It is remade at once if nothing went
-    /// wrong, after a pause otherwise; if it was at rest, not before that is over.
+    /// Ends an open connection. Requests outstanding on it end as `io_failed`. It is remade at once if there was no
+    /// failure, after a pause otherwise; if it was thinking, not before that ends.
     pub(super) fn disconnect(&mut self, slot: Slot, by: ClosedBy, failure: Option<Failure>, now: Nanos) {
         self.transport.close(slot);
         self.last_progress = now;
         if self.ledger.exchanges().live(slot) > 0 && failure.is_none() && by == ClosedBy::Server {
-            // Its right, and no reason to wait before it is asked again: they were sent ahead at our own risk.
+            // The server may do this, and it is no reason to pause before the next request: the requests were sent
+            // ahead at our own risk.
             self.pool.note(Failure::ClosedBehind);
         }
         self.abandon_all(slot, Ending::IoFailed, now);
@@ -183,7 +186,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// Every exchange in flight on a connection ends without an answer.
+    /// Ends every exchange in flight on a connection without a response.
     pub(super) fn abandon_all(&mut self, slot: Slot, ending: Ending, now: Nanos) {
         if self.ledger.exchanges().live(slot) > 0 {
             for place in 0..self.ledger.exchanges().places() {
@@ -193,7 +196,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     }
 }
 impl Failure {
-    /// What the network said.
+    /// The failure for a network error.
     pub(crate) fn of(error: &io::Error) -> Self {
         match (TlsError::within(error), error.raw_os_error()) {
             (Some(error), _) => Failure::Tls(error.fault),

@@ -1,7 +1,8 @@
-//! Requests go out: those that are due, on the connections that have been free longest; steps of sessions on theirs.
+//! Sends requests: those that are due, on the connections that have been free longest; steps of sessions on their own
+//! connections.
 //!
-//! One send for each connection and turn, with as many requests as it has room for in a closed loop, and its share of what
-//! is due in an open one.
+//! There is one send for each connection and turn, with as many requests as it has room for in a closed loop, and its
+//! share of the due requests in an open one.
 
 use super::Traffic;
 use crate::hot::ledger::Departure;
@@ -12,22 +13,22 @@ use crate::timers::Alarm;
 use crate::{Clock, Ending, Nanos, Progress, Slot, Transport};
 use std::io;
 
-/// Bytes read at a time where nothing is expected.
+/// The maximum read where no input is expected.
 const SURPLUS: usize = 4096;
-/// Due requests counted at most, to spread them over the free connections.
+/// The maximum number of due requests counted to spread them over the free connections.
 const DUE_COUNTED_MOST: u64 = 1024;
-/// Requests of an open loop that are due at once. They are spread evenly over the free connections, and what one of them
-/// gets leaves in one send.
+/// Requests of an open loop that are due at once. They are spread evenly over the free connections, and the share of a
+/// connection leaves in one send.
 #[derive(Clone, Copy, Default)]
 struct Burst {
-    /// Those that have not been given to a connection.
+    /// The number that have not been assigned to a connection.
     due: u64,
-    /// How many a connection gets.
+    /// The number for each connection.
     share: u16,
 }
 
 impl Burst {
-    /// The share of a connection with so much room.
+    /// The share of a connection with this much room.
     #[inline]
     fn take(&mut self, room: u16) -> u16 {
         let share = self.due.min(self.share.min(room).into());
@@ -36,10 +37,10 @@ impl Burst {
     }
 }
 
-/// Requests go out.
+/// Sending requests.
 impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
-    /// Sends the requests that are due, first on the connection that has been free longest. Returns the time of the last clock
-    /// reading.
+    /// Sends the requests that are due, first on the connection that has been free longest. Returns the time of the
+    /// last clock reading.
     #[inline]
     pub(in crate::hot) fn dispatch(&mut self, mut now: Nanos) -> Nanos {
         let mut burst = Burst::default();
@@ -54,7 +55,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         now
     }
 
-    /// What is due in an open loop: one request, unless there are several and connections with room for more than one.
+    /// The due requests of an open loop: one, unless there are several and connections with room for more than one.
     #[inline]
     fn burst(&self, room: u16, now: Nanos) -> Burst {
         if room < 2 || !self.pool.has_plain_life() {
@@ -66,7 +67,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         Burst { due, share: due.div_ceil(free) as u16 }
     }
 
-    /// How many more requests a connection takes now.
+    /// The number of further requests that a connection takes now.
     #[inline(always)]
     pub(super) fn room(&self, slot: Slot) -> u16 {
         let live = self.ledger.exchanges().live(slot);
@@ -76,7 +77,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         self.protocol.room(slot, live)
     }
 
-    /// Takes the connection that has been free longest, and how many requests it takes.
+    /// Takes the connection that has been free longest; returns it and the number of requests that it takes.
     #[inline]
     fn next_in_line(&mut self) -> Option<(Slot, u16)> {
         while let Some(slot) = self.pool.leave_line() {
@@ -93,14 +94,14 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         !self.pool.line().any(|slot| self.room(slot) > 0)
     }
 
-    /// Whether the line is empty, of free connections and of others.
+    /// Whether the line contains no connections at all, free or not.
     #[inline]
     pub(in crate::hot) fn has_no_line(&self) -> bool {
         self.pool.line().next().is_none()
     }
 
-    /// Sends on a free connection: its share of what is due in an open loop, as many as fit of a closed one. Returns the
-    /// moment of the send.
+    /// Sends on a free connection: its share of the due requests in an open loop, as many as fit in a closed one.
+    /// Returns the time of the send.
     #[inline]
     fn send(&mut self, slot: Slot, room: u16, share: u16, due: Nanos) -> Nanos {
         let at = self.clock.now();
@@ -119,14 +120,15 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             Ok(started) => self.sent(slot, started, started < room, at),
             // The socket has no room, and the request stays due.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
-            // Nothing of the request left: it stays due and goes out on another connection.
+            // No byte of the request was sent: it stays due and is sent on another connection.
             Err(error) => self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), at),
         }
         at
     }
 
-    /// Reads what is there before a closed loop sends: a response that no request asked for would be taken for the answer
-    /// to the next one. Returns whether there was something, after which the connection is not what it was.
+    /// Reads the available input before a closed loop sends: a response that no request asked for would be taken for
+    /// the response to the next one. Returns whether there was input, after which the state of the connection may have
+    /// changed.
     #[cold]
     pub(super) fn surplus(&mut self, slot: Slot, at: Nanos) -> bool {
         if self.ledger.exchanges().live(slot) > 0 {
@@ -148,7 +150,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         !received.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Some requests have left, and the connection may have room for more.
+    /// Requests were sent, and the connection may have room for more.
     #[inline(always)]
     fn sent(&mut self, slot: Slot, started: u16, may_have_room: bool, at: Nanos) {
         self.set_deadline(slot, at);
@@ -163,14 +165,15 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// A socket without room says when it has some; a server that reads nothing for a whole timeout is left.
+    /// Waits for an event that reports room in a socket; a server that reads nothing for a whole timeout is
+    /// disconnected.
     #[cold]
     fn await_room(&mut self, slot: Slot, at: Nanos) {
         self.pool.fill(slot, at);
         self.set_deadline(slot, at);
     }
 
-    /// The socket has room again: sends what had none, and puts the connection back in line.
+    /// The socket has room again: sends the bytes that waited, and puts the connection back in line.
     pub(super) fn continue_sending(&mut self, slot: Slot) {
         match self.protocol.flush(slot, &mut self.ledger, &mut self.transport) {
             Ok(Progress::Done) => {}
@@ -188,17 +191,17 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             return;
         }
         if self.room(slot) > 0 && !self.pool.is_in_line(slot) {
-            // It waited for room in the socket until now: the server's doing, not the generator's.
+            // It waited for room in the socket until now, which is caused by the server, not by the generator.
             self.pool.set_free_at(slot, self.clock.now());
             self.pool.stand_in_line(slot);
         }
     }
 }
 
-/// Steps of sessions, which the connection that they are on sends when they are due. Without sessions nothing waits, and
-/// all of it is left out by the compiler.
+/// Steps of sessions, which are sent on their session's connection when they are due. Without sessions no step waits,
+/// and the compiler removes this code.
 impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
-    /// Sends the step that waits on a connection, now or when it is due. Whether there is one.
+    /// Sends the step that waits on a connection, now or when it is due. Returns whether there is one.
     #[inline(always)]
     pub(super) fn await_step(&mut self, slot: Slot, now: Nanos) -> bool {
         match self.protocol.next_step(slot) {
@@ -209,7 +212,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         true
     }
 
-    /// Sends the step that is due on a connection; one that is not open sends it when it is.
+    /// Sends the step that is due on a connection; if that is not open, the step is sent once it is.
     #[cold]
     pub(super) fn send_step(&mut self, slot: Slot) {
         if self.pool.state(slot) != State::Open {
@@ -225,8 +228,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// The step that waits on a connection is not sent any more. One that was due is counted; of one that was not, nothing
-    /// is known but that its session did not come to it.
+    /// Drops the step that waits on a connection. A due step is counted; if it was not due, its session did not reach
+    /// it and it is not counted.
     #[cold]
     pub(super) fn give_up_step(&mut self, slot: Slot, ending: Ending, now: Nanos) {
         if let Some(step) = self.protocol.give_up_step(slot)
