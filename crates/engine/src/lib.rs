@@ -1,11 +1,11 @@
-//! The load engine: schedule, connections and workers.
+//! Implements the load engine: schedule, connections and workers.
 //!
-//! What to send and when, the state of a connection, the outcome of a request and its recording are plain state
-//! machines over a [`Clock`] and a [`Transport`]. The kernel's are in [`kernel`]; the simulated ones in [`sim`] run an
-//! hour of load against a stalling server in moments, so that everything claimed about time is tested exactly.
+//! The schedule and choice of requests, the state of a connection, the outcome of a request and its recording are plain
+//! state machines over a [`Clock`] and a [`Transport`]. The kernel's are in [`kernel`]; the simulated ones in [`sim`]
+//! run an hour of load against a stalling server in seconds, so that all statements about time are tested exactly.
 //!
 //! Start reading at [`hot`]: it follows one request from its due time to its record. The engine never prints, never
-//! reads a file, and shares nothing between threads while it measures.
+//! reads a file, and shares no data between threads while it measures.
 
 mod address;
 mod arrivals;

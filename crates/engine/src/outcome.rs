@@ -1,6 +1,6 @@
-//! What a run comes to: tallies, intervals and the story of the connections, before anybody formats them.
+//! Defines the result of a run: tallies, intervals and counts of the connections, before formatting.
 //!
-//! Each worker leaves a [`ThreadOutcome`]; `run.rs` puts them together, and the binary makes the record from that
+//! Each worker returns a [`ThreadOutcome`]; `run.rs` combines them, and the binary makes the record from that
 //! (`commands/run/outcome.rs`). Rates, utilization and verdicts are not part of it.
 
 use crate::tally::Endings;
@@ -9,14 +9,14 @@ use crate::{Ending, KeptInterval, Nanos, Spans, Tally, WrongBody};
 use paceline_stats::Histogram;
 use std::io;
 
-/// Why an attempt to connect failed or a connection broke.
+/// The reason why an attempt to connect failed or a connection broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
     /// The kernel's error number.
     Os(i32),
     /// The attempt took longer than its limit.
     ConnectLimit,
-    /// Something went wrong with TLS.
+    /// A fault of TLS.
     Tls(TlsFault),
     /// The connection was closed, without an error number.
     Closed,
@@ -26,17 +26,17 @@ pub enum Failure {
     ClosedUnanswered,
     /// The server closed in the middle of a response.
     Truncated,
-    /// The server announced with an answer that it closes, and more requests had been sent behind that one.
+    /// The server announced with a response that it closes, and more requests had been sent after that one.
     ClosedBehind,
-    /// The run was over before the answer came.
+    /// The run ended before the response came.
     CutOff,
-    /// The server did not say within the limit what HTTP/2 begins with.
+    /// The server did not send the SETTINGS with which HTTP/2 begins within the limit.
     NoSettings,
-    /// What the server says first is not HTTP/2.
+    /// The first bytes of the server are not HTTP/2.
     NotHttp2,
-    /// What came breaks the rules of HTTP/2.
+    /// The received bytes break the rules of HTTP/2.
     Http2,
-    /// More HTTP/2 frames without effect than any server needs.
+    /// More HTTP/2 frames without effect than any server needs to send.
     Flood,
     /// The server ended the connection with an error code (GOAWAY).
     GoAway,
@@ -46,26 +46,26 @@ pub enum Failure {
     Refused,
     /// An HTTP/2 response that breaks the rules: its request failed, its connection did not.
     MalformedResponse,
-    /// What came is not HTTP.
+    /// The received bytes are not HTTP.
     Protocol,
-    /// Bytes came that no request had asked for.
+    /// Bytes were received that no request had asked for.
     Unsolicited,
     /// A response with both Content-Length and Transfer-Encoding, or chunks in HTTP/1.0.
     SuspectFraming,
     /// A request timed out.
     TimedOut,
-    /// The server answered all requests, and read nothing more for longer than the timeout.
+    /// The server answered all requests, and read no more bytes for longer than the timeout.
     Unread,
 }
 
 impl Failure {
-    /// Whether the server broke the rules of the protocol: what else it said on that connection cannot be trusted.
+    /// Whether the server broke the rules of the protocol: further input on that connection cannot be trusted.
     pub fn breaks_rules(self) -> bool {
         use Failure::{Flood, Http2, MalformedResponse, NotHttp2, Protocol, SuspectFraming, Unsolicited};
         matches!(self, Protocol | SuspectFraming | Unsolicited | NotHttp2 | Http2 | Flood | MalformedResponse)
     }
 
-    /// Whether this machine ran out of something, which is not the server's doing.
+    /// Whether this machine ran out of a resource, which is not the server's fault.
     pub fn is_ours(self) -> bool {
         use libc::{EADDRNOTAVAIL, EMFILE, ENFILE, ENOBUFS, ENOMEM};
         matches!(self, Failure::Os(EADDRNOTAVAIL | EMFILE | ENFILE | ENOBUFS | ENOMEM))
@@ -103,7 +103,7 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// The story of the connections of a worker, or of all.
+/// The counts of the connections of a worker, or of all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConnectionCounts {
     /// Open when the warm-up began.
@@ -112,28 +112,28 @@ pub struct ConnectionCounts {
     pub made: u64,
     /// Closed by the server.
     pub closed_by_server: u64,
-    /// Closed by us: after a timeout, a broken rule, or in the middle of what the drain's end cut off.
+    /// Closed by us: after a timeout, a broken rule, or in the middle of requests cut off at the drain's end.
     pub closed_by_us: u64,
-    /// Closed after the last request they were to carry, by either side.
+    /// Closed after the last request that they were to carry, by either side.
     pub closed_as_asked: u64,
     /// Attempts to connect that failed.
     pub failed_attempts: u64,
-    /// The lowest limit to concurrent streams that a server announced, if it is below the one asked for.
+    /// The lowest limit to concurrent streams that a server announced, if it is below the requested one.
     pub stream_limit: Option<u32>,
     /// Whether a response was compressed.
     pub saw_compressed: bool,
     /// Requests that servers handed back unprocessed, and that were sent again.
     pub handed_back: u64,
-    /// Redirects that were followed, of the warm-up too.
+    /// Redirects that were followed, including those of the warm-up.
     pub redirects: u64,
-    /// What went wrong how often.
+    /// Failures and their numbers.
     pub failures: Vec<(Failure, u64)>,
-    /// What was wrong with the first response or connection that broke the rules.
+    /// The details of the first response or connection that broke the rules.
     pub protocol_error: Option<String>,
     /// Requests of the window that each connection served.
     pub served: Vec<u64>,
-    /// The median service time of each connection of an open loop that answered often enough; the true one is within a
-    /// ninth of what is reported.
+    /// The median service time of each connection of an open loop with enough responses; the true one is within a ninth
+    /// of the reported one.
     pub medians: Vec<Nanos>,
 }
 
@@ -146,7 +146,7 @@ impl ConnectionCounts {
         }
     }
 
-    /// Adds another worker's.
+    /// Adds the counts of another worker.
     pub(crate) fn absorb(&mut self, other: ConnectionCounts) {
         self.had += other.had;
         self.made += other.made;
@@ -165,51 +165,51 @@ impl ConnectionCounts {
     }
 }
 
-/// Requests of the warm-up that had not ended when the window opened. They are in no count and no time of the window, but
-/// the connections they were sent on may have done nothing else in it.
+/// Requests of the warm-up that had not ended when the window opened. They are in no count and no time of the window,
+/// but they may have occupied the connections on which they were sent during all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
     /// In flight when the window opened.
     pub outstanding: u64,
-    /// How they ended, and those that were due in the warm-up and sent later: a server that never answered, say, left
-    /// them as [`Ending::TimedOut`] or [`Ending::IoFailed`].
+    /// The endings of these, and of those that were due in the warm-up and sent later: a server that never answered,
+    /// for example, left them as [`Ending::TimedOut`] or [`Ending::IoFailed`].
     pub ended: Endings,
 }
 
 impl Carried {
-    /// How many of them ended this way.
+    /// The number of them with this ending.
     pub fn ended(&self, ending: Ending) -> u64 {
         self.ended[ending as usize]
     }
 
-    /// Adds another worker's.
+    /// Adds the counts of another worker.
     pub(crate) fn absorb(&mut self, other: &Carried) {
         self.outstanding += other.outstanding;
         self.ended.iter_mut().zip(other.ended).for_each(|(ours, theirs)| *ours += theirs);
     }
 }
 
-/// A time in which a worker's loop did not come around although it had no reason to wait.
+/// A time in which a worker's loop did not return although it had no reason to wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
-    /// When it should have come around, on the run's clock.
+    /// When it should have returned, on the run's clock.
     pub at: Nanos,
-    /// How much later it did. Some of it is work: reading the answers that one wait brought, and sending on.
+    /// The delay. Some of it is work: reading the responses that one wait returned, and sending the next requests.
     pub length: Nanos,
 }
 
-/// What one worker saw.
+/// The results of one worker.
 #[derive(Debug)]
 pub struct ThreadOutcome {
     /// Some of the actual sends of random arrivals, by stretch of the window.
     pub noted_sends: Vec<Vec<Nanos>>,
     /// The window's cohort.
     pub total: Tally,
-    /// The same by segment of the window; empty where there is one.
+    /// The same by segment of the window; empty if there is only one.
     pub by_segment: Vec<Tally>,
-    /// The same by kind of request; empty where there is one.
+    /// The same by kind of request; empty if there is only one.
     pub by_request: Vec<Tally>,
-    /// What ended when.
+    /// The counts by interval.
     pub intervals: Vec<KeptInterval>,
     /// Length of those intervals.
     pub interval: Nanos,
@@ -219,54 +219,55 @@ pub struct ThreadOutcome {
     pub carried: Carried,
     /// The longest stall of its loop in the window.
     pub stall: Stall,
-    /// Time inside the window spent in polls that found nothing.
+    /// Time inside the window spent in polls without an event.
     pub spun: Nanos,
     /// Requests due and unsent when the window began.
     pub backlog: u64,
-    /// When its phases were.
+    /// The times of its phases.
     pub spans: Spans,
-    /// What came of TLS, where it was spoken.
+    /// The results of TLS, if it was used.
     pub tls: Option<TlsOutcome>,
     /// The first wrong body of each kind of request.
     pub wrong_bodies: Vec<Option<WrongBody>>,
-    /// How long the sessions of the window took that were completed, by session.
+    /// The durations of the window's completed sessions, by session.
     pub session_times: Vec<Histogram>,
 }
 
-/// What a run comes to.
+/// The result of a run.
 #[derive(Debug)]
 pub struct RunOutcome {
-    /// A sample of the gaps between the actual sends of random arrivals, as multiples of the mean gap asked for.
+    /// A sample of the gaps between the actual sends of random arrivals, as multiples of the requested mean gap.
     pub arrival_gaps: Vec<f64>,
-    /// Of one of several loaders: the sends it noted for that sample, since the beginning of the warm-up, by stretch.
+    /// For one of several loaders: its sends noted for that sample, since the beginning of the warm-up, by stretch.
     pub noted_sends: Vec<Vec<Nanos>>,
-    /// The window's cohort, all threads.
+    /// The window's cohort, of all threads.
     pub total: Tally,
-    /// The same by segment of the window; empty where there is one. The total is their sum.
+    /// The same by segment of the window; empty if there is only one. The total is their sum.
     pub by_segment: Vec<Tally>,
-    /// The same by kind of request; empty where there is one. The total is their sum.
+    /// The same by kind of request; empty if there is only one. The total is their sum.
     pub by_request: Vec<Tally>,
-    /// What ended when, all threads.
+    /// The counts by interval, of all threads.
     pub intervals: Vec<KeptInterval>,
     /// All connections.
     pub connections: ConnectionCounts,
     /// Requests that the window took over from the warm-up.
     pub carried: Carried,
-    /// The longest stall of a thread's loop in the window, in either loop: the generator's, not the server's.
+    /// The longest stall of a thread's loop in the window, in an open or closed loop: caused by the generator, not by
+    /// the server.
     pub stall: Stall,
-    /// Time inside the window spent in polls that found nothing, by thread.
+    /// Time inside the window spent in polls without an event, by thread.
     pub spun: Vec<Nanos>,
     /// Requests due and unsent when the window began.
     pub backlog: u64,
-    /// When the phases were.
+    /// The times of the phases.
     pub spans: Spans,
     /// The first wrong body of each kind of request, warm-up included.
     pub wrong_bodies: Vec<Option<WrongBody>>,
-    /// How long the sessions of the window took that were completed, by session; empty without sessions.
+    /// The durations of the window's completed sessions, by session; empty without sessions.
     pub session_times: Vec<Histogram>,
     /// Whether it was stopped before its planned end.
     pub stopped: bool,
-    /// What came of TLS, where it was spoken.
+    /// The results of TLS, if it was used.
     pub tls: Option<TlsOutcome>,
 }
 

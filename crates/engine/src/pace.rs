@@ -1,16 +1,16 @@
-//! Pacing: how long to sleep before the next send is due.
+//! Computes the pace: how long to sleep before the next send is due.
 //!
-//! A pure function, so that it is tested as a table. The worker asks it before each wait, and the transport does the
-//! waiting. Which pace suits the machine is for the binary to find out (`--pace auto`).
+//! A pure function, so that it is tested as a table. The worker calls it before each wait, and the transport waits. The
+//! binary chooses the pace that suits the machine (`--pace auto`).
 
 use crate::{Nanos, PaceKind};
 
-/// How long before a send is due a hybrid pace begins to poll. A timer wake-up comes about 20 microseconds late on
-/// the machines measured, 50 covers all but the rarest (docs/methodology.md, "Pacing").
+/// The time before a due send at which a hybrid pace begins to poll. A timer wake-up comes about 20 microseconds late
+/// on the machines measured; 50 covers all but the rarest (docs/methodology.md, "Pacing").
 pub const SPIN_BEFORE: Nanos = Nanos::from_micros(50);
 
-/// How long to wait for an event at `now`, when the next send is due at `send` and something else (a timer, the end of
-/// a phase) at `other`. [`Nanos::ZERO`] means poll and come back; [`Nanos::NEVER`] means wait for an event.
+/// The maximum wait for an event at `now`, if the next send is due at `send` and another timer or the end of a phase at
+/// `other`. [`Nanos::ZERO`] means poll and return; [`Nanos::NEVER`] means wait for an event.
 #[inline]
 pub(crate) fn wait(pace: PaceKind, now: Nanos, send: Nanos, other: Nanos) -> Nanos {
     let wake_for_send = match pace {

@@ -1,10 +1,9 @@
-//! The rate over time as a function that can be integrated and inverted exactly: what turns the number of an arrival
-//! into its moment.
+//! Integrates and inverts the rate over time exactly, which gives the moment of each arrival from its number.
 //!
 //! The rate is constant or a straight line on each of a few pieces. Its integral counts the arrivals expected so far;
-//! the n-th of even arrivals is due where the integral reaches n. Poisson arrivals at a rate that changes are those of
-//! rate 1, put where the integral reaches them: the time change of Çinlar (*Introduction to Stochastic Processes*,
-//! 1975, chapter 4, section 7), which needs no rejected candidates as thinning does.
+//! the n-th of even arrivals is due where the integral reaches n. Poisson arrivals at a changing rate are those of rate
+//! 1, placed where the integral reaches them: the time change of Çinlar (*Introduction to Stochastic Processes*, 1975,
+//! chapter 4, section 7), which needs no rejected candidates as thinning does.
 
 use crate::{Nanos, Shape};
 use std::sync::Arc;
@@ -19,7 +18,7 @@ struct Piece {
     before: f64,
     /// The rate at its start.
     rate: f64,
-    /// What the rate grows by in a nanosecond.
+    /// The growth of the rate per nanosecond.
     slope: f64,
 }
 
@@ -34,8 +33,9 @@ impl Piece {
         self.before + self.arrivals(self.end - self.start)
     }
 
-    /// Where the integral reaches `count`: the root of `slope/2 t² + rate t = count - before`, in the form that loses no
-    /// digits where the slope is small or nothing (Press et al., *Numerical Recipes*, 3rd edition, section 5.6).
+    /// The time at which the integral reaches `count`: the root of `slope/2 t² + rate t = count - before`, in the form
+    /// that loses no digits if the slope is small or zero (Press et al., *Numerical Recipes*, 3rd edition, section
+    /// 5.6).
     fn moment(&self, count: f64) -> f64 {
         let arrivals = count - self.before;
         let root = (self.rate * self.rate + 2.0 * self.slope * arrivals).max(0.0).sqrt();
@@ -43,7 +43,7 @@ impl Piece {
     }
 }
 
-/// How many requests are expected to fall due between two moments, both from the beginning of the warm-up.
+/// The number of requests expected to fall due between two moments, both from the beginning of the warm-up.
 pub fn due_between(shape: &Shape, warmup: Nanos, window: Nanos, from: Nanos, to: Nanos) -> f64 {
     let until = |moment: Nanos| match (shape, Profile::of(shape, warmup, window)) {
         (Shape::Trace(trace), _) => trace.moments.partition_point(|time| *time < moment) as f64,
@@ -61,7 +61,7 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// The rate over warm-up and window; none of a trace, which has moments and no rate.
+    /// The rate over warm-up and window; none for a trace, which has moments and no rate.
     pub(crate) fn of(shape: &Shape, warmup: Nanos, window: Nanos) -> Option<Self> {
         let (first, mut stretches) = match shape {
             Shape::Trace(_) => return None,
@@ -76,8 +76,8 @@ impl Profile {
         Some(Profile::new(&stretches))
     }
 
-    /// Of stretches one after the other, each with its length in nanoseconds and its rates per second at both ends. The
-    /// last rate goes on for ever.
+    /// A profile of consecutive stretches, each with its length in nanoseconds and its rates per second at both ends.
+    /// The last rate continues for ever.
     pub(crate) fn new(stretches: &[(f64, f64, f64)]) -> Self {
         let mut pieces = Vec::with_capacity(stretches.len() + 1);
         let (mut start, mut before, mut last) = (0.0, 0.0, 1.0);
@@ -122,7 +122,7 @@ mod tests {
             let moment = ramp.moment(count);
             assert!((moment / 1e9 - seconds).abs() < 1e-4, "{count}: {moment}");
         }
-        // What comes after goes on at the last rate.
+        // After the last stretch the last rate continues.
         assert!((ramp.moment(12_000.005) / 1e9 - 11.0).abs() < 1e-6);
     }
 

@@ -1,17 +1,17 @@
-//! Random numbers for arrivals and simulations: small, seeded, the same on every machine.
+//! Generates random numbers for arrivals and simulations: small, seeded, the same on every machine.
 //!
-//! Think times, the choice among requests and the values in them come from here as well, each from a sequence of its
-//! own. No seed comes from the system here: the binary draws one where `--seed` gives none.
+//! Think times, the choice among requests and the values in them also come from here, each from its own sequence. This
+//! module never takes a seed from the system: the binary draws one if `--seed` is not given.
 
 use crate::{Distribution, Nanos, Think};
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): 64 bits of
-/// state, passes BigCrush, good enough to space arrivals and cheap enough for the hot path. Not for secrets.
+/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): 64 bits of state,
+/// passes BigCrush, good enough for arrivals and cheap enough for the hot path. Not for secrets.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// A sequence that is a function of `seed`.
+    /// A sequence determined by `seed`.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -43,7 +43,7 @@ impl Random {
         -self.unit().ln() * mean
     }
 
-    /// How long to pause this time between a response and the next request of its connection.
+    /// The think time of one pause between a response and the next request of its connection.
     pub(crate) fn draw_think(&mut self, think: Think) -> Nanos {
         match think.distribution {
             Distribution::Constant => think.mean,
@@ -52,7 +52,7 @@ impl Random {
     }
 }
 
-/// No pause is longer: of exponential ones all but one in 10^17.
+/// The maximum think time; exponential ones exceed it once in 10^17.
 pub(crate) fn longest_think(think: Option<Think>) -> Nanos {
     match think {
         None => Nanos::ZERO,

@@ -1,7 +1,7 @@
-//! What is asked: one kind of request or several, each with its share and with what must come back.
+//! Defines the requests of a run: one kind or several, each with its share and the expected response.
 //!
-//! They are made from a job (`crates/run`). `h1/outgoing.rs` and `h2/` turn them into bytes, `hot/inspect.rs` checks what
-//! comes back; the records tell the kinds apart by their place here.
+//! They are made from a job (`crates/run`). `h1/outgoing.rs` and `h2/` turn them into bytes, `hot/inspect.rs` checks
+//! the responses; the records identify the kinds by their index here.
 
 use crate::Check;
 use crate::session::SessionPlan;
@@ -13,11 +13,11 @@ use paceline_http::{Method, RequestTemplate};
 pub struct RequestKind {
     /// Its share of the load, relative to the other kinds': at least 1.
     pub weight: u32,
-    /// Its bytes, or how they are made.
+    /// Its bytes, or the template for them.
     pub template: RequestTemplate,
-    /// What its method means for its responses: those to HEAD have no body.
+    /// The kind of its method, which matters for its responses: those to HEAD have no body.
     pub method: Method,
-    /// What must come back.
+    /// The expected response.
     pub check: Check,
 }
 
@@ -27,14 +27,14 @@ pub struct Requests {
     kinds: Vec<RequestKind>,
     /// The same as HTTP/2 sends them; empty if they are sent over HTTP/1.
     http2: Vec<Http2Request>,
-    /// Files that templates take lines from.
+    /// The number of files that templates take lines from.
     files: usize,
-    /// The sessions whose steps the kinds are; none where requests do not depend on each other.
+    /// The sessions whose steps the kinds are; none if requests do not depend on each other.
     sessions: Option<SessionPlan>,
 }
 
 impl Requests {
-    /// These kinds, whose templates take lines from so many files.
+    /// Requests of these kinds, whose templates take lines from `files` files.
     pub fn of(kinds: Vec<RequestKind>, files: usize) -> Self {
         Self { kinds, http2: Vec::new(), files, sessions: None }
     }
@@ -57,7 +57,7 @@ impl Requests {
         Self { sessions: Some(sessions), ..self }
     }
 
-    /// The sessions, where there are some.
+    /// The sessions, if there are any.
     pub fn sessions(&self) -> Option<&SessionPlan> {
         self.sessions.as_ref()
     }
@@ -72,12 +72,12 @@ impl Requests {
         &self.kinds
     }
 
-    /// How many files there are to take lines from.
+    /// The number of files to take lines from.
     pub fn files(&self) -> usize {
         self.files
     }
 
-    /// Which kind is counted in a block: blocks go by segment, and in each by kind.
+    /// The kind that is counted in a block: blocks are ordered by segment, and in each by kind.
     #[inline]
     pub(crate) fn kind_of(&self, block: u16) -> u16 {
         match self.kinds.len() {
@@ -86,7 +86,7 @@ impl Requests {
         }
     }
 
-    /// The bytes of the only request, where there is one and it is the same every time.
+    /// The bytes of the only request, if there is one and it is the same every time.
     pub fn as_fixed(&self) -> Option<&[u8]> {
         match self.kinds.as_slice() {
             [only] => only.template.as_fixed(),
@@ -94,12 +94,12 @@ impl Requests {
         }
     }
 
-    /// No request is longer, in bytes.
+    /// The maximum length of a request in bytes.
     pub(crate) fn longest(&self) -> usize {
         self.kinds.iter().map(|kind| kind.template.longest()).max().unwrap_or(0)
     }
 
-    /// Whether there is nothing to send, or nothing of some kind.
+    /// Whether there are no requests, or one kind is empty or has weight 0.
     pub(crate) fn is_empty(&self) -> bool {
         self.kinds.is_empty()
             || self.kinds.iter().any(|kind| kind.template.longest() == 0 || kind.weight == 0)

@@ -1,8 +1,8 @@
-//! A run on the kernel's clock and transport: one thread for each worker, one that coordinates.
+//! Carries out a run on the kernel's clock and transport: one thread for each worker, and one that coordinates.
 //!
-//! Called by `paceline run` and by the self-test. The threads are given one beginning when all are connected, and
-//! added up when all have ended; in between a worker looks at what they share only for the moment to stop. What a
-//! worker does is in `hot`; `sim/mod.rs` runs one without threads.
+//! Called by `paceline run` and by the self-test. The threads get one common beginning when all are connected, and
+//! their results are added when all have ended; in between a worker reads only the time to stop from the shared state.
+//! The worker is in `hot`; `sim/mod.rs` runs one without threads.
 
 use crate::arrivals::{Stretches, since_epoch};
 use crate::h1::Http1;
@@ -22,13 +22,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// From the last worker's being connected to the epoch, in longest sleeps of a worker that waits for it: long enough
-/// for every worker to have heard of it.
+/// The time from the connection of the last worker to the epoch, in longest sleeps of a worker that waits for it: long
+/// enough for every worker to notice it.
 const LEAD_NAPS: u64 = 5;
-/// From a request to stop to the stop: longer than any worker sleeps, so that all stop at the same moment.
+/// The time from a request to stop to the stop: longer than any worker sleeps, so that all stop at the same moment.
 const STOP_LEAD: Nanos = Nanos::from_millis(150);
 
-/// Stops a run early. What was measured until then is kept.
+/// Stops a run early. The measurements until then are kept.
 #[derive(Debug)]
 pub struct Stop(AtomicU64);
 
@@ -44,7 +44,7 @@ impl Stop {
         Self(AtomicU64::new(Nanos::NEVER.0))
     }
 
-    /// Stops the run in a moment. Safe to call from a signal handler, and more than once.
+    /// Requests a stop, which takes effect after a short delay. Safe to call from a signal handler, and more than once.
     pub fn request(&self) {
         let at = KernelClock.now() + STOP_LEAD;
         let _ = self.0.compare_exchange(Nanos::NEVER.0, at.0, Ordering::Relaxed, Ordering::Relaxed);
@@ -56,16 +56,16 @@ impl Stop {
     }
 }
 
-/// What the threads of a run share, before and after the measuring, never during.
+/// The state shared by the threads of a run, before and after the measurement, never during it.
 struct Gate<'a> {
     waiting: AtomicU32,
-    /// Connections of those that no longer wait.
+    /// The connections of the threads that no longer wait.
     had: AtomicU64,
-    /// Whether none of them had any.
+    /// Whether all of them had none.
     unreachable: AtomicBool,
     epoch: AtomicU64,
     aborted: AtomicBool,
-    /// When the window ended of those that have finished: the latest, on the monotonic clock.
+    /// The latest end of the window of those that have finished, on the monotonic clock.
     drained: AtomicU64,
     finished: AtomicU32,
     stop: &'a Stop,
@@ -105,28 +105,28 @@ impl Conductor for Gate<'_> {
     }
 }
 
-/// When a run begins whose connections are made.
+/// When a run begins, once its connections are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// As soon as every worker can have heard of it.
+    /// As soon as every worker can have noticed it.
     Soon,
-    /// At this moment, which others have agreed on too.
+    /// At this moment, which other loaders have agreed on too.
     At(Nanos),
-    /// Never: the run is given up.
+    /// Never: the run is aborted.
     Never,
 }
 
 /// Carries a run out and blocks until it is over.
 ///
 /// # Errors
-/// [`EngineError`] when the settings make no sense, the target is unreachable, the kernel refuses something needed,
+/// [`EngineError`] when the settings are invalid, the target is unreachable, the kernel refuses a required operation,
 /// or the engine's own accounts do not add up.
 pub fn run(settings: &Settings, stop: &Stop, observer: &dyn Observer) -> Result<RunOutcome, EngineError> {
     run_when(settings, stop, observer, &|_| Beginning::Soon)
 }
 
-/// As [`run`], of which `begin` says when the warm-up begins. It is asked once, with the number of open connections,
-/// and may block; until it returns, connections that the server closes are made again.
+/// As [`run`], but `begin` decides when the warm-up begins. It is called once, with the number of open connections, and
+/// may block; until it returns, connections that the server closes are made again.
 ///
 /// # Errors
 /// As [`run`]; [`EngineError::StoppedEarly`] if it never begins.
@@ -167,7 +167,7 @@ pub fn run_when(
         }
         outcomes
     });
-    // The last error is the cause: the others only gave up because of it.
+    // The last error is the cause: the others only stopped because of it.
     let (workers, errors): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
     if let Some(error) = errors.into_iter().filter_map(Result::err).next_back() {
         return Err(error);
@@ -213,7 +213,7 @@ fn work(
     Ok(outcome)
 }
 
-/// Drives a worker that speaks the protocol of the job.
+/// Drives a worker with the protocol of the job.
 fn speak<T: Transport>(
     settings: &Settings,
     worker: u32,
@@ -247,11 +247,11 @@ fn drive<T: Transport, P: ProtocolHandler>(
     Ok(worker.into_outcome())
 }
 
-/// Reports to the others when a worker ends, and stops them if it did not end well.
+/// Reports to the others when a worker ends, and stops them if it failed.
 struct Finish<'a>(&'a Gate<'a>);
 
 impl Finish<'_> {
-    /// It ended well.
+    /// The worker succeeded.
     fn well(self) {
         self.0.finished.fetch_add(1, Ordering::Release);
         self.0.coordinator.unpark();
@@ -267,8 +267,8 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// Sets the epoch when all workers are connected, and reports phases to the observer as they begin. Where somebody has
-/// asked for the end by then, the run never begins: there is no epoch, and the workers that wait for it are let go.
+/// Sets the epoch when all workers are connected, and reports phases to the observer as they begin. If a stop was
+/// requested by then, the run never begins: there is no epoch, and the workers that wait for it are released.
 fn coordinate(
     settings: &Settings,
     gate: &Gate<'_>,
@@ -309,7 +309,7 @@ fn coordinate(
     }
 }
 
-/// Puts the workers' outcomes together, and checks the accounts.
+/// Combines the workers' outcomes, and checks the accounts.
 fn gather(
     settings: &Settings,
     workers: Vec<ThreadOutcome>,
@@ -380,7 +380,7 @@ fn gather(
     Ok(outcome)
 }
 
-/// Keeps the wrong body that came first, of each kind.
+/// Keeps the first wrong body of each kind.
 fn keep_first(ours: &mut Vec<Option<WrongBody>>, theirs: Vec<Option<WrongBody>>) {
     ours.resize_with(theirs.len(), || None);
     for (ours, theirs) in ours.iter_mut().zip(theirs) {
@@ -391,7 +391,7 @@ fn keep_first(ours: &mut Vec<Option<WrongBody>>, theirs: Vec<Option<WrongBody>>)
     }
 }
 
-/// Adds the blocks of another worker, of which there are as many.
+/// Adds the blocks of another worker, which has the same number.
 fn merge_each(ours: &mut Vec<Tally>, theirs: Vec<Tally>) {
     if ours.is_empty() {
         *ours = theirs;

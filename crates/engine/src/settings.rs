@@ -1,4 +1,4 @@
-//! A job made ready to run: what it describes, and what was looked up or computed for it.
+//! Defines the settings of a run: a job, and the values that were looked up or computed for it.
 
 use crate::tls::TlsSettings;
 use crate::{Address, EngineError, Job, Nanos, PaceKind, Requests};
@@ -6,34 +6,36 @@ use paceline_job::{LoaderShare, Protocol};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The pipelined requests of a connection are one piece of memory in each thread; more is a mistake.
+/// The pipelined requests of a connection are one piece of memory in each thread; a larger size is a mistake.
 const OUTGOING_BYTES_MAX: usize = 1 << 30;
 
-/// A job made ready to run.
+/// A job that is ready to run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What the run is asked to do.
+    /// The job to run.
     pub job: Job,
-    /// Where connections go.
+    /// The address that connections go to.
     pub address: Address,
     /// TLS, if it is used.
     pub tls: Option<Arc<TlsSettings>>,
     /// The requests of the job as bytes, and the checks of their responses.
     pub requests: Arc<Requests>,
-    /// Threads, each with its own connections: those of the job, or more if one descriptor table does not suffice.
+    /// The number of threads, each with its own connections: those of the job, or more if one descriptor table does not
+    /// suffice.
     pub threads: u32,
-    /// What the pace of the job came to on this machine.
+    /// The pace chosen for the job on this machine.
     pub pace: PaceKind,
-    /// Local addresses that connections are spread over; the kernel chooses if there are none.
+    /// Local addresses over which connections are distributed; if there are none, the kernel chooses.
     pub sources: Arc<[IpAddr]>,
     /// Whether each thread has its own descriptor table, and with it its own limit.
     pub own_descriptors: bool,
-    /// Seed of random arrivals, of the choice among requests and of the values in them.
+    /// The seed of random arrivals, of the choice among requests and of the values in them.
     pub seed: u64,
 }
 
 impl Settings {
-    /// A job in plain text with its own threads and seed, asleep between sends, from addresses of the kernel's choice.
+    /// Settings for a job in plain text with its own threads and seed, sleeping between sends, from addresses chosen by
+    /// the kernel.
     pub fn new(job: Job, address: impl Into<Address>, requests: Arc<Requests>) -> Self {
         Self {
             address: address.into(),
@@ -55,7 +57,7 @@ impl Settings {
         self
     }
 
-    /// Checks the job, and that what was made ready for it fits.
+    /// Checks the job, and that the prepared parts fit it.
     ///
     /// # Errors
     /// [`EngineError::Job`] or [`EngineError::Settings`] naming what does not.
@@ -84,25 +86,25 @@ impl Settings {
         Err(EngineError::Settings(problem))
     }
 
-    /// Kinds of request, each with a block of its own.
+    /// The number of kinds of request, each with its own block.
     pub(crate) fn kinds(&self) -> u16 {
         u16::try_from(self.requests.kinds().len()).unwrap_or(u16::MAX)
     }
 
-    /// Where the segments of the window end, from its beginning, but for the last, which ends with the window.
+    /// The ends of the window's segments, relative to its beginning, except for the last, which ends with the window.
     pub(crate) fn inner_segment_ends(&self) -> Vec<Nanos> {
         let mut ends: Vec<_> = self.job.segments().iter().map(|segment| segment.end).collect();
         ends.pop();
         ends
     }
 
-    /// How many connections worker `k` has.
+    /// The number of connections of worker `k`.
     pub(crate) fn connections_of(&self, worker: u32) -> u32 {
         self.job.connections_of(worker, self.threads)
     }
 
-    /// The place of worker `k` among the workers of all loaders, and how many they are. Loader i of N has the ticks i,
-    /// i + N, ..., and divides them among its workers: equal numbers of threads give all workers equal parts.
+    /// The index of worker `k` among the workers of all loaders, and their number. Loader i of N has the ticks i, i +
+    /// N, ..., and divides them among its workers: equal numbers of threads give all workers equal parts.
     pub(crate) fn place_of(&self, worker: u32) -> (u32, u32) {
         let share = self.job.share.unwrap_or(LoaderShare::ALL);
         (share.index + share.of * worker, share.of * self.threads)

@@ -1,7 +1,8 @@
-//! A tally: the live form of a block, what is counted while load runs.
+//! Defines the tally: the live form of a block, with the counts made while load runs.
 //!
-//! The recorder fills one for each block and puts it away every second; when its worker is done it adds up those of the
-//! window ([`Sums`]), and `run.rs` those of several workers. Which block something belongs to is for `hot/blocks.rs` to say, and no percentile is taken here.
+//! The recorder fills one for each block and stores it every second; when its worker is done it adds up those of the
+//! window ([`Sums`]), and `run.rs` those of several workers. `hot/blocks.rs` chooses the block; no percentile is
+//! computed here.
 
 use crate::{Nanos, Phase};
 use paceline_stats::{Compact, Histogram};
@@ -17,11 +18,11 @@ pub enum Ending {
     BadBody,
     /// No connection could be made for it.
     ConnectFailed,
-    /// The connection broke, or what came back was not HTTP.
+    /// The connection broke, or the received bytes were not HTTP.
     IoFailed,
     /// No complete answer within the timeout.
     TimedOut,
-    /// Still waiting for a connection when the drain's limit was over.
+    /// Still waiting for a connection when the drain's limit was reached.
     Unsent,
 }
 
@@ -31,7 +32,7 @@ const ENDINGS: usize = Ending::Unsent as usize + 1;
 /// Requests by how they ended, indexed by [`Ending`].
 pub type Endings = [u64; ENDINGS];
 
-/// The times that are kept, as indices into [`Tally::times`].
+/// The recorded times, as indices into [`Tally::times`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Completed minus actual send.
@@ -48,18 +49,18 @@ pub enum Measure {
     FirstByte,
     /// Time to failure.
     Failed,
-    /// Last byte read minus last byte received by the kernel: how long an answer waited for the generator.
+    /// Last byte read minus last byte received by the kernel: how long a response waited for the generator.
     ReceiveDelay,
-    /// Time of a TLS handshake, from the connection's being established.
+    /// Time of a TLS handshake, from the moment the connection was established.
     Handshake,
-    /// Time to establish a connection, and the service time of the one request it carried.
+    /// Time to establish a connection, plus the service time of the one request it carried.
     ConnectAndService,
 }
 
 /// Number of measures.
 const MEASURES: usize = Measure::ConnectAndService as usize + 1;
 
-/// Counts without times: what a [`Tally`] and a [`CompactTally`] have in common.
+/// Counts without times: the common part of a [`Tally`] and a [`CompactTally`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     /// Requests that fell due.
@@ -68,11 +69,11 @@ pub struct Counts {
     pub endings: Endings,
     /// Valid responses completed inside the window.
     pub completed_in_window: u64,
-    /// Valid responses completed in the segment, whenever they fell due; nothing where there is one segment.
+    /// Valid responses completed in the segment, whenever they fell due; 0 if there is only one segment.
     pub completed_in_segment: u64,
     /// Requests handed to a socket inside the window.
     pub sent_in_window: u64,
-    /// Responses by status code, in order of first sight.
+    /// Responses by status code, in order of first occurrence.
     pub status: Vec<(u16, u64)>,
     /// Bytes handed to sockets.
     pub sent_bytes: u64,
@@ -88,7 +89,7 @@ pub struct Counts {
     pub violations: u64,
 }
 
-/// The lowest and the highest of some numbers, kept without a branch.
+/// The lowest and the highest of some numbers, updated without a branch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Extremes {
     lowest: u64,
@@ -116,7 +117,7 @@ impl Counts {
         (lowest <= highest).then_some((lowest, highest))
     }
 
-    /// How many requests ended this way.
+    /// The number of requests with this ending.
     pub fn ended(&self, ending: Ending) -> u64 {
         self.endings[ending as usize]
     }
@@ -126,10 +127,10 @@ impl Counts {
         self.scheduled == self.endings.iter().sum::<u64>() && self.violations == 0
     }
 
-    /// Counts the status of some responses.
+    /// Counts the status of responses.
     #[inline(always)]
     pub(crate) fn count_status(&mut self, status: u16, responses: u64) {
-        // Nearly always there is one.
+        // Nearly always there is only one.
         if let Some((first, count)) = self.status.first_mut()
             && *first == status
         {
@@ -180,7 +181,7 @@ impl Counts {
         }
     }
 
-    /// Empties the counts and keeps the memory behind them.
+    /// Empties the counts and keeps the allocated memory.
     fn take(&mut self) -> Counts {
         let taken = self.clone();
         let mut status = std::mem::take(&mut self.status);
@@ -190,10 +191,10 @@ impl Counts {
     }
 }
 
-/// What happened to some requests, while it is being counted.
+/// The live counts of requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Everything but times.
+    /// All counts except times.
     pub counts: Counts,
     /// By [`Measure`]. Until [`Tally::compose`], the service times are those of responses that came in one piece: their
     /// first byte came with the last, so that one record serves both measures.
@@ -208,7 +209,7 @@ impl Tally {
         &self.times[measure as usize]
     }
 
-    /// Records one time, so many times.
+    /// Records one time, `count` times.
     #[inline(always)]
     pub(crate) fn record(&mut self, measure: Measure, time: Nanos, count: u64) {
         let times = &mut self.times[measure as usize];
@@ -228,12 +229,12 @@ impl Tally {
         self.record(Measure::FirstByte, first_byte, count);
     }
 
-    /// Records the time waited for a response of which no end was seen.
+    /// Records the time waited for a response whose end was not seen.
     pub(crate) fn record_waited(&mut self, waited: Nanos) {
         self.in_pieces.record(waited.0);
     }
 
-    /// Makes each measure whole. Once, before a recorder's tally is put away: doing it twice would count twice.
+    /// Completes each measure. Call it once, before a recorder's tally is stored: a second call would count twice.
     pub(crate) fn compose(&mut self) {
         let [service, first_byte] = [Measure::Service as usize, Measure::FirstByte as usize];
         if let Ok([service, first_byte]) = self.times.get_disjoint_mut([service, first_byte]) {
@@ -251,7 +252,7 @@ impl Tally {
         }
     }
 
-    /// Adds a tally that was put away.
+    /// Adds a stored tally.
     pub fn merge_compact(&mut self, other: &CompactTally) {
         self.counts.absorb(&other.counts);
         for (ours, theirs) in self.times.iter_mut().zip(&other.times) {
@@ -259,7 +260,7 @@ impl Tally {
         }
     }
 
-    /// Moves everything counted here into `total` and returns what was moved.
+    /// Moves all counts into `total` and returns them.
     pub(crate) fn drain_into(&mut self, total: &mut Tally) -> CompactTally {
         let counts = self.counts.take();
         total.counts.absorb(&counts);
@@ -270,7 +271,7 @@ impl Tally {
         CompactTally { counts, times }
     }
 
-    /// Empties the tally and keeps the memory behind it.
+    /// Empties the tally and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.counts.take();
         self.in_pieces.clear();
@@ -278,10 +279,10 @@ impl Tally {
     }
 }
 
-/// A tally put away: what an interval is kept as.
+/// A stored tally: the form in which an interval is kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompactTally {
-    /// Everything but times.
+    /// All counts except times.
     pub counts: Counts,
     times: [Compact; MEASURES],
 }
@@ -300,37 +301,37 @@ impl CompactTally {
         }
     }
 
-    /// Whether nothing happened.
+    /// Whether it has no counts.
     pub fn is_empty(&self) -> bool {
         self.counts == Counts::default() && self.times.iter().all(|times| times.count() == 0)
     }
 }
 
-/// What ended in one stretch of a run.
+/// The counts of one stretch of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptInterval {
     /// The cohort: [`Phase::Connect`] for connections made before the epoch, else warm-up or window.
     pub cohort: Phase,
     /// When the stretch began, on the run's clock.
     pub start: Nanos,
-    /// What ended in it.
+    /// The outcomes in it.
     pub tally: CompactTally,
 }
 
-/// The window's cohort, three times the same sum. Where there is one segment, or one kind of request, it is not told
-/// apart.
+/// The window's cohort as three breakdowns of the same sum. With one segment, or one kind of request, that breakdown is
+/// empty.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     /// All of it.
     pub total: Tally,
-    /// By segment; empty where there is one.
+    /// By segment; empty if there is only one.
     pub by_segment: Vec<Tally>,
-    /// By kind of request; empty where there is one.
+    /// By kind of request; empty if there is only one.
     pub by_request: Vec<Tally>,
 }
 
 impl Sums {
-    /// Of the window's blocks: segment after segment, in each `kinds` of them.
+    /// The sums of the window's blocks: segment after segment, `kinds` blocks in each.
     pub(crate) fn of(mut blocks: Vec<Tally>, kinds: usize) -> Self {
         if blocks.len() == 1 {
             return Self { total: blocks.pop().unwrap_or_default(), ..Self::default() };

@@ -1,7 +1,7 @@
-//! The phases of a run as moments on the clock, and which cohort a request belongs to.
+//! Defines the phases of a run as moments on the clock, and the cohort of a request.
 //!
-//! Each worker works it out by itself from the epoch that all are given, as the binary's view of seconds does.
-//! Moving from phase to phase is `hot/worker.rs`; what the phases were in the end is kept as [`Spans`].
+//! Each worker computes it from the shared epoch, as the binary's view of seconds does. Moving from phase to phase is
+//! in `hot/worker.rs`; the actual times of the phases are kept as [`Spans`].
 
 use crate::{Arrivals, Bound, LoadModel, Nanos, Random, Settings};
 
@@ -10,13 +10,13 @@ use crate::{Arrivals, Bound, LoadModel, Nanos, Random, Settings};
 pub enum Phase {
     /// Connections are made.
     Connect,
-    /// LoadModel without a cohort.
+    /// Load is sent, but is not part of the window's cohort.
     Warmup,
-    /// What is measured.
+    /// The measured phase.
     Window,
-    /// Nothing new falls due; what was due is still sent and awaited.
+    /// No request newly falls due; those that were due are still sent and awaited.
     Drain,
-    /// Over.
+    /// The run has ended.
     End,
 }
 
@@ -27,14 +27,15 @@ pub struct Timeline {
     pub epoch: Nanos,
     /// The warm-up ends, the window begins.
     pub window_start: Nanos,
-    /// The window ends: nothing new falls due. [`Nanos::NEVER`] where a number of requests bounds a closed loop.
+    /// The window ends: no request falls due from here on. [`Nanos::NEVER`] if a number of requests bounds a closed
+    /// loop.
     pub window_end: Nanos,
     /// Longest the drain may take.
     pub drain: Nanos,
 }
 
 impl Timeline {
-    /// A run that has not begun: nothing falls due.
+    /// The timeline before a run begins: no request falls due.
     pub(crate) const NEVER: Timeline = Timeline {
         epoch: Nanos::NEVER,
         window_start: Nanos::NEVER,
@@ -48,20 +49,20 @@ impl Timeline {
         at >= self.window_start && at < self.window_end
     }
 
-    /// When the drain is over at the latest.
+    /// The latest end of the drain.
     pub fn drain_end(&self) -> Nanos {
         self.window_end + self.drain
     }
 }
 
-/// Random arrivals walked along at most before a run begins: some milliseconds' worth.
+/// The maximum number of random arrivals that are walked before a run begins: they take some milliseconds.
 const ARRIVALS_WALKED_MAX: u64 = 1 << 18;
 
-/// How far beyond its expected end a window is planned whose random arrivals are not walked along, in standard
-/// deviations of the moment of the last: one run in a billion has a later one.
+/// If random arrivals are not walked, the window is planned this far beyond its expected end, in standard deviations of
+/// the time of the last arrival: one run in a billion has a later one.
 const DEVIATIONS: f64 = 6.0;
 
-/// How long the window is planned to be; [`Nanos::NEVER`] where a number of requests bounds a closed loop.
+/// The planned length of the window; [`Nanos::NEVER`] if a number of requests bounds a closed loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowLength {
     length: Nanos,
@@ -69,8 +70,8 @@ pub struct WindowLength {
 }
 
 impl WindowLength {
-    /// Of a run. Random arrivals are walked along to the last if there are not too many; else this is a bound, and the
-    /// window ends with its last arrival.
+    /// The length for a run. Random arrivals are walked to the last if there are not too many; otherwise this is a
+    /// bound, and the window ends with its last arrival.
     pub fn of(settings: &Settings) -> Self {
         let exact = |length| Self { length, is_exact: true };
         let (n, shape, arrivals) = match (settings.job.window, &settings.job.load) {
@@ -78,7 +79,7 @@ impl WindowLength {
             (Bound::Requests(_), LoadModel::Closed) => return exact(Nanos::NEVER),
             (Bound::Requests(n), LoadModel::Open { shape, arrivals }) => (n, shape, arrivals),
         };
-        // A number of requests goes with a steady rate alone (`Settings::check`).
+        // A number of requests is allowed only with a steady rate (`Settings::check`).
         let gap_ns = 1e9 / shape.offered_per_s(Nanos::ZERO, Nanos::NEVER);
         match arrivals {
             Arrivals::Constant => exact(Nanos((n as f64 * gap_ns).ceil() as u64)),
@@ -95,12 +96,12 @@ impl WindowLength {
         }
     }
 
-    /// How long that is.
+    /// The length.
     pub fn length(self) -> Nanos {
         self.length
     }
 
-    /// Whether the window ends then; if not, it ends earlier, with its last arrival.
+    /// Whether the window ends exactly then; if not, it ends earlier, with its last arrival.
     pub(crate) fn is_exact(self) -> bool {
         self.is_exact
     }
@@ -112,7 +113,7 @@ impl WindowLength {
     }
 }
 
-/// When each phase really was, on the clock of the run.
+/// The actual times of the phases, on the clock of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
     /// The first attempt to connect.

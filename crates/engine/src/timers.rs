@@ -1,21 +1,21 @@
-//! Timers of a worker: deadlines, limits of attempts to connect, when to try again, when a rest is over. A timer that
-//! wakes a sleeping worker costs more CPU than a request: so deadlines and limits ring on a coarse grid, one alarm for
-//! each slot. Pauses and rests are kept to the nanosecond and cost an alarm each.
+//! Implements the timers of a worker: deadlines, limits of attempts to connect, pauses before the next attempt, think
+//! times. A timer that wakes a sleeping worker costs more CPU than a request: so deadlines and limits ring on a coarse
+//! grid, one alarm for each slot. Pauses and think times are exact to the nanosecond and cost an alarm each.
 
 use crate::{Nanos, Slot};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What a timer is for.
+/// The purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Alarm {
-    /// Look whether the oldest request outstanding on the slot has timed out.
+    /// Check whether the oldest request outstanding on the slot has timed out.
     Deadline,
-    /// Give up the attempt to connect.
+    /// Abandon the attempt to connect.
     ConnectLimit,
     /// Try to connect again.
     Reconnect,
-    /// A rest between two requests is over.
+    /// The think time between two requests is over.
     Think,
     /// The next step of a session is due.
     Step,
@@ -33,7 +33,7 @@ impl Timers {
         self.heap.push(Reverse((at, slot, alarm)));
     }
 
-    /// How many alarms are set.
+    /// The number of alarms set.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.heap.len()

@@ -1,8 +1,8 @@
-//! The clock and the transport as interfaces: what tells the time, and what moves bytes.
+//! Defines the interfaces of the clock, which gives the time, and of the transport, which moves bytes.
 //!
-//! The worker is generic over both. The kernel's transport is in [`crate::kernel`], the simulated ones in [`crate::sim`]; TLS, in
-//! [`crate::tls`], wraps another one. A slot is a connection's number within its worker; a transport owns whatever
-//! stands behind it. It answers for bytes and not for requests: where one ends is the worker's affair.
+//! The worker is generic over both. The kernel's transport is in [`crate::kernel`], the simulated ones in
+//! [`crate::sim`]; TLS, in [`crate::tls`], wraps another one. A slot is a connection's number within its worker; a
+//! transport owns the socket behind it. It handles bytes and not requests: the worker determines where one ends.
 
 use crate::Nanos;
 use crate::tls::TlsOutcome;
@@ -10,17 +10,17 @@ use std::io;
 
 /// A clock that never runs backwards.
 pub trait Clock {
-    /// The moment now, since the clock's own zero.
+    /// The current time, since the clock's own zero.
     fn now(&self) -> Nanos;
 }
 
 /// A connection's number within its worker, from 0.
 pub type Slot = u32;
 
-/// Whether something that takes time is done.
+/// Whether an operation that takes time is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It is.
+    /// It is done.
     Done,
     /// A readiness event will follow.
     Pending,
@@ -29,28 +29,28 @@ pub enum Progress {
 /// How long to wait for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// Look, do not wait.
+    /// Poll without waiting.
     Poll,
     /// At most this long.
     For(Nanos),
-    /// Until something happens.
+    /// Until an event.
     Forever,
 }
 
-/// Something a slot is ready for. Edge-triggered: it is said once when it becomes so.
+/// The readiness of a slot. Edge-triggered: it is reported once when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// Whose.
+    /// The slot.
     pub slot: Slot,
     /// There are bytes, an end of input or an error to receive.
     pub readable: bool,
     /// There is room to send.
     pub writable: bool,
-    /// The peer closed its side or the connection broke: after the bytes there comes an end.
+    /// The peer closed its side or the connection broke: an end follows the bytes.
     pub hangup: bool,
 }
 
-/// Moves bytes for the slots of one worker. Nothing here blocks but [`Transport::wait`].
+/// Moves bytes for the slots of one worker. Only [`Transport::wait`] blocks.
 pub trait Transport {
     /// Starts to connect a slot that is closed.
     ///
@@ -58,48 +58,49 @@ pub trait Transport {
     /// What the network answered at once: refused, out of descriptors, out of ports.
     fn connect(&mut self, slot: Slot) -> io::Result<Progress>;
 
-    /// Asks how a pending connection fares, after a readiness event.
+    /// Checks the state of a pending connection, after a readiness event.
     ///
     /// # Errors
     /// Why it failed.
     fn finish_connect(&mut self, slot: Slot) -> io::Result<Progress>;
 
-    /// When the TLS handshake of the slot began, on the worker's clock: until then it connected. None without TLS.
+    /// When the TLS handshake of the slot began, on the worker's clock: before that it was connecting. None without
+    /// TLS.
     fn handshake_began(&self, _slot: Slot) -> Option<Nanos> {
         None
     }
 
-    /// Hands bytes to the slot; returns how many were taken, at least one.
+    /// Sends bytes on the slot; returns how many were taken, at least one.
     ///
     /// # Errors
     /// `WouldBlock` when there is no room; anything else means that the connection is broken.
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Takes received bytes; 0 means the peer closed its side.
+    /// Reads received bytes; 0 means the peer closed its side.
     ///
     /// # Errors
     /// `WouldBlock` when there is nothing; anything else means that the connection is broken.
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// When the kernel received the last byte of the last [`Transport::receive`], on the worker's clock; none where it
-    /// was not asked, or does not know.
+    /// When the kernel received the last byte of the last [`Transport::receive`], on the worker's clock; none if
+    /// timestamps are not enabled or not known.
     #[inline]
     fn received_at(&self) -> Option<Nanos> {
         None
     }
 
-    /// Whether the input of the slot ended without the word that TLS has for it, so that something may be missing.
+    /// Whether the input of the slot ended without TLS's close_notify, so that bytes may be missing.
     fn was_cut(&self, _slot: Slot) -> bool {
         false
     }
 
-    /// Whether the peer may yet refuse a connection that is made: it asked who we are, and TLS 1.3 does not wait for its
-    /// verdict.
+    /// Whether the peer may still refuse a connection that is made: it requested a certificate, and TLS 1.3 does not
+    /// wait for its verification.
     fn refusal_may_follow(&self) -> bool {
         false
     }
 
-    /// What came of TLS so far, where it is spoken.
+    /// The results of TLS so far, if it is used.
     fn tls_outcome(&self) -> Option<&TlsOutcome> {
         None
     }

@@ -1,14 +1,14 @@
-//! Addresses as the kernel wants them.
+//! Encodes addresses for the kernel.
 //!
-//! `epoll.rs` keeps one for the target, `socket.rs` makes one for each local address it binds to. Nothing is checked:
-//! whether a path fits was settled with the settings ([`Address::is_possible`]).
+//! `epoll.rs` keeps one for the target, `socket.rs` makes one for each local address it binds to. This module checks
+//! nothing: the check of the settings has checked the length of a path ([`Address::is_possible`]).
 
 use crate::Address;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// An address as the kernel wants it: of any family, with its length.
+/// An address in the kernel's form: of any family, with its length.
 #[derive(Clone, Copy)]
 pub(super) struct RawAddress {
     storage: libc::sockaddr_storage,
@@ -56,7 +56,7 @@ impl RawAddress {
         i32::from(self.storage.ss_family)
     }
 
-    /// Where it is, for a system call.
+    /// The pointer, for a system call.
     pub(super) fn pointer(&self) -> *const libc::sockaddr {
         (&raw const self.storage).cast()
     }
@@ -67,7 +67,7 @@ impl RawAddress {
     }
 }
 
-/// The zero after the path is part of the length: a longer path has one anyway (unix(7)).
+/// The zero after the path is included in the length: a longer path gets one anyway (unix(7)).
 fn unix(path: &Path) -> libc::sockaddr_un {
     let mut raw = libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
     for (place, byte) in raw.sun_path.iter_mut().zip(path.as_os_str().as_bytes()) {

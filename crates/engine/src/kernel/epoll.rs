@@ -1,8 +1,8 @@
-//! The transport on epoll: edge-triggered, every socket registered once for both directions, so that a request costs
-//! one send, one receive and its share of a wait, and no `epoll_ctl`.
+//! Implements the transport on epoll: edge-triggered, every socket registered once for both directions, so that a
+//! request costs one send, one receive and its share of a wait, and no `epoll_ctl`.
 //!
-//! [`crate::run`] makes one in each thread, and the worker there drives it through [`Transport`]. No connection is
-//! retried here: what the kernel refused is reported to the worker.
+//! [`crate::run`] makes one in each thread, and the worker there drives it through [`Transport`]. It does not retry
+//! connections: errors from the kernel are reported to the worker.
 
 use super::address::RawAddress;
 use super::socket::{Socket, check};
@@ -13,11 +13,12 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Events fetched at a time. More make the last of a batch wait for the first; fewer cost more system calls.
+/// The number of events fetched at a time. More make the last of a batch wait for the first; fewer cost more system
+/// calls.
 const EVENTS: usize = 256;
-/// What a socket is registered for, once.
+/// The events that a socket is registered for, once.
 const INTEREST: u32 = (libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
-/// What says that the peer is gone.
+/// The events that report that the peer has closed.
 const HANGUP: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 
 /// The sockets of one worker behind one epoll.
@@ -27,15 +28,15 @@ pub struct Epoll {
     peer: RawAddress,
     sockets: Vec<Option<Socket>>,
     events: Vec<libc::epoll_event>,
-    /// Local addresses that the connections of all workers are spread over.
+    /// Local addresses over which the connections of all workers are distributed.
     sources: Arc<[IpAddr]>,
-    /// Whose sockets these are, from 0.
+    /// The number of the worker, from 0.
     worker: usize,
-    /// How many workers there are.
+    /// The number of workers.
     workers: usize,
-    /// Reads with timestamps, where asked for.
+    /// Reads with timestamps, if enabled.
     stamps: Option<Stamps>,
-    /// Whether `epoll_pwait2` (Linux 5.11) can be had; without it, waits are in whole milliseconds.
+    /// Whether `epoll_pwait2` (Linux 5.11) is available; without it, waits are in whole milliseconds.
     has_nanoseconds: bool,
 }
 
@@ -68,8 +69,8 @@ impl Epoll {
         self.sockets[slot as usize].as_ref().ok_or_else(not_connected)
     }
 
-    /// The local address of a slot, if one was asked for: in turn over the connections of all workers, which were dealt
-    /// out to them one by one.
+    /// The local address of a slot, if addresses were given: cyclically over the connections of all workers, which were
+    /// distributed to them one by one.
     fn source(&self, slot: Slot) -> Option<IpAddr> {
         let connection = slot as usize * self.workers + self.worker;
         self.sources.get(connection % self.sources.len().max(1)).copied()
@@ -127,7 +128,7 @@ impl Transport for Epoll {
         if self.stamps.is_some() {
             socket.ask_for_stamps()?;
         }
-        // Registered before it connects: the event of a handshake that is done at once is not missed.
+        // Registered before it connects: the event of a handshake that completes at once is not missed.
         self.register(slot, &socket)?;
         let progress = socket.connect(&self.peer)?;
         self.sockets[slot as usize] = Some(socket);
@@ -158,7 +159,7 @@ impl Transport for Epoll {
     }
 
     fn close(&mut self, slot: Slot) {
-        // Closing the only descriptor of a socket takes it out of the epoll (epoll(7)).
+        // Closing the only descriptor of a socket removes it from the epoll (epoll(7)).
         self.sockets[slot as usize] = None;
     }
 
@@ -184,8 +185,8 @@ impl Transport for Epoll {
     }
 }
 
-/// Whether a system call is not available: the kernel is older than the call, or the filter of a container is, which
-/// refuses what it does not know, often with EPERM.
+/// Whether a system call is not available: the kernel is older than the call, or the filter of a container rejects
+/// unknown calls, often with EPERM.
 fn is_not_had(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
 }

@@ -1,6 +1,8 @@
-//! The kernel's clock and transport: `CLOCK_MONOTONIC`, and non-blocking sockets behind one epoll per worker.
+//! Implements clock and transport with the kernel: `CLOCK_MONOTONIC`, and non-blocking sockets behind one epoll per
+//! worker.
 //!
-//! The only place with `unsafe` code: plain system calls on descriptors owned here, each with the reason it is sound.
+//! The only module with `unsafe` code: plain system calls on descriptors owned here, each with the reason why it is
+//! sound.
 
 mod address;
 mod clock;

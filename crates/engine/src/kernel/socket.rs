@@ -1,7 +1,8 @@
-//! One stream socket, of TCP or unix: opened, connected, read, written and closed by system calls that never block.
+//! Implements one stream socket, TCP or unix: opened, connected, read, written and closed by system calls that never
+//! block.
 //!
-//! Sending and receiving go through syscall(2): in a process with several threads glibc's send and recv are
-//! cancellation points, which costs 110 instructions a request and is not needed here.
+//! Sending and receiving use syscall(2): in a process with several threads glibc's send and recv are cancellation
+//! points, which cost 110 instructions a request and are not needed here.
 
 use super::address::RawAddress;
 use crate::Progress;
@@ -28,8 +29,8 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Binds to a local address, leaving the port to the moment of connecting: the kernel then needs a port that is
-    /// free towards the target only (ip(7), IP_BIND_ADDRESS_NO_PORT), and finds it fast.
+    /// Binds to a local address and leaves the choice of the port to connect: the kernel then needs a port that is free
+    /// towards the target only (ip(7), IP_BIND_ADDRESS_NO_PORT), and finds it fast.
     pub(super) fn bind(&self, source: IpAddr) -> io::Result<()> {
         self.set(libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
         let local = RawAddress::of(&SocketAddr::new(source, 0).into());
@@ -38,7 +39,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Asks for the time at which the kernel receives each segment.
+    /// Enables timestamps: the time at which the kernel receives each segment.
     pub(super) fn ask_for_stamps(&self) -> io::Result<()> {
         self.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
     }
@@ -50,8 +51,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Starts the handshake. A unix socket has none: it is connected at once, or `WouldBlock` as long as the server has
-    /// too many to accept (connect(2)), and no event reports when that is over.
+    /// Starts the handshake. A unix socket has none: it is connected at once, or `WouldBlock` while the server has too
+    /// many connections to accept (connect(2)), and no event reports the end of that.
     pub(super) fn connect(&self, peer: &RawAddress) -> io::Result<Progress> {
         // SAFETY: pointer and length are those of an address that outlives the call.
         match check(unsafe { libc::connect(self.raw(), peer.pointer(), peer.length()) }) {
@@ -61,7 +62,7 @@ impl Socket {
         }
     }
 
-    /// How the handshake fares: its error if it failed, pending while there is no peer yet.
+    /// The state of the handshake: its error if it failed, pending while there is no peer yet.
     pub(super) fn finish_connect(&self) -> io::Result<Progress> {
         let (mut error, mut length) = (0i32, size_of::<i32>() as libc::socklen_t);
         // SAFETY: both pointers are to locals that outlive the call, and the length is the size of the first.
@@ -88,7 +89,7 @@ impl Socket {
         }
     }
 
-    /// Hands bytes over. A broken connection is an error, not a signal.
+    /// Sends bytes. A broken connection is an error, not a signal.
     #[inline]
     pub(super) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         let (address, flags) = (std::ptr::null::<libc::c_void>(), libc::MSG_NOSIGNAL);
@@ -99,11 +100,11 @@ impl Socket {
         if taken < 0 { Err(io::Error::last_os_error()) } else { Ok(taken as usize) }
     }
 
-    /// Takes received bytes.
+    /// Reads received bytes.
     #[inline]
     pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let (address, flags) = (std::ptr::null::<libc::c_void>(), 0);
-        // SAFETY: the pointer and length are those of a live, exclusively borrowed slice; no address is asked for.
+        // SAFETY: the pointer and length are those of a live, exclusively borrowed slice; no address is requested.
         let count = unsafe {
             libc::syscall(
                 libc::SYS_recvfrom,

@@ -1,15 +1,16 @@
-//! Kernel receive timestamps: when the last segment of a read arrived, on the monotonic clock.
+//! Reads kernel receive timestamps: when the last segment of a read arrived, on the monotonic clock.
 //!
-//! The kernel stamps with CLOCK_REALTIME (socket(7), SO_TIMESTAMPNS; it does so for TCP too, the stamp is the last
-//! segment's). The distance between that clock and the monotonic one is measured again before each batch, so that a step of
-//! the wall clock spoils one batch at most. These are receive times only: nothing is known of when a send left.
+//! The kernel stamps with CLOCK_REALTIME (socket(7), SO_TIMESTAMPNS; it does so for TCP too, with the stamp of the last
+//! segment). The difference between that clock and the monotonic one is measured again before each batch, so that a
+//! step of the wall clock affects one batch at most. These are receive times only: the time at which a send left is
+//! unknown.
 
 use super::KernelClock;
 use super::socket::Socket;
 use crate::{Clock as _, Nanos};
 use std::io;
 
-/// Room for the control message that carries a stamp: its header and a timespec, generously.
+/// Room for the control message that carries a stamp: its header and a timespec, with a margin.
 const CONTROL: usize = 128;
 
 /// Reads with timestamps.
@@ -22,7 +23,7 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    /// Looks how far the clocks are apart.
+    /// Measures the difference between the clocks.
     pub(super) fn set_clock(&mut self) {
         let before = KernelClock.now();
         let mut wall = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -33,7 +34,7 @@ impl Stamps {
         self.distance = wall_ns(&wall) - middle;
     }
 
-    /// Takes received bytes and notes when the last of them came.
+    /// Reads received bytes and notes when the last of them arrived.
     pub(super) fn receive(&mut self, socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
         let mut control = [0u64; CONTROL / 8];
         let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -63,7 +64,7 @@ impl Stamps {
         if (header.cmsg_level, header.cmsg_type) != (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
             return None;
         }
-        // SAFETY: a message of this type carries a timespec, perhaps unaligned.
+        // SAFETY: a message of this type carries a timespec, possibly unaligned.
         let wall = unsafe { libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned() };
         u64::try_from(wall_ns(&wall) - self.distance).ok().map(Nanos)
     }

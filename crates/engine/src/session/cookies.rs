@@ -1,8 +1,8 @@
-//! The cookies of one user (RFC 6265), as far as a load on one host needs them: names and values.
+//! Stores the cookies of one user (RFC 6265), as far as a load on one host needs them: names and values.
 //!
-//! Path, domain and lifetime are not looked at, except that a cookie whose lifetime is over is removed.
+//! Path, domain and lifetime are ignored, except that a cookie whose lifetime is over is removed.
 
-/// Cookies a user keeps at most: a server that sets a new name each time would fill the memory.
+/// The maximum number of cookies of a user: a server that sets a new name each time would fill the memory.
 const COOKIES_MOST: usize = 64;
 
 /// The cookies of one user, in the order in which they were set.
@@ -10,7 +10,7 @@ const COOKIES_MOST: usize = 64;
 pub struct Cookies(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl Cookies {
-    /// Takes what the head of a response sets.
+    /// Reads the cookies set in the head of a response.
     pub fn take(&mut self, head: &[u8]) {
         for set in field(head, "Set-Cookie") {
             let mut parts = set.split(|byte| *byte == b';');
@@ -30,13 +30,13 @@ impl Cookies {
         }
     }
 
-    /// Forgets all.
+    /// Removes all cookies.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Puts the cookies into a request, behind its other fields. Those that were put in before are `length` bytes there.
-    /// Returns how many bytes they are now.
+    /// Appends the cookies to a request, after its other fields. Cookies from an earlier call occupy `length` bytes
+    /// there and are replaced. Returns their new length in bytes.
     pub fn put_into(&self, request: &mut Vec<u8>, length: usize) -> usize {
         let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") else { return 0 };
         let at = end + 2 - length;
@@ -58,7 +58,7 @@ impl Cookies {
     }
 }
 
-/// The values of a field in the head of a response, which the decoder has accepted.
+/// The values of a field in the head of a response that the decoder has accepted.
 pub(super) fn field<'h>(head: &'h [u8], name: &'h str) -> impl Iterator<Item = &'h [u8]> {
     let lines = head.split(|byte| *byte == b'\n').skip(1);
     lines.filter_map(move |line| {

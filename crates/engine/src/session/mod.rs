@@ -1,9 +1,9 @@
-//! Sessions on the loop: each connection is a user, who sends the steps of a session in order over HTTP/1.1.
+//! Implements sessions on the loop: each connection is a user that sends the steps of a session in order over HTTP/1.1.
 //!
-//! It is a protocol of its own beside `h1` and `h2`, so that runs without sessions pay nothing. A session begins when
-//! the schedule says so; its next step falls due when the last is answered plus a pause, and is no matter of the
-//! schedule. All steps are counted in the cohort of their session. Each response is kept whole until it is complete
-//! (up to a limit), since values are taken from it.
+//! It is a separate protocol beside `h1` and `h2`, so that runs without sessions pay nothing. A session begins at a
+//! time of the schedule; its next step falls due when the last is answered plus a pause, independent of the schedule.
+//! All steps are counted in the cohort of their session. Each response is kept whole until it is complete (up to a
+//! limit), since values are extracted from it.
 
 mod cookies;
 mod plan;
@@ -24,9 +24,9 @@ use paceline_stats::Histogram;
 use std::io;
 use std::sync::Arc;
 
-/// Bytes of a head or body that are kept; a longer body fails its checks.
+/// The maximum number of bytes kept of a head or body; a longer body fails its checks.
 const KEPT_MOST: usize = 1 << 20;
-/// What the seed is drawn with, so that the choices are not those of anything else.
+/// Separates the random stream of choices from other uses of the seed.
 const STREAM: u64 = 0x7365_7373_696f_6e73;
 
 /// A session that a user is in.
@@ -36,13 +36,13 @@ struct Current {
     step: u16,
     /// When the session was due.
     due: Nanos,
-    /// Where its first step is counted, less the kind of that.
+    /// The block of its first step, minus the kind of that step.
     base: Block,
     /// When its next step is due; [`Nanos::NEVER`] while one is in flight.
     next: Nanos,
 }
 
-/// What is known of one connection and its user.
+/// The state of one connection and its user.
 #[derive(Debug)]
 struct User {
     current: Option<Current>,
@@ -57,23 +57,23 @@ struct User {
     body_bytes: u64,
     head: Vec<u8>,
     body: Vec<u8>,
-    /// The request being sent, and how much of it the socket has taken.
+    /// The request being sent, and the number of bytes that the socket has taken.
     request: Vec<u8>,
     taken: usize,
-    /// Bytes of it that are cookies put into it.
+    /// Length of the cookies appended to it.
     cookie_bytes: usize,
-    /// Redirects that were followed for the request in flight.
+    /// The number of redirects followed for the request in flight.
     followed: u16,
     sent_at: Nanos,
 }
 
-/// How far a step through a response came.
+/// The result of one step through a response.
 enum Reached {
-    /// There is more to come.
+    /// The response is incomplete.
     More,
     /// The response was a redirect: the request that follows it is ready to be sent.
     Redirect,
-    /// The request is answered; what becomes of the connection.
+    /// The request is answered; the flow says what happens to the connection.
     End(Flow),
 }
 
@@ -86,16 +86,16 @@ pub struct Sessions {
     /// By kind of request.
     heads: Box<[HeadCache]>,
     expander: Expander<Random>,
-    /// The weights of the sessions up to each, added up.
+    /// The cumulative weights of the sessions.
     weights: Box<[u64]>,
     random: Random,
-    /// A session that was drawn and could not begin.
+    /// A session that was drawn but could not begin.
     drawn: Option<u16>,
     open: u64,
-    /// How many redirects of a request are followed, and the scheme that they must keep to.
+    /// The maximum number of redirects of a request, and the scheme that they must keep.
     follow: u16,
     scheme: Scheme,
-    /// How long sessions of the window took that were completed, by session.
+    /// The durations of the window's completed sessions, by session.
     times: Vec<Histogram>,
     /// Whether a response was compressed.
     saw_compressed: bool,
@@ -122,7 +122,7 @@ impl User {
         }
     }
 
-    /// Makes the request that follows the redirect which has come.
+    /// Makes the request that follows the received redirect.
     fn redirect(&mut self, can_send: bool, scheme: Scheme, most: u16) -> Result<(), RedirectFault> {
         let can_send = can_send && self.keep_alive && self.unsent() == 0;
         let (request, followed) = (self.request.as_slice(), self.followed);
@@ -141,7 +141,7 @@ impl User {
 }
 
 impl Sessions {
-    /// The kind of the step that a session is at.
+    /// The kind of the current step of a session.
     fn kind(&self, current: &Current) -> u16 {
         self.plan.sessions[usize::from(current.session)].first + current.step
     }
@@ -158,8 +158,8 @@ impl Sessions {
         self.weights.partition_point(|sum| *sum <= drawn) as u16
     }
 
-    /// The response to the step in flight is complete. Where it is a redirect, the request that follows is ready to be
-    /// sent, if the connection can carry one.
+    /// The response to the step in flight is complete. If it is a redirect, makes the request that follows, if the
+    /// connection can carry one.
     fn complete(&mut self, slot: Slot, can_send: bool, now: Nanos, ledger: &mut Ledger<'_>) -> Reached {
         let user = &mut self.users[slot as usize];
         let flow = if user.keep_alive { Flow::Keep } else { Flow::Close };
@@ -221,7 +221,7 @@ impl Sessions {
         self.open -= 1;
     }
 
-    /// One step through a response: the bytes it took, and how far it came.
+    /// Reads one step of a response: returns the bytes consumed, and the result.
     fn decode(
         &mut self,
         slot: Slot,
@@ -280,7 +280,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Makes the bytes of the step that a user is at.
+    /// Makes the bytes of a user's current step.
     fn make(&mut self, slot: Slot, kind: u16) {
         let user = &mut self.users[slot as usize];
         self.expander.set_variables(&user.values);
@@ -473,7 +473,7 @@ impl ProtocolHandler for Sessions {
         Cancelled::Connection
     }
 
-    /// A user whose step was in flight has failed; one who pauses goes on over the next connection.
+    /// A user whose step was in flight has failed; one that pauses continues on the next connection.
     fn close(&mut self, slot: Slot) {
         let user = &mut self.users[slot as usize];
         user.request.clear();
@@ -512,7 +512,7 @@ impl ProtocolHandler for Sessions {
 }
 
 impl SessionPlan {
-    /// Each kind of request as a session of one step.
+    /// Makes each kind of request a session of one step.
     pub fn of_single_steps(kinds: &[crate::RequestKind]) -> Self {
         let single =
             |(kind, first): (&crate::RequestKind, u16)| Session { weight: kind.weight, first, count: 1 };

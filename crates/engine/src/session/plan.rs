@@ -1,6 +1,7 @@
-//! What a session is: steps in order, each a kind of request, with pauses between them and values taken from responses.
+//! Defines sessions: steps in order, each a kind of request, with pauses between them and values extracted from
+//! responses.
 //!
-//! Made from a job by `crates/run`; the protocol of sessions (`mod.rs`) walks through it.
+//! Made from a job by `crates/run`; the protocol of sessions (`mod.rs`) executes it.
 
 use super::cookies;
 use paceline_http::VARIABLE_BYTES_MAX;
@@ -11,11 +12,11 @@ use std::fmt;
 /// The sessions of a run, at least one; a kind of request without a session is a session of one step.
 #[derive(Clone, Debug)]
 pub struct SessionPlan {
-    /// In the order of their first steps.
+    /// Ordered by their first steps.
     pub sessions: Vec<Session>,
     /// By kind of request.
     pub steps: Vec<Step>,
-    /// How many variables there are.
+    /// The number of variables.
     pub variables: usize,
     /// Whether users have cookies.
     pub takes_cookies: bool,
@@ -30,31 +31,31 @@ pub struct Session {
     pub weight: u32,
     /// The kind of its first step; those of the others follow.
     pub first: u16,
-    /// How many steps it has.
+    /// The number of steps.
     pub count: u16,
 }
 
 /// One step of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Step {
-    /// Pause before it.
+    /// The pause before it.
     pub think: Option<Think>,
-    /// What is taken from its response.
+    /// The values extracted from its response.
     pub extract: Vec<Extract>,
 }
 
-/// A value that is taken from a response.
+/// A value that is extracted from a response.
 #[derive(Clone, Debug)]
 pub struct Extract {
     /// The number of the variable.
     pub variable: usize,
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Its source.
     pub from: Source,
 }
 
-/// Where a value is.
+/// The source of a value.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// At a pointer of a JSON body.
@@ -65,7 +66,7 @@ pub enum Source {
     Regex(Regex),
 }
 
-/// Why a value could not be taken from a response.
+/// The reason why a value could not be extracted from a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtractFault {
     /// The variable.
@@ -96,7 +97,7 @@ impl fmt::Display for ExtractFault {
 }
 
 impl Extract {
-    /// The value in a response.
+    /// Extracts the value from a response.
     ///
     /// # Errors
     /// [`ExtractFault`] if it has none, or one that cannot be sent.
@@ -125,7 +126,7 @@ impl Extract {
         if value.len() > VARIABLE_BYTES_MAX {
             return Err(fault(ExtractProblem::TooLong));
         }
-        // It may come to stand in a header field, and must not begin another one.
+        // It may be used in a header field, and must not begin another one.
         if value.iter().any(u8::is_ascii_control) {
             return Err(fault(ExtractProblem::ControlCharacter));
         }

@@ -1,17 +1,17 @@
-//! Redirects (RFC 9110 §15.4): from a request and the redirect that answers it to the request that follows.
+//! Follows redirects (RFC 9110 §15.4): makes the next request from a request and the redirect that answers it.
 //!
-//! Pure: bytes in, bytes out. The protocol of sessions (`mod.rs`) sends them on the same connection, so that a redirect
-//! is followed to the same origin only.
+//! Pure: bytes in, bytes out. The protocol of sessions (`mod.rs`) sends the next request on the same connection, so a
+//! redirect is followed only to the same origin.
 
 use super::cookies::field;
 use paceline_http::{Scheme, Url};
 use std::fmt;
 
-/// Fields that say something about a body, and go with it (RFC 9110 §15.4).
+/// Fields that describe a body, and are removed with it (RFC 9110 §15.4).
 const BODY_FIELDS: [&str; 5] =
     ["Content-Length", "Content-Type", "Content-Encoding", "Content-Language", "Content-Location"];
 
-/// Why a redirect was not followed.
+/// The reason why a redirect was not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedirectFault {
     location: String,
@@ -51,10 +51,10 @@ impl fmt::Display for RedirectFault {
     }
 }
 
-/// A redirect that a request was answered with.
+/// A redirect in response to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Redirect<'r> {
-    /// The request, as it was sent.
+    /// The request, as sent.
     pub request: &'r [u8],
     /// The status of the response.
     pub status: u16,
@@ -62,17 +62,17 @@ pub struct Redirect<'r> {
     pub head: &'r [u8],
     /// Whether the connection can carry another request.
     pub can_send: bool,
-    /// How many redirects of the request were followed before.
+    /// The number of redirects of the request that were followed before.
     pub followed: u16,
 }
 
 impl Redirect<'_> {
-    /// Whether a status leads to another URL by itself.
+    /// Whether a status is a redirect.
     pub fn is_one(status: u16) -> bool {
         matches!(status, 301 | 302 | 303 | 307 | 308)
     }
 
-    /// The request that follows, if at most `most` may be followed.
+    /// The next request, if at most `most` redirects may be followed.
     ///
     /// # Errors
     /// Why there is none.
@@ -108,7 +108,7 @@ struct Parts<'r> {
     path: &'r str,
     version: &'r str,
     host: &'r str,
-    /// The lines of the head behind the first, each with its end.
+    /// The lines of the head after the first, each with its end.
     fields: &'r [u8],
     body: &'r [u8],
 }
@@ -136,8 +136,8 @@ impl<'r> Parts<'r> {
         })
     }
 
-    /// The same request for another path; by GET and without its body, where the status says so (RFC 9110 §15.4.2 to 4:
-    /// 303 always, 301 and 302 for POST, as every client does).
+    /// The same request for another path; with GET and without its body, if the status requires it (RFC 9110 §15.4.2 to
+    /// 4: 303 always, 301 and 302 for POST, as every client does).
     fn redirected(&self, status: u16, path: &str) -> Vec<u8> {
         let by_get = match status {
             303 => !matches!(self.method, "GET" | "HEAD"),
@@ -161,7 +161,7 @@ impl<'r> Parts<'r> {
     }
 }
 
-/// What a reference means beside the URL it was found at (RFC 3986 §5.2).
+/// Resolves a reference against the URL that contained it (RFC 3986 §5.2).
 fn resolve(base: &Url, reference: &str) -> Option<Url> {
     let reference = encoded(reference.split('#').next().unwrap_or_default());
     let (base_path, _) = base.path.split_once('?').unwrap_or((&base.path, ""));
@@ -182,7 +182,7 @@ fn resolve(base: &Url, reference: &str) -> Option<Url> {
     Some(Url { path: without_dots(&url.path), ..url })
 }
 
-/// Bytes that no URL has, percent-encoded: servers send them as they are.
+/// Percent-encodes bytes that are invalid in a URL: servers send them unencoded.
 fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,27 +1,27 @@
-//! A clock that moves only when it is set, or by a fixed step at every look.
+//! Implements a clock that moves only when it is set, or by a fixed step at every reading.
 //!
-//! The simulated network moves it to whatever happens next; the worker looks, and a step makes it as slow as a test
-//! wants it. All clones are one clock, of one thread: a simulation has a single worker.
+//! The simulated network moves it to the next event; the worker reads it, and the step makes the worker as slow as a
+//! test requires. All clones are one clock, of one thread: a simulation has a single worker.
 
 use crate::{Clock, Nanos};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Virtual time, shared by everything in one simulation.
+/// Virtual time, shared by all parts of one simulation.
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
     now: Rc<Cell<Nanos>>,
-    /// What looking at the clock costs: a model of the generator's own slowness.
+    /// The time taken by a reading: a model of the generator's own slowness.
     step: Nanos,
 }
 
 impl VirtualClock {
-    /// A clock at zero on which a look costs `step`.
+    /// A clock at zero whose readings take `step`.
     pub fn new(step: Nanos) -> Self {
         Self { now: Rc::new(Cell::new(Nanos::ZERO)), step }
     }
 
-    /// The moment now, free of charge.
+    /// The current time, without a step.
     pub fn peek(&self) -> Nanos {
         self.now.get()
     }

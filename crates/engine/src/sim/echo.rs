@@ -1,4 +1,4 @@
-//! A transport inside the process: every request is answered at once, without the kernel.
+//! Implements a transport inside the process: every request is answered at once, without the kernel.
 //!
 //! It measures the engine without system calls: instructions per request (`tests/it/instructions.rs`), and whether two
 //! threads do twice the work of one (`examples/threads.rs`).
@@ -8,7 +8,7 @@ use paceline_http::h2::{CLIENT_PREFACE, FRAME_HEAD_BYTES, FrameHead, STREAM_AT, 
 use std::io;
 use std::rc::Rc;
 
-/// Answers every request of a known length with the same bytes.
+/// Answers every request, all of the same known length, with the same bytes.
 #[derive(Debug)]
 pub struct Echo {
     answer: Rc<[u8]>,
@@ -20,7 +20,7 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// A transport for so many slots.
+    /// A transport for this many slots.
     pub fn new(slots: u32, request_length: usize, answer: Rc<[u8]>) -> Self {
         Self { answer, request_length, owed: vec![0; slots as usize], ready: Vec::new() }
     }
@@ -63,12 +63,12 @@ impl Transport for Echo {
     }
 }
 
-/// The same over HTTP/2: answers the HEADERS of every stream with the same frames. What it costs itself is a copy of them.
+/// The same over HTTP/2: answers the HEADERS of every stream with the same frames. Its own cost is a copy of them.
 #[derive(Debug)]
 pub struct EchoHttp2 {
     /// The frames, on stream 0.
     answer: Rc<[u8]>,
-    /// Where each of them begins.
+    /// The offset of each of them.
     frames: Vec<usize>,
     /// Bytes that have not been read, by slot.
     owed: Vec<Vec<u8>>,
@@ -77,14 +77,14 @@ pub struct EchoHttp2 {
 }
 
 impl EchoHttp2 {
-    /// A transport for so many slots.
+    /// A transport for this many slots.
     pub fn new(slots: u32, answer: Rc<[u8]>) -> Self {
         let frames = frames_of(&answer).map(|(at, _)| at).collect();
         Self { frames, answer, owed: vec![Vec::new(); slots as usize], ready: Vec::new() }
     }
 }
 
-/// The whole frames of some bytes: where each begins, and its head.
+/// The whole frames in some bytes: the offset of each, and its head.
 fn frames_of(bytes: &[u8]) -> impl Iterator<Item = (usize, FrameHead)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -116,7 +116,7 @@ impl Transport for EchoHttp2 {
                 frames
             }
         };
-        // A stream is what HEADERS names, the only kind of frame that has one here.
+        // HEADERS are the only frames with a stream here.
         for (_, head) in frames_of(frames).filter(|(_, head)| head.stream > 0) {
             let start = owed.len();
             owed.extend_from_slice(&self.answer);

@@ -1,8 +1,9 @@
-//! A scripted server of HTTP/2 that does everything a server may, and everything it should not, each by its seed.
+//! Implements a scripted HTTP/2 server that does everything a server may do, and everything it should not, chosen by
+//! its seed.
 //!
-//! It answers late, in pieces, in any order, on streams that are over or never were; it refuses, resets, ends connections
-//! with GOAWAY before and after the request that it names, changes its settings, floods, and talks nonsense. What it
-//! reads of requests is only where they end.
+//! It answers late, in pieces, in any order, on streams that have ended or never existed; it refuses, resets, ends
+//! connections with GOAWAY before and after the request that it names, changes its settings, floods, and sends invalid
+//! bytes. Of requests it reads only where they end.
 
 use super::{Act, Connect, Script};
 use crate::{Nanos, Random, Slot};
@@ -24,35 +25,35 @@ const INTERIM: [u8; 5] = [0x08, 3, b'1', b'0', b'3'];
 /// The server's side of one connection.
 #[derive(Default)]
 struct Peer {
-    /// Bytes of the preface that have come.
+    /// Bytes of the preface that have been received.
     preface: usize,
     reader: FrameReader,
-    /// The highest stream that came.
+    /// The highest stream received.
     last: u32,
-    /// The last that is answered, once GOAWAY was sent.
+    /// The last stream that is answered, once GOAWAY was sent.
     ends_at: Option<u32>,
-    /// The client flooded it with acknowledgements: it reads no more.
+    /// Whether the client flooded it with acknowledgements, after which it reads no more.
     is_lost: bool,
 }
 
-/// See the module.
+/// The server of this module.
 pub struct UnrulyHttp2 {
     random: Random,
-    /// One request in so many is treated badly; 0 for a well-behaved server.
+    /// One in this many requests gets a bad response; 0 for a well-behaved server.
     one_in: u64,
-    /// Whether sockets take and give bytes in random pieces.
+    /// Whether sockets take and return bytes in random pieces.
     pieces: bool,
-    /// Longest time it takes to answer.
+    /// The longest time to answer.
     slowest: Nanos,
-    /// After so many requests a connection is ended with GOAWAY; 0 for never.
+    /// The number of requests after which a connection is ended with GOAWAY; 0 for never.
     requests_per_connection: u32,
     peers: HashMap<Slot, Peer>,
-    /// Requests that came in whole and were not refused.
+    /// Requests that were received whole and were not refused.
     pub requests: u64,
 }
 
 impl UnrulyHttp2 {
-    /// A server whose every choice is a function of `seed`.
+    /// A server whose choices are all determined by `seed`.
     pub fn new(seed: u64, one_in: u64, pieces: bool, slowest: Nanos, requests_per_connection: u32) -> Self {
         let random = Random::new(seed);
         Self { random, one_in, pieces, slowest, requests_per_connection, peers: HashMap::new(), requests: 0 }
@@ -66,7 +67,7 @@ impl UnrulyHttp2 {
         Nanos(self.random.below(self.slowest.0 + 1))
     }
 
-    /// What it says first.
+    /// The first bytes that it sends.
     fn greeting(&mut self) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         if !self.misbehaves() {
@@ -84,7 +85,7 @@ impl UnrulyHttp2 {
         Some(out)
     }
 
-    /// A good answer.
+    /// A good response.
     fn good(&mut self, stream: u32) -> Vec<u8> {
         let mut out = Vec::new();
         let mut head = vec![STATUS[0]];
@@ -111,7 +112,7 @@ impl UnrulyHttp2 {
         out
     }
 
-    /// Something else instead of an answer, or before, behind or around one; and whether the connection ends with it.
+    /// Other bytes instead of a response, or before, after or around one; and whether the connection ends with it.
     fn bad(&mut self, slot: Slot, stream: u32) -> (Vec<u8>, Option<Act>) {
         let mut out = Vec::new();
         let code = ErrorCode(self.random.below(14) as u32);
@@ -177,7 +178,7 @@ impl UnrulyHttp2 {
         }
     }
 
-    /// A whole request has come.
+    /// Answers a whole request.
     fn answer(&mut self, slot: Slot, stream: u32, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
         let at = now + self.delay();
         let (last, ends_at) = self.peers.get(&slot).map_or((0, None), |peer| (peer.last, peer.ends_at));
@@ -201,7 +202,7 @@ impl UnrulyHttp2 {
         acts.extend(end.map(|end| (later, end)));
     }
 
-    /// Reads frames, and returns the streams whose requests are whole and what is said at once.
+    /// Reads frames, and returns the streams whose requests are whole and the bytes to send at once.
     fn read(&mut self, slot: Slot, mut bytes: &[u8]) -> (Vec<u32>, Vec<u8>, bool) {
         let peer = self.peers.entry(slot).or_default();
         let (mut whole, mut out) = (Vec::new(), Vec::new());

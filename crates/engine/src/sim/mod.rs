@@ -1,8 +1,8 @@
-//! The simulation: the engine's own worker over a virtual clock and a scripted server.
+//! Implements the simulation: the engine's own worker over a virtual clock and a scripted server.
 //!
-//! It runs an hour of load against a stalling server in moments, so that what is claimed about time (coordinated
-//! omission, conservation, the identities) is tested exactly and not on a noisy machine. Nothing here touches the
-//! kernel; a run is a function of its settings, its script and its seed.
+//! It runs an hour of load against a stalling server in seconds, so that statements about time (coordinated omission,
+//! conservation, the identities) are tested exactly and not on a noisy machine. It does not use the kernel; a run is
+//! determined by its settings, its script and its seed.
 
 mod clock;
 mod echo;
@@ -63,8 +63,8 @@ pub fn simulate_observed<S: Script>(
     })
 }
 
-/// Runs one worker over [`Echo`] or, with HTTP/2, [`EchoHttp2`], which gives `answer` to every request, on a clock that moves
-/// by a microsecond at every look. What it costs is the engine's own, and the same every time.
+/// Runs one worker over [`Echo`] or, with HTTP/2, [`EchoHttp2`], which responds with `answer` to every request, on a
+/// clock that moves by a microsecond at every reading. The cost is that of the engine alone, and the same every time.
 ///
 /// # Errors
 /// As [`crate::run`].
@@ -80,7 +80,7 @@ pub fn echo(settings: &Settings, answer: Rc<[u8]>) -> Result<ThreadOutcome, Engi
     }
 }
 
-/// Runs one worker over a transport that needs no time.
+/// Runs one worker over a transport that takes no time.
 fn drive_over<P: ProtocolHandler, T: Transport>(
     settings: &Settings,
     transport: T,
@@ -92,7 +92,7 @@ fn drive_over<P: ProtocolHandler, T: Transport>(
     Ok(worker.into_outcome())
 }
 
-/// As [`simulate`], stopped at `stop_at`, with a recorder that is used again and again; shows the tallies of all blocks, those of the
+/// As [`simulate`], stopped at `stop_at`, with a reusable recorder; shows the tallies of all blocks, those of the
 /// warm-up first, and the script.
 ///
 /// # Errors
@@ -115,7 +115,7 @@ pub fn simulate_with<S: Script, R>(
     }
 }
 
-/// Drives one worker, which still has everything that it came to.
+/// Drives one worker and returns it, with all its results.
 pub(crate) fn drive<'a, P: ProtocolHandler, S: Script>(
     settings: &'a Settings,
     script: S,
@@ -136,7 +136,7 @@ pub(crate) fn drive<'a, P: ProtocolHandler, S: Script>(
     Ok(worker)
 }
 
-/// The only worker: it need not wait for others.
+/// The only worker, which does not wait for others.
 struct Alone {
     clock: VirtualClock,
     stop_at: Nanos,

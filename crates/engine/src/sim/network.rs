@@ -1,8 +1,8 @@
-//! A simulated network: connections whose other end is a script.
+//! Implements a simulated network: connections whose other end is a script.
 //!
 //! `sim/mod.rs` puts it under a worker; scripts are in `server.rs` and beside the integration tests. Deliveries happen
-//! in the order of their times; reads return at most what has been delivered. It is no model of TCP: nothing is late
-//! or lost but by the script.
+//! in the order of their times; reads return at most the bytes delivered. It is not a model of TCP: only the script
+//! delays or loses bytes.
 
 use super::VirtualClock;
 use crate::{Nanos, Patience, Progress, Ready, Slot, Transport};
@@ -11,20 +11,20 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::rc::Rc;
 
-/// What a script does with an attempt to connect.
+/// The response of a script to an attempt to connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connect {
-    /// Accepts it after a while.
+    /// Accepts it after a time.
     Accept(Nanos),
-    /// Accepts it after a while, and does something before it is asked anything.
+    /// Accepts it after a time, and acts before any request.
     Greet(Nanos, Act),
-    /// Refuses it after a while.
+    /// Refuses it after a time.
     Refuse(Nanos),
-    /// Says nothing, ever.
+    /// Never responds.
     Ignore,
 }
 
-/// What a script does on a connection.
+/// An action of a script on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Sends bytes.
@@ -40,35 +40,35 @@ pub trait Script {
     /// An attempt to connect.
     fn connect(&mut self, slot: Slot, now: Nanos) -> Connect;
 
-    /// A whole request has arrived: appends what to do, each at a moment from `now` on, in any order.
+    /// A whole request has arrived: appends the actions, each at a time from `now` on, in any order.
     fn request(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>);
 
-    /// The bytes of the request that arrives next, where requests are not all of one length.
+    /// Receives the bytes of the request that arrives next, if requests differ in length.
     fn hear(&mut self, _slot: Slot, _request: &[u8]) {}
 
-    /// Bytes have arrived. A script that reads them itself, since they are no HTTP/1.1, says true and appends what to do,
-    /// as [`Script::request`] does; it is not asked for requests then.
+    /// Bytes have arrived. A script that reads them itself, since they are not HTTP/1.1, returns true and appends the
+    /// actions, as [`Script::request`] does, which is not called then.
     fn bytes(&mut self, _slot: Slot, _bytes: &[u8], _now: Nanos, _acts: &mut Vec<(Nanos, Act)>) -> bool {
         false
     }
 
-    /// How many of `wanted` bytes a socket takes; 0 means it has no room until [`Script::room_after`].
+    /// The number of the `wanted` bytes that a socket takes; 0 means it has no room until [`Script::room_after`].
     fn takes(&mut self, wanted: usize) -> usize {
         wanted
     }
 
-    /// How long a socket that had no room has none.
+    /// How long a full socket stays full.
     fn room_after(&mut self) -> Nanos {
         Nanos::from_millis(1)
     }
 
-    /// How many of `there` bytes a read returns at most.
+    /// The maximum number of the `there` bytes that a read returns.
     fn gives(&mut self, there: usize) -> usize {
         there
     }
 }
 
-/// Something on its way to a slot.
+/// An event on its way to a slot.
 #[derive(Debug)]
 enum Event {
     Connected,
@@ -82,7 +82,7 @@ enum Event {
 /// One connection's near end.
 #[derive(Debug, Default)]
 struct Pipe {
-    /// Connections of this slot so far: events of an earlier one are dropped.
+    /// The number of connections of this slot so far: events of an earlier one are dropped.
     generation: u32,
     connected: bool,
     refused: bool,
@@ -91,9 +91,9 @@ struct Pipe {
     read: usize,
     closed: bool,
     reset: bool,
-    /// Bytes of a request that is not yet whole: how many,
+    /// The number of bytes of an incomplete request.
     partial: usize,
-    /// and which, where requests are not all of one length.
+    /// Those bytes, if requests differ in length.
     heard: Vec<u8>,
 }
 
@@ -102,7 +102,7 @@ struct Pipe {
 pub struct Network<S> {
     clock: VirtualClock,
     script: S,
-    /// Length of every request, where they have one.
+    /// The length of every request, if all have the same.
     request_length: Option<usize>,
     pipes: Vec<Pipe>,
     queue: BinaryHeap<Reverse<Queued>>,
@@ -140,18 +140,18 @@ impl Ord for Queued {
 }
 
 impl<S: Script> Network<S> {
-    /// A network of so many slots, whose requests all have the same length, or are read where they have not.
+    /// A network with this many slots, whose requests all have the given length, or are parsed if none is given.
     pub fn new(clock: VirtualClock, slots: u32, request_length: Option<usize>, script: S) -> Self {
         let pipes = (0..slots).map(|_| Pipe::default()).collect();
         Self { clock, script, request_length, pipes, queue: BinaryHeap::new(), sequence: 0, acts: Vec::new() }
     }
 
-    /// The other end.
+    /// The script.
     pub fn script(&self) -> &S {
         &self.script
     }
 
-    /// How many requests are whole with these bytes.
+    /// The number of requests that these bytes complete.
     fn arrived(&mut self, slot: Slot, bytes: &[u8]) -> usize {
         let pipe = &mut self.pipes[slot as usize];
         if let Some(length) = self.request_length {
@@ -175,7 +175,7 @@ impl<S: Script> Network<S> {
         self.queue.push(Reverse(Queued { at, sequence: self.sequence, slot, generation, event }));
     }
 
-    /// Applies one event; what it makes the slot ready for, unless its connection is gone.
+    /// Applies one event; returns the readiness of the slot, unless its connection is gone.
     fn deliver(&mut self, queued: Queued) -> Option<Ready> {
         let pipe = &mut self.pipes[queued.slot as usize];
         if pipe.generation != queued.generation {
@@ -273,7 +273,7 @@ impl<S: Script> Transport for Network<S> {
             pipe.read = 0;
         }
         if !pipe.inbox.is_empty() {
-            // A kernel would have given everything in one read; here the rest is announced again.
+            // A kernel would have returned all bytes in one read; here the rest is announced again.
             let now = self.clock.peek();
             self.schedule(now, slot, Event::More);
         }
@@ -308,7 +308,7 @@ impl<S: Script> Transport for Network<S> {
     }
 }
 
-/// Adds an event; of one slot there is one at a time, with all that it is ready for, as from a kernel.
+/// Adds an event; each slot has at most one at a time, with all its readiness, as from a kernel.
 fn announce(ready: &mut Vec<Ready>, event: Ready) {
     match ready.iter_mut().find(|known| known.slot == event.slot) {
         Some(known) => {
@@ -320,7 +320,7 @@ fn announce(ready: &mut Vec<Ready>, event: Ready) {
     }
 }
 
-/// Length of the request that the bytes begin with, once it is whole (RFC 9112 §6.3).
+/// The length of the request at the beginning of the bytes, once it is whole (RFC 9112 §6.3).
 fn request_length(bytes: &[u8]) -> Option<usize> {
     let head = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let lines = std::str::from_utf8(&bytes[..head]).ok()?.split("\r\n");

@@ -1,7 +1,7 @@
-//! Scripted servers: one that freezes by the clock, and one that does everything a server should not.
+//! Implements scripted servers: one that freezes at set times, and one that does everything a server should not.
 //!
-//! The integration tests load them: the first to see coordinated omission exactly, the second to see that every
-//! request ends once. Neither reads what it is asked: the network reports that a whole request came.
+//! The integration tests load them: the first to measure coordinated omission exactly, the second to check that every
+//! request ends once. Neither reads the requests: the network reports each whole request.
 
 use super::{Act, Connect, Script};
 use crate::{Nanos, Random, Slot};
@@ -18,13 +18,13 @@ pub fn response(body: &str) -> Rc<[u8]> {
 pub struct Freezing {
     /// Length of a period.
     pub period: Nanos,
-    /// How long it is frozen at the beginning of each.
+    /// The length of the freeze at the beginning of each.
     pub freeze: Nanos,
     /// Time to serve one request.
     pub service: Nanos,
-    /// When it is done with everything that has come so far.
+    /// When it has served all requests received so far.
     pub done_at: Nanos,
-    /// What it answers.
+    /// Its response.
     pub answer: Rc<[u8]>,
 }
 
@@ -44,7 +44,7 @@ impl Script for Freezing {
     fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
         let begin = self.thawed(now.max(self.done_at));
         let mut end = begin + self.service;
-        // Work that a freeze interrupts goes on after it.
+        // Work that a freeze interrupts continues after it.
         if self.thawed(end) != end {
             end += self.freeze;
         }
@@ -53,23 +53,24 @@ impl Script for Freezing {
     }
 }
 
-/// A server that answers well, badly, in pieces, late, never, twice, and hangs up whenever it likes: each by its seed.
+/// A server that answers well, badly, in pieces, late, never, or twice, and closes connections at any time, as
+/// determined by its seed.
 #[derive(Clone, Debug)]
 pub struct Unruly {
     random: Random,
-    /// One request in so many is treated badly; 0 for a well-behaved server.
+    /// One in this many requests gets a bad response; 0 for a well-behaved server.
     one_in: u64,
-    /// Whether sockets take and give bytes in random pieces.
+    /// Whether sockets take and return bytes in random pieces.
     pieces: bool,
-    /// Longest time it takes to answer.
+    /// The longest time to answer.
     slowest: Nanos,
-    /// Requests that came in whole.
+    /// Requests that were received whole.
     pub requests: u64,
     answers: Vec<Rc<[u8]>>,
 }
 
 impl Unruly {
-    /// A server whose every choice is a function of `seed`.
+    /// A server whose choices are all determined by `seed`.
     pub fn new(seed: u64, one_in: u64, pieces: bool, slowest: Nanos) -> Self {
         let answers = [
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",

@@ -1,7 +1,7 @@
-//! Certificates: the server's, which is checked or not, and the client's, which is given when it is asked for.
+//! Handles certificates: verifies the server's, if enabled, and provides the client's when the server requests it.
 //!
 //! `settings.rs` puts these into the configuration, rustls calls them in handshakes. Chains and signatures are verified
-//! by rustls's own functions, files are read by the binary, and what was wrong is put into words in `fault.rs`.
+//! by rustls's own functions; the binary reads files; messages about errors are in `fault.rs`.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, WebPkiServerVerifier, verify_server_name};
@@ -13,7 +13,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Believes every certificate (`--insecure`). The server still has to prove that it has the certificate's key.
+/// Accepts every certificate (`--insecure`). The server still has to prove that it has the certificate's key.
 #[derive(Debug)]
 pub(super) struct Anyone(pub(super) Arc<CryptoProvider>);
 
@@ -54,14 +54,14 @@ impl ServerCertVerifier for Anyone {
     }
 }
 
-/// Trusts what roots vouch for, and the named certificates themselves: what `openssl req -x509` makes is a root by its
-/// own words, which no server may present to rustls, and yet everybody tests with it. Of such a one the name is
-/// checked and the time is not.
+/// Trusts certificates signed by the roots, and the given certificates themselves: a certificate from `openssl req
+/// -x509` declares itself a root, which rustls rejects when a server presents it, and yet it is what most people test
+/// with. For such a certificate the name is checked and the time is not.
 #[derive(Debug)]
 pub(super) struct Vouched {
-    /// Checks against the roots.
+    /// Verifies against the roots.
     pub(super) roots: Arc<WebPkiServerVerifier>,
-    /// Trusted as they are.
+    /// Trusted without a signature.
     pub(super) named: Vec<CertificateDer<'static>>,
 }
 
@@ -108,8 +108,8 @@ impl ServerCertVerifier for Vouched {
     }
 }
 
-/// Gives the client's certificate to a server that asks, and remembers that one did: an alert of an older server does
-/// not say what it misses.
+/// Provides the client's certificate to a server that requests it, and records that one did: an alert of an older
+/// server does not say that the certificate is missing.
 #[derive(Debug)]
 pub(super) struct WhenAsked {
     asked: AtomicBool,
@@ -117,12 +117,12 @@ pub(super) struct WhenAsked {
 }
 
 impl WhenAsked {
-    /// Gives this one, if any.
+    /// Provides this one, if any.
     pub(super) fn new(key: Option<Arc<CertifiedKey>>) -> Self {
         Self { asked: AtomicBool::new(false), key }
     }
 
-    /// How it stands with the client's certificate.
+    /// The state of the client's certificate.
     pub(super) fn state(&self) -> super::fault::ClientCertificate {
         use super::fault::ClientCertificate;
         match (self.asked.load(Ordering::Relaxed), &self.key) {

@@ -1,32 +1,32 @@
-//! What goes wrong with TLS, in words: a kind that can be counted, and the first case of each in detail.
+//! Describes TLS errors: a kind that can be counted, and the first case of each in detail.
 //!
-//! What to do about it is the binary's to say: it knows the flags.
+//! The remedies are in the binary, which knows the flags.
 
 use rustls::{AlertDescription as Alert, CertificateError, Error};
 use std::io;
 
-/// What went wrong with TLS on a connection.
+/// A TLS error on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TlsFault {
-    /// What answered the first message is no TLS.
+    /// The response to the first message is not TLS.
     NotTls,
     /// The server closed the connection before the handshake was done.
     ClosedInHandshake,
     /// The connection broke before the handshake was done.
     BrokenInHandshake,
-    /// The handshake was not done within the limit for making a connection.
+    /// The handshake was not completed within the limit for making a connection.
     TooSlow,
-    /// The certificate's time is over.
+    /// The certificate has expired.
     Expired,
-    /// The certificate's time has not come.
+    /// The certificate is not valid yet.
     NotYetValid,
     /// The certificate is for other names.
     WrongName,
     /// The certificate is not signed by a trusted authority.
     UnknownIssuer,
-    /// The certificate is bad in another way.
+    /// The certificate is invalid in another way.
     BadCertificate,
-    /// The server wants a client certificate, and was given none.
+    /// The server requires a client certificate, and was given none.
     CertificateRequired,
     /// The server does not accept the client certificate it was given.
     CertificateRefused,
@@ -34,20 +34,20 @@ pub enum TlsFault {
     UnknownName,
     /// No version or cipher suite that both sides speak.
     NothingInCommon,
-    /// The server does not agree to the version of HTTP that is asked for (ALPN).
+    /// The server does not agree to the requested version of HTTP (ALPN).
     NoSuchHttp,
-    /// The server gave up with another alert.
+    /// The server aborted with another alert.
     Alert(u8),
     /// A record cannot be decrypted, or breaks the protocol.
     Broken,
     /// The proxy answered the request for a tunnel with this status.
     NoTunnel(u16),
-    /// What answered the request for a tunnel is no HTTP proxy.
+    /// The response to the request for a tunnel does not come from an HTTP proxy.
     NoProxy,
 }
 
 impl TlsFault {
-    /// Whose connection this was is known: what rustls says, or the server through it.
+    /// The fault for an error on a connection: reported by rustls, or by the server through it.
     pub(super) fn of(error: &Error, certificate: ClientCertificate) -> Self {
         match error {
             Error::InvalidCertificate(error) => of_certificate(error),
@@ -60,16 +60,17 @@ impl TlsFault {
     }
 }
 
-/// How it stands with the client's certificate.
+/// The state of the client's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientCertificate {
-    /// The server has not asked for one.
+    /// The server has not requested one.
     NotAsked,
-    /// It asked, and there was none to give.
+    /// The server requested one, and there was none to send.
     Lacking,
-    /// It asked, there was none to give, and it has answered nevertheless: what it does later is not for want of one.
+    /// The server requested one, there was none to send, and it has answered nevertheless: later failures are not
+    /// caused by its absence.
     Waived,
-    /// It asked, and was given one.
+    /// The server requested one and received it.
     Given,
 }
 
@@ -84,7 +85,7 @@ fn of_certificate(error: &CertificateError) -> TlsFault {
     }
 }
 
-/// Before TLS 1.3 there is no alert for a certificate that is missing: servers send what they like.
+/// Before TLS 1.3 there is no alert for a missing certificate: servers send various ones.
 fn of_alert(alert: Alert, certificate: ClientCertificate) -> TlsFault {
     match (alert, certificate) {
         (Alert::CertificateRequired, _) => TlsFault::CertificateRequired,
@@ -142,28 +143,28 @@ impl std::fmt::Display for TlsFault {
     }
 }
 
-/// A fault with what is known of one case of it.
+/// A fault with the details of one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsError {
     /// Its kind.
     pub fault: TlsFault,
-    /// What its kind does not say: names, times, the text of rustls; empty where there is no more to say.
+    /// Details beyond the kind: names, times, the text of rustls; empty if there are none.
     pub detail: String,
 }
 
 impl TlsError {
-    /// A fault that its kind says all about.
+    /// A fault without further details.
     pub(crate) fn plain(fault: TlsFault) -> Self {
         Self { fault, detail: String::new() }
     }
 
-    /// What rustls found.
+    /// The fault for an error of rustls.
     pub(super) fn of(error: &Error, certificate: ClientCertificate) -> Self {
         let fault = TlsFault::of(error, certificate);
         Self { fault, detail: detail(fault, error) }
     }
 
-    /// The fault in an error of a transport, if it is one of TLS.
+    /// The fault in an error of a transport, if it is a TLS error.
     pub fn within(error: &io::Error) -> Option<&TlsError> {
         error.get_ref()?.downcast_ref()
     }
@@ -186,7 +187,7 @@ impl From<TlsError> for io::Error {
     }
 }
 
-/// What the kind of a fault leaves out.
+/// The details beyond the kind of a fault.
 fn detail(fault: TlsFault, error: &Error) -> String {
     use CertificateError as E;
     match error {
@@ -208,13 +209,13 @@ fn detail(fault: TlsFault, error: &Error) -> String {
     }
 }
 
-/// A name of a certificate without what rustls wraps it in: `DnsName("a.test")`, `IpAddress(127.0.0.1)`.
+/// The name in a certificate without the wrapper of rustls: `DnsName("a.test")`, `IpAddress(127.0.0.1)`.
 fn bare(name: &str) -> &str {
     let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
     inner.trim_matches('"')
 }
 
-/// A length of time, roughly.
+/// A duration, rounded.
 fn days(seconds: u64) -> String {
     match seconds {
         0..7_200 => format!("{} minutes", seconds / 60),

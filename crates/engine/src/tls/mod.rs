@@ -1,10 +1,10 @@
-//! TLS: a transport around a transport. The worker sees plain bytes; what goes over the wire is rustls's affair.
+//! Implements TLS as a transport around a transport. The worker sees plain bytes; rustls handles the encrypted ones.
 //!
-//! [`crate::run`] puts it around the kernel's transport where a target is spoken to by TLS. The worker is compiled a
-//! second time for it, so that plain text pays nothing. A connection is made when its handshake is: until then the slot
+//! [`crate::run`] puts it around the kernel's transport if the target uses TLS. The worker is compiled a second time
+//! for it, so that plain text has no extra cost. A connection is open once its handshake is done: until then the slot
 //! is connecting. It reads no file: certificates and keys come as bytes in [`TlsSettings`].
 //!
-//! What differs from plain text: rustls allocates a buffer for each record it sends or receives, and its cryptography is
+//! Differences from plain text: rustls allocates a buffer for each record it sends or receives, and its cryptography is
 //! CPU time of the generator.
 
 mod certificate;

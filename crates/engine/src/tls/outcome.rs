@@ -1,21 +1,22 @@
-//! What came of TLS in a run: handshakes, what was agreed on, what went wrong.
+//! Records the results of TLS in a run: handshakes, negotiated parameters, errors.
 //!
-//! Each worker's transport notes it, `run.rs` adds it up, the binary puts it into the record. Of a fault the first case
-//! is kept; how often it happened is among [`crate::ConnectionCounts`], and how long handshakes took in the tallies.
+//! Each worker's transport records them, `run.rs` adds them up, the binary puts them into the record. Of each fault the
+//! first case is kept; the number of cases is in [`crate::ConnectionCounts`], and the handshake times are in the
+//! tallies.
 
 use super::{TlsError, TlsFault};
 use rustls::{ClientConnection, HandshakeKind, ProtocolVersion};
 
-/// What client and server agreed on.
+/// The parameters that client and server agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsAgreed {
     /// The protocol's version: `1.2` or `1.3`.
     pub version: &'static str,
     /// The cipher suite, by its name at IANA.
     pub cipher: String,
-    /// The group of the key exchange, where a full handshake reported it.
+    /// The group of the key exchange, if a full handshake reported it.
     pub group: Option<String>,
-    /// The application protocol, where the server chose one.
+    /// The application protocol, if the server chose one.
     pub alpn: Option<String>,
 }
 
@@ -37,14 +38,14 @@ fn iana(name: &str) -> String {
     name.replacen("TLS13_", "TLS_", 1)
 }
 
-/// What came of TLS: of one worker, or of all.
+/// The results of TLS, of one worker or of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOutcome {
-    /// Handshakes in full.
+    /// The number of full handshakes.
     pub full: u64,
-    /// Handshakes that resumed an earlier session.
+    /// The number of handshakes that resumed an earlier session.
     pub resumed: u64,
-    /// What the first handshake agreed on.
+    /// The parameters of the first handshake.
     pub agreed: Option<TlsAgreed>,
     /// The first case of each fault.
     pub errors: Vec<TlsError>,
@@ -56,7 +57,7 @@ impl TlsOutcome {
         self.errors.iter().find(|error| error.fault == fault)
     }
 
-    /// Counts a handshake that is done.
+    /// Counts a completed handshake.
     pub(super) fn made(&mut self, tls: &ClientConnection) {
         match tls.handshake_kind() {
             Some(HandshakeKind::Resumed) => self.resumed += 1,
@@ -67,14 +68,14 @@ impl TlsOutcome {
         }
     }
 
-    /// Remembers the first case of each fault.
+    /// Keeps the first case of each fault.
     pub(super) fn note(&mut self, error: &TlsError) {
         if self.error(error.fault).is_none() {
             self.errors.push(error.clone());
         }
     }
 
-    /// Adds another worker's.
+    /// Adds the results of another worker.
     pub(crate) fn absorb(&mut self, other: TlsOutcome) {
         self.full += other.full;
         self.resumed += other.resumed;

@@ -1,24 +1,24 @@
-//! One connection's TLS: bytes in and out of rustls, and how the connection ended.
+//! Implements TLS on one connection: bytes in and out of rustls, and the way the connection ended.
 //!
-//! `transport.rs` makes one when a connection stands, and gives it what it has read from the wire. When to read, when
-//! to close, and what to count of it is decided there.
+//! `transport.rs` makes one when a connection is established, and passes the bytes that it read from the wire. It also
+//! decides when to read, when to close, and what to count.
 
 use super::fault::{ClientCertificate, TlsError, TlsFault};
 use crate::{Nanos, Slot, Transport};
 use rustls::{ClientConnection, Error};
 use std::io::{self, Read as _, Write as _};
 
-/// Plain bytes that go into one record at most (RFC 8446 §5.1).
+/// The maximum number of plain bytes in one record (RFC 8446 §5.1).
 const RECORD_MOST: usize = 16 * 1024;
 
-/// How the peer ended its side.
+/// The way in which the peer ended its side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It has not.
+    /// It has not ended it.
     Open,
-    /// With a close_notify: nothing is missing.
+    /// With a close_notify: no bytes are missing.
     Reported,
-    /// The connection ended without one: whether something is missing cannot be known.
+    /// Without one: whether bytes are missing cannot be known.
     Cut,
 }
 
@@ -26,17 +26,17 @@ pub(super) enum End {
 #[derive(Debug)]
 pub(super) struct Session {
     tls: ClientConnection,
-    /// When the connection stood and the handshake began.
+    /// When the connection was established and the handshake began.
     pub(super) began: Nanos,
     /// Whether the handshake is done.
     pub(super) made: bool,
-    /// Whether a message of TLS has come: what is wrong before that is no TLS at all.
+    /// Whether a TLS message has come: errors before that mean that the peer does not speak TLS.
     spoken: bool,
-    /// Whether the server has answered anything.
+    /// Whether the server has sent any application data.
     answered: bool,
-    /// How the peer ended its side.
+    /// The way in which the peer ended its side.
     pub(super) end: End,
-    /// What went wrong behind bytes that were still good: reported when they have been read.
+    /// The error after bytes that were still good: reported when they have been read.
     pub(super) failed: Option<io::Error>,
 }
 
@@ -46,7 +46,7 @@ impl Session {
         Self { tls, began, made: false, spoken: false, answered: false, end: End::Open, failed: None }
     }
 
-    /// rustls's own state, to be looked at.
+    /// The state of rustls, for inspection.
     pub(super) fn tls(&self) -> &ClientConnection {
         &self.tls
     }
@@ -61,7 +61,7 @@ impl Session {
         self.tls.wants_write()
     }
 
-    /// Hands over what is encrypted; false when the socket has no room for all of it.
+    /// Sends the encrypted bytes; false if the socket has no room for all of them.
     pub(super) fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<bool> {
         while self.tls.wants_write() {
             match self.tls.write_tls(&mut Wire { slot, transport: &mut *transport }) {
@@ -73,7 +73,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Encrypts and hands over as many of the bytes as there is room for, at least a record. Returns how many.
+    /// Encrypts and sends as many of the bytes as there is room for, at least a record. Returns how many.
     pub(super) fn send<T: Transport>(
         &mut self,
         slot: Slot,
@@ -105,7 +105,7 @@ impl Session {
         Ok(taken)
     }
 
-    /// Takes plain bytes that are ready.
+    /// Reads plain bytes that are ready.
     pub(super) fn drain(&mut self, buffer: &mut [u8]) -> usize {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -118,7 +118,7 @@ impl Session {
         filled
     }
 
-    /// Decrypts bytes from the wire into the buffer. Returns how many it got; what it has no room for is kept.
+    /// Decrypts bytes from the wire into the buffer. Returns how many were put there; bytes without room are kept.
     pub(super) fn decrypt(
         &mut self,
         mut wire: &[u8],
@@ -128,7 +128,7 @@ impl Session {
         let mut filled = 0;
         while !wire.is_empty() {
             match self.tls.read_tls(&mut wire) {
-                // After the peer's close_notify nothing counts (RFC 8446 §6.1).
+                // After the peer's close_notify all bytes are ignored (RFC 8446 §6.1).
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(_) => return Err((filled, TlsError::plain(TlsFault::Broken))),
@@ -149,9 +149,9 @@ impl Session {
         Ok(filled)
     }
 
-    /// What it means that the connection ended, by an error or without one. A server that asked for a certificate, got
-    /// none and goes has said what it wants, even if its alert was lost with the connection; unless it has answered on
-    /// this one, or on another before.
+    /// The fault of a connection that ended, with an error or without one. If a server requested a certificate, got
+    /// none and closes, the certificate is the reason, even if its alert was lost with the connection; unless it has
+    /// answered on this connection, or on another before.
     pub(super) fn gone(&self, error: Option<&io::Error>, certificate: ClientCertificate) -> Option<TlsError> {
         let fault = match (certificate, error) {
             (ClientCertificate::Lacking, _) if !self.answered => TlsFault::CertificateRequired,
@@ -175,7 +175,7 @@ impl Session {
         }
     }
 
-    /// Says goodbye as far as the socket has room for it.
+    /// Sends a close_notify as far as the socket has room for it.
     pub(super) fn take_leave<T: Transport>(&mut self, slot: Slot, transport: &mut T) {
         if self.made && self.failed.is_none() && self.end != End::Cut {
             self.tls.send_close_notify();
@@ -184,7 +184,7 @@ impl Session {
     }
 }
 
-/// The wire of one slot, as rustls writes to it.
+/// The wire of one slot, to which rustls writes.
 struct Wire<'a, T> {
     slot: Slot,
     transport: &'a mut T,

@@ -1,8 +1,8 @@
-//! What TLS is asked to do: whom to believe, who we are, which versions.
+//! Defines the settings of TLS: trusted servers, the client's identity, versions.
 //!
-//! Made ready once, before anything starts, by the binary, which has read the files and found the system's roots
-//! (`commands/run/target/tls.rs`). Each worker then derives a configuration of its own from it: its tickets and its
-//! memory of having been asked for a certificate are shared with no other.
+//! Prepared once, before the run starts, by the binary, which has read the files and found the system's roots
+//! (`commands/run/target/tls.rs`). Each worker then derives its own configuration from it: its tickets and its record
+//! of certificate requests are not shared.
 
 use super::certificate::{Anyone, Vouched, WhenAsked};
 use super::tickets::Tickets;
@@ -16,21 +16,21 @@ use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, SupportedProtocolVersion};
 use std::sync::Arc;
 
-/// Tickets kept by a worker at least: a server may give several for each handshake.
+/// The minimum number of tickets kept by a worker: a server may send several for each handshake.
 const TICKETS_LEAST: usize = 64;
-/// Tickets kept at most, each about half a kilobyte: connections beyond share.
+/// The maximum number of tickets kept, each about half a kilobyte: further connections share them.
 const TICKETS_MOST: usize = 16_384;
 
-/// Which servers to believe.
+/// The servers to trust.
 #[derive(Clone, Debug)]
 pub enum Trust {
     /// All of them: their certificates are not checked.
     Anyone,
-    /// Those for which one of these vouches.
+    /// Those whose certificates are signed by one of these.
     Roots {
-        /// Certificates of authorities, in DER. Those of no use are left out, as there are such in every system.
+        /// Certificates of authorities, in DER. Unusable ones are left out, since every system has some.
         roots: Vec<CertificateDer<'static>>,
-        /// Whether a server that presents one of them as its own is believed, too.
+        /// Whether a server that presents one of them as its own certificate is trusted, too.
         also_themselves: bool,
     },
 }
@@ -38,28 +38,28 @@ pub enum Trust {
 /// A client certificate.
 #[derive(Debug)]
 pub struct Identity {
-    /// The certificate, in DER, and those that lead from it to a root.
+    /// The certificate, in DER, and the intermediate ones that lead to a root.
     pub chain: Vec<CertificateDer<'static>>,
     /// Its key.
     pub key: PrivateKeyDer<'static>,
 }
 
-/// What is asked of TLS.
+/// The requested settings of TLS.
 #[derive(Debug)]
 pub struct TlsAsked {
-    /// Name of the server: sent to it, and looked for in its certificate. An address is not sent.
+    /// The name of the server: sent to it, and checked against its certificate. An address is not sent.
     pub name: ServerName<'static>,
-    /// Which servers to believe.
+    /// The servers to trust.
     pub trust: Trust,
-    /// Who we are, for servers that ask.
+    /// The client certificate, for servers that request one.
     pub identity: Option<Identity>,
-    /// The only version to offer; both without one.
+    /// The only version to offer; if none is given, both.
     pub version: Option<TlsVersion>,
     /// Whether a later handshake may resume an earlier one's session.
     pub resumption: bool,
 }
 
-/// TLS, ready to be spoken.
+/// TLS settings, ready for use.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
     config: ClientConfig,
@@ -67,15 +67,16 @@ pub struct TlsSettings {
     pub(super) name: ServerName<'static>,
     resumption: bool,
     verified: bool,
-    /// The request that has a proxy make a tunnel.
+    /// The request that makes a proxy open a tunnel.
     pub(super) tunnel: Option<Arc<[u8]>>,
 }
 
 impl TlsSettings {
-    /// Makes ready what is asked for.
+    /// Prepares the requested settings.
     ///
     /// # Errors
-    /// [`EngineError::Tls`] when there is no root to trust, or a key cannot be read or is not the certificate's.
+    /// [`EngineError::Tls`] when there is no root to trust, or a key cannot be read or does not belong to the
+    /// certificate.
     pub fn new(asked: TlsAsked) -> Result<Self, EngineError> {
         let provider = Arc::new(ring::default_provider());
         let verified = matches!(asked.trust, Trust::Roots { .. });
@@ -90,16 +91,16 @@ impl TlsSettings {
         Ok(Self { config, key, name: asked.name, resumption: asked.resumption, verified, tunnel: None })
     }
 
-    /// The same through a proxy, which this request has make a tunnel (CONNECT).
+    /// The same through a proxy, which opens a tunnel on this request (CONNECT).
     #[must_use]
     pub fn through(self, request: Vec<u8>) -> Self {
         Self { tunnel: Some(Arc::from(request)), ..self }
     }
 
-    /// Has the proxy make its tunnel on a blocking connection, for a single connection outside of a run.
+    /// Opens the tunnel of the proxy on a blocking connection, for a single connection outside of a run.
     ///
     /// # Errors
-    /// Those of the connection, or a [`super::TlsError`] if the proxy makes none.
+    /// Those of the connection, or a [`super::TlsError`] if the proxy opens no tunnel.
     pub fn open_tunnel<S: std::io::Read + std::io::Write>(&self, stream: &mut S) -> std::io::Result<()> {
         self.tunnel.as_deref().map_or(Ok(()), |request| super::tunnel::open(request, stream))
     }
@@ -114,7 +115,7 @@ impl TlsSettings {
         self.resumption
     }
 
-    /// A handshake of its own, for a single connection outside of a run.
+    /// A separate handshake, for a single connection outside of a run.
     ///
     /// # Errors
     /// Those of rustls.
@@ -123,7 +124,7 @@ impl TlsSettings {
         ClientConnection::new(config, self.name.clone())
     }
 
-    /// What one worker speaks TLS with: nothing in it is shared with another worker that changes.
+    /// The configuration of one worker: no mutable part of it is shared with another worker.
     pub(super) fn for_worker(&self, connections: u32, alpn: &[u8]) -> (Arc<ClientConfig>, Arc<WhenAsked>) {
         let when_asked = Arc::new(WhenAsked::new(self.key.clone()));
         let tickets = (connections as usize).clamp(TICKETS_LEAST, TICKETS_MOST);

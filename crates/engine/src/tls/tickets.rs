@@ -1,8 +1,8 @@
-//! Sessions to resume: one worker's, of one server.
+//! Stores sessions to resume: those of one worker with one server.
 //!
-//! rustls's own store keeps 8 tickets of TLS 1.3 for a server, which suits a browser. Here every connection stands for a
-//! client of its own, so as many are kept as there are connections. The locks are the trait's demand: each worker has a
-//! store of its own, so that no thread waits for another.
+//! rustls's own store keeps 8 tickets of TLS 1.3 for a server, which suits a browser. Here every connection stands for
+//! a separate client, so as many are kept as there are connections. The locks are required by the trait: each worker
+//! has its own store, so that no thread waits for another.
 
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
@@ -10,12 +10,12 @@ use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is remembered of the one server a worker speaks to.
+/// The stored sessions of a worker's only server.
 #[derive(Debug, Default)]
 struct Memory {
     group: Option<NamedGroup>,
     session: Option<Tls12ClientSessionValue>,
-    /// Each is good for one handshake; the newest is used first.
+    /// Each is valid for one handshake; the newest is used first.
     tickets: VecDeque<Tls13ClientSessionValue>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Tickets {
 }
 
 impl Tickets {
-    /// Keeps at most so many tickets.
+    /// Keeps at most `most` tickets.
     pub(super) fn new(most: usize) -> Self {
         Self { memory: Mutex::default(), most }
     }

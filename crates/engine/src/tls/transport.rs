@@ -1,9 +1,9 @@
-//! TLS as a transport around another one: handshakes as part of connecting, records instead of bytes.
+//! Implements TLS as a transport around another one: handshakes as part of connecting, records instead of bytes.
 //!
 //! The rule of [`Transport::receive`] that a read which does not fill the buffer has emptied the socket is kept: reads
-//! from the wire go on until one is short and something plain has come, or until the socket is empty. Who is told that
-//! nothing has come may rely on it that no end has come either. What cannot be told with a read that gave something,
-//! an end or an error behind good bytes, is told by an event of its own.
+//! from the wire go on until one is short and some plain bytes have come, or until the socket is empty. If a read
+//! reports no bytes, the connection has not ended either. An end or an error after good bytes cannot be reported with
+//! them and gets a separate event.
 
 use super::certificate::WhenAsked;
 use super::fault::{ClientCertificate, TlsError, TlsFault};
@@ -18,10 +18,10 @@ use rustls::{ClientConfig, ClientConnection};
 use std::io;
 use std::sync::Arc;
 
-/// Bytes read from the wire at a time: two records of the largest kind.
+/// The number of bytes read from the wire at a time: two records of the maximum size.
 const WIRE: usize = 32 * 1024;
 
-/// What a version of HTTP is called in ALPN (RFC 9113 §3.2).
+/// The name of an HTTP version in ALPN (RFC 9113 §3.2).
 fn alpn(version: Protocol) -> &'static [u8] {
     match version {
         Protocol::Http10 | Protocol::Http11 => b"http/1.1",
@@ -35,18 +35,18 @@ pub struct Tls<T: Transport, C> {
     inner: T,
     clock: C,
     config: Arc<ClientConfig>,
-    /// What the server must have agreed to. One that does not know ALPN speaks HTTP/1.1.
+    /// The protocol that the server must agree to. One without ALPN speaks HTTP/1.1.
     agreement: Option<&'static [u8]>,
     name: ServerName<'static>,
     when_asked: Arc<WhenAsked>,
     sessions: Vec<Option<Box<Session>>>,
-    /// The request that has a proxy make a tunnel, if connections go through one.
+    /// The request that makes a proxy open a tunnel, if connections use one.
     tunnel: Option<Arc<[u8]>>,
-    /// Tunnels that are being made.
+    /// Tunnels that are being opened.
     tunnels: Vec<Option<Box<Tunnel>>>,
-    /// Whether the server has answered anything on any connection.
+    /// Whether the server has sent application data on any connection.
     answered: bool,
-    /// What was just read from the wire.
+    /// The bytes just read from the wire.
     wire: Box<[u8]>,
     /// Slots with an end or an error still to be reported.
     owing: Vec<Slot>,
@@ -54,7 +54,7 @@ pub struct Tls<T: Transport, C> {
 }
 
 impl<T: Transport, C: Clock> Tls<T, C> {
-    /// TLS for so many slots of a transport.
+    /// TLS for this many slots of a transport.
     pub fn new(settings: &TlsSettings, version: Protocol, slots: u32, clock: C, inner: T) -> Self {
         let alpn = alpn(version);
         let (config, when_asked) = settings.for_worker(slots, alpn);
@@ -75,7 +75,7 @@ impl<T: Transport, C: Clock> Tls<T, C> {
         }
     }
 
-    /// How it stands with the client's certificate.
+    /// The state of the client's certificate.
     fn certificate(&self) -> ClientCertificate {
         match self.when_asked.state() {
             ClientCertificate::Lacking if self.answered => ClientCertificate::Waived,
@@ -83,7 +83,7 @@ impl<T: Transport, C: Clock> Tls<T, C> {
         }
     }
 
-    /// The connection stands: begins the handshake, through a proxy the tunnel for it.
+    /// The connection is established: begins the handshake or, through a proxy, the tunnel for it.
     fn begin(&mut self, slot: Slot) -> io::Result<Progress> {
         match &self.tunnel {
             Some(request) => {
@@ -94,7 +94,7 @@ impl<T: Transport, C: Clock> Tls<T, C> {
         }
     }
 
-    /// Goes on with a tunnel, and begins the handshake when it is there.
+    /// Continues to open a tunnel, and begins the handshake when it is open.
     fn dig(&mut self, slot: Slot) -> io::Result<Progress> {
         let Some(tunnel) = &mut self.tunnels[slot as usize] else { return Err(not_connected()) };
         match tunnel.advance(slot, &mut self.inner) {
@@ -117,14 +117,14 @@ impl<T: Transport, C: Clock> Tls<T, C> {
         self.shake_hands(slot)
     }
 
-    /// Goes on with the handshake as far as there is something to read and room to write.
+    /// Continues the handshake as far as there are bytes to read and room to write.
     fn shake_hands(&mut self, slot: Slot) -> io::Result<Progress> {
         loop {
             let certificate = self.certificate();
             let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
             let flushed = match session.flush(slot, &mut self.inner) {
                 Ok(flushed) => flushed,
-                // What made the server go may still be there to read.
+                // The server's reason for closing may still be there to read.
                 Err(error) if is_gone(&error) => false,
                 Err(error) => return Err(error),
             };
@@ -143,7 +143,7 @@ impl<T: Transport, C: Clock> Tls<T, C> {
                 Err(error) => return Err(lost(&mut self.outcome, session, Some(error), certificate)),
             };
             if let Err((_, error)) = session.decrypt(&self.wire[..count], &mut [], certificate) {
-                // What rustls has to say of it is for the server.
+                // The alert of rustls is meant for the server.
                 let _ = session.flush(slot, &mut self.inner);
                 return Err(self.noted(error));
             }
@@ -155,14 +155,14 @@ impl<T: Transport, C: Clock> Tls<T, C> {
         error.into()
     }
 
-    /// Reads from the wire until it is empty or the buffer full. Returns how much the buffer got.
+    /// Reads from the wire until it is empty or the buffer is full. Returns the number of bytes in the buffer.
     fn fill(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
         let certificate = self.certificate();
         let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
         let mut filled = session.drain(buffer);
         while session.end == End::Open && session.failed.is_none() {
-            // Never more than there is room for: what a record begun before adds to it, at most a record, waits in
-            // rustls for the next read, which a full buffer makes the caller ask for.
+            // Never more than there is room for: the rest of a record that began before, at most a record, waits in
+            // rustls for the next read, which the caller does after a full buffer.
             let room = (buffer.len() - filled).min(WIRE);
             if room == 0 {
                 break;
@@ -183,11 +183,11 @@ impl<T: Transport, C: Clock> Tls<T, C> {
                             session.failed = Some(error.into());
                         }
                     }
-                    // Answers to what came: a new key's acknowledgement, an alert.
+                    // Replies to the received bytes: the acknowledgement of a new key, an alert.
                     if let Err(error) = session.flush(slot, &mut self.inner) {
                         session.failed.get_or_insert(error);
                     }
-                    // Behind half a record or a ticket may be an end, which no further event will report.
+                    // An end may follow half a record or a ticket, and no further event will report it.
                     if count < room && filled > 0 {
                         break;
                     }
@@ -202,7 +202,7 @@ impl<T: Transport, C: Clock> Tls<T, C> {
         Ok(filled)
     }
 
-    /// Sends what had no room, where there is some now.
+    /// Sends bytes that waited, if there is room now.
     fn make_use_of_room(&mut self, slot: Slot) {
         if let Some(session) = &mut self.sessions[slot as usize]
             && session.made
@@ -307,7 +307,7 @@ impl<T: Transport, C: Clock> Transport for Tls<T, C> {
 }
 
 impl<T: Transport, C> Drop for Tls<T, C> {
-    /// Says goodbye on the connections that are open at the end of a run.
+    /// Sends a close_notify on the connections that are open at the end of a run.
     fn drop(&mut self) {
         for (slot, session) in self.sessions.iter_mut().enumerate() {
             if let Some(session) = session {
@@ -317,7 +317,7 @@ impl<T: Transport, C> Drop for Tls<T, C> {
     }
 }
 
-/// What to say of a connection that is gone.
+/// The error for a connection that is gone.
 fn lost(
     outcome: &mut TlsOutcome,
     session: &Session,
@@ -333,7 +333,7 @@ fn lost(
     }
 }
 
-/// Whether a send failed because the peer has gone.
+/// Whether a send failed because the peer has closed.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }

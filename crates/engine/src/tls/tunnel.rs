@@ -1,31 +1,31 @@
-//! A tunnel through an HTTP proxy (CONNECT, RFC 9110 §9.3.6): what happens on a connection before its TLS handshake.
+//! Opens a tunnel through an HTTP proxy (CONNECT, RFC 9110 §9.3.6) on a connection before its TLS handshake.
 //!
-//! The proxy says nothing behind its answer until TLS begins, so that whatever follows its head is refused.
+//! The proxy sends no bytes after its response until TLS begins, so any bytes after the head are rejected.
 
 use super::fault::{TlsError, TlsFault};
 use crate::{Progress, Slot, Transport};
 use std::io;
 use std::sync::Arc;
 
-/// Bytes that the head of the proxy's answer may have.
+/// The maximum length of the head of the proxy's response.
 const HEAD_MOST: usize = 16 * 1024;
 
-/// A tunnel that is being made.
+/// A tunnel that is being opened.
 #[derive(Debug)]
 pub(super) struct Tunnel {
     request: Arc<[u8]>,
     taken: usize,
-    /// The head of the answer, as far as it has come.
+    /// The part of the response's head received so far.
     head: Vec<u8>,
 }
 
 impl Tunnel {
-    /// A tunnel that this request asks for.
+    /// A tunnel requested by this request.
     pub(super) fn new(request: Arc<[u8]>) -> Self {
         Self { request, taken: 0, head: Vec::new() }
     }
 
-    /// Goes on as far as there is room to send and something to read.
+    /// Continues as far as there is room to send and bytes to read.
     pub(super) fn advance<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<Progress> {
         let mut buffer = [0; 1024];
         loop {
@@ -47,7 +47,7 @@ impl Tunnel {
     }
 }
 
-/// Has a tunnel made on a blocking connection.
+/// Opens a tunnel on a blocking connection.
 pub(super) fn open<S: io::Read + io::Write>(request: &[u8], stream: &mut S) -> io::Result<()> {
     stream.write_all(request)?;
     stream.flush()?;
@@ -63,7 +63,7 @@ pub(super) fn open<S: io::Read + io::Write>(request: &[u8], stream: &mut S) -> i
     }
 }
 
-/// Whether the proxy's answer, as far as it has come, says that the tunnel is there; false while its head is incomplete.
+/// Whether the proxy's response, as received so far, says that the tunnel is open; false while its head is incomplete.
 fn is_open(head: &[u8]) -> io::Result<bool> {
     let fault = |fault| Err(TlsError::plain(fault).into());
     let begins_well = b"HTTP/1.".iter().zip(head).all(|(expected, byte)| expected == byte);
