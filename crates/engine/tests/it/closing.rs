@@ -1,13 +1,14 @@
-//! Servers that close: with the answer, after it, or on every request. What was not theirs to fail does not fail.
+//! Servers that close: with the response, after it, or on every request. Requests that did not fail because of the
+//! server are not counted as failed.
 //!
-//! Simulated. What comes before anything was asked is in `early.rs`, what a kernel makes of a close in `faults.rs`.
+//! Simulated. Closes before any request are in `early.rs`, closes on the kernel's sockets in `faults.rs`.
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate};
 use paceline_engine::{Bound, Ending, Failure, Measure, Nanos, Slot};
 use std::rc::Rc;
 
-/// Accepts after a while, takes a millisecond for an answer, and does something with it in the same moment.
+/// Accepts after a time, takes a millisecond for a response, and performs another action at the same moment.
 struct Closing {
     accepts_after: Nanos,
     answer: Rc<[u8]>,
@@ -28,7 +29,7 @@ impl Script for Closing {
 
 #[test]
 fn nothing_is_sent_on_a_connection_whose_end_is_known() {
-    // Far more is due than the server can carry, so that a connection that is free is sent something at once.
+    // Far more is due than the server can carry, so that a free connection is used at once.
     let server = Closing { accepts_after: Nanos::ZERO, answer: response("ok"), then: Some(Act::Close) };
     let settings = open_loop(10_000.0, 4, 1).with(|job| job.window = Bound::Duration(Nanos::from_secs(1)));
     let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
@@ -53,7 +54,7 @@ fn what_was_sent_ahead_of_a_close_that_was_announced_has_a_reason() {
 
 #[test]
 fn connections_of_the_run_are_made_without_waiting_for_each_other() {
-    // 200 clients whose handshake takes a second: 200 answers a second, were they not made to stand in line.
+    // 200 clients whose handshake takes a second: 200 responses a second, if they did not have to wait.
     let server = Closing { accepts_after: Nanos::from_secs(1), answer: response("ok"), then: None };
     let settings = closed_loop(200, 1).with(|job| {
         job.keep_alive = false;
@@ -63,7 +64,7 @@ fn connections_of_the_run_are_made_without_waiting_for_each_other() {
     assert!(outcome.total.counts.completed_in_window >= 1_800, "{:?}", outcome.total.counts);
 }
 
-/// A body without end for the first slot, answers at once for the others.
+/// A body without end for the first slot, immediate responses for the others.
 struct Flood(Rc<[u8]>);
 
 impl Script for Flood {
@@ -76,7 +77,7 @@ impl Script for Flood {
             return acts.push((now + Nanos::from_micros(100), Act::Send(response("ok"))));
         }
         acts.push((now, Act::Send(Rc::from(*b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n"))));
-        // Many pieces at once: there is always more to read than one turn may.
+        // Many pieces at once: there is always more to read than one turn allows.
         acts.extend((0..40_000).map(|_| (now, Act::Send(Rc::clone(&self.0)))));
     }
 }
@@ -87,12 +88,11 @@ fn a_body_without_end_leaves_the_others_their_turn() {
     let clock = VirtualClock::new(Nanos(1_000));
     let outcome = simulate(&settings, Flood(Rc::from(vec![b'x'; 64 << 10])), &clock).unwrap();
     let ok = outcome.total.counts.ended(Ending::Ok);
-    // At 100 us apiece, and what the flood's share of a turn takes; a few dozen where each event of the flood had a
-    // turn.
+    // At 100 us each, plus the flood's share of a turn; only a few dozen if each event of the flood had a turn.
     assert!(ok > 200, "{ok} answers beside it");
 }
 
-/// Has no room for anybody once it has let the first three in.
+/// Has no room for further connections once it has accepted the first three.
 struct Full(u32);
 
 impl Script for Full {
@@ -116,7 +116,7 @@ fn a_request_without_a_connection_has_waited_as_long_as_the_attempt() {
     let outcome = simulate(&settings, Full(0), &VirtualClock::new(Nanos::ZERO)).unwrap();
     let counts = &outcome.total.counts;
     assert_eq!((counts.ended(Ending::IoFailed), counts.ended(Ending::ConnectFailed)), (3, 3), "{counts:?}");
-    // Three were cut off after a millisecond, three given up after half a second.
+    // Three were cut off after a millisecond, three abandoned after half a second.
     let waited = outcome.total.times(Measure::Failed);
     assert_eq!(waited.count_at_or_below(490_000_000), 3, "{waited:?}");
 }

@@ -1,8 +1,8 @@
-//! Whatever the server does, every request that fell due ends exactly once, in its cohort, with times that add up.
+//! Every request that fell due ends exactly once, in its cohort, with times that add up, whatever the server does.
 //!
-//! Many simulated runs, settings and server drawn from a seed; `PACELINE_CASES` and `PACELINE_FIRST_CASE` say how many
-//! and from where. That a time is the right one is held by `freeze.rs`, `life.rs` and `timeouts.rs`, and what the
-//! kernel's sockets add by `kernel.rs` and `faults.rs`.
+//! Many simulated runs, with settings and server drawn from a seed; `PACELINE_CASES` and `PACELINE_FIRST_CASE` set
+//! their number and the first. `freeze.rs`, `life.rs` and `timeouts.rs` check that times are right, `kernel.rs` and
+//! `faults.rs` test the kernel's sockets.
 
 use crate::support::{REQUEST, asking, closed_loop};
 use paceline_engine::hot::Recorder;
@@ -20,7 +20,7 @@ const CASES: u64 = 50_000;
 /// The same over HTTP/2.
 const CASES_HTTP2: u64 = 10_000;
 
-/// A shape that is a function of the seed, and the window it has, if it is not any.
+/// A shape determined by the seed, and its window, if it requires one.
 fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
     let rate = |random: &mut Random| Rate::per_second(1.0 + random.unit() * 5_000.0).unwrap();
     let shape = match random.below(6) {
@@ -37,7 +37,7 @@ fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
         }
         _ => Shape::Steady { rate: rate(random) },
     };
-    // Sends have a window that holds all of them: with the time for their answers it would be mostly that.
+    // Sends have a window that contains all of them: including the time for their responses it would be mostly that.
     let length = match &shape {
         Shape::Trace(trace) => trace.moments.last().map(|last| *last + Nanos(1 + random.below(5_000_000))),
         other => other.length(),
@@ -45,7 +45,7 @@ fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
     (shape, length)
 }
 
-/// How long connections are used, as a function of the seed, so that it fits the rest.
+/// How long connections are used, determined by the seed, consistent with the other settings.
 fn connections(random: &mut Random, depth: u16, job: &mut Job) {
     job.requests_per_connection = (random.below(3) == 0).then(|| 1 + random.below(5) as u32);
     let mean = Nanos(random.below(5_000_000));
@@ -58,7 +58,7 @@ fn connections(random: &mut Random, depth: u16, job: &mut Job) {
     job.keep_alive = depth > 1 || job.requests_per_connection.is_some() || random.below(4) > 0;
 }
 
-/// One request, or several kinds of it whose bytes are made as they are sent; checked in every way there is.
+/// One request, or several kinds whose bytes are made as they are sent, with checks of all kinds.
 fn requests(random: &mut Random) -> Arc<Requests> {
     let status = (random.below(3) == 0).then_some(200);
     let plain = Url::parse("http://a/").unwrap();
@@ -88,7 +88,7 @@ fn requests(random: &mut Random) -> Arc<Requests> {
     Arc::new(Requests::of(kinds, 0).with_http2(http2))
 }
 
-/// Settings that are a function of the seed: every kind of load, every edge of the phases.
+/// Settings determined by the seed: every kind of load, every edge of the phases.
 fn settings(random: &mut Random) -> Settings {
     let (shape, length) = shape(random);
     let steady = matches!(shape, Shape::Steady { .. });
@@ -127,7 +127,8 @@ fn settings(random: &mut Random) -> Settings {
     })
 }
 
-/// What looking at the clock costs. One who spins looks all the time, and must be let get ahead: mostly coarsely.
+/// The time taken by reading the clock. A spinning worker reads it all the time and must still advance: mostly
+/// coarsely.
 fn look(settings: &Settings, random: &mut Random) -> Nanos {
     match (settings.pace, random.below(20)) {
         (PaceKind::Sleep, _) => Nanos(random.below(2) * random.below(2_000)),
@@ -166,8 +167,8 @@ fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally], arri
 /// Arrivals expected in the first nanoseconds of the window.
 type Integral = Box<dyn Fn(f64) -> f64>;
 
-/// How many even arrivals are due in each segment of the window, counted without the engine: tick n is due in a stretch
-/// of time whose ends the integral of the rate puts around n.
+/// The number of even arrivals due in each segment of the window, counted without the engine: tick n is due in a
+/// stretch of time at whose ends the integral of the rate is on both sides of n.
 fn due(shape: &Shape, warmup: Nanos, window: Nanos) -> Vec<u64> {
     let (from, ends, integral): (f64, Vec<u64>, Integral) = match shape {
         Shape::Trace(trace) => {
@@ -207,7 +208,7 @@ fn check_tally(tally: &Tally, settings: &Settings, context: &dyn Fn() -> String)
         (counts.ended(Ending::Ok), counts.ended(Ending::TimedOut), counts.ended(Ending::Unsent));
     let count = |measure| tally.times(measure).count();
     let closed = settings.job.load == LoadModel::Closed;
-    // A closed loop leaves no request unsent, unless a server handed it back and the end came before it left again.
+    // A closed loop leaves no request unsent, unless a server handed it back and the end came before it was sent again.
     assert!(!closed || unsent == 0 || settings.job.protocol == Protocol::Http2, "{}", context());
     let waited = if closed { timed_out + unsent } else { timed_out };
     assert_eq!(count(Measure::Service), ok + waited, "{}", context());
@@ -229,7 +230,7 @@ fn check_tally(tally: &Tally, settings: &Settings, context: &dyn Fn() -> String)
     }
 }
 
-/// Simulates runs that are a function of the case's number, and checks each. Returns what they came to.
+/// Simulates runs determined by the case's number, and checks each. Returns their results.
 fn simulate_cases<S: Script>(
     everyday: u64,
     protocol: Protocol,
@@ -248,7 +249,7 @@ fn simulate_cases<S: Script>(
         let slowest = Nanos(random.below(8_000_000));
         let server = server(&mut random, one_in, pieces, slowest);
         let clock = VirtualClock::new(look(&settings, &mut random));
-        // Some are stopped, at any moment, which the worker hears of late if its clock is coarse.
+        // Some are stopped, at any moment, which the worker notices late if its clock is coarse.
         let stop_at = if random.below(5) == 0 { Nanos(random.below(60_000_000)) } else { Nanos::NEVER };
         let judge = |tallies: &[Tally], server: &S| {
             check(case, &settings, stop_at, tallies, arrived(server));
@@ -279,11 +280,11 @@ fn every_request_ends_exactly_once() {
 #[test]
 fn every_request_over_http2_ends_exactly_once() {
     let server = |random: &mut Random, one_in: u64, pieces, slowest| {
-        // Some of these servers flood: one that does so with every other request takes long to simulate.
+        // Some of these servers flood: a flood on every other request takes long to simulate.
         let one_in = if one_in == 0 { 0 } else { 3 + one_in };
         let requests_per_connection = random.below(3) as u32 * (1 + random.below(20) as u32);
         UnrulyHttp2::new(random.next_u64(), one_in, pieces, slowest, requests_per_connection)
     };
-    // What a server hands back it hears again.
+    // A request that a server hands back is received again.
     println!("{}", simulate_cases(CASES_HTTP2, Protocol::Http2, server, |_| None));
 }

@@ -1,8 +1,8 @@
-//! Servers too early: their answer comes before the request has left whole, whose rest leaves all the same; or they
-//! speak, close or reset before they are asked anything.
+//! Early servers: they respond before the whole request was sent, whose rest is sent nevertheless; or they send, close
+//! or reset before any request.
 //!
-//! Simulated, with servers that take all but a byte, and that greet. How bytes are handed out at all is held beside the code, in
-//! `src/h1/outgoing/tests.rs`; requests too long for a socket's buffer are sent in `tls.rs`.
+//! Simulated, with servers that take all but a byte, and that greet. The bytes for sockets are tested beside the code,
+//! in `src/h1/outgoing/tests.rs`; requests longer than a socket's buffer in `tls.rs`.
 
 use crate::support::{REQUEST, closed_loop};
 use paceline_engine::hot::Recorder;
@@ -14,7 +14,7 @@ use paceline_http::{LineFiles, Method, Request, RequestTemplate, Url};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Takes all but a byte of what is sent, answers what it has twice, and has room again a millisecond later.
+/// Takes all but a byte of each send, responds twice to what it has, and has room again a millisecond later.
 struct Hasty {
     answer: Rc<[u8]>,
     /// Whether the next bytes are the rest of a request.
@@ -32,7 +32,7 @@ impl Script for Hasty {
     }
 
     fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
-        // The other of the two requests that were sent together is the one that is answered early.
+        // The second of the two requests that were sent together is the one that is answered early.
         if self.heard.len() % 2 == 1 {
             acts.push((now, Act::Send(Rc::clone(&self.answer))));
         }
@@ -72,7 +72,7 @@ fn what_is_left_of_an_answered_request_is_its_own() {
     }
 }
 
-/// Does the same on each fresh connection but that of the last slot, which is never made.
+/// Does the same on each new connection except that of the last slot, which is never made.
 struct Greeter(Act);
 
 impl Script for Greeter {
@@ -101,7 +101,7 @@ fn connections_lost_before_they_are_used_are_given_up() {
     }
 }
 
-/// Answers every request twice, each time in a piece of its own.
+/// Responds twice to every request, each time in a separate piece.
 struct Twice;
 
 impl Script for Twice {

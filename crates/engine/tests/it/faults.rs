@@ -1,7 +1,7 @@
-//! Servers that misbehave: whatever they do, the counts add up, nothing hangs past the timeout, and it is known why.
+//! Servers that misbehave: the counts add up, no request hangs past the timeout, and the reason is recorded.
 //!
-//! On the kernel's sockets, for its errors are among the reasons. Faults of TLS are in `tls.rs`, servers nobody would
-//! think of in `conservation.rs`. What a person reads of each is held by the binary's own `faults`.
+//! On the kernel's sockets, because kernel errors are among the reasons. TLS faults are in `tls.rs`, random servers in
+//! `conservation.rs`. The binary's `faults` tests check the messages.
 
 use crate::server::{answer, reset, serve};
 use crate::support::{asking, closed_loop, open_loop};
@@ -12,13 +12,13 @@ use std::time::Duration;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Twelve requests over three connections; every response must be "ok". Nothing is waited for so long that a busy
-/// machine is taken for a server that says nothing.
+/// Twelve requests over three connections; every response must be "ok". The timeouts are long, so that a busy machine
+/// does not look like a silent server.
 fn twelve(address: paceline_engine::Address) -> RunOutcome {
     twelve_within(Nanos::from_secs(30), address)
 }
 
-/// The same of a server that is waited for in vain: none of its answers is whole within the timeout.
+/// The same for a server whose responses are never complete within the timeout.
 fn twelve_in_vain(address: paceline_engine::Address) {
     let outcome = twelve_within(Nanos::from_millis(300), address);
     expect(&outcome, Ending::TimedOut, Some(Failure::TimedOut));
@@ -139,7 +139,8 @@ fn endless_headers() {
 
 #[test]
 fn dies_in_mid_run() {
-    // An open loop: the server closes its listener and every connection after a while. What was due is accounted for.
+    // An open loop: the server closes its listener and every connection after a time. All due requests are accounted
+    // for.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {

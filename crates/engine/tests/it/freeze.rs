@@ -1,8 +1,7 @@
 //! Coordinated omission, exactly: a server that freezes for a second in every ten.
 //!
-//! Virtual time, so that an hour of load can be afforded; percentiles are held against arithmetic. Here as well: a
-//! queue before too few connections is no lag of the generator. A server that really freezes is measured by
-//! `paceline selftest`.
+//! Virtual time makes an hour of load possible; percentiles are compared with computed values. Also tested here: a
+//! queue before too few connections is not generator lag. `paceline selftest` measures a server that really freezes.
 
 use crate::support::open_loop;
 use paceline_engine::sim::{Freezing, VirtualClock, response, simulate};
@@ -48,7 +47,7 @@ fn an_hour_against_a_server_that_freezes() {
 
 #[test]
 fn the_queue_after_a_freeze_must_drain() {
-    // By experiment and by arithmetic: p95 at a service time of 5, 20 and 100 microseconds.
+    // Measured and computed: p95 at a service time of 5, 20 and 100 microseconds.
     for (service, truth) in [(5, 505.5), (20, 520.5), (100, 600.5)] {
         let outcome = run(&open_loop(2_000.0, 50, 600), Nanos::from_micros(service));
         assert_near(millis(&outcome, 0.95), truth, 0.005);
@@ -57,7 +56,7 @@ fn the_queue_after_a_freeze_must_drain() {
 
 #[test]
 fn a_closed_loop_hides_the_freeze() {
-    // The same server, closed loop: what the schedule makes visible is not there to see, and no number is made up.
+    // The same server, closed loop: the delays that the schedule shows are not visible, and no number is invented.
     let settings = open_loop(1.0, 50, 60).with(|job| job.load = LoadModel::Closed);
     let outcome = run(&settings, Nanos::from_micros(100));
     let p99 = outcome.total.times(Measure::Service).quantile(0.99).unwrap();
@@ -78,8 +77,7 @@ fn poisson_arrivals_see_the_same_freeze() {
 
 #[test]
 fn too_few_connections_show_as_connection_wait() {
-    // One connection, 2 ms of service, a request due every millisecond: the queue grows, and it is not the
-    // generator's lag.
+    // One connection, 2 ms of service, a request due every millisecond: the queue grows, and it is not generator lag.
     let outcome = run(&open_loop(1_000.0, 1, 5), Nanos::from_millis(2));
     let lag = outcome.total.times(Measure::GeneratorLag).max().unwrap();
     let wait = outcome.total.times(Measure::ConnectionWait).quantile(0.9).unwrap();

@@ -1,7 +1,7 @@
-//! HTTP/2 in simulation: what a run says of servers that end connections, reset streams, limit them, or break the rules.
+//! HTTP/2 in simulation: the results of a run against servers that end connections, reset streams, limit them, or break
+//! the rules.
 //!
-//! That every request ends exactly once whatever a server does is held by `conservation.rs`; frames and field blocks are
-//! tested in `crates/http`.
+//! `conservation.rs` checks that every request ends exactly once; frames and field blocks are tested in `crates/http`.
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::hot::Recorder;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 const OK: &[u8] = &[0x88];
 const MS: Nanos = Nanos::from_millis(1);
 
-/// Says what is answered to a request: the frames for its stream, given its number among all, from 1.
+/// Writes the response to a request: the frames for its stream, given its number among all, from 1.
 type Answer = fn(out: &mut Vec<u8>, stream: u32, number: u64);
 
 /// A server that answers each request after 10 ms.
@@ -35,9 +35,9 @@ struct Server {
     bodies: u64,
     readers: HashMap<Slot, FrameReader>,
     decoders: HashMap<Slot, HpackDecoder>,
-    /// The paths that were asked for.
+    /// The requested paths.
     paths: BTreeSet<Vec<u8>>,
-    /// How many requests each send brought that brought any.
+    /// The number of requests in each send that contained any.
     together: Vec<usize>,
 }
 
@@ -66,7 +66,7 @@ impl Server {
     }
 }
 
-/// A good answer.
+/// A good response.
 fn good(out: &mut Vec<u8>, stream: u32, _: u64) {
     write_field_block(out, stream, OK, false);
     write_data(out, stream, b"ok", true);
@@ -125,7 +125,7 @@ impl Script for Server {
     }
 }
 
-/// Requests over HTTP/2 with a body of so many bytes, to be answered with "ok".
+/// Requests over HTTP/2 with a body of this many bytes, whose expected response is "ok".
 fn over_http2(settings: Settings, depth: u16, body: usize) -> Settings {
     over_http2_to("http://a/", settings, depth, body)
 }
@@ -182,7 +182,7 @@ fn requests_that_are_due_together_leave_together() {
     let look = |tallies: &[Tally], server: &Server| {
         let total = &tallies[1];
         assert_eq!((total.counts.scheduled, total.counts.ended(Ending::Ok)), (87, 87));
-        // 10 ms each, and none left before it was due.
+        // 10 ms each, and none was sent before it was due.
         let response = total.times(Measure::Response);
         assert_eq!((response.min(), response.max()), (Some(10_000_000), Some(10_000_000)));
         assert_eq!(server.together, [1, 1, 11, 11, 11, 9, 1, 11, 11, 11, 9]);
@@ -193,7 +193,7 @@ fn requests_that_are_due_together_leave_together() {
 
 #[test]
 fn long_requests_leave_in_several_sends() {
-    // 64 KiB at most at once: 12 requests with a path of 5,200 bytes, once the first send has filled the header table.
+    // At most 64 KiB at once: 12 requests with a path of 5,200 bytes, once the first send has filled the header table.
     let url = format!("http://a/{}", "~".repeat(5_200));
     let settings = over_http2_to(&url, closed_loop(1, 1), 40, 0);
     let (clock, mut recorder) = (VirtualClock::new(Nanos::ZERO), Recorder::new());
@@ -210,7 +210,7 @@ fn long_requests_leave_in_several_sends() {
 
 #[test]
 fn a_connection_that_ends_in_mid_run_costs_no_request() {
-    // As nginx does: every hundredth request is the last of its connection, and later ones on their way are not answered.
+    // As nginx does: every hundredth request is the last of its connection, and later ones in flight are not answered.
     let answer: Answer = |out, stream, number| {
         if number % 100 == 0 {
             write_goaway(out, stream, ErrorCode::NO_ERROR, b"");
@@ -346,7 +346,7 @@ fn broken_rules_have_names() {
         assert!(failure.breaks_rules());
         assert!(outcome.connections.protocol_error.is_some(), "{failure:?}");
     }
-    // A malformed response fails its request alone.
+    // A malformed response fails only its own request.
     let long: Answer = |out, stream, _| {
         write_field_block(out, stream, &[0x88, 0x0f, 0x0d, 1, b'9'], false);
         write_data(out, stream, b"ok", true);
@@ -356,7 +356,7 @@ fn broken_rules_have_names() {
     assert_eq!(outcome.connections.made, 1);
 }
 
-/// Answers in HTTP/1.1 whatever it is asked, or says nothing.
+/// Responds in HTTP/1.1 to any input, or sends nothing.
 struct Other(&'static [u8]);
 
 impl Script for Other {

@@ -1,8 +1,9 @@
-//! A ceiling on the user instructions of a request, so that nobody makes the hot path heavier unnoticed.
+//! Limits the user instructions of a request, so that a heavier hot path is noticed.
 //!
 //! Callgrind counts them in this test binary, started again for one ignored test that drives the worker over a
-//! transport inside the process: every wake-up finds the answers of all 64 connections, whatever else the machine does.
-//! Two runs that differ in their number of requests only are subtracted from each other, which leaves the requests.
+//! transport inside the process: every wake-up finds the responses of all 64 connections, independent of the load of
+//! the machine. Two runs that differ only in their number of requests are subtracted from each other, which leaves the
+//! cost of the requests.
 
 use crate::support::{asking, closed_loop};
 use paceline_engine::sim::{echo, response};
@@ -13,21 +14,21 @@ use paceline_job::Protocol;
 use std::process::Command;
 use std::sync::Arc;
 
-/// Counts inside the worker only: not its start, nor what is made of the result.
+/// Counts inside the worker only: not its start, nor the processing of its result.
 const INSIDE: &str = "--toggle-collect=*Worker*::run";
-/// User instructions of one request, closed loop, checked and recorded, the transport and the overflow checks of this
-/// profile included. 1,006 were counted when the ceiling was set, 868 in a
-/// release build. Raise it only for something that is worth it.
+/// User instructions of one request, closed loop, checked and recorded, including the transport and the overflow checks
+/// of this profile. 1,006 were counted when the limit was set, 868 in a release build. Raise it only for a good reason.
 const INSTRUCTIONS_MOST: u64 = 1_040;
-/// Of one request when 16 are pipelined, which share their send and their receive: 168 were counted.
+/// For one request when 16 are pipelined, which share their send and their receive: 168 were counted.
 const PIPELINED_MOST: u64 = 180;
 
 /// Over HTTP/2, with 1, 10 and 100 streams on each connection, which share their send and their receive: 1,528, 645 and
-/// 548 were counted, about 280 of them the transport's own. The field block is nginx's: it inserts its fields into the
+/// 548 were counted, about 280 of them in the transport. The field block is nginx's: it inserts its fields into the
 /// header table with every response.
 const HTTP2_MOST: [(u16, u64); 3] = [(1, 1_570), (10, 665), (100, 565)];
 
-/// What is counted: `PACELINE_LOAD` says how many requests, and how many outstanding on a connection, over which protocol.
+/// The load to count: `PACELINE_LOAD` sets the number of requests, the number outstanding on a connection, and the
+/// protocol.
 #[test]
 #[ignore = "carried out under callgrind by the tests below"]
 fn load() {
@@ -51,7 +52,7 @@ fn load() {
     assert_eq!(outcome.total.counts.completed_in_window.to_string(), requests);
 }
 
-/// What nginx sends, on stream 0.
+/// The response of nginx, on stream 0.
 fn http2_response() -> Vec<u8> {
     let (mut block, mut encoder) = (Vec::new(), HpackEncoder::default());
     encoder.field(b":status", b"200", Indexing::Omit, &mut block);

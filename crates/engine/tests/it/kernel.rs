@@ -1,7 +1,7 @@
 //! The engine on the kernel's clock and sockets: every kind of load, against servers that behave.
 //!
-//! And against addresses where nobody answers at all. Counts, bytes and phases are exact; how long an answer took is
-//! not looked at here, but in virtual time (`freeze.rs`, `life.rs`). Servers that answer wrongly are in `faults.rs`.
+//! Also against addresses where no server answers. Counts, bytes and phases are exact; response times are not checked
+//! here, but in virtual time (`freeze.rs`, `life.rs`). Servers that respond wrongly are in `faults.rs`.
 
 use crate::server::{answer, nobody, serve};
 use crate::support::{REQUEST, asking, closed_loop, open_loop};
@@ -48,7 +48,7 @@ fn an_open_loop_offers_what_it_says() {
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 1_000, "{pace:?}");
         assert_eq!(outcome.total.times(Measure::Response).count(), 1_000);
         assert_eq!(outcome.spans.drain.since(outcome.spans.window), Nanos::from_millis(500));
-        // The intervals of both threads, joined, hold what the total holds.
+        // The joined intervals of both threads equal the total.
         for measure in [Measure::Service, Measure::FirstByte, Measure::Response] {
             let window = outcome.intervals.iter().filter(|interval| interval.cohort == Phase::Window);
             let kept: u64 = window.map(|interval| interval.tally.times(measure).count()).sum();
@@ -59,7 +59,7 @@ fn an_open_loop_offers_what_it_says() {
 
 #[test]
 fn pipelined_answers_are_told_apart() {
-    // The third answer of every connection is another one: exactly one request of each is bad.
+    // The third response of every connection is different: exactly one request of each is bad.
     let address = serve(|stream, number| {
         let bytes = if number == 2 { &b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"[..] } else { OK };
         stream.write_all(bytes).is_ok()
@@ -96,7 +96,7 @@ fn a_response_in_single_bytes_is_whole() {
 
 #[test]
 fn a_response_that_ends_with_its_connection_has_no_receive_delay() {
-    // The kernel stamps bytes, and the end that tells of the last of them is none.
+    // The kernel stamps bytes; an end of input has no stamp.
     let late = |stream: &mut TcpStream, _| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nok");
         std::thread::sleep(Duration::from_millis(20));
@@ -107,7 +107,7 @@ fn a_response_that_ends_with_its_connection_has_no_receive_delay() {
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 12);
         outcome.total.times(Measure::ReceiveDelay).count()
     };
-    // The kernel switches its timestamps on in the background: a busy machine may have none for the first requests.
+    // The kernel enables its timestamps in the background: a busy machine may have none for the first requests.
     let stamped = (0..200).any(|_| delays(answer(OK)) == 12);
     assert!(stamped, "no run had a timestamp for each response");
     assert_eq!(delays(serve(late)), 0);
@@ -125,12 +125,12 @@ fn stopping_keeps_what_was_measured() {
     let [ok, timed_out, unsent] =
         [Ending::Ok, Ending::TimedOut, Ending::Unsent].map(|ending| counts.ended(ending));
     assert!(outcome.stopped && ok > 0 && ok + timed_out + unsent == counts.scheduled, "{counts:?}");
-    // Only a machine that leaves no time for the last answers cuts them off: they have half a second.
+    // Only a machine without time for the last responses cuts them off: they have half a second.
     let drain = outcome.spans.end.since(outcome.spans.drain);
     assert!(ok == counts.scheduled || drain >= Nanos::from_millis(500), "{drain:?}: {counts:?}");
 }
 
-/// Asks for the end a moment after the window began.
+/// Requests a stop a moment after the window began.
 struct StopAfter<'a>(&'a Stop);
 
 impl Observer for StopAfter<'_> {
@@ -143,11 +143,11 @@ impl Observer for StopAfter<'_> {
     fn thread_phase(&self, _: u32, _: Phase) {}
 }
 
-/// A run that is stopped as the server accepts its first connection, with a backlog that holds few of all: they are
-/// still being made. Its error, and how many bytes came on the connection that was accepted.
+/// A run that is stopped when the server accepts its first connection, with a backlog for few of them: the others are
+/// still being made. Returns its error, and the number of bytes received on the accepted connection.
 fn stopped_while_connecting(settings: Settings) -> (EngineError, usize) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    // SAFETY: listen(2) on an open listener sets its backlog again.
+    // SAFETY: listen(2) on an open listener changes its backlog.
     unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 1) };
     let settings = Settings { address: listener.local_addr().unwrap().into(), ..settings };
     let stop = Stop::new();
@@ -159,7 +159,7 @@ fn stopped_while_connecting(settings: Settings) -> (EngineError, usize) {
         });
         let error = run(&settings, &stop, &NoObserver).unwrap_err();
         let mut sent = Vec::new();
-        // It ends, or is reset: whatever was sent has been read before.
+        // It ends, or is reset: all bytes sent have been read before.
         let _ = accepted.join().unwrap().read_to_end(&mut sent);
         (error, sent.len())
     })
@@ -216,12 +216,12 @@ fn phases_are_told_in_order() {
     assert_eq!(phases, [Phase::Connect, Phase::Warmup, Phase::Window, Phase::Drain, Phase::End]);
 }
 
-/// Answers every request on a unix socket of its own; the folder goes with what is returned.
+/// Answers every request on its own unix socket; dropping the returned folder removes it.
 fn unix_server(accepts: bool) -> (tempfile::TempDir, Address) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    // SAFETY: listen(2) on an open listener sets its backlog again.
+    // SAFETY: listen(2) on an open listener changes its backlog.
     unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 1) };
     std::thread::spawn(move || {
         while accepts && let Ok((mut stream, _)) = listener.accept() {
@@ -238,7 +238,7 @@ fn unix_server(accepts: bool) -> (tempfile::TempDir, Address) {
 #[test]
 fn a_unix_socket_is_a_target_too() {
     let (_folder, address) = unix_server(true);
-    // More than its backlog: they wait to be accepted, which is no failure.
+    // More than its backlog: they wait to be accepted, which is not a failure.
     let outcome = go(&numbered(address, 40, 1_000));
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 1_000);
     assert_eq!((outcome.connections.had, outcome.connections.failed_attempts), (40, 0));
@@ -272,7 +272,7 @@ fn nobody_listens() {
 
 #[test]
 fn a_worker_without_a_connection_does_not_end_the_run() {
-    // Two connections find room in front of a server that never accepts them; nobody has room for the other two.
+    // Two connections fit the backlog of a server that never accepts them; the other two do not.
     let (_folder, address) = unix_server(false);
     let settings = Settings { threads: 4, ..numbered(address, 4, 4) }.with(|job| {
         job.connect_timeout = Nanos::from_millis(200);
@@ -280,7 +280,7 @@ fn a_worker_without_a_connection_does_not_end_the_run() {
     });
     let outcome = go(&settings);
     assert_eq!(outcome.connections.had, 2);
-    // Each worker had one request to send. The others were given up.
+    // Each worker had one request to send. The others were abandoned.
     assert_eq!(outcome.total.counts.scheduled, 2);
     assert_eq!(outcome.total.counts.ended(Ending::TimedOut), 2);
 }
@@ -289,7 +289,7 @@ fn a_worker_without_a_connection_does_not_end_the_run() {
 fn nobody_accepts() {
     // A listener whose backlog is full answers no handshake.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    // SAFETY: listen(2) on an open listener sets its backlog again.
+    // SAFETY: listen(2) on an open listener changes its backlog.
     unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 0) };
     let address = listener.local_addr().unwrap();
     let fill = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50));

@@ -1,7 +1,7 @@
-//! The life of connections, exactly: used up after some requests, at rest between them, made for one alone.
+//! The life of connections, exactly: used up after some requests, idle during think times, made for one request.
 //!
-//! Simulated, mostly with a server that takes 2 ms to accept and 3 ms to answer. A stop that a coarse clock shows late
-//! is held here as well. The flags that ask for all this are held by the binary's `shapes.rs`.
+//! Simulated, mostly with a server that takes 2 ms to accept and 3 ms to respond. A stop that a coarse clock shows late
+//! is also tested here. The binary's `shapes.rs` tests the flags.
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::hot::Recorder;
@@ -12,11 +12,11 @@ use paceline_engine::{
 };
 use std::rc::Rc;
 
-/// Accepts after 2 ms, answers after 3 ms, closes if it is told to.
+/// Accepts after 2 ms, responds after 3 ms, closes if configured to.
 struct Steady {
     answer: Rc<[u8]>,
     closes: bool,
-    /// Requests on the present connection of each slot, and the most there were on one.
+    /// Requests on the present connection of each slot, and the maximum on one.
     carried: Vec<u64>,
     carried_most: Rc<std::cell::Cell<u64>>,
 }
@@ -41,7 +41,7 @@ impl Script for Steady {
     }
 }
 
-/// The outcome, and the most requests that one connection carried.
+/// The outcome, and the maximum number of requests on one connection.
 fn run(settings: &Settings, closes: bool) -> (ThreadOutcome, u64) {
     let carried_most = Rc::default();
     let answer: Rc<[u8]> = if closes {
@@ -73,12 +73,12 @@ fn a_connection_is_renewed_after_its_requests() {
 
 #[test]
 fn renewal_shows_as_connection_wait_in_an_open_loop() {
-    // One connection, ten requests/s, each on a connection of its own: none waits, the next is made in time.
+    // One connection, ten requests/s, each on a separate connection: none waits, the next is made in time.
     let settings = open_loop(10.0, 1, 5).with(|job| job.requests_per_connection = Some(1));
     let (outcome, _) = run(&settings, false);
     assert_eq!(outcome.total.times(Measure::ConnectionWait).max(), Some(0));
     assert_eq!(outcome.connections.closed_as_asked, 50);
-    // At 250/s one is due every 4 ms, and takes 5: the queue grows by 1 ms each.
+    // At 250/s one is due every 4 ms, and takes 5: the queue grows by 1 ms each time.
     let settings = open_loop(250.0, 1, 1).with(|job| job.requests_per_connection = Some(1));
     let wait = run(&settings, false).0.total.times(Measure::ConnectionWait).max();
     assert_eq!(wait, Some(249_000_000));
@@ -95,7 +95,7 @@ fn without_keep_alive_connecting_and_service_add_up() {
         assert_eq!(carried_most, 1);
         // Three at a time, 5 ms each; the first three connections were made before the window.
         assert_eq!(outcome.total.counts.scheduled, 600);
-        // Whoever closes, it was asked for.
+        // Whichever side closes, the close was planned.
         assert_eq!((outcome.connections.closed_by_server, outcome.connections.closed_by_us), (0, 0));
     }
 }
@@ -120,11 +120,11 @@ fn thinking_goes_on_between_connections() {
         job.requests_per_connection = Some(1);
     });
     let (outcome, _) = run(&settings, false);
-    // 5 ms of thought, 2 to connect, 3 to be served.
+    // 5 ms of think time, 2 to connect, 3 of service.
     assert_eq!(outcome.total.counts.scheduled, 100);
 }
 
-/// Accepts at once, answers after 3 ms, and ends the connection: with the answer, or a little later.
+/// Accepts at once, responds after 3 ms, and ends the connection: with the response, or a little later.
 struct Parting {
     ends: Act,
     after: Nanos,
@@ -174,7 +174,7 @@ fn a_long_random_schedule_ends_with_its_last_arrival() {
             }
         })
     };
-    // A billion arrivals are not walked along: their window is planned from their number.
+    // A billion arrivals are not walked: their window is planned from their number.
     let billion = WindowLength::of(&poisson(1e6, 1_000_000_000)).length();
     assert_eq!(billion.0, ((1e9 + 6.0 * 1e9_f64.sqrt()) * 1e3) as u64);
     let count = (1 << 18) + 1_000;
@@ -188,7 +188,7 @@ fn a_long_random_schedule_ends_with_its_last_arrival() {
     assert!(window < WindowLength::of(&settings).length(), "{window}");
 }
 
-/// Answers at once.
+/// Responds at once.
 struct Prompt;
 
 impl Script for Prompt {
@@ -208,7 +208,7 @@ fn a_stop_that_is_heard_of_late_stops() {
         for (settings, pace) in
             [(closed_loop(1, 3600), PaceKind::Sleep), (open_loop(500.0, 1, 3600), PaceKind::Spin)]
         {
-            // Each look at the clock takes longer than it is to the stop.
+            // Each reading of the clock takes longer than the time to the stop.
             let (settings, clock) = (Settings { pace, ..settings }, VirtualClock::new(Nanos::from_millis(1)));
             let due = |tallies: &[Tally], _: &Prompt| {
                 tallies.iter().map(|tally| tally.counts.scheduled).sum::<u64>()
@@ -217,7 +217,7 @@ fn a_stop_that_is_heard_of_late_stops() {
             done.send(due.unwrap()).unwrap();
         }
     });
-    // Virtual seconds pass in no time: whoever takes a minute goes on for ever.
+    // Virtual seconds pass at once: a case that takes a minute would never end.
     for _ in 0..2 {
         let due = ended
             .recv_timeout(std::time::Duration::from_secs(60))

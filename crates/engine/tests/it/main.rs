@@ -1,7 +1,8 @@
-//! The engine in simulation, and on the kernel against small servers of its own.
+//! Tests the engine in simulation, and on the kernel against small servers.
 //!
-//! Simulated are `conservation`, `early`, `freeze`, `http2`, `life`, `seconds`, `sessions`, `shapes` and `timeouts`, counted `instructions`; sockets have `kernel`,
-//! `faults` and `tls`. What `paceline run` makes of an outcome is held by the tests of the binary.
+//! Simulated: `conservation`, `early`, `freeze`, `http2`, `life`, `seconds`, `sessions`, `shapes` and `timeouts`;
+//! counting: `instructions`; on sockets: `kernel`, `faults` and `tls`. The tests of the binary check the output of
+//! `paceline run`.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

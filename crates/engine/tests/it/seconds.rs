@@ -1,7 +1,7 @@
-//! What an observer receives each second: every request once, in order, however long the run; and the backlog.
+//! The data that an observer receives each second: every request once, in order, however long the run; and the backlog.
 //!
-//! Of one simulated worker. How the seconds of several are added up is held beside the code, in the binary's
-//! `follow/gather.rs`, and what is written of them in its `outputs/files.rs`.
+//! With one simulated worker. Adding up the seconds of several is tested beside the code, in the binary's
+//! `follow/gather.rs`, and writing them in its `outputs/files.rs`.
 
 use crate::support::open_loop;
 use paceline_engine::sim::{Freezing, VirtualClock, response, simulate_observed};
@@ -25,7 +25,7 @@ impl Observer for Told {
     }
 }
 
-/// A server that freezes for a second and a half in every ten, the load on it, and what was told.
+/// A server that freezes for a second and a half in every ten, the load on it, and what the observer received.
 fn freezing(settings: &Settings) -> (ThreadOutcome, Vec<Second>) {
     let (period, freeze) = (Nanos::from_secs(10), Nanos::from_millis(1_500));
     let script =
@@ -37,7 +37,7 @@ fn freezing(settings: &Settings) -> (ThreadOutcome, Vec<Second>) {
 
 #[test]
 fn seconds_hold_every_request_once_in_a_run_of_any_length() {
-    // Longer than intervals are kept by the second.
+    // Longer than the time for which intervals are kept by the second.
     let settings = open_loop(200.0, 400, 3_000).with(|job| job.warmup = Nanos::from_secs(3));
     let (outcome, seconds) = freezing(&settings);
     let mut sum = Tally::default();
@@ -50,15 +50,15 @@ fn seconds_hold_every_request_once_in_a_run_of_any_length() {
     let lengths: Vec<Nanos> = seconds.iter().skip(1).map(|second| second.end.since(second.start)).collect();
     assert!(lengths[..3_003].iter().all(|length| *length == Nanos::from_secs(1)));
     assert!(seconds.windows(2).all(|pair| pair[0].end == pair[1].start), "none is left out");
-    // What is kept holds the same, coarser.
+    // The kept intervals have the same counts, coarser.
     let kept = |measure| outcome.intervals.iter().map(|kept| kept.tally.times(measure).count()).sum::<u64>();
     assert_eq!(kept(Measure::Response), 200 * 3_003);
 }
 
 #[test]
 fn the_backlog_is_told_while_the_server_is_frozen() {
-    // Four connections and a server frozen for the whole first second: all but four of what fell due in it waits. What
-    // is told first is the time in which connections were made.
+    // Four connections and a server frozen for the whole first second: all but four of the requests that fell due in it
+    // wait. The first report covers the time in which connections were made.
     for (arrivals, within) in [(Arrivals::Constant, 1), (Arrivals::Poisson, 1_000)] {
         let rate = Rate::per_second(20_000.0).unwrap();
         let settings = open_loop(1.0, 4, 3)
@@ -84,14 +84,14 @@ fn what_is_due_as_a_second_begins_is_counted_in_it() {
         let window = second.cohorts.iter().filter(|kept| kept.cohort == Phase::Window);
         window.map(|kept| kept.tally.counts.sent_in_window).sum()
     };
-    // What is told first is the time in which connections were made.
+    // The first report covers the time in which connections were made.
     let sent: Vec<_> = seconds.iter().skip(1).take(4).map(sent).collect();
     assert_eq!(sent, [5; 4]);
 }
 
 #[test]
 fn a_short_window_has_ten_intervals_and_its_seconds_stay_seconds() {
-    // Window and length of its intervals, in milliseconds.
+    // The window and the length of its intervals, in milliseconds.
     for (window, interval) in [(3_000, 250), (2_000, 200), (1_000, 100), (20, 5), (10_000, 1_000)] {
         let settings = open_loop(2_000.0, 40, 1).with(|job| {
             job.warmup = Nanos::from_secs(1);

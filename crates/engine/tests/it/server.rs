@@ -1,7 +1,7 @@
-//! A small real server: a thread for each connection, which does what the test says with every request.
+//! A small real server: one thread for each connection, which handles every request as the test requires.
 //!
-//! For `kernel.rs` and `faults.rs`; `tls.rs` takes no more than the reset. It looks for blank lines, so that requests
-//! may be pipelined but have no body. The server that speaks TLS is in `tls_server.rs`.
+//! Used by `kernel.rs` and `faults.rs`; `tls.rs` uses only the reset. It searches for blank lines, so that requests may
+//! be pipelined but have no body. The TLS server is in `tls_server.rs`.
 
 use paceline_engine::Address;
 use std::io::{Read as _, Write as _};
@@ -10,7 +10,7 @@ use std::os::fd::FromRawFd as _;
 use std::sync::Arc;
 use std::thread;
 
-/// What is done with a request: write what you like to the stream; false closes it.
+/// Handles a request: it may write any bytes to the stream; false closes it.
 pub type Handler = dyn Fn(&mut TcpStream, usize) -> bool + Send + Sync;
 
 /// Starts a server on a free port. Its threads end with the test process.
@@ -36,7 +36,7 @@ pub fn nobody() -> SocketAddr {
         sin_addr: libc::in_addr { s_addr: libc::INADDR_ANY },
         sin_zero: [0; 8],
     };
-    // SAFETY: the pointer is to a live address of the size given, and the descriptor is new and ours.
+    // SAFETY: the pointer is to a live address of the given size, and the descriptor is new and ours.
     let bound = unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
         let length = size_of_val(&address) as libc::socklen_t;
@@ -54,7 +54,7 @@ pub fn answer(bytes: &'static [u8]) -> Address {
     serve(move |stream, _| stream.write_all(bytes).is_ok())
 }
 
-/// Hands each request, cut at its blank line, to the handler with its number on the connection.
+/// Passes each request, delimited by its blank line, to the handler with its number on the connection.
 fn converse(mut stream: TcpStream, handler: &Handler) {
     stream.set_nodelay(true).unwrap();
     let (mut pending, mut buffer, mut number) = (Vec::new(), [0; 4096], 0);
@@ -70,12 +70,12 @@ fn converse(mut stream: TcpStream, handler: &Handler) {
     }
 }
 
-/// Breaks the connection instead of closing it: what is unread or unsent is lost, the peer sees a reset.
+/// Breaks the connection instead of closing it: unread or unsent bytes are lost, the peer receives a reset.
 pub fn reset(stream: &TcpStream) {
     use std::os::fd::AsRawFd as _;
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let length = size_of::<libc::linger>() as libc::socklen_t;
-    // SAFETY: the pointer is to a live linger of the size given.
+    // SAFETY: the pointer is to a live linger of the given size.
     unsafe {
         libc::setsockopt(
             stream.as_raw_fd(),

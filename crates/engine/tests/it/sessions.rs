@@ -1,5 +1,5 @@
 //! Sessions in simulation: every step of every session ends once, or is known not to have been reached, and uses the
-//! values that its own user was given.
+//! values of its own user.
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::session::{Extract, Session, SessionPlan, Source, Step};
@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 const THINK: Nanos = Nanos::from_millis(20);
 
-/// A shop: `/login` gives a token and a cookie, `/order` and `/logout` want both. It serves each request in a
+/// A shop: `/login` returns a token and a cookie, `/order` and `/logout` require both. It serves each request in a
 /// millisecond, and one in `trouble` requests badly.
 struct Shop {
     trouble: u64,
     random: Random,
-    /// By slot: the token and when the answer before was sent.
+    /// By slot: the token and when the previous response was sent.
     users: Vec<(u64, Nanos)>,
     logins: u64,
     heard: Vec<u8>,
@@ -89,7 +89,7 @@ impl Script for Shop {
             }
         }
         let text = format!("HTTP/1.1 {status} X\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len());
-        // In two pieces, so that a value is taken from what did not come at once.
+        // In two pieces, so that a value is extracted from a response that did not arrive at once.
         let (first, second) = text.split_at(text.len() / 2);
         acts.push((at, Act::Send(Rc::from(first.as_bytes()))));
         acts.push((at + Nanos(1_000), Act::Send(Rc::from(second.as_bytes()))));
@@ -138,7 +138,7 @@ fn ok(tally: &Tally) -> u64 {
     tally.counts.endings[Ending::Ok as usize]
 }
 
-/// Runs and checks what holds whatever the server does. Returns how many sessions were started and completed, too.
+/// Runs and checks the conditions that hold for any server. Also returns how many sessions were started and completed.
 fn run(settings: &Settings, trouble: u64, seed: u64) -> (ThreadOutcome, u64, u64) {
     let strangers = Rc::new(Cell::new(0));
     let clock = VirtualClock::new(Nanos::ZERO);
@@ -150,7 +150,7 @@ fn run(settings: &Settings, trouble: u64, seed: u64) -> (ThreadOutcome, u64, u64
         assert!(step.counts.add_up(), "{:?}", step.counts);
     }
     let scheduled = |tally: &Tally| tally.counts.scheduled;
-    // A step is reached only when the one before was answered well; what is missing was cut off by the end.
+    // A step is reached only if the previous one was ok; the missing ones were cut off by the end.
     let failed: u64 = [login, order, logout].map(|step| scheduled(step) - ok(step)).iter().sum();
     let cut_off = (ok(login) - scheduled(order)) + (ok(order) - scheduled(logout));
     assert_eq!(scheduled(login), ok(logout) + failed + cut_off);
@@ -165,11 +165,11 @@ fn sessions_in_an_open_loop_start_by_the_schedule_and_take_their_steps_and_pause
     let (outcome, started, completed) = run(&settings, 0, 1);
     assert_eq!((started, completed), (1_000, 1_000));
     assert_eq!(outcome.total.counts.scheduled, 3_000);
-    // Three answers of 1.001 ms and the pause.
+    // Three responses of 1.001 ms and the pause.
     let times = &outcome.session_times[0];
     let (min, max) = (times.min().unwrap(), times.max().unwrap());
     assert!(min >= THINK.0 + 3_003_000 && max < THINK.0 + 3_100_000, "{min} to {max}");
-    // A step is due when its pause is over, so that no pause is in any response time.
+    // A step is due when its pause is over, so that no response time includes a pause.
     let [_, order, _] = outcome.by_request.as_slice() else { panic!("three steps") };
     let response = order.times(paceline_engine::Measure::Response).max().unwrap();
     assert!(response < 1_100_000, "{response}");
@@ -177,7 +177,7 @@ fn sessions_in_an_open_loop_start_by_the_schedule_and_take_their_steps_and_pause
 
 #[test]
 fn sessions_wait_for_a_user_and_that_is_seen() {
-    // Each takes 23 ms: one user has 43 a second.
+    // Each takes 23 ms: one user completes 43 a second.
     let settings = with_sessions(open_loop(100.0, 1, 2)).with(|job| job.drain = Nanos::from_secs(30));
     let (outcome, started, completed) = run(&settings, 0, 1);
     assert_eq!((started, completed), (200, 200));

@@ -1,22 +1,21 @@
-//! Schedules with bursts: the answers to the last of them are in the window too, of a server that keeps up.
+//! Schedules with bursts: the responses to the last burst are in the window too, if the server keeps up.
 //!
-//! In virtual time, where the server takes exactly as long as it should. What the window of a schedule comes to is
-//! tested with [`Shape`] itself.
+//! In virtual time, where the server takes exactly its service time. The window of a schedule is tested with [`Shape`].
 //!
-//! Simulated, with a server that takes 2 ms for each answer. How many requests of any shape fall due is held by
-//! `conservation.rs`, and how a file of send times is read by the binary, beside its code.
+//! Simulated, with a server that takes 2 ms for each response. `conservation.rs` checks how many requests of any shape
+//! fall due; reading a file of send times is tested in the binary, beside its code.
 
 use crate::support::open_loop;
 use paceline_engine::sim::{Freezing, VirtualClock, response, simulate};
 use paceline_engine::{Arrivals, Bound, Ending, LoadModel, Measure, Nanos, Settings, Shape};
 
-/// A server that answers one request after the other, each in 2 ms.
+/// A server that answers one request after another, each in 2 ms.
 fn server() -> Freezing {
     let (service, answer) = (Nanos::from_millis(2), response("ok"));
     Freezing { period: Nanos::from_secs(1), freeze: Nanos::ZERO, service, done_at: Nanos::ZERO, answer }
 }
 
-/// Sends at these milliseconds, in the window that a schedule has of itself.
+/// Sends at these milliseconds, in the schedule's own window.
 fn schedule(times: impl IntoIterator<Item = u64>) -> (Shape, Settings) {
     let shape = Shape::Trace(times.into_iter().map(Nanos::from_millis).collect::<Vec<_>>().into());
     let bound = Bound::Duration(shape.length().unwrap());
@@ -40,7 +39,7 @@ fn a_burst_at_the_end_is_answered_in_the_window() {
         let counts = &outcome.total.counts;
         assert_eq!((counts.scheduled, counts.ended(Ending::Ok)), (sends, sends));
         assert_eq!(counts.completed_in_window, sends);
-        // What was offered is said of the window there was.
+        // The offered rate refers to the actual window.
         let window = outcome.spans.drain.since(outcome.spans.window);
         assert_eq!(shape.length(), Some(window));
         assert_eq!(shape.offered_per_s(Nanos::ZERO, window), sends as f64 / window.as_secs_f64());
@@ -62,7 +61,7 @@ fn a_backlog_of_a_billion_ends_with_the_drain() {
         let expected = if arrivals == Arrivals::Constant { 0 } else { 200_000 };
         assert!(total.counts.scheduled.abs_diff(1_000_000_000) <= expected, "{:?}", total.counts);
         assert_eq!(total.times(Measure::Response).count(), total.counts.scheduled);
-        // The last tick of the window waited for the drain. The sum is that of an arithmetic progression, nearly: some
+        // The last tick of the window waited for the drain. The sum is nearly that of an arithmetic progression: some
         // requests were answered.
         let (censored, shortest) = total.counts.censored.unwrap();
         assert_eq!(censored, total.counts.ended(Ending::Unsent) + total.counts.ended(Ending::TimedOut));

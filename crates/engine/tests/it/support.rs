@@ -1,7 +1,7 @@
-//! Settings to start from.
+//! Default settings for tests.
 //!
-//! For every test here, so that each says only what is different in it. The address is nobody's: simulations need none,
-//! and tests on the kernel put their server's in its place. What a user gets without flags is decided in the binary.
+//! Used by every test here, so that each states only its differences. The address is unused: simulations need none, and
+//! tests on the kernel replace it by their server's. The defaults for a user without flags are in the binary.
 
 use paceline_engine::{
     Arrivals, BodyCheck, Bound, Check, Job, LoadModel, Nanos, Rate, Requests, Settings, Shape,
@@ -9,10 +9,10 @@ use paceline_engine::{
 use paceline_http::Method;
 use std::sync::Arc;
 
-/// A request as short as they come.
+/// A minimal request.
 pub const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// [`REQUEST`], and what must come back.
+/// [`REQUEST`], and the expected response.
 pub fn asking(status: Option<u16>, body: Option<&[u8]>) -> Arc<Requests> {
     let body = body.map_or(BodyCheck::Any, |body| BodyCheck::Exact(Arc::from(body)));
     Arc::new(Requests::fixed(REQUEST, Method::Other, Check { status, body }))

@@ -1,8 +1,8 @@
-//! Who has waited too long, exactly: requests that are pipelined, connections that a server no longer reads, and what
-//! is recorded of those whose connection was made for them alone.
+//! Timeouts, exactly: of pipelined requests, of connections that a server no longer reads, and the records of those
+//! whose connection was made for them alone.
 //!
-//! Simulated, with a server that falls silent or stops reading. Timeouts on real sockets are in `faults.rs` and, over
-//! TLS, in `tls.rs`; that each request still ends once, whatever happens, is held by `conservation.rs`.
+//! Simulated, with a server that stops responding or stops reading. Timeouts on real sockets are in `faults.rs` and,
+//! over TLS, in `tls.rs`; `conservation.rs` checks that each request ends once.
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate};
@@ -14,13 +14,13 @@ const NEVER_AGAIN: Nanos = Nanos::from_secs(86_400);
 const CONNECT: Nanos = Nanos::from_millis(2);
 const SERVICE: Nanos = Nanos::from_millis(5);
 
-/// Answers some requests of one connection, and takes nothing more after some sends.
+/// Answers some requests of one connection, and takes no more bytes after some sends.
 struct Failing {
-    /// Requests of a connection that are answered.
+    /// The number of requests of a connection that are answered.
     answers: usize,
-    /// What the first of them is answered with.
+    /// The response to the first of them.
     answer: Rc<[u8]>,
-    /// How many bytes fewer than were offered each send of a connection takes; later ones take none.
+    /// The number of bytes that each send of a connection takes less than offered; later ones take none.
     misses: &'static [usize],
     /// Requests and sends of the present connection so far.
     carried: usize,
@@ -32,7 +32,7 @@ impl Failing {
         Self { answers, answer, misses, carried: 0, sends: 0 }
     }
 
-    /// Reads everything, and answers so many requests of a connection.
+    /// Reads everything, and answers this many requests of a connection.
     fn silent_after(answers: usize) -> Self {
         Self::new(answers, response("ok"), &[0; 64])
     }
@@ -87,7 +87,7 @@ fn pipelined_requests_time_out_together() {
 
 #[test]
 fn younger_ones_break_with_their_connection() {
-    // The third is sent when the first is answered: its time is not up when the second's is.
+    // The third is sent when the first is answered: it has not timed out when the second has.
     let settings = closed_loop(1, 1).with(|job| {
         job.depth = 2;
         job.window = Bound::Requests(3);
@@ -98,7 +98,7 @@ fn younger_ones_break_with_their_connection() {
 
 #[test]
 fn a_server_that_answers_and_stops_reading_is_left() {
-    // Two are sent at once, but for a byte of the second, and both are answered.
+    // Two are sent at once, except for a byte of the second, and both are answered.
     let twice = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".repeat(2);
     let settings = closed_loop(1, 10).with(|job| {
         job.depth = 2;
@@ -120,7 +120,7 @@ fn a_socket_without_room_is_left_too() {
         let [ok, others @ ..] = ended(&outcome);
         assert!(ok >= 9 && others == [0, 0], "{ok} requests in ten seconds, {others:?}");
         assert!(matches!(outcome.connections.failures[..], [(Failure::Unread, 8..)]));
-        // Nor is there room for the first.
+        // There is no room for the first either.
         let outcome = run(&settings, Failing::new(0, response("ok"), &[]));
         assert!(matches!(outcome.connections.failures[..], [(Failure::Unread, 8..)]));
         assert_eq!(ended(&outcome), [0; 3]);

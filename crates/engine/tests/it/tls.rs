@@ -1,7 +1,7 @@
 //! The engine over TLS, against servers that behave and servers that do not.
 //!
-//! Both versions, certificates, resumption, and how a body or a connection may end. The trust is in authorities made
-//! for the test. The flags, the system's own certificates and the words of errors are held by the binary's `target.rs`.
+//! Both versions, certificates, resumption, and the ends of bodies and connections. The trusted authorities are made
+//! for the test. The binary's `target.rs` tests the flags, the system's certificates and the error messages.
 
 use crate::server::reset;
 use crate::support::{REQUEST, asking, closed_loop};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// What to ask of TLS, trusting one authority.
+/// TLS settings that trust one authority.
 fn asked(authority: &Authority) -> TlsAsked {
     TlsAsked {
         name: ServerName::try_from("localhost").unwrap(),
@@ -57,9 +57,9 @@ fn refused(settings: &Settings) -> TlsError {
     }
 }
 
-/// Holds that a server refuses every connection with this fault. In TLS 1.3 it may do so after the client takes the
-/// handshake for done; the run waits a tenth of a second for that, which a busy machine may use up: it is told of the
-/// same fault then, and has another try.
+/// Checks that a server refuses every connection with this fault. In TLS 1.3 it may do so after the handshake is done
+/// for the client; the run waits a tenth of a second for that, which a busy machine may use up: it then reports the
+/// same fault and is tried again.
 fn assert_refused_by_server(settings: &Settings, version: TlsVersion, fault: TlsFault) {
     for _ in 0..5 {
         match run(settings, &Stop::new(), &NoObserver) {
@@ -97,7 +97,7 @@ fn requests_are_answered_over_either_version() {
         let (outcome, tls) = go(&settings);
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 1_001, "{:?}", outcome.connections);
         assert_eq!(outcome.connections.had, 5);
-        // Plain bytes are counted: what the protocol's user asked for, not what TLS made of it.
+        // Plain bytes are counted: those of the protocol, not those that TLS made of them.
         assert_eq!(outcome.total.counts.sent_bytes, 1_001 * REQUEST.len() as u64);
         assert_eq!(outcome.total.counts.received_bytes, 1_001 * OK.len() as u64);
         assert_eq!(tls.full + tls.resumed, 5);
@@ -142,7 +142,7 @@ fn bodies_of_a_megabyte_stream_through() {
 #[test]
 fn requests_of_a_megabyte_leave_piece_by_piece() {
     let authority = Authority::new();
-    // A header longer than any socket's buffer: it leaves in many records, as there is room.
+    // A header longer than any socket's buffer: it is sent in many records, as there is room.
     let mut request = b"GET / HTTP/1.1\r\nHost: a\r\nX: ".to_vec();
     request.resize(5_000_000, b'x');
     request.extend_from_slice(b"\r\n\r\n");
@@ -162,7 +162,7 @@ fn a_server_that_asks_for_a_certificate_and_goes_has_said_why() {
     let authority = Authority::new();
     for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
         let config = Arc::new(server_config(authority.issue("localhost", |_| {}), Some(&authority)));
-        // It goes with things unread, which breaks the connection and may lose its alert.
+        // It closes with unread bytes, which breaks the connection and may lose its alert.
         let address = accept(move |tcp| {
             let tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
             let _ = Stream::new(tls, tcp).read(&mut [0; 1]);
@@ -173,7 +173,7 @@ fn a_server_that_asks_for_a_certificate_and_goes_has_said_why() {
     }
 }
 
-/// Answers whenever so many bytes have come.
+/// Responds whenever this many bytes have come.
 fn accept_lengths(config: rustls::ServerConfig, length: usize) -> Address {
     let config = Arc::new(config);
     accept(move |tcp| {
@@ -218,7 +218,7 @@ fn certificates_that_will_not_do() {
         let error = refused(&settings(&address, asked(&authority), 2, 10));
         assert_eq!(error.fault, fault, "{error}");
         assert!(error.to_string().contains(words), "{error}");
-        // Asked not to look, it does not.
+        // Without verification it accepts the certificate.
         let asked = TlsAsked { trust: Trust::Anyone, ..asked(&authority) };
         let (outcome, _) = go(&settings(&address, asked, 2, 10));
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 10, "{fault:?}");
@@ -315,7 +315,8 @@ fn resumed_handshakes_are_counted_apart() {
             let (outcome, tls) = go(&settings(&address, asked, 2, 50));
             assert_eq!(outcome.total.counts.ended(Ending::Ok), 50);
             assert_eq!(tls.full + tls.resumed, outcome.connections.made, "{version:?}");
-            // The first of a connection may have nothing to resume; every later one has what an earlier one was given.
+            // The first handshake of a connection may have no session to resume; every later one has a ticket from an
+            // earlier one.
             let full = if resumption { 1..=2 } else { outcome.connections.made..=outcome.connections.made };
             assert!(full.contains(&tls.full), "{version:?} {tls:?}");
         }
@@ -380,7 +381,7 @@ fn keys_that_do_not_fit_are_refused() {
     assert!(TlsSettings::new(TlsAsked { trust: nobody, ..asked(&authority) }).is_err());
 }
 
-/// Reads so many requests. Once the handshake is done nothing is sent: the tickets wait with all else.
+/// Reads this many requests. After the handshake no bytes are sent: the tickets wait with all other bytes.
 fn hear(tls: &mut rustls::ServerConnection, tcp: &mut std::net::TcpStream, requests: usize) {
     let mut heard = Vec::new();
     while heard.windows(4).filter(|four| four == b"\r\n\r\n").count() < requests {
@@ -404,12 +405,12 @@ fn waiting(tls: &mut rustls::ServerConnection) -> Vec<u8> {
     records
 }
 
-/// Sends bytes and the end of this side in one segment, then waits for the peer to go.
+/// Sends bytes and the end of this side in one segment, then waits for the peer to close.
 fn say_last(tcp: &mut std::net::TcpStream, bytes: &[u8]) {
     use std::os::fd::AsRawFd as _;
     let (on, length) = (1, size_of::<libc::c_int>() as libc::socklen_t);
     let on: *const libc::c_int = &raw const on;
-    // SAFETY: the pointer is to a live int of the size given.
+    // SAFETY: the pointer is to a live int of the given size.
     let corked =
         unsafe { libc::setsockopt(tcp.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CORK, on.cast(), length) };
     assert_eq!(corked, 0);
@@ -418,7 +419,7 @@ fn say_last(tcp: &mut std::net::TcpStream, bytes: &[u8]) {
     while let Ok(1..) = tcp.read(&mut [0; 4096]) {}
 }
 
-/// Starts a server whose connections are in the hands of the test from the first message on.
+/// Starts a server whose connections the test handles from the first message on.
 fn by_hand(
     authority: &Authority,
     handler: impl Fn(&mut rustls::ServerConnection, &mut std::net::TcpStream) + Send + Sync + 'static,
@@ -483,7 +484,7 @@ fn an_end_behind_tickets_is_not_missed() {
     assert_eq!(outcome.connections.failures, [(paceline_engine::Failure::ClosedUnanswered, 2)]);
 }
 
-/// A server's side of TLS that asks for a certificate and does without.
+/// A server configuration that requests a certificate but does not require it.
 fn asking_without_need(authority: &Authority) -> rustls::ServerConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = rustls::RootCertStore::empty();

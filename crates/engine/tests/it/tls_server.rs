@@ -1,7 +1,7 @@
-//! A small real TLS server: certificates made on the spot, a thread for each connection.
+//! A small real TLS server: certificates made for each test, a thread for each connection.
 //!
-//! For `tls.rs` alone: its handlers say what is answered and what becomes of the connection then. It speaks through
-//! rustls, as the engine does, so that two libraries never meet here. In plain text there is `server.rs`.
+//! Used only by `tls.rs`: its handlers choose the response and whether the connection is kept. It uses rustls, as the
+//! engine does, so interoperability of two libraries is not tested here. The plain-text server is in `server.rs`.
 
 use paceline_engine::Address;
 use paceline_engine::tls::Identity;
@@ -18,7 +18,7 @@ use std::thread;
 /// Authorities made so far.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// Who vouches for certificates in a test.
+/// An authority that signs the certificates of a test.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     /// Its own certificate.
@@ -30,14 +30,14 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        // Two authorities of one name would be taken for each other.
+        // Two authorities with the same name would be confused.
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         params.distinguished_name.push(rcgen::DnType::CommonName, format!("authority {number}"));
         let certificate = params.self_signed(&key).unwrap().der().clone();
         Self { issuer: Issuer::new(params, key), certificate }
     }
 
-    /// A certificate for a name, with whatever else the test changes.
+    /// A certificate for a name, with further changes by the test.
     pub fn issue(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Identity {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
@@ -47,7 +47,7 @@ impl Authority {
     }
 }
 
-/// A certificate that vouches for itself, as `openssl req -x509` makes it.
+/// A self-signed certificate, as `openssl req -x509` makes it.
 pub fn self_signed(name: &str) -> Identity {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
@@ -59,7 +59,7 @@ fn identity(certificate: CertificateDer<'static>, key: &KeyPair) -> Identity {
     Identity { chain: vec![certificate], key: PrivatePkcs8KeyDer::from(key.serialize_der()).into() }
 }
 
-/// A server's side of TLS; with `clients` it requires a certificate of theirs.
+/// A server configuration; with `clients` it requires a client certificate from that authority.
 pub fn server_config(identity: Identity, clients: Option<&Authority>) -> ServerConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -80,20 +80,20 @@ pub fn server_config(identity: Identity, clients: Option<&Authority>) -> ServerC
     config
 }
 
-/// What is done after a request has been handled.
+/// The action after a request has been handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// The next one is awaited.
+    /// Wait for the next request.
     Keep,
-    /// The connection is closed with a close_notify.
+    /// Close the connection with a close_notify.
     Close,
-    /// A close_notify is sent and the connection left open.
+    /// Send a close_notify and leave the connection open.
     Tell,
-    /// The connection is closed without a word.
+    /// Close the connection without a close_notify.
     Cut,
 }
 
-/// A connection's plain side.
+/// The plain side of a connection.
 pub type Stream = StreamOwned<ServerConnection, TcpStream>;
 
 /// Starts a server on a free port. Its threads end with the test process.
@@ -109,7 +109,7 @@ pub fn serve(
     })
 }
 
-/// Starts a server that does something with each connection, on a thread for each.
+/// Starts a server that runs the handler for each connection, on a thread for each.
 pub fn accept(handler: impl Fn(TcpStream) + Send + Sync + 'static) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().into();
@@ -139,7 +139,7 @@ fn converse(mut stream: Stream, handler: &(dyn Fn(&mut Stream, usize) -> After +
                     stream.conn.send_close_notify();
                     let _ = stream.flush();
                     if after == After::Tell {
-                        // Until the peer goes.
+                        // Until the peer closes.
                         while let Ok(1..) = stream.sock.read(&mut buffer) {}
                     }
                     return;
@@ -148,6 +148,6 @@ fn converse(mut stream: Stream, handler: &(dyn Fn(&mut Stream, usize) -> After +
             number += 1;
         }
     }
-    // Closing with something unread would break the connection, and what was said last with it.
+    // Closing with unread bytes would break the connection and lose the bytes sent last.
     while let Ok(1..) = stream.sock.read(&mut buffer) {}
 }
