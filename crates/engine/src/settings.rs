@@ -60,7 +60,7 @@ impl Settings {
     /// Checks the job, and that the prepared parts fit it.
     ///
     /// # Errors
-    /// [`EngineError::Job`] or [`EngineError::Settings`] naming what does not.
+    /// [`EngineError::Job`] or [`EngineError::Settings`] naming the invalid part.
     pub fn check(&self) -> Result<(), EngineError> {
         self.job.check().map_err(EngineError::Job)?;
         let segments = self.inner_segment_ends().len() + 2;

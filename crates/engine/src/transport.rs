@@ -55,13 +55,13 @@ pub trait Transport {
     /// Starts to connect a slot that is closed.
     ///
     /// # Errors
-    /// What the network answered at once: refused, out of descriptors, out of ports.
+    /// The network's immediate error: refused, out of descriptors, out of ports.
     fn connect(&mut self, slot: Slot) -> io::Result<Progress>;
 
     /// Checks the state of a pending connection, after a readiness event.
     ///
     /// # Errors
-    /// Why it failed.
+    /// The error of the attempt.
     fn finish_connect(&mut self, slot: Slot) -> io::Result<Progress>;
 
     /// When the TLS handshake of the slot began, on the worker's clock: before that it was connecting. None without
@@ -73,13 +73,13 @@ pub trait Transport {
     /// Sends bytes on the slot; returns how many were taken, at least one.
     ///
     /// # Errors
-    /// `WouldBlock` when there is no room; anything else means that the connection is broken.
+    /// `WouldBlock` when there is no room; any other error means that the connection is broken.
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize>;
 
     /// Reads received bytes; 0 means the peer closed its side.
     ///
     /// # Errors
-    /// `WouldBlock` when there is nothing; anything else means that the connection is broken.
+    /// `WouldBlock` when there are no bytes; any other error means that the connection is broken.
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// When the kernel received the last byte of the last [`Transport::receive`], on the worker's clock; none if
@@ -111,6 +111,6 @@ pub trait Transport {
     /// Waits for events and appends them to `ready`.
     ///
     /// # Errors
-    /// Only what cannot be continued from.
+    /// Only errors that end the run.
     fn wait(&mut self, patience: Patience, ready: &mut Vec<Ready>) -> io::Result<()>;
 }

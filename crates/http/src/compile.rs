@@ -19,7 +19,7 @@ use std::sync::Arc;
 const HTTP1_FIELDS: [&str; 5] =
     ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
-/// Where a placeholder stands.
+/// The place of a placeholder.
 #[derive(Clone, Copy)]
 enum Place<'r> {
     Path,
@@ -67,7 +67,7 @@ impl Request {
     /// The files named by its placeholders, each once.
     ///
     /// # Errors
-    /// [`RequestError::Placeholder`] where something looks like one and is none.
+    /// [`RequestError::Placeholder`] for text that looks like a placeholder but is invalid.
     pub fn line_files(&self) -> Result<Vec<String>, RequestError> {
         let mut files = Vec::new();
         for (place, text) in self.texts() {
@@ -85,7 +85,7 @@ impl Request {
     /// The request with its placeholders, ready to be sent again and again.
     ///
     /// # Errors
-    /// [`RequestError`] for whatever would not arrive as it was meant, with any value of its placeholders.
+    /// [`RequestError`] for a request that would not arrive as intended, with any value of its placeholders.
     pub fn compile(&self, files: &LineFiles) -> Result<RequestTemplate, RequestError> {
         self.check_method()?;
         self.check_target_of_lines(files)?;

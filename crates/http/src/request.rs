@@ -89,7 +89,7 @@ impl Request {
     /// The bytes to send.
     ///
     /// # Errors
-    /// [`RequestError`] for whatever would not arrive as it was meant.
+    /// [`RequestError`] for a request that would not arrive as intended.
     pub fn encode(&self) -> Result<Vec<u8>, RequestError> {
         self.check_method()?;
         check_target(&self.path, &self.method)?;

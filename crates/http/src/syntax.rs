@@ -3,7 +3,7 @@
 //! Shared by requests, URLs and the codecs of both versions. It does not know messages: the caller decides what an
 //! invalid byte means.
 
-/// How many of the invalid bytes a message shows.
+/// The maximum number of invalid bytes in a message.
 const EXCERPT_BYTES_MAX: usize = 40;
 
 /// Whether a byte is allowed in a method or a field name (RFC 9110 §5.6.2).

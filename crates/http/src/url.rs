@@ -56,7 +56,7 @@ impl Url {
     /// Parses a URL.
     ///
     /// # Errors
-    /// A [`RequestError`] that names the part at fault and, where there is one, the nearest right form.
+    /// A [`RequestError`] that names the invalid part and, where there is one, the nearest valid form.
     pub fn parse(url: &str) -> Result<Url, RequestError> {
         let (scheme, rest) = split_scheme(url)?;
         let rest = rest.split('#').next().unwrap_or(rest);

@@ -55,7 +55,7 @@ pub enum BodyFault {
     Value {
         /// The pointer.
         pointer: String,
-        /// What was expected there.
+        /// The expected value.
         expected: String,
         /// The value found there, if any.
         found: Option<String>,
@@ -117,7 +117,7 @@ impl BodyCheck {
     /// Whether a body is as expected.
     ///
     /// # Errors
-    /// How it is not.
+    /// The fault of the body.
     pub fn judge(&self, body: &[u8]) -> Result<(), BodyFault> {
         match self {
             BodyCheck::Any => Ok(()),

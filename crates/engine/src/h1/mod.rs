@@ -330,7 +330,7 @@ impl Http1 {
         self.finish_empty_body(slot, now, ledger)
     }
 
-    /// Completes a response without a body at the end of its head: no further bytes may come to do so.
+    /// Completes a response without a body at the end of its head: no further bytes may come that would complete it.
     #[inline]
     fn finish_empty_body(&mut self, slot: Slot, now: Nanos, ledger: &mut Ledger<'_>) -> Result<Flow, Fault> {
         let is_idle = self.connections[slot as usize].decoder.is_idle();

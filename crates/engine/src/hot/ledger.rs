@@ -253,7 +253,7 @@ impl<'a> Ledger<'a> {
         self.recorder.is_windows(block)
     }
 
-    /// Whether the next request begins alone: it has an intended send of its own.
+    /// Whether the next request begins alone: it has its own intended send.
     #[inline]
     pub(crate) fn begins_alone(&self) -> bool {
         self.schedule.is_open() || self.schedule.has_returned()

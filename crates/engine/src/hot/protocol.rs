@@ -68,7 +68,7 @@ pub trait ProtocolHandler {
     /// first exchange; [`ProtocolHandler::receive`] reads it.
     ///
     /// # Errors
-    /// Those of sending.
+    /// The errors of sending.
     fn open<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<Progress>;
 
     /// Whether that reply has come.
@@ -81,7 +81,7 @@ pub trait ProtocolHandler {
     /// bytes to the transport and reports to the ledger those of which at least a byte was taken. Returns how many.
     ///
     /// # Errors
-    /// `WouldBlock` when the socket has no room, any other when the connection is broken: then nothing was begun.
+    /// `WouldBlock` when the socket has no room, any other when the connection is broken: then no exchange was begun.
     fn begin<T: Transport>(
         &mut self,
         slot: Slot,

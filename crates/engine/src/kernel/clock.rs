@@ -33,7 +33,7 @@ pub fn sharpen_timers() {
 /// CAP_SYS_RESOURCE.
 ///
 /// # Errors
-/// What the kernel answered.
+/// The kernel's error.
 pub fn own_descriptor_table() -> std::io::Result<()> {
     // SAFETY: the flag touches no memory; descriptors opened so far are copied, and this code closes none of them by
     // number.

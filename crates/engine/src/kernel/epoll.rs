@@ -44,7 +44,7 @@ impl Epoll {
     /// An epoll for the slots of one worker.
     ///
     /// # Errors
-    /// [`EngineError::Kernel`] when no epoll can be had: out of descriptors.
+    /// [`EngineError::Kernel`] when no epoll can be opened: out of descriptors.
     pub fn new(settings: &Settings, worker: u32) -> Result<Self, EngineError> {
         // SAFETY: epoll_create1 takes a number only.
         let raw = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })

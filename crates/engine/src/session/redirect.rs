@@ -75,7 +75,7 @@ impl Redirect<'_> {
     /// The next request, if at most `most` redirects may be followed.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why the redirect is not followed.
     pub fn next_request(&self, scheme: Scheme, most: u16) -> Result<Vec<u8>, RedirectFault> {
         let location = field(self.head, "Location").next().map(String::from_utf8_lossy);
         let fault =

@@ -100,7 +100,7 @@ impl TlsSettings {
     /// Opens the tunnel of the proxy on a blocking connection, for a single connection outside of a run.
     ///
     /// # Errors
-    /// Those of the connection, or a [`super::TlsError`] if the proxy opens no tunnel.
+    /// The errors of the connection, or a [`super::TlsError`] if the proxy opens no tunnel.
     pub fn open_tunnel<S: std::io::Read + std::io::Write>(&self, stream: &mut S) -> std::io::Result<()> {
         self.tunnel.as_deref().map_or(Ok(()), |request| super::tunnel::open(request, stream))
     }
@@ -118,7 +118,7 @@ impl TlsSettings {
     /// A separate handshake, for a single connection outside of a run.
     ///
     /// # Errors
-    /// Those of rustls.
+    /// The errors of rustls.
     pub fn client(&self, alpn: &[u8]) -> Result<ClientConnection, rustls::Error> {
         let (config, _) = self.for_worker(1, alpn);
         ClientConnection::new(config, self.name.clone())

@@ -125,7 +125,8 @@ pub(super) fn end(bytes: &[u8], from: usize) -> Option<usize> {
 /// The head at the start of `bytes` and its length, its blank line included; None before the blank line has arrived.
 ///
 /// # Errors
-/// What is wrong with it, but only once it is complete: so a head is refused for the same reason however it is cut.
+/// The fault of the head, but only once it is complete, so that a head is rejected for the same reason however it is
+/// split.
 pub(super) fn read(bytes: &[u8], line_ends: LineEnds) -> Result<Option<(ParsedHead, usize)>, ProtocolError> {
     parse(bytes, line_ends).or_else(|error| if end(bytes, 0).is_some() { Err(error) } else { Ok(None) })
 }

@@ -127,7 +127,7 @@ pub enum Http2Error {
         frame: FrameName,
         /// Its length.
         length: u32,
-        /// What it must be.
+        /// The valid values.
         expected: &'static str,
     },
     /// A stream frame on stream 0, or a connection frame on a stream (RFC 9113 §6).
@@ -211,7 +211,7 @@ pub enum Http2Error {
         setting: &'static str,
         /// Its value.
         value: u32,
-        /// What it must be.
+        /// The valid values.
         expected: &'static str,
     },
     /// Only frames without effect, [`super::IDLE_FRAMES_MAX`] in sequence.

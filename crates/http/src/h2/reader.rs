@@ -276,7 +276,7 @@ impl FrameReader {
     /// Call this when the peer has closed the connection.
     ///
     /// # Errors
-    /// [`Http2Error::Truncated`] inside a frame, [`Http2Error::NotHttp2`] if none ever came.
+    /// [`Http2Error::Truncated`] inside a frame, [`Http2Error::NotHttp2`] if no frame ever came.
     pub fn end_of_input(&self) -> Result<(), Http2Error> {
         let is_at_head = matches!(self.state, State::Head) && self.open_block.is_none();
         match self.head_len {

@@ -85,7 +85,7 @@ fn a_seed_gives_each_worker_its_own_sequence_and_always_the_same() {
     };
     assert_eq!(sequence(0), sequence(0));
     assert_ne!(sequence(0), sequence(1));
-    // The sequence is the same, however requests are requested, split, refused or skipped.
+    // The sequence is the same, however requests are fetched, split, refused or skipped.
     let mut outgoing = outgoing(&requests, 4, 0);
     let mut kinds = Vec::new();
     while kinds.len() < 64 {

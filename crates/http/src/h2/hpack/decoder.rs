@@ -106,7 +106,7 @@ impl HpackDecoder {
     /// Decodes a whole field block and passes each field to `field`, in order.
     ///
     /// # Errors
-    /// [`HpackError`]; the connection is lost, for the tables may differ.
+    /// [`HpackError`]; the connection is lost, because the tables may differ.
     pub fn decode(
         &mut self,
         block: &[u8],

@@ -185,7 +185,7 @@ fn field() -> impl Strategy<Value = (Field, bool)> {
 }
 
 proptest! {
-    /// Blocks decode to what was encoded, through evictions and changes of the table's size.
+    /// Blocks decode to the encoded fields, through evictions and changes of the table's size.
     #[test]
     fn blocks_round_trip(blocks in vec((option_size(), vec(field(), 0..12)), 1..12)) {
         let (mut encoder, mut decoder) = (HpackEncoder::default(), HpackDecoder::default());
