@@ -102,7 +102,7 @@ impl Connection {
         while sent < self.out.len() && result.is_ok() {
             result = transport.send(slot, &self.out[sent..]).map(|taken| sent += taken);
         }
-        // Independent of what was written after them: bytes that were taken are never sent again.
+        // Also after an error: bytes that were taken are never sent again.
         self.out.drain(..sent);
         match result {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),

@@ -1,6 +1,6 @@
 //! Implements the worker: its only loop, and its phases.
 //!
-//! The work between two waits is in [`super::traffic`]; the length of a wait is in `pace.rs`. The phases begin and end
+//! The work between two waits is in `traffic.rs`; the length of a wait is in `pace.rs`. The phases begin and end
 //! at the moments of the timeline, the same in every worker.
 
 use super::pool::{Pool, State};
@@ -21,7 +21,8 @@ const BUFFER: usize = 64 * 1024;
 const NAP: Nanos = Nanos::from_millis(100);
 /// Attempts to connect that must fail, with none succeeding, before the target counts as unreachable.
 const ATTEMPTS_LEAST: u64 = 5;
-/// The time that a server that requested a certificate has to refuse it before the run begins: some round trips.
+/// The time to wait before the run begins for a server that requested a certificate, since it may still refuse
+/// the connection: some round trips.
 const REFUSAL_AWAITED: Nanos = Nanos::from_millis(100);
 
 /// The longest sleep of a worker that waits for the others to be connected: a millisecond, and more with many threads,

@@ -37,7 +37,8 @@ fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
         }
         _ => Shape::Steady { rate: rate(random) },
     };
-    // Sends have a window that contains all of them: including the time for their responses it would be mostly that.
+    // A trace has a window that contains all of its sends; with the time for their responses, which `length()` adds,
+    // the window would be mostly that time.
     let length = match &shape {
         Shape::Trace(trace) => trace.moments.last().map(|last| *last + Nanos(1 + random.below(5_000_000))),
         other => other.length(),
@@ -127,8 +128,8 @@ fn settings(random: &mut Random) -> Settings {
     })
 }
 
-/// The time taken by reading the clock. A spinning worker reads it all the time and must still advance: mostly
-/// coarsely.
+/// The time taken by reading the clock. A spinning worker reads it all the time and must still advance, so
+/// its step is mostly coarse.
 fn look(settings: &Settings, random: &mut Random) -> Nanos {
     match (settings.pace, random.below(20)) {
         (PaceKind::Sleep, _) => Nanos(random.below(2) * random.below(2_000)),

@@ -1,4 +1,4 @@
-//! HTTP/1.1 responses as a client reads them (RFC 9112), sans-IO.
+//! Decodes HTTP/1.1 responses on the client side (RFC 9112), sans-IO.
 //!
 //! [`Decoder`] turns a connection's bytes into [`Step`]s, strictly: framing that two readers could understand
 //! differently is a [`ProtocolError`]. [`HeadCache`] replaces parsing by a comparison in the usual case. Requests, for
