@@ -1,7 +1,8 @@
-//! Everything there is: the servers, workloads and plans of one tree, the broken ones with their errors.
+//! The catalogue: the servers, workloads, plans, balancers and databases of one tree; broken ones are kept with their
+//! errors.
 //!
-//! Read afresh by every command that needs it. A broken file hides no other; a folder without a manifest is told and
-//! passed over. Where the tree is, is [`Places`]' matter.
+//! Every command that needs it reads it again. A broken file does not hide others; a folder without a manifest is
+//! reported and skipped. [`Places`] finds the tree.
 
 use crate::balancer::BALANCER_FILE;
 use crate::manifest::MANIFEST_FILE;
@@ -11,16 +12,16 @@ use crate::{
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Everything there is in one tree.
+/// The contents of one tree.
 #[derive(Debug)]
 pub struct Catalogue {
     /// Where it was found.
     pub places: Places,
-    /// Every server with a sound manifest, by id.
+    /// Every server with a valid manifest, by id.
     pub servers: Vec<Arc<Manifest>>,
     /// Every server whose manifest is wrong.
     pub broken_servers: Vec<Broken>,
-    /// Every sound workload, by name.
+    /// Every valid workload, by name.
     pub workloads: Vec<Arc<Workload>>,
     /// Every workload whose file is wrong.
     pub broken_workloads: Vec<Broken>,
@@ -28,11 +29,11 @@ pub struct Catalogue {
     pub balancers: Vec<Arc<Balancer>>,
     /// Every balancer whose manifest or template is wrong.
     pub broken_balancers: Vec<Broken>,
-    /// Every sound database, by id.
+    /// Every valid database, by id.
     pub databases: Vec<Arc<Database>>,
     /// Every database whose manifest is wrong.
     pub broken_databases: Vec<Broken>,
-    /// What was passed over, for people.
+    /// What was skipped, as messages.
     pub notes: Vec<String>,
 }
 
@@ -49,8 +50,8 @@ impl Catalogue {
     /// Reads everything in `places`.
     ///
     /// # Errors
-    /// [`CatalogueError::File`] when one of the folders itself cannot be listed. What is wrong within a manifest or
-    /// workload is kept beside the sound ones.
+    /// [`CatalogueError::File`] when one of the folders itself cannot be listed. Errors within a manifest or workload
+    /// are kept beside the valid ones.
     pub fn read(places: Places) -> Result<Self, CatalogueError> {
         let mut catalogue = Self {
             servers: Vec::new(),
@@ -119,7 +120,7 @@ impl Catalogue {
     /// The database of that id.
     ///
     /// # Errors
-    /// [`CatalogueError::Unknown`] with the nearest id; for a broken one, what is wrong with it.
+    /// [`CatalogueError::Unknown`] with the nearest id; for a broken database, its error.
     pub fn database(&self, id: &str) -> Result<Arc<Database>, CatalogueError> {
         if let Some(database) = self.databases.iter().find(|database| database.id == id) {
             return Ok(Arc::clone(database));
@@ -155,7 +156,7 @@ impl Catalogue {
     /// The balancer of that id.
     ///
     /// # Errors
-    /// [`CatalogueError::Unknown`] with the nearest id; for a broken one, what is wrong with it.
+    /// [`CatalogueError::Unknown`] with the nearest id; for a broken balancer, its error.
     pub fn balancer(&self, id: &str) -> Result<Arc<Balancer>, CatalogueError> {
         if let Some(balancer) = self.balancers.iter().find(|balancer| balancer.id == id) {
             return Ok(Arc::clone(balancer));
@@ -187,13 +188,13 @@ impl Catalogue {
     /// The server of that id.
     ///
     /// # Errors
-    /// [`CatalogueError::Unknown`] with the nearest id; for a broken manifest, what is wrong with it.
+    /// [`CatalogueError::Unknown`] with the nearest id; for a broken manifest, its error.
     pub fn server(&self, id: &str) -> Result<Arc<Manifest>, CatalogueError> {
         if let Some(server) = self.servers.iter().find(|server| server.id == id) {
             return Ok(Arc::clone(server));
         }
         if let Some(broken) = self.broken_server(id) {
-            // Read again for the error itself: the kept one stays where it is.
+            // Read again to return an owned error: the kept one stays where it is.
             return Manifest::read(&self.places.servers_dir.join(&broken.id))
                 .and_then(|manifest| self.with_known_workloads(manifest))
                 .map(Arc::new);
@@ -206,10 +207,10 @@ impl Catalogue {
         })
     }
 
-    /// The servers that `names` mean, ids or patterns such as `go-*`, each once.
+    /// The servers that `names` select, as ids or patterns such as `go-*`, each once.
     ///
     /// # Errors
-    /// As [`Catalogue::server`]; [`CatalogueError::Unknown`] also for a pattern that fits none.
+    /// As [`Catalogue::server`]; [`CatalogueError::Unknown`] also for a pattern without a match.
     pub fn servers_named(&self, names: &[String]) -> Result<Vec<Arc<Manifest>>, CatalogueError> {
         let mut meant: Vec<Arc<Manifest>> = Vec::new();
         for name in names {
@@ -240,7 +241,7 @@ impl Catalogue {
         self.broken_workloads.iter().find(|broken| broken.id == name)
     }
 
-    /// Reads the plan that a person means by `name`: a file, or a plan's name in the plans folder.
+    /// Reads the plan `name`: a file, or a plan's name in the plans folder.
     ///
     /// # Errors
     /// [`CatalogueError::Unknown`] with the nearest plan; otherwise as [`Plan::read`].
@@ -253,7 +254,7 @@ impl Catalogue {
             Plan::read(&named)
         } else {
             let plans: Vec<String> = self.plan_names()?;
-            // Of a path the file's name counts: its folder is seldom what was misspelt.
+            // For a path, compare the file's name: its folder is seldom misspelt.
             let wanted = if is_path { stem(Path::new(name)) } else { name.to_owned() };
             let nearest = nearest(&wanted, plans.iter().map(String::as_str)).map(Into::into);
             Err(CatalogueError::Unknown { kind: "plan", name: name.into(), nearest })
@@ -281,7 +282,7 @@ fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
     Ok(entries(folder)?.into_iter().filter(is_toml).collect())
 }
 
-/// What is in `folder`, sorted by name.
+/// The entries of `folder`, sorted by name.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
     let error = |source| CatalogueError::File { action: "list", path: folder.into(), source };
     let mut paths = Vec::new();

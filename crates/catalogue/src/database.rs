@@ -1,7 +1,8 @@
-//! A database that servers ask: a folder of `databases/` with a manifest of the commands that take it through its life.
+//! A database for servers: a folder of `databases/` with a manifest of the commands that set it up, start it and read
+//! its counters.
 //!
-//! It is set up and asked for its version as a server is ([`Database::as_server`]); the lab starts a new one for each
-//! launch. What is in its tables, and how it is checked, is the lab's.
+//! It is set up and asked for its version like a server ([`Database::as_server`]); the lab starts a new one for each
+//! launch, fills its tables and checks them.
 
 use crate::document::Document;
 use crate::{CatalogueError, Kind, Manifest, Setup, Traits};
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 /// The file in a database's folder.
 pub const DATABASE_FILE: &str = "database.toml";
-/// How long a start may take: the slowest that is known takes a second.
+/// How long a start may take: the slowest known database takes a second.
 const START_TIMEOUT_S: u64 = 20;
 
 /// One database.
@@ -21,39 +22,39 @@ pub struct Database {
     pub id: String,
     /// Its folder, absolute.
     pub folder: PathBuf,
-    /// Shown to people.
+    /// The name for display.
     pub name: String,
-    /// What it is, for people; also what it is not.
+    /// A description: what it is, and what it is not.
     pub about: String,
     /// Debian packages to install when `needs` is not met.
     pub packages: Vec<String>,
     /// Programs that must be on the PATH; with a `/`, patterns of files.
     pub needs: Vec<String>,
-    /// A pattern of folders; the last that fits is put before the PATH of its commands.
+    /// A pattern of folders; the last match is put before the PATH of its commands.
     pub path: Option<String>,
-    /// Fetches what no package brings, once.
+    /// The command that fetches what no package contains, once.
     pub setup: Option<Setup>,
     /// The build command, where there is something to build.
     pub build: Option<String>,
-    /// The commands of its life.
+    /// The commands to run and read it.
     pub commands: DatabaseCommands,
     /// How long a start may take.
     pub start_timeout: Duration,
     /// The signal that asks it to stop.
     pub stop_signal: StopSignal,
-    /// How a setting is given to `start`, with `{name}` and `{value}`.
+    /// How a setting is passed to `start`, with `{name}` and `{value}`.
     pub setting: String,
     /// Its settings, in order.
     pub settings: Vec<DatabaseSetting>,
 }
 
-/// The commands of a database's life, each under `sh -c` in its data folder.
+/// The commands of a database, each run with `sh -c` in its data folder.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseCommands {
     /// Prints its version.
     pub version: String,
-    /// Makes an empty data folder; none where it keeps nothing on disk.
+    /// Makes an empty data folder; `None` where it stores nothing on disk.
     pub init: Option<String>,
     /// Runs it in the foreground.
     pub start: String,
@@ -63,7 +64,7 @@ pub struct DatabaseCommands {
     pub schema: Option<String>,
     /// Replaces the rows of both tables by those of `world.tsv` and `fortune.tsv`.
     pub load: String,
-    /// Prints what it counted, a line `NAME NUMBER` each.
+    /// Prints its counters, a line `NAME NUMBER` each.
     pub statistics: String,
     /// Prints the rows of `world` in order, `ID<TAB>NUMBER`.
     pub world: String,
@@ -88,7 +89,7 @@ pub struct DatabaseSetting {
     pub name: String,
     /// Its value.
     pub value: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -132,7 +133,7 @@ impl Database {
             let problem = "`setting` needs `{name}` and `{value}`, such as \"-c {name}={value}\"";
             errors.push(document.complain(at, problem));
         }
-        // They go through a shell.
+        // They are passed through a shell.
         let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.,/".contains(c));
         for wrong in wire.settings.iter().filter(|one| !plain(&one.name) || !plain(&one.value)) {
             let problem =
@@ -169,7 +170,8 @@ impl Database {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Itself as something that can be set up, built and asked for its version; it has no form to be launched in.
+    /// The database as a manifest, so that it can be set up, built and asked for its version; it has no form to be
+    /// launched in.
     pub fn as_server(&self) -> Manifest {
         Manifest {
             id: format!("database-{}", self.id),

@@ -1,9 +1,9 @@
-//! A SHA-256 as people write it: 64 hexadecimal digits.
+//! A SHA-256 in its written form: 64 hexadecimal digits.
 //!
-//! Workloads, request files and the flag `--expect-sha256` read theirs here, so that all take the same. Nothing is
-//! hashed, and the complaint is the caller's: only it knows the file and the line.
+//! Workloads, request files and the flag `--expect-sha256` all parse digests here. No hash is computed here; the caller
+//! reports the error, since it knows the file and the line.
 
-/// The digest that a text writes, or none if it is not 64 hexadecimal digits.
+/// The digest in a text, or `None` if it is not 64 hexadecimal digits.
 pub fn parse_sha256(text: &str) -> Option<[u8; 32]> {
     let text = text.as_bytes();
     let nibble = |byte: u8| char::from(byte).to_digit(16);

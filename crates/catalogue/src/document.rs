@@ -1,7 +1,6 @@
-//! Reads one TOML file into a type and turns every complaint into file, line and the nearest right key.
+//! Reads one TOML file into a type and reports every error with file, line and the nearest valid key.
 //!
-//! Manifests, workloads and plans all come in through here. It knows no key of any of them: what is right comes from
-//! the types' own `deny_unknown_fields`.
+//! For manifests, workloads and plans. The valid keys come from `deny_unknown_fields` of the types.
 
 use crate::CatalogueError;
 use serde::de::DeserializeOwned;
@@ -11,7 +10,7 @@ use toml::de::DeTable;
 /// Errors of one file that are reported at once.
 const ERRORS_MOST: usize = 20;
 
-/// A file's text with its name, to say where something is wrong in it.
+/// A file's text with its name, for error messages.
 pub(crate) struct Document {
     pub(crate) path: PathBuf,
     text: String,
@@ -34,15 +33,15 @@ impl Document {
         Ok(Self { path: path.into(), text })
     }
 
-    /// Text that is not in a file, or not any more: a stored plan.
+    /// Text that is not in a file, or no longer is: a stored plan.
     pub(crate) fn of(path: &Path, text: &str) -> Self {
         Self { path: path.into(), text: text.into() }
     }
 
     /// The document as a `T`.
     ///
-    /// The parser stops at the first error. So that all are reported, the line with a wrong key or value is left out and
-    /// the rest parsed again; what is missing only because its line was left out, or misspelt, is not reported.
+    /// The parser stops at the first error. To report all of them, the line with a wrong key or value is blanked and
+    /// the rest parsed again. Keys that are missing only because their line was blanked or misspelt are not reported.
     pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, CatalogueError> {
         let mut text = self.text.clone();
         let mut found = Vec::new();
@@ -78,7 +77,7 @@ impl Document {
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
-    /// Where a key of the `nth` table of an array stands, in bytes.
+    /// The byte offset of a key of the `nth` table of an array.
     pub(crate) fn place_in(&self, array: &str, nth: usize, key: &str) -> Option<usize> {
         let document = DeTable::parse(&self.text).ok()?;
         let tables = document.get_ref().iter().find(|(name, _)| name.get_ref() == array)?.1;
@@ -86,21 +85,21 @@ impl Document {
         Some(table.iter().find(|(name, _)| name.get_ref() == key)?.0.span().start)
     }
 
-    /// Where a key of the document's own table stands, in bytes.
+    /// The byte offset of a key of the document's top table.
     pub(crate) fn place_of(&self, key: &str) -> Option<usize> {
         let document = DeTable::parse(&self.text).ok()?;
         Some(document.get_ref().iter().find(|(name, _)| name.get_ref() == key)?.0.span().start)
     }
 
-    /// A complaint about the place `offset` bytes into the document.
+    /// An error at `offset` bytes into the document.
     pub(crate) fn complain(&self, offset: Option<usize>, problem: impl Into<String>) -> CatalogueError {
         let line = offset.map(|offset| self.line(offset));
         CatalogueError::Document { path: self.path.clone(), line, problem: problem.into() }
     }
 }
 
-/// Replaces the assignment on the line at an offset by blanks, so that all others stay where they are. Returns the line;
-/// none where there is no assignment of one line.
+/// Replaces the assignment on the line at an offset by blanks, so that the offsets of all others stay the same. Returns
+/// the line; `None` where there is no assignment on one line.
 fn blank_line(text: &mut String, offset: usize) -> Option<String> {
     let begin = text.get(..offset)?.rfind('\n').map_or(0, |at| at + 1);
     let end = text.get(offset..)?.find('\n').map_or(text.len(), |at| offset + at);
@@ -113,14 +112,14 @@ fn blank_line(text: &mut String, offset: usize) -> Option<String> {
     Some(line)
 }
 
-/// The key that an unknown one was most likely meant to be.
+/// The key that the unknown one was most likely meant to be.
 fn meant(message: &str) -> Option<String> {
     let mut quoted = message.strip_prefix("unknown field `")?.split('`').step_by(2);
     nearest(quoted.next()?, quoted).map(str::to_owned)
 }
 
-/// Puts serde's "unknown field `x`, expected one of `a`, `b`" into our words, with the nearest of the list. Serde
-/// offers the list in its message only; a message of another form is passed on as it is.
+/// Rewords serde's "unknown field `x`, expected one of `a`, `b`", with the nearest of the list. Serde gives the list
+/// only in its message; a message of another form is passed on unchanged.
 fn with_nearest(message: &str) -> String {
     let what = match message.split(" `").next() {
         Some("unknown field") => "key",
@@ -136,8 +135,8 @@ fn with_nearest(message: &str) -> String {
     }
 }
 
-/// The candidate closest to `word`, unless none is close enough to have been meant: at most a third of the letters,
-/// and at least one, may differ (Damerau-Levenshtein, so that two swapped letters count once).
+/// The candidate closest to `word`, if one is close enough: at most a third of the letters, and at least one, may
+/// differ (Damerau-Levenshtein, so that two swapped letters count once).
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (word.chars().count() / 3).max(1) + 1;
     let distance =

@@ -1,4 +1,4 @@
-//! Lengths of time in plans and manifests, as text.
+//! Durations in plans and manifests, as text.
 
 use paceline_job::{format_duration, parse_duration};
 use serde::{Deserialize as _, Deserializer, Serializer};

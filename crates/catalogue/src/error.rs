@@ -1,25 +1,25 @@
-//! Everything that can be wrong with what people write for the lab: one enum, each variant with its facts.
+//! Errors in the files and flags that describe servers, workloads and plans: one enum, each variant with its facts.
 //!
-//! The binary renders it and turns [`CatalogueError::blame`] into an exit status. Nothing here prints.
+//! The binary renders it and turns [`CatalogueError::blame`] into an exit status.
 
 use paceline_record::Blame;
 use std::path::{Path, PathBuf};
 
-/// Why something of the catalogue cannot be used.
+/// Why a part of the catalogue cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueError {
-    /// A manifest, workload or plan that says something it may not. The parser's own error is folded into
-    /// `problem`: rendered beside it in a chain it would say the same thing twice.
+    /// An invalid manifest, workload or plan. The parser's error is part of `problem`: in a chain of sources it would
+    /// be printed twice.
     #[error("{}: {problem}", at(path, *line))]
     Document {
         /// The file.
         path: PathBuf,
-        /// The line, from 1, where the file has one to blame.
+        /// The line, from 1, if a line is to blame.
         line: Option<usize>,
-        /// What is wrong, and the nearest right thing where there is one.
+        /// What is wrong, and the nearest valid value if there is one.
         problem: String,
     },
-    /// Several things that are wrong with one file, at least two.
+    /// Several errors in one file, at least two.
     #[error("{}", listed(.0))]
     Several(Vec<CatalogueError>),
     /// A file or folder that could not be read or written.
@@ -29,19 +29,19 @@ pub enum CatalogueError {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
-    /// Neither a flag, nor the current folder, nor the installation says where the servers are.
+    /// No servers folder was found: not by flags, nor around the current folder, nor in the installation.
     #[error("found no folder `servers`: looked in {} and its parents, then in {}", from.display(), installed.display())]
     NoTree {
         /// Where the search began.
         from: PathBuf,
-        /// Where an installation would have them.
+        /// Where an installation would have it.
         installed: PathBuf,
     },
-    /// A name that nothing in the catalogue has.
+    /// A name that is not in the catalogue.
     #[error("there is no {kind} `{name}`{}", nearest_of(nearest.as_deref()))]
     Unknown {
         /// "server", "workload", "plan", "form".
@@ -51,18 +51,18 @@ pub enum CatalogueError {
         /// The name that is closest to it.
         nearest: Option<String>,
     },
-    /// A plan or ad-hoc flags that cannot be carried out on this catalogue.
+    /// A plan, or ad-hoc flags, that cannot be carried out on this catalogue.
     #[error("plan `{plan}`: {problem}")]
     Plan {
         /// The plan's name.
         plan: String,
-        /// What is wrong, and what would be right.
+        /// What is wrong, and what would be valid.
         problem: String,
     },
 }
 
 impl CatalogueError {
-    /// Whose fault it is: the binary's exit status goes by this.
+    /// Whose fault it is; it decides the binary's exit status.
     pub fn blame(&self) -> Blame {
         match self {
             CatalogueError::Document { .. }
@@ -74,7 +74,7 @@ impl CatalogueError {
         }
     }
 
-    /// One error of all of them; none if there is none.
+    /// Combines several errors into one; `None` if there are none.
     pub(crate) fn of_all(mut errors: Vec<CatalogueError>) -> Option<Self> {
         match errors.len() {
             0 | 1 => errors.pop(),
@@ -82,7 +82,7 @@ impl CatalogueError {
         }
     }
 
-    /// What went well of `results`; what did not is put with `errors`.
+    /// Keeps the successful `results`, and adds the errors of the others to `errors`.
     pub(crate) fn keep<T>(
         results: impl IntoIterator<Item = Result<T, CatalogueError>>,
         errors: &mut Vec<CatalogueError>,
@@ -90,7 +90,7 @@ impl CatalogueError {
         results.into_iter().filter_map(|result| result.map_err(|error| errors.push(error)).ok()).collect()
     }
 
-    /// The line it blames.
+    /// The line to blame.
     pub(crate) fn line(&self) -> Option<usize> {
         match self {
             CatalogueError::Document { line, .. } => *line,
@@ -98,7 +98,7 @@ impl CatalogueError {
         }
     }
 
-    /// What to do about it, where the message does not say so.
+    /// The remedy, if the message does not contain it.
     pub fn hint(&self) -> Option<String> {
         match self {
             CatalogueError::NoTree { .. } => {
@@ -112,7 +112,7 @@ impl CatalogueError {
     }
 }
 
-/// One a line.
+/// One error per line.
 fn listed(errors: &[CatalogueError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

@@ -1,14 +1,14 @@
 //! A small tree of servers and workloads in a temporary folder, for the tests of this crate.
 //!
-//! Many tests take the right manifest or workload and spoil one line of it. The manifests are only read, never carried
-//! out: what builds has a tree of its own in `tests/it/workshop.rs`.
+//! Many tests take the valid manifest or workload and break one line of it. The manifests are only read, never run:
+//! tests that build use the tree in `tests/it/workshop.rs`.
 
 #![allow(clippy::unwrap_used, clippy::new_without_default, reason = "a failed unwrap is a failed test")]
 
 use crate::{Catalogue, Places};
 use std::path::{Path, PathBuf};
 
-/// A manifest that is right, to be changed by the tests. It serves `hello` and `tetra` in both forms.
+/// A valid manifest, to be changed by the tests. It serves `hello` and `tetra` in both forms.
 pub const MANIFEST: &str = r#"name = "A server"
 language = "Go"
 framework = "net/http"
@@ -75,13 +75,13 @@ path = "/tetra/abc"
 status = "4xx"
 "#;
 
-/// A tree that lives as long as the test.
+/// A tree that is removed at the end of the test.
 pub struct Tree {
     folder: tempfile::TempDir,
 }
 
 impl Tree {
-    /// With the workloads `hello` and `tetra` and no server.
+    /// A tree with the workloads `hello` and `tetra` and no server.
     pub fn new() -> Self {
         let tree = Self { folder: tempfile::tempdir().unwrap() };
         tree.write("workloads/hello.toml", HELLO);
@@ -90,7 +90,7 @@ impl Tree {
         tree
     }
 
-    /// With these servers too, each of the right manifest.
+    /// A tree with these servers too, each with the valid manifest.
     pub fn with(servers: &[&str]) -> Self {
         let tree = Self::new();
         servers.iter().for_each(|id| tree.write(&format!("servers/{id}/server.toml"), MANIFEST));
@@ -104,12 +104,12 @@ impl Tree {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Where something in it is.
+    /// The path of a file in it.
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.folder.path().join(path)
     }
 
-    /// All there is in it.
+    /// Its catalogue.
     pub fn catalogue(&self) -> Catalogue {
         let places = Places {
             servers_dir: self.path("servers"),

@@ -1,7 +1,7 @@
-//! What people write for the lab: manifests of servers and balancers, workloads, plans and request files.
+//! The data files of the lab: manifests of servers and balancers, workloads, plans and request files.
 //!
-//! Pure data and its checks: files are read and judged, nothing is started and nothing is measured. [`Catalogue`] reads
-//! a whole tree; [`Plan`] says which cells are measured, and [`order`] in which order.
+//! Reads and checks files only; it starts and measures nothing. [`Catalogue`] reads a whole tree; [`Plan`] says which
+//! cells are measured, and [`order`] in which order.
 
 mod balancer;
 mod catalogue;

@@ -1,15 +1,16 @@
-//! The order of a round, drawn from its seed: in each block the launches are shuffled, in each launch its cells.
+//! The order of a round, drawn from its seed: the launches are shuffled within each block, and the cells within each
+//! launch.
 //!
-//! Randomised blocks, so that a machine that drifts (heat, neighbours) does not favour the first. The
-//! generator is our own few lines, because a stored seed must give the same order in every later version, which no
-//! library's shuffle promises.
+//! Randomised blocks, so that a drift of the machine (heat, neighbours) does not favour the first. The generator is
+//! implemented here, because a stored seed must give the same order in every later version, which no library's shuffle
+//! guarantees.
 
 use crate::{Cell, Manifest, SEED_MAX};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
-/// One start of a server, and what is measured on it in turn.
+/// One start of a server, and the cells that are measured on it in turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedLaunch {
     /// The block, from 0: the repeat of all its cells.
@@ -23,7 +24,7 @@ pub struct PlannedLaunch {
 }
 
 impl PlannedLaunch {
-    /// Whether its cells mean something only one after the other on one launch: none is measured without the others.
+    /// Whether its cells are valid only in sequence on one launch: none is measured without the others.
     pub fn is_whole(&self) -> bool {
         self.cells.iter().any(|cell| cell.load.group.is_ordered)
     }
@@ -35,16 +36,17 @@ pub fn order(cells: &[Cell], repeats: u32, seed: u64) -> Vec<PlannedLaunch> {
     (0..repeats).flat_map(|block| block_order(cells, block, seed)).collect()
 }
 
-/// A seed from the system's own randomness, where a plan has none; at most [`SEED_MAX`].
+/// A seed from the system's randomness, for a plan without one; at most [`SEED_MAX`].
 pub fn fresh_seed() -> u64 {
     // The standard library seeds each hasher from the system.
     RandomState::new().hash_one(std::process::id()) & SEED_MAX
 }
 
 fn block_order(cells: &[Cell], block: u32, seed: u64) -> Vec<PlannedLaunch> {
-    // A stream of its own for each block, so that neither the number of blocks nor what is drawn in one moves another.
+    // A separate stream for each block, so that the number of blocks, or of draws in one, does not change the others.
     let mut random = SplitMix64(SplitMix64(seed).next() ^ SplitMix64(u64::from(block)).next());
-    // A plain launch has no group: its place among the keys, and so every stored order, is as it was before groups.
+    // A plain launch has no group: its place among the keys, and so every stored order, is the same as before groups
+    // existed.
     let mut by_launch: BTreeMap<(&str, &str, String), Vec<Cell>> = BTreeMap::new();
     for cell in cells {
         by_launch.entry((&cell.server.id, &cell.form, cell.group())).or_default().push(cell.clone());
@@ -55,18 +57,18 @@ fn block_order(cells: &[Cell], block: u32, seed: u64) -> Vec<PlannedLaunch> {
 }
 
 fn launch(block: u32, mut cells: Vec<Cell>, random: &mut SplitMix64) -> Option<PlannedLaunch> {
-    // From one order whatever the caller's was, so that the seed alone decides.
+    // Sorted first, so that the order depends on the seed alone, not on the caller's order.
     cells.sort_by_cached_key(Cell::key);
     random.shuffle(&mut cells);
-    // A first run is the first; what is shuffled among its twins stays so.
+    // A first run is measured first; the shuffled order of its twins is kept.
     cells.sort_by_key(Cell::turn);
     let first = cells.first()?;
     Some(PlannedLaunch { block, server: Arc::clone(&first.server), form: first.form.clone(), cells })
 }
 
-/// SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; the constants
-/// are those of Vigna's public-domain `splitmix64.c`. The engine has one of its own for arrivals: the lab does not know
-/// how the generator works and does not depend on it.
+/// SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; the constants are
+/// those of Vigna's public-domain `splitmix64.c`. The engine has a separate one for arrivals: the lab does not depend
+/// on the engine.
 struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -78,13 +80,13 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, each equally likely but for a bias below `bound` / 2^64 (multiply-shift: Lemire, "Fast
-    /// random integer generation in an interval", 2019, without its rejection step).
+    /// A uniform number below `bound`, with a bias below `bound` / 2^64 (multiply-shift: Lemire, "Fast random integer
+    /// generation in an interval", 2019, without its rejection step).
     fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
-    /// Fisher and Yates' shuffle (Knuth, volume 2, algorithm P).
+    /// The Fisher-Yates shuffle (Knuth, volume 2, algorithm P).
     fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

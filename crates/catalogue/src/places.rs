@@ -1,11 +1,11 @@
-//! Where the servers, workloads and plans are, and where the lab keeps what it builds.
+//! Finds the folders of servers, workloads and plans, and the state folder of the lab.
 //!
-//! A flag decides; else the project around the current folder; else what lies beside the installed binary.
+//! A flag has precedence; then the project around the current folder; then the folders beside the installed binary.
 
 use crate::CatalogueError;
 use std::path::{Path, PathBuf};
 
-/// What the flags say of the places; each may be left out.
+/// The flags for the places; each may be omitted.
 #[derive(Clone, Debug, Default)]
 pub struct PlaceFlags {
     /// `--servers-dir`.
@@ -37,9 +37,9 @@ pub struct Places {
     pub balancers_dir: PathBuf,
     /// One folder per database.
     pub databases_dir: PathBuf,
-    /// What the lab builds and keeps.
+    /// The lab's builds and other state.
     pub state_dir: PathBuf,
-    /// As whom the commands of servers run; none for the user of the lab.
+    /// The user for the commands of servers; `None` for the user of the lab.
     pub user: Option<String>,
 }
 
@@ -47,8 +47,8 @@ impl Places {
     /// Finds the places for this process: from its current folder and its own binary.
     ///
     /// # Errors
-    /// [`CatalogueError::NoTree`] when there is no `servers` folder anywhere, [`CatalogueError::File`] when a named one is not
-    /// there.
+    /// [`CatalogueError::NoTree`] when there is no `servers` folder anywhere, [`CatalogueError::File`] when a named one
+    /// is missing.
     pub fn find(flags: &PlaceFlags) -> Result<Self, CatalogueError> {
         let here = std::env::current_dir().map_err(|source| CatalogueError::File {
             action: "find",
@@ -71,7 +71,7 @@ impl Places {
             (None, None) => Err(CatalogueError::NoTree { from: here.into(), installed: shared(binary) }),
         };
         let servers_dir = place(&flags.servers_dir, "servers")?;
-        // A tree of one's own needs no workloads of its own: those of the project or the installation serve.
+        // A separate tree does not need a workloads folder: that of the project or the installation is used.
         let own = |name: &str| servers_dir.parent().map(|root| root.join(name)).filter(|dir| dir.is_dir());
         let workloads_dir = match (&flags.workloads_dir, own("workloads")) {
             (None, Some(own)) => own,
@@ -97,7 +97,7 @@ impl Places {
             .speakable()
     }
 
-    /// Servers' commands are told these paths, and a manifest's `env` holds text only.
+    /// Servers' commands receive these paths, and a manifest's `env` holds text only.
     fn speakable(self) -> Result<Self, CatalogueError> {
         let all = [
             &self.servers_dir,
@@ -117,7 +117,7 @@ impl Places {
     }
 }
 
-/// A folder that has a `servers` folder in it.
+/// A folder that contains a `servers` folder.
 struct Tree {
     root: PathBuf,
     installed: bool,
@@ -129,7 +129,7 @@ impl Tree {
         Some(Self { root: root.into(), installed: false })
     }
 
-    /// Where the binary of an installation or of an unpacked archive has its data.
+    /// The data folder of an installed or unpacked binary.
     fn beside(binary: &Path) -> Option<Self> {
         let has_servers = |root: &Path| root.join("servers").is_dir();
         let installed = Some(shared(binary)).filter(|root| has_servers(root));
@@ -145,7 +145,7 @@ fn shared(binary: &Path) -> PathBuf {
     binary.ancestors().nth(2).unwrap_or(Path::new("/")).join("share/paceline")
 }
 
-/// An installation is not written to: XDG Base Directory Specification, `$XDG_STATE_HOME`.
+/// The folder of an installation is not written to: XDG Base Directory Specification, `$XDG_STATE_HOME`.
 fn home_state(here: &Path) -> PathBuf {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("XDG_STATE_HOME")

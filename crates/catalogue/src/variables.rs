@@ -1,7 +1,7 @@
-//! The variables a server's commands are given, and their expansion in a manifest's `env` values.
+//! The variables for a server's commands, and their expansion in a manifest's `env` values.
 //!
-//! Commands run under `sh -c`, which expands what it finds itself; `env` values never meet a shell, so they are
-//! expanded here, and only from these names.
+//! Commands run under `sh -c`, which expands variables; `env` values do not pass through a shell, so they are expanded
+//! here, and only with these names.
 
 use crate::nearest;
 use serde::{Deserialize, Serialize};
@@ -19,14 +19,14 @@ pub const VARIABLE_NAMES: [&str; 6] = [
     "PACELINE_WORKLOADS",
 ];
 
-/// The port on which a server speaks HTTP/2 if it cannot on the port of HTTP/1.1: the next one.
+/// The port for HTTP/2 of a server that needs a separate one: the port after that of HTTP/1.1.
 pub fn http2_port(port: u16) -> u16 {
     port.saturating_add(1)
 }
 
-/// The database that holds the tables, as TechEmpower names it and its user.
+/// The name of the database with the tables, as in TechEmpower's tests.
 pub const DATABASE_NAME: &str = "hello_world";
-/// Its user.
+/// The database's user.
 pub const DATABASE_USER: &str = "benchmarkdbuser";
 /// The user's password.
 pub const DATABASE_PASSWORD: &str = "benchmarkdbpass";
@@ -34,7 +34,7 @@ pub const DATABASE_PASSWORD: &str = "benchmarkdbpass";
 /// Where a server finds the database of its launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabaseAccess {
-    /// The folder's name of what runs there: `DATABASE`.
+    /// The id of the database: `DATABASE`.
     pub database: String,
     /// `DATABASE_HOST`: 127.0.0.1, or another machine's address.
     pub host: String,
@@ -59,10 +59,10 @@ impl DatabaseAccess {
     }
 }
 
-/// What one command of a server is given.
+/// The variables for one command of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variables {
-    /// `PACELINE_PORT`: none for a command that listens on nothing, such as a build.
+    /// `PACELINE_PORT`: `None` for a command that does not listen, such as a build.
     pub port: Option<u16>,
     /// `PACELINE_HOST`.
     pub host: String,
@@ -72,7 +72,7 @@ pub struct Variables {
     pub cores: u32,
     /// `PACELINE_WORKLOADS`, absolute.
     pub workloads: PathBuf,
-    /// The `DATABASE` variables, where its launch has one.
+    /// The `DATABASE` variables, if its launch has a database.
     pub database: Option<DatabaseAccess>,
 }
 
@@ -93,14 +93,14 @@ impl Variables {
         pairs
     }
 
-    /// As [`Variables::pairs`], as text, which they are: `Places` takes no path that is not UTF-8.
+    /// As [`Variables::pairs`], as text: `Places` rejects paths that are not UTF-8.
     pub fn texts(&self) -> BTreeMap<String, String> {
         let text = |(name, value): (&str, OsString)| (name.to_owned(), value.to_string_lossy().into_owned());
         self.pairs().into_iter().map(text).collect()
     }
 
-    /// `value` with each `$NAME` or `${NAME}` replaced; `$$` stands for a dollar sign. A name that is not a variable,
-    /// which [`check`] finds when a manifest is read, expands to nothing.
+    /// `value` with each `$NAME` or `${NAME}` replaced; `$$` stands for a dollar sign. An unknown name, which [`check`]
+    /// reports when a manifest is read, expands to an empty text.
     pub fn expand(&self, value: &str) -> String {
         let texts = self.texts();
         pieces(value)
@@ -112,7 +112,7 @@ impl Variables {
     }
 }
 
-/// Whether every `$NAME` in `value` is a variable that will be given; if not, what is wrong with it.
+/// Checks that every `$NAME` in `value` is a known variable.
 pub(crate) fn check(value: &str) -> Result<(), String> {
     for piece in pieces(value) {
         let Piece::Variable(name) = piece else { continue };

@@ -1,7 +1,7 @@
 //! A load balancer: a folder of `balancers/` with a manifest and a template of its configuration.
 //!
-//! It is started, watched and ended as a server is ([`Balancer::as_server`]); only what its configuration says and what
-//! it counts is its own. How many instances it has and where they are is the round's business.
+//! It is started, watched and ended like a server ([`Balancer::as_server`]); only its configuration and its statistics
+//! differ. The round decides how many instances it has and where they are.
 
 mod template;
 
@@ -17,9 +17,9 @@ use std::time::Duration;
 pub const BALANCER_FILE: &str = "balancer.toml";
 /// The path of its filled configuration, for its command.
 const CONFIG_VARIABLE: &str = "BALANCER_CONFIG";
-/// The folder of its filled configuration, where it may leave what it likes.
+/// The folder of its filled configuration; the balancer may write there.
 const FOLDER_VARIABLE: &str = "BALANCER_FOLDER";
-/// How long a start may take: all that are known take a tenth of a second.
+/// How long a start may take: all known balancers take a tenth of a second.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One load balancer.
@@ -29,29 +29,29 @@ pub struct Balancer {
     pub id: String,
     /// Its folder, absolute.
     pub folder: PathBuf,
-    /// Shown to people.
+    /// The name for display.
     pub name: String,
     /// Debian packages to install when `needs` is not met.
     pub packages: Vec<String>,
     /// Programs that must be on the PATH; with a `/`, patterns of files.
     pub needs: Vec<String>,
-    /// The command that prints what is measured.
+    /// The command that prints the version.
     pub version: String,
     /// The command that runs it.
     pub command: String,
     /// The template of its configuration, as text.
     pub template: String,
-    /// How it is asked what it counted.
+    /// How the lab reads its counters.
     pub statistics: Statistics,
-    /// What it can choose instances by: the name in a plan, and what stands for it in the configuration.
+    /// Its policies for choosing an instance: the name in a plan, and the text for the configuration.
     pub policies: BTreeMap<String, String>,
 }
 
-/// How a balancer is asked what it counted.
+/// How the lab reads a balancer's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistics {
-    /// It is not.
+    /// Not at all.
     #[default]
     None,
     /// HAProxy's stats socket: its management guide, section 9.3, `show stat`.
@@ -61,7 +61,7 @@ pub enum Statistics {
 }
 
 impl Statistics {
-    /// Whether it says how many requests each instance got, and whether an instance is up.
+    /// Whether it counts requests per instance and reports whether an instance is up.
     pub fn names_instances(self) -> bool {
         self == Statistics::Haproxy
     }
@@ -87,8 +87,8 @@ impl Balancer {
     /// Reads the balancer in `folder`.
     ///
     /// # Errors
-    /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong, or the template has a placeholder that
-    /// nothing fills; [`CatalogueError::File`] when one of the two cannot be read.
+    /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong, or the template has an unknown
+    /// placeholder; [`CatalogueError::File`] when one of the two cannot be read.
     pub fn read(folder: &Path) -> Result<Self, CatalogueError> {
         let document = Document::read(&folder.join(BALANCER_FILE))?;
         let wire: Wire = document.parse()?;
@@ -117,10 +117,10 @@ impl Balancer {
         })
     }
 
-    /// Whether it has a policy of that name; if not, what there is, for people.
+    /// Checks that it has a policy of that name.
     ///
     /// # Errors
-    /// What to say.
+    /// A message that lists the available policies.
     pub fn check_policy(&self, policy: &str) -> Result<(), String> {
         if self.policies.contains_key(policy) {
             return Ok(());
@@ -131,8 +131,8 @@ impl Balancer {
         Err(format!("{} has no policy `{policy}`{}", self.id, near.unwrap_or_else(all)))
     }
 
-    /// Itself as something that can be set up, started and asked for its version. `config` is its filled
-    /// configuration; none where it is not started.
+    /// The balancer as a manifest, so that it can be set up, started and asked for its version. `config` is its filled
+    /// configuration; `None` where it is not started.
     pub fn as_server(&self, config: Option<&Path>) -> Manifest {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let paths = config.into_iter().flat_map(|config| {
@@ -141,7 +141,7 @@ impl Balancer {
                 (FOLDER_VARIABLE, config.parent().map(text).unwrap_or_default()),
             ]
         });
-        // A dollar sign in a value would be taken for a variable.
+        // A dollar sign in a value would be read as a variable.
         let env = paths.map(|(name, path)| (name.to_owned(), path.replace('$', "$$"))).collect();
         let form = Form { command: self.command.clone(), env };
         Manifest {
@@ -170,7 +170,7 @@ impl Balancer {
     }
 }
 
-/// The one form of a balancer.
+/// The only form of a balancer.
 pub const BALANCER_FORM: &str = "single";
 
 #[cfg(test)]

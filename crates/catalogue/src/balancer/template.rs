@@ -1,36 +1,36 @@
-//! The template of a balancer's configuration, and what fills it.
+//! The template of a balancer's configuration, and the values that fill it.
 //!
-//! A placeholder is a name in capitals between two `@`. A line that names an instance stands once for each of them.
-//! An `@` that begins no such name stands for itself: HAProxy writes addresses with it.
+//! A placeholder is a name in capitals between two `@`. A line with a placeholder of an instance is repeated for each
+//! instance. An `@` that does not begin a placeholder is copied: HAProxy writes addresses with it.
 
 use crate::nearest;
 use std::net::SocketAddr;
 
 /// The placeholders of a whole configuration.
 const ONCE: [&str; 8] = ["HOST", "PORT", "POLICY", "THREADS", "STATISTICS", "CONNECTIONS", "FILES", "FOLDER"];
-/// Those of a line that stands for an instance: its number from 0, its address with its port.
+/// The placeholders of a line that is repeated for each instance: its number from 0, its address with its port.
 const EACH: [&str; 2] = ["INSTANCE", "ADDRESS"];
 
-/// What fills a template.
+/// The values for a template.
 #[derive(Clone, Debug)]
 pub struct Filling<'a> {
-    /// Where it listens.
+    /// The address it listens on.
     pub listen: SocketAddr,
-    /// The port on which it tells what it counted.
+    /// The port of its statistics.
     pub statistics_port: u16,
-    /// What stands for the policy.
+    /// The balancer's text for the policy.
     pub policy: &'a str,
     /// How many threads or workers it may have.
     pub threads: u32,
     /// How many connections it must be able to hold.
     pub connections: u64,
-    /// A folder of its own.
+    /// A separate folder for it.
     pub folder: String,
     /// The instances' addresses.
     pub instances: &'a [SocketAddr],
 }
 
-/// What is wrong, with the line: placeholders that are not known, or no line for an instance.
+/// Problems with their lines: unknown placeholders, or no line for an instance.
 pub(super) fn problems(template: &str) -> Vec<(usize, String)> {
     let mut problems = Vec::new();
     let mut has_instance = false;
@@ -52,7 +52,7 @@ pub(super) fn problems(template: &str) -> Vec<(usize, String)> {
 }
 
 impl Filling<'_> {
-    /// The configuration that `template` becomes.
+    /// `template` with its placeholders filled.
     pub fn fill(&self, template: &str) -> String {
         let mut text = String::new();
         for line in template.lines() {
@@ -90,13 +90,13 @@ impl Filling<'_> {
             ("FOLDER", _) => self.folder.clone(),
             ("INSTANCE", Some((number, _))) => number.to_string(),
             ("ADDRESS", Some((_, address))) => address.to_string(),
-            // `check` has refused it.
+            // `check` has rejected it.
             _ => String::new(),
         }
     }
 }
 
-/// The placeholders of a line, each with where its first `@` is.
+/// The placeholders of a line, each with the offset of its first `@`.
 fn placeholders(line: &str) -> impl Iterator<Item = (&str, usize)> {
     let mut from = 0;
     std::iter::from_fn(move || {

@@ -1,7 +1,7 @@
 //! Manifests and templates of balancers.
 //!
-//! A placeholder that nothing fills must be told with its line, and the line of an instance repeated for each. No
-//! balancer runs here. How its counters are read is tested in `count.rs`, whether `balancers/` is sound in `tests/it`.
+//! An unknown placeholder must be reported with its line, and the line of an instance repeated for each. No balancer
+//! runs here. The reading of counters is tested in `count.rs`, the manifests in `balancers/` in `tests/it`.
 
 use super::*;
 use crate::fixture::{BALANCER, Tree};

@@ -1,7 +1,7 @@
-//! Tests of the catalogue: what is found where, and that nothing broken hides anything sound.
+//! Tests of the catalogue: what is found where, and that no broken file hides a valid one.
 //!
-//! The rules for finding a tree, `places.rs`, are tested here too. Trees are made up in temporary folders,
-//! and nothing of this repository is read: `tests/it/repository.rs` does that.
+//! The rules for finding a tree, `places.rs`, are tested here too. The trees are made in temporary folders;
+//! `tests/it/repository.rs` reads those of this repository.
 
 use crate::fixture::{MANIFEST, Tree};
 use crate::{CatalogueError, PlaceFlags, Places};
@@ -104,7 +104,7 @@ fn a_flag_decides_and_the_rest_lies_beside_it() {
     let here = project.path("");
     let find = || Places::find_from(&flags, &here, Path::new("/nowhere/bin/paceline")).unwrap();
     assert_eq!(find().workloads_dir, own.path("workloads"));
-    // A tree without workloads of its own uses the project's.
+    // A tree without a workloads folder uses the project's.
     std::fs::remove_dir_all(own.path("workloads")).unwrap();
     assert_eq!(find().workloads_dir, project.path("workloads"));
     assert_eq!(find().state_dir, own.path(".paceline"));

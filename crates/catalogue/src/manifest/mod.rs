@@ -1,7 +1,8 @@
-//! A server's manifest, `server.toml`: what it is, what it serves, and the commands that take it through its life.
+//! A server's manifest, `server.toml`: its description, its workloads, and the commands that set it up, build and run
+//! it.
 //!
-//! The keys are those of `docs/adding-a-server.md`, the server's id is its folder's name. Nothing is run here: builds
-//! are the workshop's, launches the shepherd's. Whether the workloads it names exist is checked by the catalogue.
+//! `docs/adding-a-server.md` documents the keys; the server's id is its folder's name. The workshop runs the builds,
+//! the shepherd the launches. The catalogue checks that the workloads exist.
 
 pub(crate) mod packages;
 mod traits;
@@ -22,35 +23,35 @@ pub const MANIFEST_FILE: &str = "server.toml";
 pub struct Manifest {
     /// The folder's name, `<language>-<name>`.
     pub id: String,
-    /// The id of the server that this one is a copy of: a plan's `copies` enter a server a second time.
+    /// The id of the original, if this is a copy: a plan's `copies` add a server a second time.
     pub copy_of: Option<String>,
     /// Its folder, absolute: commands run there.
     pub folder: PathBuf,
-    /// Shown to people.
+    /// The name for display.
     pub name: String,
     /// The language it is written in.
     pub language: String,
     /// The framework.
     pub framework: String,
-    /// What speaks HTTP underneath.
+    /// The HTTP library underneath.
     pub engine: String,
-    /// How much a framework does.
+    /// The class of framework.
     pub kind: Kind,
-    /// `idiomatic` or `tuned`, then anything.
+    /// `idiomatic` or `tuned`, then any others.
     pub tags: Vec<String>,
-    /// The documents of `docs/sources.md` that measured it.
+    /// The sources in `docs/sources.md` that measured it.
     pub sources: Vec<String>,
     /// The workloads it serves, by name.
     pub workloads: Vec<String>,
-    /// The databases it can ask, by name.
+    /// The databases it supports, by name.
     pub databases: Vec<String>,
     /// Debian packages to install when [`Manifest::needs`] is not met.
     pub packages: Vec<String>,
     /// Programs that must be on the PATH; with a `/`, patterns of files.
     pub needs: Vec<String>,
-    /// The command that prints what is measured.
+    /// The command that prints the versions.
     pub version: String,
-    /// Fetches the private environment, once.
+    /// Fetches its private environment, once.
     pub setup: Option<Setup>,
     /// The build command, where there is something to build.
     pub build: Option<String>,
@@ -60,11 +61,11 @@ pub struct Manifest {
     pub forms: BTreeMap<String, Form>,
     /// The framework's own limits.
     pub traits: Traits,
-    /// Where the file names its workloads: whether they exist is known only to the catalogue, which then says where.
+    /// The line of `workloads`, for the error when one does not exist, which only the catalogue can find.
     pub(crate) workloads_line: Option<usize>,
 }
 
-/// How much a framework does, after TechEmpower's classification.
+/// The class of framework, after TechEmpower's classification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -72,7 +73,7 @@ pub enum Kind {
     Platform,
     /// Routing and little more.
     Micro,
-    /// Everything an application wants.
+    /// Everything that an application needs.
     Full,
 }
 
@@ -97,7 +98,7 @@ pub struct Setup {
     pub download_mb: Option<f64>,
 }
 
-/// One way to run a server: what to run, and with what beside the documented variables.
+/// One way to run a server: its command, and variables beside the documented ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
     /// Run under `sh -c` in the server's folder.
@@ -107,7 +108,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// Everything to add to the environment of a launch: `variables`, then the form's own with `$NAME` expanded.
+    /// Everything to add to the environment of a launch: `variables`, then those of the form with `$NAME` expanded.
     pub fn environment(&self, variables: &Variables) -> Vec<(String, std::ffi::OsString)> {
         let given = variables.pairs().into_iter().map(|(name, value)| (name.to_owned(), value));
         let own = self.env.iter().map(|(name, value)| (name.clone(), variables.expand(value).into()));
@@ -119,13 +120,13 @@ impl Manifest {
     /// Reads the manifest of the server in `folder`.
     ///
     /// # Errors
-    /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong, a form is missing or the folder's
-    /// name is no id; [`CatalogueError::File`] when it cannot be read.
+    /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong, a form is missing or the
+    /// folder's name is not an id; [`CatalogueError::File`] when it cannot be read.
     pub fn read(folder: &Path) -> Result<Self, CatalogueError> {
         wire::read(folder)
     }
 
-    /// The manifest that `text` would be in `folder`; nothing is read.
+    /// Parses `text` as the manifest in `folder`, without reading a file.
     ///
     /// # Errors
     /// [`CatalogueError::Document`] as [`Manifest::read`].
@@ -139,7 +140,7 @@ impl Manifest {
         Self { id: format!("{}-copy", self.id), copy_of: Some(self.id.clone()), ..self.clone() }
     }
 
-    /// The id that its build is kept under: a copy shares the build of its original.
+    /// The id of its build: a copy shares the build of its original.
     pub fn build_id(&self) -> &str {
         self.copy_of.as_deref().unwrap_or(&self.id)
     }
@@ -154,7 +155,7 @@ impl Manifest {
         self.workloads.iter().any(|served| served == workload)
     }
 
-    /// What a trial's record says of the server, with what its version command printed.
+    /// The server's part of a trial's record, with the output of its version command.
     pub fn record(&self, versions: String) -> paceline_record::Server {
         paceline_record::Server {
             id: self.id.clone(),

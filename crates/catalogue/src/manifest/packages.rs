@@ -1,11 +1,12 @@
-//! Names of Debian packages, as manifests of servers and balancers list them.
+//! Names of Debian packages in manifests of servers and balancers.
 //!
-//! Checked when a manifest is read, so that nothing else ever reaches the package manager.
+//! They are checked when a manifest is read, so that the package manager receives only valid names.
 
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-/// Reads `packages`. The names go to apt-get as root, so that anything but a package's name is refused: Debian Policy
-/// 5.6.1 allows two or more of lower case letters, digits, `+`, `-` and `.`, beginning with a letter or digit.
+/// Reads `packages`. The names are passed to apt-get as root, so that everything except a package name is rejected:
+/// Debian Policy 5.6.1 allows two or more of lower case letters, digits, `+`, `-` and `.`, beginning with a letter or
+/// digit.
 pub(crate) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let names = Vec::<String>::deserialize(from)?;
     match names.iter().find(|name| !is_package(name)) {
@@ -20,7 +21,7 @@ fn is_package(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     name.len() >= 2
         && name.bytes().next().is_some_and(is_plain)
-        // apt-get takes a trailing `-` for "remove" and `+` for "install".
+        // apt-get reads a trailing `-` as "remove" and `+` as "install".
         && !name.ends_with('-')
         && name.bytes().all(|byte| is_plain(byte) || matches!(byte, b'+' | b'-' | b'.'))
 }

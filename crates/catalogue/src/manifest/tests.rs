@@ -1,7 +1,7 @@
-//! Tests of the manifest: what a right one says, and how errors are reported.
+//! Tests of the manifest: the values of a valid one, and how errors are reported.
 //!
-//! Most take a manifest that is right and change one thing. Its workloads need not exist for that: the catalogue
-//! looks for them, and its tests do. Text at random is tried here for a moment, by `fuzz/` for as long as wanted.
+//! Most take a valid manifest and change one thing. Its workloads need not exist: only the catalogue looks for them.
+//! Random text is tried here briefly, and by `fuzz/` for as long as wanted.
 
 use crate::fixture::{MANIFEST, Tree};
 use crate::{Kind, Manifest, Trait, Variables};
@@ -158,7 +158,7 @@ fn the_folder_is_the_id() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    /// A manifest cut short or with a piece of it doubled is a manifest or an error, never a panic.
+    /// A manifest that is truncated, or has a piece repeated, gives a manifest or an error, never a panic.
     #[test]
     fn no_text_makes_it_panic(cut in 0..MANIFEST.len(), from in 0..MANIFEST.len(), noise in "[\\[\\]=\"$a-z\n]{0,12}") {
         let _ = read(&format!("{}{noise}{}", &MANIFEST[..cut], &MANIFEST[from..]));

@@ -1,22 +1,22 @@
-//! Traits: what a framework does with a connection, as its manifest says it, and where in the file it says so.
+//! Traits: how a framework handles connections, as stated in its manifest, with the line of each statement.
 //!
-//! A limit is no fault: it is stated, checked, shown, and what cannot work because of it is left out. Trying a trait
-//! out on a server is the business of `ability`.
+//! A limit is not a fault: it is stated, checked and shown, and the loads that need the trait are skipped. `ability`
+//! tests traits on a running server.
 
 use crate::variables;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// One thing a server may do or not.
+/// A feature that a server may support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trait {
     /// Answers several requests on one connection.
     KeepAlive,
-    /// Answers requests sent ahead of the last answer.
+    /// Answers pipelined requests.
     Pipelining,
-    /// Honours keep-alive asked for in HTTP/1.0.
+    /// Honours keep-alive requested in HTTP/1.0.
     Http10KeepAlive,
-    /// Answers a request that comes byte by byte.
+    /// Answers a request that arrives byte by byte.
     ByteWise,
     /// Answers HEAD where it answers GET.
     Head,
@@ -25,7 +25,7 @@ pub enum Trait {
 }
 
 impl Trait {
-    /// Each, in the order they are shown and tried out.
+    /// All traits, in the order of display and testing.
     pub const ALL: [Trait; 6] = [
         Trait::KeepAlive,
         Trait::ByteWise,
@@ -47,7 +47,7 @@ impl Trait {
         }
     }
 
-    /// What holds where a manifest does not say. Nothing is taken for granted of what servers commonly lack.
+    /// The default where a manifest does not state it; unknown for what servers commonly lack.
     fn unsaid(self) -> Option<bool> {
         match self {
             Trait::KeepAlive | Trait::ByteWise | Trait::Head => Some(true),
@@ -57,17 +57,17 @@ impl Trait {
     }
 }
 
-/// What a manifest says of the traits.
+/// The traits that a manifest states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
     said: BTreeMap<Trait, Said>,
     /// The line of `[traits]`.
     table_line: Option<usize>,
-    /// Whether it speaks HTTP/2 on a port of its own.
+    /// Whether it speaks HTTP/2 on a separate port.
     pub(super) has_http2_port: bool,
 }
 
-/// What is said of one trait, and on which line.
+/// A statement of one trait, and its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Said {
     has: bool,
@@ -75,27 +75,28 @@ struct Said {
 }
 
 impl Traits {
-    /// With nothing said yet, below the `[traits]` of that line.
+    /// No traits stated; `table_line` is the line of `[traits]`.
     pub(super) fn below(table_line: Option<usize>) -> Self {
         Self { said: BTreeMap::new(), table_line, has_http2_port: false }
     }
 
-    /// Says one trait on a line.
+    /// Adds the statement of one trait.
     pub(super) fn say(&mut self, one: Trait, has: bool, line: Option<usize>) {
         self.said.insert(one, Said { has, line });
     }
 
-    /// What the manifest says of a trait, if it does.
+    /// The manifest's statement of a trait, if it has one.
     pub fn stated(&self, one: Trait) -> Option<bool> {
         self.said.get(&one).map(|said| said.has)
     }
 
-    /// Whether the server is taken to have it: as the manifest says, else as nearly all servers do, else unknown.
+    /// Whether the server is assumed to have it: as stated in the manifest, else the default for nearly all servers,
+    /// else unknown.
     pub fn has(&self, one: Trait) -> Option<bool> {
         self.stated(one).or(one.unsaid())
     }
 
-    /// Whether it speaks HTTP/2 on a port of its own, which is to be free too when it starts.
+    /// Whether it speaks HTTP/2 on a separate port, which must also be free when it starts.
     pub fn has_http2_port(&self) -> bool {
         self.has_http2_port
     }
@@ -108,7 +109,7 @@ impl Traits {
         }
     }
 
-    /// What to write where, so that the manifest says `has`: `write `pipelining = false` in line 31`.
+    /// The correction that makes the manifest state `has`: `write `pipelining = false` in line 31`.
     pub fn correction(&self, one: Trait, has: bool) -> String {
         let name = one.name();
         match (self.said.get(&one).and_then(|said| said.line), self.table_line) {
@@ -118,23 +119,24 @@ impl Traits {
         }
     }
 
-    /// The traits it is taken to have, by name: what a plan selects by.
+    /// The traits that it is assumed to have, by name: a plan selects by these.
     pub fn present(&self) -> Vec<&'static str> {
         Trait::ALL.into_iter().filter(|one| self.has(*one) == Some(true)).map(Trait::name).collect()
     }
 
-    /// The traits it is said to lack, by name: its limits. That most servers lack HTTP/2 is not said of each.
+    /// The traits that its manifest says it lacks, by name: its limits. HTTP/2, which most servers lack, is listed only
+    /// where stated.
     pub fn lacking(&self) -> Vec<&'static str> {
         let stated = |one: &Trait| self.stated(*one) == Some(false);
         Trait::ALL.into_iter().filter(stated).map(Trait::name).collect()
     }
 
-    /// What is said, by name.
+    /// The stated traits, by name.
     pub fn by_name(&self) -> BTreeMap<String, bool> {
         self.said.iter().map(|(one, said)| (one.name().to_owned(), said.has)).collect()
     }
 
-    /// Why requests cannot be sent ahead, in words; none where they can, or where nobody has said.
+    /// Why requests cannot be pipelined, in words; `None` where they can, or where it is unknown.
     pub fn no_sending_ahead(&self) -> Option<&'static str> {
         match (self.has(Trait::KeepAlive), self.has(Trait::Pipelining)) {
             (Some(false), _) => Some("closes after each answer"),

@@ -1,7 +1,7 @@
-//! `server.toml` as it stands in the file, and the checks that make a [`Manifest`] of it.
+//! The format of `server.toml`, and the checks that turn it into a [`Manifest`].
 //!
-//! Behind `Manifest::read` and `Manifest::parse`. Everything here can be told from the file and its folder's name: that
-//! a need is on this machine is for the workshop to find, that a workload exists for the catalogue.
+//! Used by `Manifest::read` and `Manifest::parse`. These checks need only the file and its folder's name: the workshop
+//! checks its needs on this machine, and the catalogue that its workloads exist.
 
 use super::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 use crate::document::Document;
@@ -55,7 +55,7 @@ struct Run {
     start_timeout_s: Option<u64>,
 }
 
-/// The forms there are. A struct, not a map, so that a misspelt form is reported.
+/// The known forms. A struct, not a map, so that a misspelt form is reported.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Forms {
@@ -177,7 +177,7 @@ fn all(errors: impl Iterator<Item = CatalogueError>) -> CatalogueError {
     CatalogueError::Several(errors.collect())
 }
 
-/// What is wrong with single values.
+/// Errors in single values.
 fn problems(wire: &Wire, document: &Document) -> Vec<CatalogueError> {
     let mut problems = Vec::new();
     let required = [("name", &wire.name), ("version", &wire.version), ("command", &wire.run.command)];

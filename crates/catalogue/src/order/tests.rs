@@ -1,7 +1,7 @@
-//! Tests of the order: every cell as often as asked, the same from the same seed, blocks whole.
+//! Tests of the order: the number of each cell, the same order from the same seed, whole blocks.
 //!
-//! One order is written out and must never change: rounds that were interrupted go by it. The cells come from a plan on
-//! made-up servers; how a plan comes to its cells is tested with the plan.
+//! One order is written out and must never change: `--resume` depends on it. The cells come from a plan on made-up
+//! servers; the plan's own tests cover how it is expanded into cells.
 
 use super::*;
 use crate::fixture::Tree;
@@ -47,7 +47,7 @@ fn the_generator_is_the_published_one() {
 
 #[test]
 fn a_stored_seed_keeps_its_order() {
-    // Golden: an order that changes makes every interrupted round unresumable.
+    // Golden: if an order changes, no interrupted round can be resumed.
     let launches = order(&cells(), 1, 42);
     let names: Vec<String> =
         launches.iter().map(|launch| format!("{} {}", launch.server.id, launch.form)).collect();

@@ -1,13 +1,13 @@
 //! A plan from flags: `paceline round --servers 'go-*' --workloads hello --repeats 3`.
 //!
-//! The binary's `round/open.rs` fills it in where no plan is named. What comes out is checked and carried out as any
-//! other plan. It can say less than a file: twins, balancers, budgets and what a source observed have no flag.
+//! The binary's `round/open.rs` fills it in if no plan is named. The result is checked and carried out like any other
+//! plan. It has fewer options than a file: twins, balancers, budgets and observations of a source have no flag.
 
 use super::{Plan, PlanLoad, Select, check};
 use crate::CatalogueError;
 use std::time::Duration;
 
-/// What the flags of an ad-hoc round say; what they leave out is as in [`AdHoc::default`].
+/// The flags of an ad-hoc round; the defaults are in [`AdHoc::default`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdHoc {
     /// Which servers.
@@ -22,15 +22,15 @@ pub struct AdHoc {
     pub repeats: u32,
     /// Connections of each load.
     pub connections: u32,
-    /// Requests outstanding on a connection at most.
+    /// Limit of outstanding requests per connection.
     pub depth: u32,
-    /// Rates to offer; none means a closed loop alone.
+    /// Rates to offer; empty for a closed loop alone.
     pub rates_per_s: Vec<f64>,
     /// Length of each window.
     pub duration: Duration,
     /// Length of each warm-up.
     pub warmup: Duration,
-    /// Where every order is drawn from, if it is given.
+    /// The seed of every order, if given.
     pub seed: Option<u64>,
 }
 
@@ -54,10 +54,10 @@ impl Default for AdHoc {
 }
 
 impl AdHoc {
-    /// The plan these flags make, named `ad-hoc`.
+    /// The plan of these flags, named `ad-hoc`.
     ///
     /// # Errors
-    /// [`CatalogueError::Plan`] when they contradict each other or ask for nothing.
+    /// [`CatalogueError::Plan`] when the flags contradict each other or select nothing.
     pub fn plan(self) -> Result<Plan, CatalogueError> {
         let load = self.loads();
         let plan = Plan {

@@ -1,8 +1,7 @@
-//! What is left of a round's own plan when the round is carried on: the cells that it began with, as far as they are
-//! still there.
+//! The rest of a round's plan when the round is resumed: the cells that it began with, as far as they still exist.
 //!
-//! For `--resume`. Meanwhile servers may have gone, changed their tags or lost a form, and others may have come. What
-//! was planned is measured whatever selected it; what came since is not; what has gone is named.
+//! For `--resume`. In the meantime servers may have been removed, retagged or have lost a form, and others added.
+//! Planned cells are measured even if the plan would not select them now; new ones are not; missing ones are reported.
 
 use super::resolve::key_of;
 use super::{Cell, Plan, Resolution, Select};
@@ -11,11 +10,11 @@ use paceline_record::Trial;
 use std::collections::BTreeSet;
 
 impl Plan {
-    /// What is left of it on `catalogue`, and the keys of the cells that are gone. A plan that does not know its cells, as
-    /// it was kept before plans did, goes by the trials that were `kept`.
+    /// The remaining plan on `catalogue`, and the keys of the cells that are gone. A plan stored without its cells, as
+    /// by earlier versions, uses the cells of the trials that were `kept`.
     ///
     /// # Errors
-    /// As [`Plan::resolve`]; [`CatalogueError::Plan`] when none of its servers is there any more.
+    /// As [`Plan::resolve`]; [`CatalogueError::Plan`] when none of its servers exists any more.
     pub fn resolve_again(
         &self,
         catalogue: &Catalogue,
@@ -70,7 +69,7 @@ mod tests {
                         [select]\ntags = [\"idiomatic\"]\n\
                         [[load]]\nname = \"c\"\nconnections = 1\nduration = \"1s\"\n";
 
-    /// The plan as a round keeps it, with what it came to on the tree.
+    /// The plan as a round keeps it, with its cells on the tree.
     fn kept(tree: &Tree) -> Plan {
         let plan = Plan::parse("p.toml", PLAN).unwrap();
         let cells = plan.resolve(&tree.catalogue()).unwrap().cells.iter().map(Cell::key).collect();

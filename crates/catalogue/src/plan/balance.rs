@@ -1,13 +1,13 @@
-//! Several instances behind a balancer, as a plan says it: at its top for every load, or on one load.
+//! Several instances behind a balancer, in a plan: at its top for every load, or on one load.
 //!
-//! Read with the plan; `expand` makes a direct and a balanced load of it (with a fault the balanced one alone), `check`
-//! says what goes with what. Which cores a [`Pin`] comes to is worked out in `crates/lab/src/placement.rs`, and the processes
-//! are started by `round/raise.rs`.
+//! Read with the plan. `expand` makes a direct and a balanced load of it (with a fault the balanced one alone); `check`
+//! rejects invalid combinations. `crates/lab/src/placement.rs` assigns the cores of a [`Pin`], and `round/raise.rs`
+//! starts the processes.
 
 use paceline_record::FaultKind;
 
-/// Instances and balancer. Each key that a load does not give is the plan's.
-/// The keys stand flat in both, since serde cannot refuse unknown keys beside flattened ones.
+/// Instances and balancer. A key missing in a load is taken from the plan. The keys are flat in both, since serde
+/// cannot reject unknown keys beside flattened ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
     /// How many instances of the server, from 1.
@@ -16,7 +16,7 @@ pub struct Balance {
     pub balancer: Option<String>,
     /// How it chooses an instance, one of the balancer's own policies.
     pub policy: Option<String>,
-    /// What is broken on purpose in the middle of the window.
+    /// The fault to inject in the middle of the window.
     pub fault: Option<FaultKind>,
     /// Where instances, balancer and database run.
     pub pin: Option<Pin>,
@@ -38,7 +38,7 @@ pub struct Pin {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PinInstances {
-    /// Each on a core of its own as far as they last, then round again.
+    /// Each on a separate core while there are enough, then several per core.
     #[default]
     Apart,
     /// All on one core.
@@ -49,7 +49,7 @@ pub enum PinInstances {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PinBalancer {
-    /// On a core of its own where there are three, else beside the instances.
+    /// On a separate core where there are three, else beside the instances.
     #[default]
     Own,
     /// Beside the instances.
@@ -62,20 +62,20 @@ pub enum PinBalancer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PinDatabase {
-    /// On cores of its own where there are enough, else beside the server.
+    /// On separate cores where there are enough, else beside the server.
     #[default]
     Own,
-    /// Beside the server, or the instances of it.
+    /// Beside the server, or its instances.
     Server,
     /// Beside the generator.
     Generator,
 }
 
-/// The policy where a plan gives none: every balancer has it under this name.
+/// The policy of a plan without one: every balancer has it under this name.
 pub const DEFAULT_POLICY: &str = "roundrobin";
 
 impl Balance {
-    /// This with what it leaves out filled from `plan`.
+    /// Fills missing keys from `plan`.
     pub(super) fn or(&self, plan: &Balance) -> Balance {
         Balance {
             instances: self.instances.or(plan.instances),

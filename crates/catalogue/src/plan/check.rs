@@ -1,8 +1,8 @@
-//! What no plan may say, whatever the servers and workloads are.
+//! Checks of a plan that do not depend on servers and workloads.
 //!
-//! Asked of every plan, whether a file or flags made it, before there is a catalogue to look into. Everything that is
-//! wrong is reported at once; what follows from the loads, such as their names, is checked when each load is right.
-//! Whether there are such servers, workloads and policies is for `resolve` to find.
+//! For every plan, from a file or from flags, before a catalogue is read. All problems are reported at once; those that
+//! follow from the loads, such as duplicate names, are checked once each load is valid. `resolve` checks that servers,
+//! workloads and policies exist.
 
 use super::{Balance, Pin, PinDatabase, Plan, PlanLoad, SEED_MAX, Scale, own_capacity};
 use crate::nearest;
@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 /// The forms a manifest can have.
 const FORMS: [&str; 2] = ["single", "cores"];
 
-/// One thing that a plan may not say.
+/// One problem of a plan.
 pub(super) struct Problem {
-    /// The load to blame, from 0; the plan's own keys where there is none.
+    /// The load to blame, from 0; `None` for the plan's own keys.
     pub load: Option<usize>,
     /// The key to blame.
     pub key: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Problem {
     pub text: String,
 }
 
-/// Everything that is wrong with `plan`.
+/// All problems of `plan`.
 pub(super) fn problems(plan: &Plan) -> Vec<Problem> {
     let of_plan = |(key, text)| Problem { load: None, key, text };
     let mut problems: Vec<Problem> = of_values(plan).into_iter().map(of_plan).collect();
@@ -40,8 +40,8 @@ pub(super) fn problems(plan: &Plan) -> Vec<Problem> {
     problems
 }
 
-/// What of a load `paceline run` has no flag for: `-n` and `--warmup` exclude each other, `--pipeline` and
-/// `--requests-per-connection` have so many bits.
+/// Settings of a load that `paceline run` has no flag for: `-n` and `--warmup` exclude each other, `--pipeline` and
+/// `--requests-per-connection` are limited in size.
 fn unheard(load: &PlanLoad) -> Option<(&'static str, String)> {
     if load.requests.is_some() && load.warmup.is_some_and(|warmup| !warmup.is_zero()) {
         return Some(("warmup", "a `warmup` needs a `duration`: with `requests` there is none".into()));
@@ -55,7 +55,7 @@ fn unheard(load: &PlanLoad) -> Option<(&'static str, String)> {
     Some(("requests_per_connection", problem))
 }
 
-/// What is wrong with the plan's own keys.
+/// Problems of the plan's own keys.
 fn of_values(plan: &Plan) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     if plan.repeats == 0 {
@@ -86,7 +86,7 @@ fn of_values(plan: &Plan) -> Vec<(&'static str, String)> {
     wrong
 }
 
-/// What is wrong with a load, given what the plan says for all.
+/// Problems of a load, given the plan's values for all loads.
 fn of_load(plan: &Plan, load: &PlanLoad) -> impl Iterator<Item = String> + use<> {
     let mut wrong = Vec::new();
     if load.name.is_empty() || load.name.contains('/') {
@@ -107,7 +107,7 @@ fn of_load(plan: &Plan, load: &PlanLoad) -> impl Iterator<Item = String> + use<>
     wrong.into_iter()
 }
 
-/// What is wrong with the loads together.
+/// Problems of the loads together.
 fn of_loads(plan: &Plan) -> Vec<(&'static str, String)> {
     let expanded = plan.expanded();
     let mut wrong: Vec<_> =
@@ -122,7 +122,7 @@ fn of_loads(plan: &Plan) -> Vec<(&'static str, String)> {
     wrong
 }
 
-/// What a load says of its instances and of where they run, with what the plan says for all.
+/// Problems of a load's instances and pinning, with the plan's values for all.
 fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(), String> {
     if balance.instances == Some(0) {
         return Err("`instances` is at least 1".into());
@@ -156,7 +156,7 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
     }
 }
 
-/// What the source observed names a load and a workload that the plan has.
+/// Observations of the source must name a load and a workload of the plan.
 fn observed(plan: &Plan, loads: &BTreeSet<String>) -> Vec<String> {
     let mut wrong = Vec::new();
     for seen in &plan.observed {
@@ -202,13 +202,13 @@ fn patterns(plan: &Plan) -> impl Iterator<Item = String> {
     })
 }
 
-/// What ends the window.
+/// The end of the window.
 fn length(load: &PlanLoad) -> Result<(), String> {
     match (load.duration, load.requests) {
         (Some(duration), None) if duration.is_zero() => Err("`duration` is 0".into()),
         (None, Some(0)) => Err("`requests` is 0".into()),
         (Some(_), None) | (None, Some(_)) => Ok(()),
-        (None, None) if load.is_search() => Ok(()), // `own_capacity` says what a search needs
+        (None, None) if load.is_search() => Ok(()), // `own_capacity` checks the keys of a search
         _ => Err("needs either `duration` or `requests`".into()),
     }
 }
@@ -253,7 +253,7 @@ fn is_old(load: &PlanLoad) -> bool {
     load.http.as_deref() == Some("1.0")
 }
 
-/// Twins that the load cannot have.
+/// Invalid twins of a load.
 fn twins(load: &PlanLoad) -> impl Iterator<Item = String> {
     load.twins.iter().filter_map(|twin| {
         let problem = match twin {

@@ -1,7 +1,7 @@
-//! About how long a plan takes: what its loads ask for, and guesses for what no plan can know.
+//! Estimates how long a plan takes: from its loads, and guesses for the rest.
 //!
-//! A plan's repeats are cut by it to fit its budget, and `round --estimate` shows it. A round under way corrects the
-//! guesses by what it saw. Set-up and builds are not in it.
+//! Used to reduce a plan's repeats to fit its budget, and by `round --estimate`. A round in progress corrects the
+//! guesses by its own trials. Set-up and builds are not included.
 
 use super::PlanLoad;
 use crate::{Cell, PlannedLaunch};
@@ -12,22 +12,22 @@ use std::time::Duration;
 const LAUNCH_GUESS: Duration = Duration::from_millis(1_500);
 /// A launch's warm-up: the shortest is 8 s, a native server needs little more, a virtual machine 20 s.
 const WARM_UP_GUESS: Duration = Duration::from_secs(10);
-/// What a trial takes beyond its warm-up and window: connecting, draining, records.
+/// The time of a trial beyond its warm-up and window: connecting, draining, records.
 pub const TRIAL_EXTRA_GUESS: Duration = Duration::from_millis(500);
-/// A trial that a number of requests bounds, where the plan gives neither its rate nor its usual length.
+/// A trial limited by a number of requests, where the plan gives neither its rate nor its usual length.
 pub const COUNTED_GUESS: Duration = Duration::from_secs(5);
 
-/// About how long the start of a process takes, its warm-up of at most `steady_within` included.
+/// The estimated time to start a process, including its warm-up of at most `steady_within`.
 pub fn launch_guess(steady_within: Duration) -> Duration {
     LAUNCH_GUESS + WARM_UP_GUESS.min(steady_within)
 }
 
-/// About how long these launches take, each warmed up for at most `steady_within`.
+/// The estimated time of these launches, each warmed up for at most `steady_within`.
 pub fn estimate(launches: &[PlannedLaunch], steady_within: Duration) -> Duration {
     let of_launch = |launch: &PlannedLaunch| {
         let trials =
             launch.cells.iter().map(|cell| cell.load.expected_length().saturating_add(TRIAL_EXTRA_GUESS));
-        // A plan may ask for more requests than there is time.
+        // The requests of a plan may take longer than a `Duration` can hold.
         let warm_up = if launch.is_warmed() { steady_within } else { Duration::ZERO };
         let start =
             LAUNCH_GUESS.saturating_mul(launch.processes()).saturating_add(WARM_UP_GUESS.min(warm_up));
@@ -37,14 +37,14 @@ pub fn estimate(launches: &[PlannedLaunch], steady_within: Duration) -> Duration
 }
 
 impl PlanLoad {
-    /// How long a trial of it is expected to take, warm-up included.
+    /// The expected length of a trial, including its warm-up.
     pub fn expected_length(&self) -> Duration {
         self.usual().unwrap_or(COUNTED_GUESS)
     }
 }
 
 impl PlannedLaunch {
-    /// Whether it is warmed up before its loads: a server's first run is to be measured as it comes up.
+    /// Whether it is warmed up before its loads: a server's first run is measured without.
     pub fn is_warmed(&self) -> bool {
         let is_first_run = |cell: &Cell| {
             cell.load.variant.as_ref().is_some_and(|variant| variant.kind == VariantKind::FirstRun)
@@ -52,7 +52,7 @@ impl PlannedLaunch {
         !self.cells.iter().any(is_first_run)
     }
 
-    /// How many processes it starts: the instances and the balancer, else the server alone.
+    /// The number of processes: the instances and the balancer, or the server alone.
     pub fn processes(&self) -> u32 {
         let balanced = self.cells.iter().find_map(|cell| cell.load.balanced.as_ref());
         balanced.map_or(1, |balanced| balanced.instances + 1)

@@ -1,7 +1,7 @@
-//! What a plan's loads come to: one load for each twin and database, with the plan's scale and balancer applied.
+//! Expands a plan's loads: one load for each twin and database, with the plan's scale and balancer applied.
 //!
-//! A pure function of the plan, so that a round that is resumed comes to the same loads. Each twin has a name of its
-//! own, the other load's with an ending, and a group: loads of one group are measured on the same launch.
+//! A pure function of the plan, so that a resumed round has the same loads. The name of a twin is the other load's with
+//! a suffix, and both have a group: loads of one group are measured on the same launch.
 
 use super::load::Group;
 use super::own_capacity::with_bases;
@@ -69,7 +69,7 @@ impl Plan {
             fault: balance.fault,
         };
         if balance.fault.is_some() {
-            // What a fault does is seen against what was before it in the same run.
+            // The effect of a fault is compared with the time before it in the same run.
             return vec![PlanLoad { balanced: Some(through(Route::Balanced)), ..load }];
         }
         let balanced =
@@ -78,7 +78,7 @@ impl Plan {
     }
 }
 
-/// A load that must have its server fresh has launches of its own.
+/// A load that needs a fresh server has separate launches.
 fn own_group(load: &PlanLoad) -> Group {
     if load.first_run {
         Group { name: format!("first-run {}", load.name), is_ordered: true }

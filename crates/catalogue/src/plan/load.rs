@@ -1,6 +1,6 @@
-//! One load of a plan: how many connections, as fast as they go or at a rate, how long, and in which twins.
+//! One load of a plan: connections, closed loop or rate, length, and twins.
 //!
-//! As it stands in the file. What it comes to, a load for each twin with the plan's scale applied, is `expand`'s.
+//! As written in the file. `expand` makes a load for each twin with the plan's scale applied.
 
 use super::{Balance, LoadSearch, Percent, Pin};
 use crate::duration;
@@ -9,11 +9,11 @@ use paceline_record::{
 };
 use std::time::Duration;
 
-/// The warm-up where a load does not say; with `requests` there is none, as with the binary's `-n`.
+/// The default warm-up; with `requests` there is none, as with the binary's `-n`.
 const WARMUP: Duration = Duration::from_secs(1);
-/// How long a run that a number of requests bounds may take at least, however long it is taken to last.
+/// The least time limit of a run with a number of requests, whatever its expected length.
 const COUNTED_LIMIT: Duration = Duration::from_secs(600);
-/// And so many times what it is taken to last: a slow server takes longer than the one that was thought of.
+/// And this many times its expected length: a server may be slower than expected.
 const COUNTED_TIMES: u32 = 3;
 
 /// One load of a plan. With a rate it is an open loop, without one a closed loop.
@@ -30,19 +30,19 @@ pub struct PlanLoad {
     /// Offered rate; its presence makes it an open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_per_s: Option<f64>,
-    /// Or the offered rate as a share of the server's own capacity, `50%`.
+    /// Or the offered rate as a share of the server's capacity, `50%`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate: Option<Percent>,
-    /// Which load of the plan found that capacity: a search, else a closed loop, where it is not said.
+    /// The load of the plan that found that capacity; by default a search, else a closed loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub of: Option<String>,
-    /// `capacity` where the load searches the highest rate that meets the objective.
+    /// `capacity` for a load that searches the highest rate that meets the objective.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub load: Option<LoadSearch>,
-    /// What such a search must meet, as `paceline capacity --slo` takes it.
+    /// The objective of such a search, as for `paceline capacity --slo`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub objective: Option<String>,
-    /// Length of the window that confirms what a search found.
+    /// Length of the window that confirms the result of a search.
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub confirm: Option<Duration>,
     /// Windows of a search at most.
@@ -54,62 +54,63 @@ pub struct PlanLoad {
     /// Length of the window, unless a number of requests bounds it.
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub duration: Option<Duration>,
-    /// Number of requests, where that bounds it.
+    /// Number of requests, instead of a length.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,
-    /// About how long it takes where a number of requests bounds it: what the estimate of a round goes by.
+    /// The usual length of a run with a number of requests: used for the estimate of a round.
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub usual_length: Option<Duration>,
     /// Length of the warm-up; see [`PlanLoad::warmup`].
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub warmup: Option<Duration>,
-    /// `1.0` for HTTP/1.0 with keep-alive asked for, `2` for HTTP/2 with `depth` streams a connection; `1.1` by default.
+    /// `1.0` for HTTP/1.0 with keep-alive requested, `2` for HTTP/2 with `depth` streams a connection; `1.1` by
+    /// default.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub http: Option<String>,
-    /// Whether a connection is used again; `false` closes it after each response.
+    /// Whether a connection is reused; `false` closes it after each response.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub keep_alive: bool,
-    /// After how many responses a connection is closed and made anew.
+    /// After how many responses a connection is closed and replaced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests_per_connection: Option<u64>,
-    /// Whether it is measured twice on a fresh launch: first as the server came up, then again.
+    /// Whether it is measured twice on a fresh launch: first without a warm-up, then again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_run: bool,
     /// The same load again with one thing changed: `http10`, `close`, `unpipelined`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub twins: Vec<VariantKind>,
-    /// The workloads it is for, of those the plan names; all where none are given.
+    /// Its workloads, a subset of the plan's; all by default.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub workloads: Vec<String>,
-    /// Whether only a round with `--full` has it.
+    /// Whether it is measured only with `--full`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
-    /// How many instances of the server are behind a balancer, from 1.
-    /// What of this and the next four keys is not given is the plan's.
+    /// How many instances of the server are behind a balancer, from 1. This and the next four keys default to the
+    /// plan's.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub instances: Option<u32>,
     /// The balancer, a folder of `balancers/`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub balancer: Option<String>,
-    /// How it chooses an instance, one of the balancer's own policies; `roundrobin` where none is given.
+    /// How it chooses an instance, one of the balancer's own policies; `roundrobin` by default.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub policy: Option<String>,
-    /// What is broken on purpose in the middle of the window.
+    /// The fault to inject in the middle of the window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<FaultKind>,
     /// Where instances, balancer and database run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pin: Option<Pin>,
-    /// Which twin it is: `expand`'s to say.
+    /// Which twin it is, set by `expand`.
     #[serde(skip)]
     pub variant: Option<Variant>,
-    /// What the plan asks at full size: `expand`'s to say.
+    /// The values at full size, set by `expand`.
     #[serde(skip)]
     pub scaled: Option<Scaled>,
-    /// Instances and balancer, where it has them: `expand`'s to say.
+    /// Instances and balancer, if any, set by `expand`.
     #[serde(skip)]
     pub balanced: Option<BalancedLoad>,
-    /// The database of its launch and the connections to it, where it has one: `expand`'s to say.
+    /// The database of its launch and the connections to it, if any, set by `expand`.
     #[serde(skip)]
     pub database: Option<DatabaseLoad>,
     /// The name of the load in the plan that it comes from, set by `expand`.
@@ -118,7 +119,7 @@ pub struct PlanLoad {
     /// What its rate is a share of, set by `expand`.
     #[serde(skip)]
     pub share: Option<RateShare>,
-    /// Loads with the same text are measured on the same launch: `expand`'s to say.
+    /// Loads with the same group are measured on the same launch, set by `expand`.
     #[serde(skip)]
     pub group: Group,
 }
@@ -128,7 +129,7 @@ pub struct PlanLoad {
 pub struct Group {
     /// Equal for loads that may share one; empty for those of a plain launch.
     pub name: String,
-    /// Whether each workload has a launch of its own, and the loads their order: a server's first run is its first.
+    /// Whether each workload has a separate launch with its loads in order: a server's first run must be its first.
     pub is_ordered: bool,
 }
 
@@ -162,7 +163,7 @@ impl PlanLoad {
         if is_open { LoopKind::Open } else { LoopKind::Closed }
     }
 
-    /// The length of the warm-up: as given, else 1 s, else none where `requests` bounds the run or it is a first run.
+    /// The length of the warm-up: as given, else 1 s, else none for a run with `requests` or a first run.
     pub fn warmup(&self) -> Duration {
         let is_first = self.variant.as_ref().is_some_and(|variant| variant.kind == VariantKind::FirstRun);
         if is_first {
@@ -172,7 +173,7 @@ impl PlanLoad {
         self.warmup.unwrap_or(default)
     }
 
-    /// What a trial's record says of it.
+    /// The load's part of a trial's record.
     pub fn record(&self) -> paceline_record::Load {
         paceline_record::Load {
             name: self.name.clone(),
@@ -196,13 +197,13 @@ impl PlanLoad {
         }
     }
 
-    /// Warm-up and window together, where that is known beforehand; connecting and draining come on top.
+    /// Warm-up and window together, if known beforehand; without connecting and draining.
     pub fn length(&self) -> Option<Duration> {
         self.duration.map(|duration| duration + self.warmup())
     }
 
-    /// What a run of it is taken to last, warm-up included, as far as the plan tells: the window, the time that so many
-    /// requests take at the rate, or the length that is usual.
+    /// The expected length of a run, including its warm-up, as far as the plan tells: the window, the time of that many
+    /// requests at the rate, or the usual length.
     pub fn usual(&self) -> Option<Duration> {
         let at_rate = || {
             let seconds = self.requests? as f64 / self.rate_per_s?;
@@ -212,7 +213,7 @@ impl PlanLoad {
         search().or_else(|| self.length()).or_else(at_rate).or(self.usual_length)
     }
 
-    /// How long a run of it may take before it is taken for one that hangs; connecting and draining come on top.
+    /// How long a run may take before it is treated as hanging; without connecting and draining.
     pub fn limit(&self) -> Duration {
         let counted = || {
             let usual = self.usual().unwrap_or_default().max(self.usual_length.unwrap_or_default());
@@ -222,7 +223,7 @@ impl PlanLoad {
         search.or_else(|| self.length()).unwrap_or_else(counted)
     }
 
-    /// What it says itself of instances and balancer.
+    /// Its own keys of instances and balancer.
     pub(super) fn balance(&self) -> Balance {
         Balance {
             instances: self.instances,

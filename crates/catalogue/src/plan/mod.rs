@@ -1,7 +1,7 @@
 //! A plan, `plans/*.toml`: which servers, workloads and loads, how often, from which seed.
 //!
-//! A plan is data and goes back to TOML exactly: a round stores the text it was carried out by, and `--resume` goes by
-//! that. What it comes to on a given tree of servers is [`resolve`]'s work, in which order is `order`'s.
+//! A plan is data and can be written back to TOML exactly: a round stores the text that it carries out, and `--resume`
+//! reads that. [`resolve`] makes its cells on a given tree of servers; `order` sorts them.
 
 mod adhoc;
 mod again;
@@ -36,10 +36,10 @@ use std::time::Duration;
 /// The largest seed: 2^53 - 1, so that it survives TOML's and JavaScript's integers.
 pub const SEED_MAX: u64 = (1 << 53) - 1;
 
-/// Connections of a server to its database where the plan does not say.
+/// The default number of a server's connections to its database.
 pub const POOL: u32 = 32;
 
-/// How long a launch may be warmed up where the plan does not say.
+/// The default limit of a launch's warm-up.
 pub const STEADY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Which servers, workloads and loads, how often, from which seed.
@@ -51,12 +51,12 @@ pub struct Plan {
     /// What it is for, for people.
     #[serde(default)]
     pub about: String,
-    /// Where every order is drawn from; a round draws one and records it where the plan has none.
+    /// The seed of every order; if the plan has none, a round draws one and records it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub seed: Option<u64>,
     /// Launches of each server in each form: each cell is measured this often.
     pub repeats: u32,
-    /// How long the round may take at its default: repeats are cut until it fits, `--full` takes no notice of it.
+    /// Time limit of a round without `--full`: repeats are reduced until it fits.
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub budget: Option<Duration>,
     /// Launches of each server with `--full`, where they are more.
@@ -65,36 +65,36 @@ pub struct Plan {
     /// The length of every window that has one with `--full`, where it is longer.
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub full_duration: Option<Duration>,
-    /// How long each launch may be warmed up before its loads, until it no longer becomes faster; `0s` for not at all.
-    /// A plan file that does not say means [`STEADY_WITHIN`].
+    /// Limit of each launch's warm-up before its loads, which ends when the server no longer becomes faster; `0s` for
+    /// none. The default in a plan file is [`STEADY_WITHIN`].
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub steady_within: Option<Duration>,
     /// One factor on connections, rate and requests of every load: a number, or `auto` for what the machine can hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub scale: Option<Scale>,
-    /// With `scale = "auto"`: on so many cores the loads have their full size.
+    /// With `scale = "auto"`: the number of cores on which the loads have their full size.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub full_size_cores: Option<u32>,
     /// The forms to run each server in.
     #[serde(default = "single")]
     pub forms: Vec<String>,
-    /// The workloads: `tetra` means all its cases, `tetra/140` the one.
+    /// The workloads: `tetra` selects all its cases, `tetra/140` one.
     pub workloads: Vec<String>,
-    /// Servers of the selection that are entered a second time, as `<id>-copy` with launches of its own. A difference that
-    /// the round claims between a server and its copy is a false one.
+    /// Servers of the selection that are added a second time, as `<id>-copy` with separate launches. A difference that
+    /// the round finds between a server and its copy is a false one.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub copies: Vec<String>,
-    /// How many instances of the server are behind a balancer, from 1.
-    /// This and the next four keys are for every load that does not say otherwise.
+    /// How many instances of the server are behind a balancer, from 1. This and the next four keys are the defaults of
+    /// every load.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub instances: Option<u32>,
     /// The balancer, a folder of `balancers/`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub balancer: Option<String>,
-    /// How it chooses an instance, one of the balancer's own policies; `roundrobin` where none is given.
+    /// How it chooses an instance, one of the balancer's own policies; `roundrobin` by default.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub policy: Option<String>,
-    /// What is broken on purpose in the middle of the window.
+    /// The fault to inject in the middle of the window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<FaultKind>,
     /// Where instances, balancer and database run.
@@ -103,11 +103,11 @@ pub struct Plan {
     /// The databases that workloads which need one are measured with, folders of `databases/`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub databases: Vec<String>,
-    /// Connections of the whole server to its database, each a load of its own; [`POOL`] where none is given.
+    /// Connections of the whole server to its database, each a separate load; [`POOL`] by default.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub pool: Vec<u32>,
-    /// The keys of the cells it came to when a round began with it: what is left of them is carried on. Only a round's own
-    /// plan has them.
+    /// The keys of its cells when a round began: a resumed round continues with these. Only a plan stored by a round
+    /// has them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub cells: Vec<String>,
     /// Which servers.
@@ -115,7 +115,7 @@ pub struct Plan {
     pub select: Select,
     /// The loads each workload is put under.
     pub load: Vec<PlanLoad>,
-    /// What the source that the plan follows observed.
+    /// Observations of the source that the plan reproduces.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub observed: Vec<Observation>,
 }
@@ -134,7 +134,7 @@ impl Plan {
         Self::of(&Document::read(path)?)
     }
 
-    /// Reads a plan from its text; `origin` stands where a file's name would in a complaint.
+    /// Reads a plan from its text; `origin` replaces the file's name in an error.
     ///
     /// # Errors
     /// As [`Plan::read`].
@@ -155,7 +155,7 @@ impl Plan {
         CatalogueError::of_all(problems).map_or(Ok(plan), Err)
     }
 
-    /// What it says of instances and balancer for every load.
+    /// Its keys of instances and balancer, for every load.
     fn balance(&self) -> Balance {
         Balance {
             instances: self.instances,

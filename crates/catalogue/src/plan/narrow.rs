@@ -1,7 +1,7 @@
-//! A plan narrowed to some of its servers and workloads, as flags beside it ask.
+//! Narrows a plan to some of its servers and workloads, as requested by flags.
 //!
-//! For `paceline round PLAN --servers ...`. It only takes away: what the plan does not have is a mistake, as a name
-//! that nothing has is. What was removed is reported in words. Loads and observations of what is gone go with it.
+//! For `paceline round PLAN --servers ...`. It only removes: a name that the plan does not have is an error, like a
+//! name that does not exist. Removals are reported, and include the loads and observations of removed workloads.
 
 use super::{Plan, PlanLoad, Select};
 use crate::{Catalogue, CatalogueError, WorkloadCase};
@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Plan {
-    /// The plan with only the servers that fit one of the patterns `servers`, and only `workloads`; an empty list
-    /// leaves it as it is. With what is not as the plan says, for people.
+    /// The plan with only the servers that match one of the patterns `servers`, and only `workloads`; an empty list
+    /// keeps all. Also returns messages about the changes.
     ///
     /// # Errors
-    /// [`CatalogueError::Unknown`] for a server that is not there; [`CatalogueError::Plan`] for one that the plan does
-    /// not select, a workload that it does not have, or one that none of its loads is for.
+    /// [`CatalogueError::Unknown`] for a server that does not exist; [`CatalogueError::Plan`] for one that the plan
+    /// does not select, a workload that it does not have, or one that none of its loads is for.
     pub fn narrowed(
         mut self,
         servers: &[String],
@@ -40,7 +40,7 @@ impl Plan {
         Ok((self, changes))
     }
 
-    /// Leaves out what a source observed under a load or of a workload that the plan has not any more; how much.
+    /// Removes observations of loads or workloads that the plan no longer has; returns how many.
     pub(super) fn forget_unseen(&mut self) -> usize {
         let loads: BTreeSet<String> = self.expanded().into_iter().map(|load| load.name).collect();
         let (before, observed) = (self.observed.len(), std::mem::take(&mut self.observed));
@@ -60,7 +60,7 @@ impl Plan {
         self.workloads.iter().any(|known| known == name || known == whole(name) || whole(known) == name)
     }
 
-    /// The ids that are left, as patterns.
+    /// The remaining ids, as patterns.
     fn narrowed_servers(
         &self,
         patterns: &[String],
@@ -85,7 +85,7 @@ impl Plan {
         Ok(ids)
     }
 
-    /// The addresses of the cases that are left.
+    /// The addresses of the remaining cases.
     fn narrowed_cases(
         &self,
         workloads: &[String],
@@ -144,7 +144,7 @@ mod tests {
                         [[observed]]\nsource = \"001\"\nsubject = \"Go\"\nload = \"own\"\nworkload = \"hello\"\n\
                         what = \"requests_per_s\"\nvalue = 1.0\nunit = \"requests/s\"\n";
 
-    /// What the narrowed plan comes to, and what is reported.
+    /// The cells of the narrowed plan, and the messages.
     fn narrowed(servers: &[&str], workloads: &[&str]) -> Result<(Vec<String>, Vec<String>), String> {
         let tree = Tree::with(&["a-one", "a-two", "b-one"]);
         tree.write("servers/b-tuned/server.toml", &MANIFEST.replace("\"idiomatic\"", "\"tuned\""));
@@ -154,7 +154,7 @@ mod tests {
             .unwrap()
             .narrowed(&owned(servers), &owned(workloads), &catalogue)
             .map_err(|error| error.to_string())?;
-        // As a round reads it again.
+        // As a resumed round reads it.
         let plan = Plan::parse("kept", &plan.to_toml().unwrap()).unwrap();
         let cells = plan.resolve(&catalogue).unwrap().cells;
         Ok((cells.iter().map(|cell| cell.key().replace(" single", "")).collect(), changes))

@@ -1,25 +1,25 @@
-//! Loads that go by each server's own capacity: a search for it, and rates as a share of it.
+//! Loads that depend on each server's own capacity: a search for it, and rates as a share of it.
 //!
-//! As they stand in the file, what is wrong with them, and which load of the same launch is 100 %. The search is
-//! `paceline capacity`'s; the rate of a trial is worked out by the lab when the other load has been measured.
+//! Their format, their checks, and the choice of the load that is 100 %. `paceline capacity` does the search; the lab
+//! works out the rate of a trial when the other load has been measured.
 
 use super::PlanLoad;
 use paceline_record::{CapacityLoad, RateShare};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::time::Duration;
 
-/// Length of the confirming window where a plan does not say.
+/// The default length of the confirming window.
 const CONFIRM: Duration = Duration::from_secs(20);
-/// Windows of a search at most, as the command has it.
+/// Windows of a search at most, as in the command.
 const WINDOWS_MOST: u32 = 40;
-/// Windows that a search usually takes, the closed loop before it included (docs/capacity.md).
+/// The usual number of windows of a search, including the closed loop before it (docs/capacity.md).
 const WINDOWS_USUAL: u32 = 20;
 /// Long windows that a search may try.
 const CONFIRM_TRIES: u32 = 4;
 /// The highest share of its capacity that a server can be offered.
 const SHARE_MOST: f64 = 10.0;
 
-/// What a load does beside offering requests.
+/// A search that a load does instead of offering a fixed rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadSearch {
@@ -51,12 +51,12 @@ impl Serialize for Percent {
 }
 
 impl PlanLoad {
-    /// Whether it searches a capacity.
+    /// Whether it searches for a capacity.
     pub fn is_search(&self) -> bool {
         self.load == Some(LoadSearch::Capacity)
     }
 
-    /// What a trial's record says of its search.
+    /// The search in a trial's record.
     pub(super) fn capacity(&self) -> Option<CapacityLoad> {
         let objective = self.objective.clone().filter(|_| self.is_search())?;
         Some(CapacityLoad {
@@ -70,7 +70,7 @@ impl PlanLoad {
         self.confirm.unwrap_or(CONFIRM)
     }
 
-    /// What its search is taken to last, and the most that it may.
+    /// The expected and the maximum length of its search.
     pub(super) fn search_lengths(&self) -> Option<(Duration, Duration)> {
         let window = self.duration.filter(|_| self.is_search())? + self.warmup();
         let confirm = self.confirm() + self.warmup();
@@ -82,7 +82,7 @@ impl PlanLoad {
     }
 }
 
-/// What is wrong with the keys of one load.
+/// Problems in the keys of one load.
 pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
     if load.rate.is_some() && load.rate_per_s.is_some() {
         return Err("needs either `rate` or `rate_per_s`".into());
@@ -115,7 +115,7 @@ pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
     }
 }
 
-/// Names the load that is 100 % for each share: the one that the plan names, else a capacity search of the same launch,
+/// Names the load that is 100 % for each share: the one named in the plan, else a capacity search of the same launch,
 /// else a closed loop.
 pub(super) fn with_bases(loads: Vec<PlanLoad>) -> Vec<PlanLoad> {
     let with_base = |load: &PlanLoad| {
@@ -154,7 +154,7 @@ fn base<'a>(load: &PlanLoad, loads: &'a [PlanLoad]) -> Option<&'a PlanLoad> {
     from.iter().find(|base| base.is_search()).or(from.first()).copied()
 }
 
-/// What is wrong with the shares of a plan's loads, with their bases named.
+/// Problems in the shares of a plan's loads, with their bases named.
 pub(super) fn check_bases(loads: &[PlanLoad]) -> Result<(), String> {
     let without = loads.iter().find(|load| load.share.as_ref().is_some_and(|share| share.of.is_empty()));
     let Some(load) = without else { return Ok(()) };

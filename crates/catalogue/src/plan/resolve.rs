@@ -1,8 +1,7 @@
-//! What a plan comes to on a given catalogue: its cells, and what was left out and why.
+//! Resolves a plan on a given catalogue: its cells, and what was left out and why.
 //!
-//! For `paceline round`, and for `paceline lab` where a plan is named. A name that is wrong is an error; a server that
-//! lacks something is a note. The cells are in no order that matters: `order` draws one. How many repeats there is time
-//! for is `size`'s.
+//! For `paceline round`, and for `paceline lab` with a plan. A wrong name is an error; a server that lacks something is
+//! a note. `order` sorts the cells; `size` decides how many repeats fit the time.
 
 use super::{Plan, PlanLoad};
 use crate::{
@@ -19,7 +18,7 @@ pub struct Cell {
     pub server: Arc<Manifest>,
     /// The form it runs in; the server has it.
     pub form: String,
-    /// What is asked; the server serves it.
+    /// The case; the server serves it.
     pub case: Arc<WorkloadCase>,
     /// The load.
     pub load: Arc<PlanLoad>,
@@ -31,14 +30,14 @@ impl Cell {
         format!("{} {} {} {}", self.server.id, self.form, self.case.address, self.load.name)
     }
 
-    /// What cells have in common that may share a launch of their server and form; empty for a plain launch.
+    /// A key that is equal for cells that may share a launch of their server and form; empty for a plain launch.
     pub fn group(&self) -> String {
         let group = &self.load.group;
         if group.is_ordered { format!("{} {}", group.name, self.case.address) } else { group.name.clone() }
     }
 
-    /// Its turn on a launch whose cells have an order: the first run, what it is the first run of, then other twins.
-    /// Rates that are a share of what another load finds come after it.
+    /// Its place on a launch whose cells have an order: the first run, its repetition, then other twins; rates that are
+    /// a share of another load's result come after that load.
     pub fn turn(&self) -> u8 {
         match self.load.variant.as_ref().map(|variant| variant.kind) {
             _ if self.load.share.is_some() => 3,
@@ -60,32 +59,32 @@ impl Cell {
     }
 }
 
-/// The key of the cell that a trial is of.
+/// The key of a trial's cell.
 pub fn key_of(trial: &Trial) -> String {
     format!("{} {} {} {}", trial.server.id, trial.form, trial.workload, trial.load.name)
 }
 
-/// What a plan comes to.
+/// A resolved plan.
 #[derive(Clone, Debug)]
 pub struct Resolution {
     /// Each cell once, by server, form, workload and load.
     pub cells: Vec<Cell>,
-    /// Every workload that a cell needs, whole: its refusals are validated too.
+    /// Every workload that a cell needs, with all its cases: its refusals are validated too.
     pub workloads: Vec<Arc<Workload>>,
     /// Every balancer that a cell needs.
     pub balancers: Vec<Arc<Balancer>>,
     /// Every database that a cell needs.
     pub databases: Vec<Arc<Database>>,
-    /// What was left out and why, for people.
+    /// What was left out and why, as messages.
     pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// What the plan comes to on `catalogue`.
+    /// Resolves the plan on `catalogue`.
     ///
     /// # Errors
-    /// [`CatalogueError::Plan`] when it names a workload, case, tag or server that does not exist, or comes to nothing; a
-    /// broken manifest or workload it names outright is that document's own error.
+    /// [`CatalogueError::Plan`] when it names a workload, case, tag or server that does not exist, or has no cells; for
+    /// a broken manifest or workload that it names exactly, the error of that file.
     pub fn resolve(&self, catalogue: &Catalogue) -> Result<Resolution, CatalogueError> {
         if self.load.is_empty() {
             return Err(self.wrong("nothing to measure: only a round with --full has its loads".into()));
@@ -130,7 +129,7 @@ impl Plan {
         Ok(Resolution { cells, workloads, balancers, databases, notes })
     }
 
-    /// Whether the databases it names are there, and it names some where a workload needs one.
+    /// Checks that its databases exist, and that it names at least one if a workload needs one.
     fn check_databases(
         &self,
         cases: &[Arc<WorkloadCase>],
@@ -182,7 +181,7 @@ impl Plan {
         notes: &mut Vec<String>,
     ) -> Result<Vec<Arc<Manifest>>, CatalogueError> {
         for name in &self.select.servers {
-            // A pattern may pass over a broken manifest; a name may not.
+            // A pattern may skip a broken manifest; an exact name may not.
             if let Some(broken) = catalogue.broken_server(name) {
                 return Err(self.wrong(format!("`{name}` cannot be used: {}", broken.error)));
             }
@@ -213,7 +212,7 @@ impl Plan {
         Ok(servers)
     }
 
-    /// The cases that `names` mean, in their order, each once.
+    /// The cases that `names` select, in their order, each once.
     pub(super) fn cases(
         &self,
         names: &[String],
@@ -259,7 +258,7 @@ impl Plan {
         self.wrong(format!("there is no workload `{name}`{hint}"))
     }
 
-    /// Each load with the cases it is for.
+    /// Each load with its cases.
     fn meant_loads(
         &self,
         cases: &[Arc<WorkloadCase>],
@@ -286,14 +285,14 @@ impl Plan {
     }
 }
 
-/// A load with the addresses of the cases it is for.
+/// A load with the addresses of its cases.
 struct MeantLoad {
     load: Arc<PlanLoad>,
     addresses: Vec<String>,
 }
 
 impl MeantLoad {
-    /// Whether it has the database that a case needs, one that the server can ask, or none where none is needed.
+    /// Whether the load has a database that the server supports if the case needs one, and none if it needs none.
     fn has_what(&self, case: &WorkloadCase, server: &Manifest) -> bool {
         match &self.load.database {
             Some(database) => case.database.is_some() && server.databases.contains(&database.database),
@@ -302,7 +301,7 @@ impl MeantLoad {
     }
 }
 
-/// Why a server cannot be put under a load, in words.
+/// Why a server cannot be measured under a load, in words.
 fn unsuitable(server: &Manifest, load: &PlanLoad) -> Option<&'static str> {
     if load.is_http2() {
         return (server.traits.has(Trait::Http2) != Some(true))
@@ -311,7 +310,7 @@ fn unsuitable(server: &Manifest, load: &PlanLoad) -> Option<&'static str> {
     server.traits.no_sending_ahead().filter(|_| load.depth > 1)
 }
 
-/// Adds the cells of a server in a form; the loads that it cannot be put under, by name, and why.
+/// Adds the cells of a server in a form; returns the loads that do not suit it, by name, and why.
 fn cells_of(
     server: &Arc<Manifest>,
     form: &str,

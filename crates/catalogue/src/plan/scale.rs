@@ -1,20 +1,20 @@
-//! The scale of a plan: one factor on every load, so that a small machine carries out the same shape in small.
+//! The scale of a plan: one factor on every load, so that a small machine carries out a smaller plan of the same shape.
 //!
-//! Only how it is written. `size` puts a number for `auto` when a round begins, `expand` multiplies by it, `check`
-//! knows its bounds. Windows are as long at any scale, and a connection's depth is the same.
+//! Only its format: `size` replaces `auto` by a number when a round begins, `expand` multiplies by it, `check` knows
+//! its bounds. The scale does not change the length of windows or the depth of connections.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// One factor on connections, rate and number of requests of every load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// What the machine can hold: drawn once, when a round begins.
+    /// As much as the machine can hold: determined once, when a round begins.
     Auto,
-    /// This.
+    /// This factor.
     Factor(f64),
 }
 
-/// As a plan writes it.
+/// The form in a plan.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {

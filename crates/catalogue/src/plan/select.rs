@@ -1,13 +1,14 @@
-//! Which servers of a catalogue a plan means: by name pattern, tag, language, framework, source and trait.
+//! Selects the servers of a catalogue for a plan: by name pattern, tag, language, framework, source and trait.
 //!
-//! Asked by `resolve`, and by the catalogue for names on a command line. A condition that no server meets can be told,
-//! as it may be misspelt; a broken manifest has only its folder's name to be judged by. Forms and workloads are the
-//! plan's own keys, not conditions here.
+//! Used by `resolve`, and by the catalogue for names on a command line. A condition that no server meets is reported,
+//! as it may be misspelt; a broken manifest is selected by its folder's name only. Forms and workloads are separate
+//! keys of the plan.
 
 use crate::{Manifest, nearest};
 use std::collections::BTreeSet;
 
-/// Which servers. Every condition given must hold; within `tags` and `traits` all, elsewhere any one of the list.
+/// The conditions on servers. All of them must hold; within `tags` and `traits` every item, in the other lists at least
+/// one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Select {
@@ -35,7 +36,7 @@ pub struct Select {
 }
 
 impl Select {
-    /// Whether `manifest` is meant.
+    /// Whether `manifest` meets all conditions.
     pub fn admits(&self, manifest: &Manifest) -> bool {
         let any = |wanted: &[String], has: &str| wanted.is_empty() || wanted.iter().any(|one| one == has);
         let traits = manifest.traits.present();
@@ -48,13 +49,13 @@ impl Select {
             && self.traits.iter().all(|wanted| traits.contains(&wanted.as_str()))
     }
 
-    /// Whether the server of that id is meant as far as its id goes: all that is known of a broken manifest.
+    /// Whether the conditions on the id select this server: for a broken manifest only the id is known.
     pub fn may_mean(&self, id: &str) -> bool {
         (self.servers.is_empty() || self.servers.iter().any(|pattern| fits(pattern, id)))
             && !self.exclude.iter().any(|pattern| fits(pattern, id))
     }
 
-    /// The first condition that no server meets, in words, with the nearest value there is.
+    /// The first condition that no server meets, in words, with the nearest existing value.
     pub(super) fn futile(&self, servers: &[&Manifest], broken: &[&str]) -> Vec<String> {
         let ids: BTreeSet<&str> =
             servers.iter().map(|server| server.id.as_str()).chain(broken.iter().copied()).collect();
@@ -88,7 +89,7 @@ fn no_such(kind: &str, wanted: &str, known: &BTreeSet<&str>) -> String {
     }
 }
 
-/// A pattern that cannot be read fits nothing; `check` has told it by then.
+/// An invalid pattern matches no server; `check` has reported it.
 fn fits(pattern: &str, id: &str) -> bool {
     glob::Pattern::new(pattern).is_ok_and(|pattern| pattern.matches(id))
 }

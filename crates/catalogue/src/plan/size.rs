@@ -1,12 +1,12 @@
-//! How much of a plan is carried out: all of it or what it does at its default, scaled to the machine, within its time.
+//! The size of a round: with or without `--full`, scaled to the machine, within its budget.
 //!
-//! Done once, when a round begins; the round keeps the plan as it was carried out. Changes are reported in words.
+//! Determined once, when a round begins; the round keeps the resulting plan. Changes are reported.
 
 use super::{Plan, Scale, estimate};
 use crate::{CatalogueError, PlannedLaunch, format_duration};
 use std::time::Duration;
 
-/// What a machine has room for.
+/// The resources of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Cores that may be used.
@@ -15,23 +15,23 @@ pub struct Room {
     pub open_files: u64,
 }
 
-/// A plan as it is carried out, and what that changed, for people.
+/// A plan as it is carried out, and messages about the changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sized {
     /// The plan.
     pub plan: Plan,
-    /// What is not as it was written.
+    /// The changes from the written plan.
     pub changes: Vec<String>,
 }
 
-/// Descriptors that are no connections: listeners, logs, libraries, with room to spare.
+/// Descriptors that are not connections: listeners, logs, libraries, with room to spare.
 const OTHER_FILES: u64 = 200;
-/// Factors of `auto` are whole parts, so that two machines of a kind come to the same one.
+/// Factors of `auto` are one over a whole number, so that two similar machines get the same factor.
 const PARTS_MOST: u32 = 64;
 
 impl Plan {
-    /// The plan as it is carried out in `room`: whole, or without what only a full round has; `scale = "auto"` becomes
-    /// a number.
+    /// The plan as it is carried out in `room`: complete, or without the parts for `--full`; `scale = "auto"` becomes a
+    /// number.
     pub fn sized(mut self, is_full: bool, room: Room) -> Sized {
         let mut changes = Vec::new();
         if is_full {
@@ -57,8 +57,8 @@ impl Plan {
         Sized { plan: self, changes }
     }
 
-    /// Leaves out what only a full round has, with what was observed under it: a plan names no load that it has not.
-    /// What to tell of it.
+    /// Removes the parts for `--full`, with their observations: observations may name only loads of the plan. Returns
+    /// the message.
     fn drop_full(&mut self) -> String {
         let names: Vec<String> =
             self.load.iter().filter(|load| load.full).map(|load| format!("`{}`", load.name)).collect();
@@ -70,7 +70,7 @@ impl Plan {
         format!("without the loads {}, which --full has{unseen}", names.join(", "))
     }
 
-    /// The factor for a machine: one over the fewest whole parts with which cores and descriptors suffice.
+    /// The factor for a machine: one over the smallest whole number with which cores and descriptors suffice.
     fn factor(&self, room: Room) -> f64 {
         let by_cores = self.full_size_cores.unwrap_or(0).div_ceil(room.cores.max(1));
         let connections = self.load.iter().map(|load| u64::from(load.connections)).max().unwrap_or(0);
@@ -78,11 +78,11 @@ impl Plan {
         1.0 / f64::from(by_cores.max(by_files as u32).clamp(1, PARTS_MOST))
     }
 
-    /// Cuts repeats until the plan fits its time; `launches` tells what so many repeats come to. With the launches as
-    /// they are to be carried out.
+    /// Reduces repeats until the plan fits its budget; `launches` returns the launches for a number of repeats. Also
+    /// returns the launches to carry out.
     ///
     /// # Errors
-    /// [`CatalogueError::Plan`] when a single repeat takes longer than that.
+    /// [`CatalogueError::Plan`] when a single repeat takes longer than the budget.
     pub fn within_budget(
         self,
         launches: impl Fn(u32) -> Vec<PlannedLaunch>,
@@ -162,7 +162,7 @@ mod tests {
                 plan.clone().sized(is_full, Room { cores: 8, open_files: 20_000 });
             assert_eq!(sized.observed.len(), count);
             assert_eq!(changes.iter().any(|change| change.ends_with("observed under them")), !is_full);
-            // What `--resume` reads.
+            // The text that `--resume` reads.
             assert_eq!(Plan::parse("kept", &sized.to_toml().unwrap()).unwrap(), sized);
         }
     }

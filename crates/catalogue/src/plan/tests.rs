@@ -1,4 +1,4 @@
-//! Tests of the plan: what it says, what it comes to, how errors are reported, and that it survives its own TOML.
+//! Tests of the plan: its values, its cells, how errors are reported, and that its TOML gives an equal plan.
 //!
 //! The catalogues are made up. Twins and the factor of a scale are tested in `expand.rs`, budgets in `size.rs`; the
 //! plans of this repository are resolved in `tests/it/repository.rs`.
@@ -36,7 +36,7 @@ fn parse(text: &str) -> Result<Plan, String> {
     Plan::parse("small.toml", text).map_err(|error| error.to_string())
 }
 
-/// The plan with one text replaced, on a tree of three servers: what it comes to, or the complaint.
+/// The plan with one text replaced, resolved on a tree of three servers; or the error.
 fn resolved(from: &str, to: &str) -> Result<Resolution, String> {
     assert!(PLAN.contains(from), "{from}");
     let tree = Tree::with(&["go-one", "go-two", "node-http"]);
@@ -119,7 +119,7 @@ fn a_load_of_a_number_of_requests_has_the_time_it_takes() {
     assert_eq!(load("requests = 1000"), (None, 600));
     assert_eq!(load("requests = 1000\nusual_length = \"10m\""), (Some(600), 1_800));
     assert_eq!(load("requests = 90000\nrate_per_s = 100"), (Some(900), 2_700));
-    // What it takes at its rate is known; what is usual is a guess that may hold for another rate.
+    // The length at its rate is known; the usual length is a guess that may hold for another rate.
     assert_eq!(load("requests = 100\nrate_per_s = 100\nusual_length = \"10m\""), (Some(1), 1_800));
     assert_eq!(load("requests = 9007199254740991\nrate_per_s = 1e-300").1, Duration::MAX.as_secs());
 }
@@ -359,7 +359,7 @@ prop_compose! {
         (first_run, closes, per_connection, full) in (any::<bool>(), any::<bool>(), prop::option::of(1..1_000_u64), any::<bool>()),
         balanced: bool,
     ) -> PlanLoad {
-        // Depth goes with connections that stay open, twins with a load that is not balanced.
+        // Depth needs connections that stay open; twins need a load that is not balanced.
         let depth = if closes || per_connection.is_some() { 1 } else { depth };
         let twins = if depth > 1 { vec![VariantKind::Unpipelined] } else { vec![VariantKind::Http10] };
         let pin = Pin {
@@ -394,7 +394,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// `--resume` goes by the stored text: it must mean the very same plan.
+    /// `--resume` reads the stored text: it must give an equal plan.
     #[test]
     fn a_plan_survives_its_own_toml(
         about in ".{0,30}",

@@ -1,6 +1,6 @@
-//! A request file: several requests with weights, and what must come back for each (`--mix`).
+//! A request file: several requests with weights, and the expected response of each (`--mix`).
 //!
-//! Files it names are looked for in its own folder and read by the caller.
+//! Paths in it are relative to its folder; the caller reads those files.
 
 mod wire;
 
@@ -12,9 +12,9 @@ use crate::document::Document;
 use paceline_job::RequestSpec;
 use std::path::{Path, PathBuf};
 
-/// Requests of one file: each has a block of its own in a record and its own histograms in memory.
+/// Requests of one file: each has a separate block in a record and separate histograms in memory.
 pub const REQUESTS_MOST: usize = 100;
-/// The largest weight: shares finer than a millionth would not come up in a run.
+/// The largest weight: shares finer than a millionth would not occur in a run.
 pub const WEIGHT_MOST: u32 = 1_000_000;
 
 /// Several requests, each with its share of the load.
@@ -28,7 +28,7 @@ pub struct RequestFile {
 /// One request of a request file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileRequest {
-    /// The request; files it names are relative to the working directory, as the request file itself is.
+    /// The request; paths in it are relative to the working directory, like the path of the request file.
     pub spec: RequestSpec,
     /// The line in the file where it begins.
     pub line: usize,
@@ -43,7 +43,7 @@ impl RequestFile {
         wire::read(&Document::of(path, text))
     }
 
-    /// What is wrong with one of the requests, with its place.
+    /// An error in one of the requests, with its line.
     pub fn complain(&self, request: &FileRequest, problem: impl std::fmt::Display) -> CatalogueError {
         CatalogueError::Document {
             path: self.path.clone(),

@@ -1,4 +1,4 @@
-//! A request file as it is written, and the checks that make a [`RequestFile`] of it.
+//! The format of a request file, and the checks that turn it into a [`RequestFile`].
 
 use super::{FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 use crate::CatalogueError;
@@ -140,7 +140,7 @@ fn think_of(text: &Spanned<String>, document: &Document) -> Result<Think, Catalo
     Ok(if is_random { Think::exponential(mean) } else { Think::constant(mean) })
 }
 
-/// The values that are taken from a response.
+/// The values to extract from a response.
 fn extractions(
     table: BTreeMap<Spanned<String>, ExtractFrom>,
     document: &Document,
@@ -165,7 +165,7 @@ fn extractions(
     table.into_iter().map(extraction).collect()
 }
 
-/// What must come back: at most one way to say it.
+/// The expected body: at most one way to give it.
 fn expected_body(
     wire: WireRequest,
     at: usize,
@@ -209,7 +209,7 @@ fn json_of(
     ))
 }
 
-/// A value of TOML as JSON has it.
+/// A TOML value as JSON.
 fn json_value(value: toml::Value) -> Result<serde_json::Value, &'static str> {
     Ok(match value {
         toml::Value::String(text) => text.into(),

@@ -1,9 +1,9 @@
-//! Whether an HTML page says the same as another, however it is written: tags, and text with its references resolved.
+//! Compares two HTML pages by content: tags, and text with its character references resolved.
 //!
 //! After the comparison of TechEmpower's fortunes test: attributes, `meta`, `link`, `thead`, `tbody` and white space
-//! between tags do not count. Text that should have been escaped becomes a tag here, and is a difference.
+//! between tags do not count. Unescaped text is parsed as a tag here, and is a difference.
 
-/// What a page says: tags and texts, in order.
+/// The content of a page: tags and texts, in order.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HtmlPage(Vec<Piece>);
 
@@ -14,18 +14,18 @@ enum Piece {
     Text(String),
 }
 
-/// Tags that a page may have or not.
+/// Tags that are ignored.
 const OPTIONAL: [&str; 8] = ["meta", "/meta", "link", "/link", "thead", "/thead", "tbody", "/tbody"];
 
 /// Named references that an escaping function may write (HTML Standard, section 13.5).
 const NAMED: [(&str, char); 6] =
     [("lt", '<'), ("gt", '>'), ("amp", '&'), ("quot", '"'), ("apos", '\''), ("mdash", '—')];
 
-/// Characters of a piece that a message shows.
+/// Limit of characters of a piece in a message.
 const SHOWN_MOST: usize = 80;
 
 impl HtmlPage {
-    /// What `html` says.
+    /// The content of `html`.
     pub fn of(html: &str) -> Self {
         let mut pieces = Vec::new();
         let mut rest = html;
@@ -34,7 +34,7 @@ impl HtmlPage {
             rest = after;
             match (piece, pieces.last_mut()) {
                 (None, _) => {}
-                // Two texts with something between them that does not count.
+                // Two texts separated by an ignored piece.
                 (Some(Piece::Text(more)), Some(Piece::Text(text))) => text.push_str(&more),
                 (Some(piece), _) => pieces.push(piece),
             }
@@ -42,7 +42,7 @@ impl HtmlPage {
         Self(pieces)
     }
 
-    /// The first thing that `body` says otherwise, for people; none where it says the same.
+    /// The first difference in content of `body`, in words; `None` where it has the same content.
     pub fn difference(&self, body: &[u8]) -> Option<String> {
         let Ok(text) = std::str::from_utf8(body) else { return Some("a body that is not UTF-8".to_owned()) };
         let is = Self::of(text);
@@ -52,7 +52,7 @@ impl HtmlPage {
     }
 }
 
-/// The next tag or text, and what comes after it.
+/// The next tag or text, and the rest of the page.
 fn next(html: &str) -> (Option<Piece>, &str) {
     if let Some(tag) = html.strip_prefix('<') {
         let (inside, after) = tag.split_once('>').unwrap_or((tag, ""));

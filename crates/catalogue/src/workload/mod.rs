@@ -1,7 +1,7 @@
-//! A workload, `workloads/<name>.toml`: what is asked of a server and what must come back, exactly.
+//! A workload, `workloads/<name>.toml`: requests to a server and the exact responses expected.
 //!
-//! Bodies are loaded with the file, so that a workload is whole once it is read. Asking and comparing is the
-//! validation's work and the generator's.
+//! Bodies are loaded with the file, so that a workload is complete once it is read. Validation and the generator send
+//! the requests and compare the responses.
 
 mod html;
 mod wire;
@@ -20,15 +20,15 @@ use std::path::Path;
 pub struct Workload {
     /// The file's name without `.toml`.
     pub name: String,
-    /// What it measures, for people.
+    /// A description of what it measures.
     pub about: String,
-    /// What can be put under load, at least one.
+    /// The cases for load, at least one.
     pub cases: Vec<WorkloadCase>,
-    /// More requests with right answers; validated, never put under load.
+    /// More requests with right answers; validated, never used for load.
     pub checks: Vec<WorkloadCase>,
-    /// What must be refused; validated, never put under load.
+    /// Requests that must be refused; validated, never used for load.
     pub refusals: Vec<Refusal>,
-    /// What the lab can compute for any x; asked by `lab check`, never put under load.
+    /// Answers that the lab can compute for any x; requested by `lab check`, never used for load.
     pub computed: Vec<Computed>,
 }
 
@@ -37,11 +37,11 @@ pub struct Workload {
 pub struct Computed {
     /// The path, with `{x}` in the number's place.
     pub path: String,
-    /// The least x that is answered.
+    /// The least valid x.
     pub least: u32,
-    /// The greatest.
+    /// The greatest valid x.
     pub most: u32,
-    /// What the answer is of x.
+    /// The formula of the answer.
     pub answer: Formula,
     /// The media type of the answer, as in [`Expect`].
     pub content_type: Option<String>,
@@ -79,7 +79,7 @@ impl Computed {
 /// One request with its one right answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadCase {
-    /// How plans and records name it: `hello`, or `tetra/140` where the workload has several.
+    /// Its name in plans and records: `hello`, or `tetra/140` where the workload has several.
     pub address: String,
     /// The workload's name.
     pub workload: String,
@@ -89,7 +89,7 @@ pub struct WorkloadCase {
     pub path: String,
     /// The right answer.
     pub expect: Expect,
-    /// What a database has to do for it, where it needs one.
+    /// The work of the database for it, if it needs one.
     pub database: Option<DatabaseWork>,
 }
 
@@ -98,17 +98,17 @@ pub struct WorkloadCase {
 pub struct Expect {
     /// The status.
     pub status: u16,
-    /// The media type, any where none is given; its parameters count only where it has some, as `; charset=utf-8`.
+    /// The media type, or `None` for any; its parameters count only if they are given, as `; charset=utf-8`.
     pub content_type: Option<String>,
-    /// The only charset the content type may name, where it names one; any where none is given.
+    /// The only charset that the content type may have, if it has one; `None` for any.
     pub charset: Option<String>,
-    /// Headers that must be there and not be empty, in small letters; `a|b` asks for either. A `date` must be true.
+    /// Required headers, not empty, in lower case; `a|b` requires one of the two. A `date` must be right.
     pub headers: Vec<String>,
     /// The body.
     pub body: ExpectedBody,
 }
 
-/// The header that is not only to be there, but to be true.
+/// The header whose value is checked too, not only its presence.
 pub const DATE: &str = "date";
 
 /// A body known byte for byte, by its length and digest, or as a JSON value.
@@ -116,24 +116,24 @@ pub const DATE: &str = "date";
 pub enum ExpectedBody {
     /// Its bytes.
     Exact(Vec<u8>),
-    /// A body too long to write down. What passed validation once serves as the reference under load.
+    /// A body too long for the file. The body that passed validation is the reference under load.
     Digest {
         /// Its length in bytes.
         length: u64,
         /// Its SHA-256.
         sha256: [u8; 32],
     },
-    /// JSON that stands for this value: where a serializer puts spaces is its own. The bytes that passed validation
-    /// are the reference under load.
+    /// JSON with this value: a serializer may place spaces freely. The bytes that passed validation are the reference
+    /// under load.
     Json(serde_json::Value),
-    /// JSON of this form, each time with other values.
+    /// JSON of this form, with different values each time.
     JsonForm(JsonForm),
-    /// HTML that says the same as this page. The bytes that passed validation are the reference under load.
+    /// HTML with the same content as this page. The bytes that passed validation are the reference under load.
     Html(HtmlPage),
 }
 
 impl ExpectedBody {
-    /// Its length in bytes; of JSON, which may have spaces, none is known beforehand.
+    /// Its length in bytes; unknown for JSON, which may have spaces.
     pub fn length(&self) -> Option<u64> {
         match self {
             ExpectedBody::Exact(bytes) => Some(bytes.len() as u64),
@@ -142,7 +142,7 @@ impl ExpectedBody {
         }
     }
 
-    /// Whether `body` is it.
+    /// Whether `body` is the expected one.
     pub fn matches(&self, body: &[u8]) -> bool {
         match self {
             ExpectedBody::Exact(bytes) => bytes == body,
@@ -158,12 +158,12 @@ impl ExpectedBody {
     }
 }
 
-/// A request that a server must refuse, and stay alive.
+/// A request that a server must refuse without crashing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The path, from `/`.
     pub path: String,
-    /// How it must be refused.
+    /// The status of the refusal.
     pub status: RefusedStatus,
 }
 
@@ -172,12 +172,12 @@ pub struct Refusal {
 pub enum RefusedStatus {
     /// This one: `404`.
     Exactly(u16),
-    /// Any of this hundred: `4xx` is 4.
+    /// Any status of this class: `4xx` is 4.
     Class(u16),
 }
 
 impl RefusedStatus {
-    /// Whether `status` is one.
+    /// Whether `status` counts as this refusal.
     pub fn admits(self, status: u16) -> bool {
         match self {
             RefusedStatus::Exactly(wanted) => status == wanted,
@@ -201,11 +201,11 @@ impl Workload {
         self.cases.iter().any(|case| case.database.is_some())
     }
 
-    /// Reads the workload in the file at `path`, and the bodies it refers to, which lie beside it.
+    /// Reads the workload in the file at `path`, and the bodies that it refers to, in the same folder.
     ///
     /// # Errors
-    /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong or a body is given twice or not at
-    /// all; [`CatalogueError::File`] when it or a body cannot be read.
+    /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong or a body is given twice or not
+    /// at all; [`CatalogueError::File`] when the file or a body cannot be read.
     pub fn read(path: &Path) -> Result<Self, CatalogueError> {
         wire::read(path)
     }

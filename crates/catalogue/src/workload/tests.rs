@@ -1,7 +1,7 @@
 //! Tests of the workload: addresses, bodies, refusals, and how errors are reported.
 //!
-//! On files made up for each. How an answer is held against all this is tested in `validate/difference`, what the
-//! workloads of this repository say in `tests/it/repository.rs`.
+//! The files are made for each test. The comparison of answers is tested in `validate/difference`, the workloads of
+//! this repository in `tests/it/repository.rs`.
 
 use crate::fixture::{HELLO, TETRA, Tree};
 use crate::{ExpectedBody, RefusedStatus, Workload};

@@ -1,7 +1,7 @@
-//! `workloads/*.toml` as it stands in the file, and the checks that make a [`Workload`] of it.
+//! The format of `workloads/*.toml`, and the checks that turn it into a [`Workload`].
 //!
-//! Behind `Workload::read`. The workload's name is the file's, and a case's address follows from it. A body that is
-//! given by its digest stays unknown here: validation hands on the first that matches.
+//! Used by `Workload::read`. The workload's name is the file's, and a case's address follows from it. A body given by
+//! its digest is not known here: validation passes on the first body that matches.
 
 use super::{
     Computed, Expect, ExpectedBody, Formula, HtmlPage, Refusal, RefusedStatus, Workload, WorkloadCase,
@@ -105,7 +105,7 @@ pub(super) fn read(path: &Path) -> Result<Workload, CatalogueError> {
     }
 }
 
-/// The greatest x whose power of itself is computed in a moment, and held without a thought: half a million digits.
+/// The greatest x whose power of itself takes only a moment to compute, and little memory: half a million digits.
 const MOST_X: u32 = 100_000;
 
 fn computed_of(wire: WireComputed, document: &Document) -> Result<Computed, CatalogueError> {
@@ -146,7 +146,7 @@ fn case_of(
     })
 }
 
-/// A path goes onto the request line as it is: it starts with `/` and holds no space or control character.
+/// A path is copied to the request line: it starts with `/` and has no spaces or control characters.
 fn path_of(path: Spanned<String>, document: &Document) -> Result<String, CatalogueError> {
     if path.get_ref().starts_with('/') && path.get_ref().chars().all(|c| c.is_ascii_graphic()) {
         return Ok(path.into_inner());
@@ -188,7 +188,7 @@ fn expect_of(expect: Spanned<WireExpect>, document: &Document) -> Result<Expect,
     Ok(Expect { status: wire.status, content_type: wire.content_type, charset: wire.charset, headers, body })
 }
 
-/// A name, or several of which one must be there: `Content-Length|Transfer-Encoding`.
+/// A header name, or several of which one is required: `Content-Length|Transfer-Encoding`.
 fn header_of(header: Spanned<String>, document: &Document) -> Result<String, CatalogueError> {
     let is_name =
         |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
