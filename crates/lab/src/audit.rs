@@ -1,7 +1,7 @@
-//! What a database counted over a run, beside what was asked of it; and whether updates that were answered are stored.
+//! Compares a database's counters over a run with the expected work, and checks whether answered updates are stored.
 //!
-//! Read before and after a run, when nothing is in flight: the counters are exact then, warm-up included. What a
-//! difference means is the judge's.
+//! Read before and after a run, when no request is in flight: the counters are exact then, warm-up included. The judge
+//! interprets a difference.
 
 use crate::database::{RunningDatabase, returned};
 use crate::generator::Followed;
@@ -17,12 +17,12 @@ use std::time::Duration;
 
 /// How long the request after a run may take.
 const ASK_LIMIT: Duration = Duration::from_secs(10);
-/// How often a check asks for each case: a few statements of the counting command itself make no difference then.
+/// Requests of each case in a check: enough that the few statements of the counting command itself do not matter.
 const CHECK_REQUESTS: u32 = 25;
-/// So much of what is expected may be missing in a check: a response may draw a row twice.
+/// The share of the expected work that may be missing in a check: a response may draw a row twice.
 const MISSING_MOST: f64 = 0.05;
 
-/// What a database did over a run, as far as it tells.
+/// The work of a database over a run, as far as it has counters for it.
 pub(crate) fn database_use(
     cell: &Cell,
     followed: &Followed,
@@ -31,7 +31,7 @@ pub(crate) fn database_use(
     address: Option<SocketAddr>,
     interrupt: Interrupt,
 ) -> DatabaseUse {
-    // Before the request below, which counts too.
+    // Before the request below, which is counted too.
     let after = database.counts().ok();
     let work = cell.case.database.unwrap_or_default();
     let patience = Patience::of(ASK_LIMIT, interrupt);
@@ -47,7 +47,7 @@ pub(crate) fn database_use(
     }
 }
 
-/// What is known of a database that ended under load.
+/// The record of a database that ended under load.
 pub(crate) fn without_counts(
     cell: &Cell,
     database: &RunningDatabase,
@@ -64,13 +64,13 @@ pub(crate) fn without_counts(
     }
 }
 
-/// Valid responses of a whole run, warm-up included, as far as its intervals tell; else those of the window.
+/// Valid responses of a whole run, warm-up included, if it has intervals; else those of the window.
 fn responses(run: &Run) -> u64 {
     let of_intervals: u64 = run.intervals.iter().map(|interval| interval.block.counts.ok).sum();
     of_intervals.max(run.total.counts.ok)
 }
 
-/// Asks for updates once, and looks which of the returned rows the database has so.
+/// Requests updates once, and checks whether the database has the returned rows.
 pub(crate) fn stored(
     case: &WorkloadCase,
     address: SocketAddr,
@@ -85,10 +85,10 @@ pub(crate) fn stored(
     Some(StoredRows { returned: rows.len() as u64, stored: stored as u64 })
 }
 
-/// Everything `lab check` asks of a server with a database: right answers, statements and rows for each, stored updates.
+/// The checks of `lab check` for a server with a database: right answers, statements and rows for each, stored updates.
 ///
 /// # Errors
-/// [`Spoiled`] when the database cannot be asked, or on Ctrl-C; everything else is a check's outcome.
+/// [`Spoiled`] when the database cannot be queried, or on Ctrl-C; everything else is the outcome of a check.
 pub fn examine_database(
     address: SocketAddr,
     workloads: &[Arc<Workload>],
@@ -103,7 +103,7 @@ pub fn examine_database(
         let Some(work) = case.database else { continue };
         let before = database.counts()?;
         for _ in 0..CHECK_REQUESTS {
-            // What went wrong here shows as missing work.
+            // A failure here shows as missing work.
             let _ = asker.ask(question(case)).map_err(|_only_interrupted| Spoiled::Interrupted)?;
         }
         let counted = database.counts()?.since(&before);
@@ -122,7 +122,7 @@ pub fn examine_database(
     Ok(checks)
 }
 
-/// What a database was not asked for, of what so many responses need.
+/// The work that a database did not do, of the work for a number of responses.
 fn missing(work: DatabaseWork, counted: &DatabaseCounts) -> Option<String> {
     let pairs = [
         ("statements", counted.selects, work.selects),

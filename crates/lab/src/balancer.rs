@@ -1,7 +1,7 @@
-//! What a balancer counted, asked of itself: totals since its start, so that a window is the difference of two.
+//! Reads the counters of a balancer: totals since its start, so that a window is the difference of two.
 //!
-//! One way to ask for each kind of balancer that is known, and none for those that are not: their trials then say what
-//! the lab saw itself, the CPU time and the open descriptors of each process.
+//! One implementation for each known kind of balancer. For others, trials have only what the lab measures itself: the
+//! CPU time and the open descriptors of each process.
 
 use paceline_catalogue::Statistics;
 use paceline_record::{BalancerCounts, InstanceCounts};
@@ -10,9 +10,9 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long an answer may take. It is asked inside the window: a balancer that is slow to say is not waited for.
+/// How long an answer may take. The counters are read inside the window, so a slow balancer is not waited for.
 const ANSWER_LIMIT: Duration = Duration::from_millis(500);
-/// No answer of theirs is longer: a line of 700 bytes for each instance.
+/// Limit of an answer's length: a balancer writes a line of 700 bytes for each instance.
 const LONGEST_BYTES: u64 = 1 << 20;
 
 /// Totals since the balancer's start.
@@ -26,12 +26,12 @@ pub(crate) struct Counted {
     by_instance: Vec<InstanceCounts>,
 }
 
-/// What the lab asks of each kind of statistics.
+/// A kind of statistics that the lab can read.
 pub(crate) trait Ask {
-    /// Asks, at `address`, for the totals of `instances` instances. `None` where there is no answer.
+    /// Reads the totals of `instances` instances at `address`. `None` if there is no answer.
     fn ask(self, address: SocketAddr, instances: usize) -> Option<Counted>;
 
-    /// What was counted between two moments.
+    /// The counts between two readings.
     fn told(self, from: &Counted, to: &Counted) -> BalancerCounts;
 }
 
@@ -68,7 +68,7 @@ impl Ask for Statistics {
     }
 }
 
-/// The name of the source, and what it does not say.
+/// The name of the source, and the counters that it does not have.
 fn source(statistics: Statistics) -> (&'static str, &'static [&'static str]) {
     match statistics {
         Statistics::None => ("", &[]),
@@ -81,7 +81,7 @@ fn source(statistics: Statistics) -> (&'static str, &'static [&'static str]) {
 }
 
 impl Counted {
-    /// Whether it takes an instance for dead.
+    /// Whether the balancer treats an instance as down.
     pub fn is_down(&self, instance: usize) -> bool {
         let state = self.by_instance.get(instance).and_then(|told| told.state_at_end.as_deref());
         state.is_some_and(|state| state.starts_with("DOWN"))
@@ -92,7 +92,7 @@ fn less(to: Option<u64>, from: Option<u64>) -> Option<u64> {
     Some(to?.saturating_sub(from?))
 }
 
-/// Sends a question and reads until the other side closes.
+/// Sends a request and reads until the other side closes.
 fn exchange(address: SocketAddr, question: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, ANSWER_LIMIT)?;
     stream.set_read_timeout(Some(ANSWER_LIMIT))?;
@@ -118,7 +118,7 @@ fn haproxy(answer: &str, instances: usize) -> Option<Counted> {
         let name = format!("instance{instance}");
         let row = row("instances", &name)?;
         Some(InstanceCounts {
-            // In HTTP mode a server's sessions are requests, however many share a connection.
+            // In HTTP mode a server's sessions are requests, even if several share a connection.
             requests: number(row, "stot"),
             connect_failures: number(row, "econ"),
             response_failures: number(row, "eresp"),

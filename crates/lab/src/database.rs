@@ -1,8 +1,8 @@
-//! Databases of launches: each started new from a template, on a port and in a folder of its own, with fresh rows.
+//! Databases of launches: each started from a template, with a separate port and folder, and fresh rows.
 //!
-//! It runs as an unprivileged user and touches no other database of the machine. The template is an initialised, empty
-//! data folder, kept with the builds and copied for each launch. What the database counted and stored is read by the
-//! commands of its manifest, before and after a run and never during one.
+//! It runs as an unprivileged user and does not touch any other database of the machine. The template is an
+//! initialised, empty data folder, kept with the builds and copied for each launch. Its counters and rows are read by
+//! the commands of its manifest, before and after a run and never during one.
 
 mod rows;
 
@@ -28,22 +28,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a command of a database may take; the slowest known makes a data folder in 5 s.
+/// How long a command of a database may take; the slowest known one makes a data folder in 5 s.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 /// The user and group of a database that root starts: `nobody` of Debian's base-passwd, the kernel's overflow id.
 const NOBODY: u32 = 65_534;
-/// Another process may take the port between our look and the database's bind.
+/// Another process may take the port between the lab's check and the database's bind.
 const PORT_TRIES: u32 = 3;
-/// Where a database listens whose servers are on its machine.
+/// The address of a database on the same machine as its servers.
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// The one form of a database.
+/// The only form of a database.
 const FORM: &str = "single";
-/// The rows of `fortune`, as TechEmpower has them.
+/// The rows of `fortune`, as in TechEmpower's tests.
 const FORTUNES: &str = include_str!("../../../databases/fortune.tsv");
 
 /// Starts databases.
 pub struct Databases<'a> {
-    /// Sets them up and keeps their templates.
+    /// Sets up databases and keeps their templates.
     pub workshop: &'a Workshop,
     /// Starts their processes.
     pub starter: &'a Starter,
@@ -51,9 +51,9 @@ pub struct Databases<'a> {
 
 /// A database that runs.
 pub struct RunningDatabase {
-    /// What it is, with its receipt.
+    /// Its receipt.
     pub receipt: DatabaseReceipt,
-    /// Where servers find it.
+    /// Its address for servers.
     address: SocketAddr,
     place: DatabasePlace,
 }
@@ -70,22 +70,22 @@ enum DatabasePlace {
 struct LocalDatabase {
     commands: Commands,
     seed: u64,
-    /// Names its launches.
+    /// The prefix of its launches' names.
     id: String,
-    /// What its start command is given.
+    /// The variables of its start command.
     variables: Variables,
-    /// Held until it has ended; then its folder goes.
+    /// Locked until it has ended; then its folder is removed.
     scratch: Scratch,
 }
 
-/// What is needed to run a database's commands.
+/// What a database's commands need to run.
 #[derive(Clone)]
 struct Commands {
     database: Arc<Database>,
     environment: BTreeMap<String, String>,
-    /// Its own folder, where commands run.
+    /// Its folder, where commands run.
     home: PathBuf,
-    /// Where the lab keeps what commands print.
+    /// The folder for the output of commands.
     logs: PathBuf,
     starter: Starter,
 }
@@ -127,14 +127,14 @@ impl Databases<'_> {
         match running.reset() {
             Ok(()) => Ok((launch, running)),
             Err(spoiled) => {
-                // What happened before is the thing to report.
+                // The first error is the one to report.
                 let _ = launch.stop();
                 Err(spoiled)
             }
         }
     }
 
-    /// Its version and settings; an error where it is not set up.
+    /// Its version and settings; an error if it is not set up.
     fn receipt(&self, database: &Arc<Database>) -> Result<DatabaseReceipt, Spoiled> {
         let manifest = database.as_server();
         if let State::Lacking(_) | State::NotSetUp = self.workshop.state(&manifest).map_err(of_lab)? {
@@ -150,7 +150,7 @@ impl Databases<'_> {
         })
     }
 
-    /// An initialised data folder without rows; made where there is none of this version.
+    /// An initialised data folder without rows; made if there is none of this version.
     fn template(
         &self,
         database: &Arc<Database>,
@@ -174,7 +174,7 @@ impl Databases<'_> {
             let _ = launch.stop();
             made?;
         }
-        // Whole under another name first: two rounds may make it at once.
+        // Completed under another name first: two rounds may make it at once.
         let unfinished = folder.with_extension(id);
         let kept = commands.copy(&commands.home, &unfinished).and_then(|()| {
             match fs::rename(&unfinished, &folder) {
@@ -238,7 +238,7 @@ impl Databases<'_> {
             let variables = self.workshop.variables(&commands.as_server(), port, cores.len().max(1) as u32);
             match commands.start(&format!("{id}-database"), cores, variables.clone()) {
                 Ok(launch) => return Ok((launch, commands, variables)),
-                // A port that is taken now, with our database gone, was taken by another process.
+                // If the port is taken after our database has ended, another process took it.
                 Err(Spoiled::Fault { .. }) if tries < PORT_TRIES && port::check_free(port).is_err() => {
                     tries += 1;
                 }
@@ -249,12 +249,12 @@ impl Databases<'_> {
 }
 
 impl RunningDatabase {
-    /// One on another machine.
+    /// A database on another machine.
     pub(crate) fn there(receipt: DatabaseReceipt, address: SocketAddr, database: RemoteDatabase) -> Self {
         Self { receipt, address, place: DatabasePlace::There(database) }
     }
 
-    /// Where a server finds it.
+    /// The variables for a server that uses it.
     pub fn access(&self, pool: u32) -> DatabaseAccess {
         let (host, port) = (self.address.ip().to_string(), self.address.port());
         DatabaseAccess { database: self.receipt.id.clone(), host, port, pool }
@@ -267,7 +267,7 @@ impl RunningDatabase {
     /// Starts it again after it has ended, on the same port and with the data that it left.
     ///
     /// # Errors
-    /// [`Spoiled`], with nothing left running; always of one on another machine.
+    /// [`Spoiled`], with nothing left running; always for one on another machine.
     pub(crate) fn start_again(&self, cores: &[u32]) -> Result<Launch, Spoiled> {
         match &self.place {
             DatabasePlace::Here(local) => {
@@ -281,10 +281,10 @@ impl RunningDatabase {
         }
     }
 
-    /// Replaces all rows by those that a launch begins with.
+    /// Replaces all rows by those of the launch's start.
     ///
     /// # Errors
-    /// [`Spoiled`] when the database does not do it.
+    /// [`Spoiled`] when the command fails.
     pub fn reset(&self) -> Result<(), Spoiled> {
         match &self.place {
             DatabasePlace::Here(local) => local.commands.reset(local.seed),
@@ -292,10 +292,10 @@ impl RunningDatabase {
         }
     }
 
-    /// What it has counted so far.
+    /// Its counters.
     ///
     /// # Errors
-    /// [`Spoiled`] when it cannot be asked, or its command prints something else.
+    /// [`Spoiled`] when its command fails or prints something else.
     pub fn counts(&self) -> Result<DatabaseCounts, Spoiled> {
         match &self.place {
             DatabasePlace::Here(local) => local.commands.counts(),
@@ -314,7 +314,7 @@ impl RunningDatabase {
         }
     }
 
-    /// Where it keeps its data, on this machine.
+    /// Its data folder, on this machine.
     pub fn folder(&self) -> Option<&Path> {
         match &self.place {
             DatabasePlace::Here(local) => Some(local.scratch.folder()),
@@ -345,7 +345,7 @@ impl Commands {
     /// Starts the database and waits until it is ready.
     fn start(&self, id: &str, cores: &[u32], variables: Variables) -> Result<Launch, Spoiled> {
         let is_ready = || self.run("ready", &self.database.commands.ready).is_ok();
-        // A database gives up root itself, whatever user servers run as.
+        // The database drops root's privileges, independently of the user that servers run as.
         let starter = Starter { user: None, ..self.starter.clone() };
         let started = starter.launch(&LaunchOf {
             id,
@@ -358,7 +358,7 @@ impl Commands {
         started.map_err(|spoiled| about(&self.database, spoiled))
     }
 
-    /// Runs one of its commands and returns what it printed.
+    /// Runs one of its commands and returns the output.
     fn run(&self, name: &'static str, line: &str) -> Result<String, Spoiled> {
         let words = unprivileged(&["sh", "-c", line]);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -394,7 +394,7 @@ impl Commands {
         Spoiled::fault(Stage::Start, format!("the database {}: {what}", self.database.id), false)
     }
 
-    /// Itself as something that is launched, in its own folder.
+    /// The database as a manifest to launch, in its own folder.
     fn as_server(&self) -> Manifest {
         let start = match self.database.stop_signal {
             StopSignal::Term => self.database.commands.start.clone(),
@@ -403,7 +403,7 @@ impl Commands {
                 self.database.commands.start.trim()
             ),
         };
-        // A dollar sign in a value would be taken for a variable.
+        // A dollar sign in a value would be read as a variable.
         let env = self.environment.iter().map(|(name, value)| (name.clone(), value.replace('$', "$$")));
         let mut env: BTreeMap<String, String> = env.collect();
         env.insert("DATABASE_START".to_owned(), start.replace('$', "$$"));
@@ -415,7 +415,8 @@ impl Commands {
         server
     }
 
-    /// Copies what is in one folder to another, owners and modes included; blocks are shared where the disk can.
+    /// Copies the contents of one folder to another, with owners and modes; blocks are shared if the file system
+    /// supports it.
     fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
         let words = ["cp", "-a", "--reflink=auto", "-T"].map(str::to_owned);
         let paths = [from, to].map(|path| path.to_string_lossy().into_owned());
@@ -439,12 +440,12 @@ impl Commands {
     }
 }
 
-/// Whom a database runs as, where that is not the lab's own user.
+/// The user id that a database runs as, if that is not the lab's own user.
 fn run_as() -> Option<u32> {
     rustix::process::geteuid().is_root().then_some(NOBODY)
 }
 
-/// A command that runs without privileges. `setpriv` is util-linux's, which every Debian has.
+/// A command that runs without privileges. `setpriv` belongs to util-linux, which every Debian has.
 fn unprivileged(words: &[&str]) -> Vec<String> {
     let drop: Vec<String> = match run_as() {
         Some(user) => vec![
@@ -458,7 +459,7 @@ fn unprivileged(words: &[&str]) -> Vec<String> {
     drop.into_iter().chain(words.iter().map(|word| (*word).to_owned())).collect()
 }
 
-/// The folder that holds the folders of all databases of this user: others may pass through it and no more.
+/// The folder that holds the folders of all databases of this user: other users may only pass through it.
 fn root() -> io::Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let root = std::env::temp_dir().join(format!("paceline-databases-{user}"));
@@ -481,7 +482,7 @@ fn search_path(database: &Database) -> String {
     folder.map(|folder| format!("{}:{own}", folder.display())).unwrap_or(own)
 }
 
-/// Says of what happened that it happened to a database.
+/// Adds to a fault that it happened to a database.
 fn about(database: &Database, spoiled: Spoiled) -> Spoiled {
     match spoiled {
         Spoiled::Fault { mut fault, log_tail } => {

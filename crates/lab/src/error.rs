@@ -1,6 +1,6 @@
-//! Everything that can go wrong in the lab: one enum, each variant with its facts and whose doing it is.
+//! Errors of the lab: one enum, each variant with its facts and whose fault it is.
 //!
-//! The binary renders it and turns [`LabError::blame`] into an exit status. Nothing here prints.
+//! The binary renders it and turns [`LabError::blame`] into an exit status.
 
 use paceline_catalogue::CatalogueError;
 use paceline_host::UserError;
@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What ended an attempt.
+/// The cause that ended an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spoiled {
     /// Ctrl-C.
     Interrupted,
-    /// Something to record.
+    /// A fault to record.
     Fault {
-        /// What went wrong, how far on.
+        /// What went wrong, and at which stage.
         fault: Fault,
-        /// The end of what the server printed.
+        /// The end of the server's output.
         log_tail: String,
     },
 }
@@ -30,10 +30,10 @@ impl Spoiled {
     }
 }
 
-/// Why the lab could not do what it was asked.
+/// Why the lab could not do what was requested.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// Something that a person wrote cannot be used.
+    /// An error in a manifest, workload or plan.
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
     /// A file or folder that could not be read or written.
@@ -43,7 +43,7 @@ pub enum LabError {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
@@ -52,10 +52,10 @@ pub enum LabError {
     NotSetUp {
         /// The server's id.
         server: String,
-        /// What is missing, for people.
+        /// What is missing, in words.
         missing: String,
     },
-    /// The commands of servers cannot run as the user that was asked for.
+    /// The commands of servers cannot run as the requested user.
     #[error(transparent)]
     User(#[from] UserError),
     /// Packages are missing and only root may install them.
@@ -64,7 +64,7 @@ pub enum LabError {
         /// The exact command to run.
         command: String,
     },
-    /// A command of a manifest, or of setting it up, failed.
+    /// A command of a manifest, or a set-up step, failed.
     #[error(transparent)]
     Command(Box<CommandFailure>),
     /// A version command that printed nothing: no version, no measurement.
@@ -74,45 +74,45 @@ pub enum LabError {
     NoVersion {
         /// The server's id.
         server: String,
-        /// What was run.
+        /// The command.
         command: String,
     },
-    /// A tool that did not come to tell its version: it could not be started, took too long or was ended.
+    /// A tool that did not report its version: it could not be started, took too long or was ended.
     #[error("cannot learn the version by `{command}`: {problem}")]
     ToolVersion {
-        /// What was run.
+        /// The command.
         command: String,
-        /// What became of it.
+        /// What happened to it.
         problem: String,
     },
-    /// A generator's command that is not understood, or tells no version.
+    /// A generator's command that is not supported, or reports no version.
     #[error("generator: {problem}")]
     Generator {
-        /// What is wrong, and what would be right.
+        /// What is wrong, and what would be valid.
         problem: String,
     },
-    /// A program could not be started at all.
+    /// A program could not be started.
     #[error("cannot start `{command}`")]
     Spawn {
-        /// What was to be run.
+        /// The command.
         command: String,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
     /// A trial or round that could not be kept.
     #[error("cannot keep the results")]
     Keep {
-        /// What the store said.
+        /// The store's error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Ctrl-C or a termination signal; what was begun has been ended.
+    /// Ctrl-C or a termination signal; everything started has been ended.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// A command that failed, with the end of what it printed.
+/// A command that failed, with the end of its output.
 #[derive(Debug, thiserror::Error)]
 #[error("{server}: {step} {how}\n  command: {command}\n  log: {}{}", log.display(), tail_of(tail))]
 pub struct CommandFailure {
@@ -122,18 +122,18 @@ pub struct CommandFailure {
     pub step: &'static str,
     /// "ended with exit status 2", "was not done within 1200 s".
     pub how: String,
-    /// What was run.
+    /// The command.
     pub command: String,
-    /// Where all it printed is kept.
+    /// The file with all its output.
     pub log: PathBuf,
-    /// The end of what it printed.
+    /// The end of its output.
     pub tail: String,
-    /// Packages of its manifest that are not installed: often why it failed, seldom said by what it printed.
+    /// Packages of its manifest that are not installed: often the cause of the failure, seldom named in the output.
     pub absent_packages: Vec<String>,
 }
 
 impl LabError {
-    /// Whose doing it is: the binary's exit status goes by this.
+    /// Whose fault it is; it decides the binary's exit status.
     pub fn blame(&self) -> Blame {
         match self {
             LabError::Catalogue(error) => error.blame(),
@@ -148,7 +148,7 @@ impl LabError {
         }
     }
 
-    /// What to do about it, where the message does not say so itself.
+    /// The remedy, if the message does not contain it.
     pub fn hint(&self) -> Option<String> {
         match self {
             LabError::Command(failure) if !failure.absent_packages.is_empty() => Some(format!(
@@ -167,7 +167,7 @@ fn tail_of(tail: &str) -> String {
     if lines.is_empty() { "\n  it printed nothing".into() } else { lines }
 }
 
-/// A time for people: `0.4 s`, `12 s`.
+/// A duration for messages: `0.4 s`, `12 s`.
 pub(crate) fn seconds(time: Duration) -> String {
     if time < Duration::from_secs(10) {
         format!("{:.1} s", time.as_secs_f64())

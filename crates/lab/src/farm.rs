@@ -1,8 +1,8 @@
-//! What a trial is measured on: a list of roles, each a process tree: instances of the server, and what they need.
+//! The processes of a launch: a list of roles, each a process tree: instances of the server, a balancer, a database.
 //!
-//! Requests go by a route, to the first instance or to the balancer. Each process tree is sampled apart; "the server"
-//! of a trial is what the route leads to, no other role counted in. Started by a round, followed by a generator's run,
-//! which looks at it as at one server.
+//! Requests take a route, to the first instance or to the balancer. Each process tree is sampled separately; "the
+//! server" of a trial is what the route leads to, without other roles. A round starts it; the code that follows a
+//! generator's run uses it like a single server.
 
 use crate::balancer::Ask as _;
 use crate::balancer::Counted;
@@ -22,7 +22,7 @@ use std::time::Duration;
 const SAMPLE_ONE_EVERY: Duration = Duration::from_millis(250);
 /// How long a process may take to be reported as ended after SIGKILL.
 const END_LIMIT: Duration = Duration::from_secs(5);
-/// How often several are: each costs as much.
+/// How often several servers are sampled: each costs as much.
 const SAMPLE_SEVERAL_EVERY: Duration = Duration::from_millis(500);
 
 /// The processes of a launch.
@@ -37,63 +37,63 @@ pub struct Farm {
 
 /// A process tree of a launch.
 pub(crate) struct Role {
-    /// What it is.
+    /// Its role.
     pub place: RolePlace,
     /// Its processes.
     pub launch: Launch,
-    /// Open sockets before anybody was connected.
+    /// Open sockets before any client connected.
     sockets_first: u64,
 }
 
-/// What a process tree is in its launch, and where it may run.
+/// The role of a process tree in its launch, and its cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RolePlace {
-    /// What it is.
+    /// The role.
     pub role: ProcessRole,
-    /// Which of its role, from 0.
+    /// Its number among those of the same role, from 0.
     pub index: u32,
     /// The cores it may run on.
     pub cores: Vec<u32>,
 }
 
-/// What is known of a balancer that runs, beside its processes.
+/// A running balancer, except its processes.
 pub(crate) struct Front {
-    /// What it is, with its receipt.
+    /// Its receipt.
     pub receipt: BalancerReceipt,
-    /// How it is asked what it counted.
+    /// How its counters are read.
     pub statistics: Statistics,
-    /// Where.
+    /// The address of its counters.
     pub statistics_at: SocketAddr,
 }
 
-/// Everything at one moment.
+/// Samples of all roles at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FarmSample {
-    /// What the route leads to, as one tree.
+    /// The processes that the route leads to, as one tree.
     pub server: TreeSample,
     /// Each role, in their order.
     pub each: Vec<TreeSample>,
 }
 
-/// What all processes together have cost at one moment, since the launch.
+/// The total CPU time of all processes since the launch, at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spent {
-    /// When, on the monotonic clock, in nanoseconds.
+    /// The moment, on the monotonic clock, in nanoseconds.
     pub monotonic_ns: u64,
     /// CPU time, in seconds.
     pub cpu_s: f64,
-    /// CPU time that was wanted and not had, in seconds: runnable, and waiting for a core.
+    /// Time spent runnable, waiting for a core, in seconds.
     pub waited_s: f64,
 }
 
 impl Role {
-    /// A process tree as what it is in its launch. Nobody is connected to it yet.
+    /// A process tree with its role. No client is connected to it yet.
     pub fn new(role: ProcessRole, index: u32, cores: &[u32], launch: Launch) -> Self {
         let sockets_first = launch.sockets();
         Self { place: RolePlace { role, index, cores: cores.to_vec() }, launch, sockets_first }
     }
 
-    /// For people, in a launch that may have several instances.
+    /// Its name for messages, in a launch that may have several instances.
     fn name(&self, several: bool) -> String {
         let name = match self.place.role {
             ProcessRole::Instance if several => format!("instance {}", self.place.index),
@@ -113,8 +113,8 @@ impl Role {
 }
 
 impl Farm {
-    /// The processes of a launch, at least one of them an instance. `front` is there where one is a balancer, `database`
-    /// where one is a database.
+    /// The processes of a launch, at least one of them an instance. `front` is set if one is a balancer, `database` if
+    /// one is a database.
     pub(crate) fn new(mut roles: Vec<Role>, front: Option<Front>, database: Option<RunningDatabase>) -> Self {
         roles.sort_by_key(|role| match role.place.role {
             ProcessRole::Instance => 0,
@@ -129,7 +129,7 @@ impl Farm {
         self.database.as_ref()
     }
 
-    /// From now on requests go this way.
+    /// Sends requests by this route from now on.
     pub fn take(&mut self, route: Route) {
         self.route = route;
     }
@@ -138,33 +138,33 @@ impl Farm {
         self.roles.iter().filter(|role| role.is_instance())
     }
 
-    /// The process tree of a role of which there is one.
+    /// The process tree of a role that occurs once.
     pub(crate) fn only(&self, role: ProcessRole) -> Option<&Launch> {
         self.roles.iter().find(|one| one.place.role == role).map(|one| &one.launch)
     }
 
-    /// What each process tree is, in the order of [`FarmSample::each`].
+    /// The role of each process tree, in the order of [`FarmSample::each`].
     pub(crate) fn places(&self) -> Vec<RolePlace> {
         self.roles.iter().map(|role| role.place.clone()).collect()
     }
 
-    /// Looks for processes of each that have left its control group: before a load, since it takes its time.
+    /// Looks for processes of each role that have left its control group: before a load, since it takes a while.
     pub(crate) fn search(&mut self) {
         self.roles.iter_mut().for_each(|role| role.launch.search());
     }
 
-    /// Where requests go.
+    /// The address for requests.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address_by(self.route)
     }
 
-    /// Where requests go by a route.
+    /// The address for requests by a route.
     pub fn address_by(&self, route: Route) -> Option<SocketAddr> {
         let balancer = self.only(ProcessRole::Balancer).filter(|_| route == Route::Balanced);
         balancer.or_else(|| self.only(ProcessRole::Instance)).map(|launch| launch.address)
     }
 
-    /// Keeps how the launch was warmed up.
+    /// Stores the result of the launch's warm-up.
     pub(crate) fn warmed(&mut self, warm_up: WarmUp) {
         if let Some(first) = self.roles.first_mut() {
             first.launch.startup.warm_up = Some(warm_up);
@@ -176,24 +176,24 @@ impl Farm {
         self.only(ProcessRole::Instance).map(|launch| launch.startup.clone())
     }
 
-    /// Where CPU time is read; a lower bound in one place makes the sum one.
+    /// The source of CPU time; if it is a lower bound for one role, so is the sum.
     pub fn source(&self) -> CpuSource {
         let is_complete = |role: &Role| role.launch.source() == CpuSource::Cgroup;
         if self.instances().all(is_complete) { CpuSource::Cgroup } else { CpuSource::Proc }
     }
 
-    /// What everything that runs has cost so far.
+    /// The CPU time of all processes so far.
     pub(crate) fn spent(&mut self) -> Spent {
         let all = TreeSample::sum(&self.sample().each);
         Spent { monotonic_ns: all.monotonic_ns, cpu_s: all.cpu_s, waited_s: all.run_delay_s }
     }
 
-    /// Whether any of it runs now, or would if it had a core.
+    /// Whether any process is running or runnable.
     pub(crate) fn is_runnable(&self) -> bool {
         self.roles.iter().any(|role| role.launch.is_runnable())
     }
 
-    /// How fine the account of CPU time is, in seconds, over all processes that are sampled apart.
+    /// The resolution of CPU time, in seconds, over all process trees that are sampled separately.
     pub(crate) fn cpu_resolution_s(&self) -> f64 {
         match self.source() {
             CpuSource::Cgroup => 0.0,
@@ -201,17 +201,17 @@ impl Farm {
         }
     }
 
-    /// What balances, if anything does.
+    /// The receipt of the balancer, if any.
     pub(crate) fn receipt(&self) -> Option<&BalancerReceipt> {
         self.front.as_ref().map(|front| &front.receipt)
     }
 
-    /// Every core of the server's machine now.
+    /// The counters of every core of the server's machine now.
     pub(crate) fn cores(&self) -> CoreTicks {
         self.only(ProcessRole::Instance).map_or_else(CoreTicks::now, Launch::cores)
     }
 
-    /// The machines of those roles that are on others than this one.
+    /// The machines of those roles that do not run on this one.
     pub(crate) fn machines(&self) -> Vec<RoleMachine> {
         let machine = |role: &Role| {
             let node = role.launch.node()?;
@@ -227,7 +227,7 @@ impl Farm {
         self.roles.iter().filter_map(machine).collect()
     }
 
-    /// What the interfaces of these machines have moved, in the order of [`Farm::machines`].
+    /// The network counters of these machines, in the order of [`Farm::machines`].
     pub(crate) fn networks(&self, speeds: bool) -> Vec<Option<NetworkCounters>> {
         let elsewhere = self.roles.iter().filter(|role| role.launch.node().is_some());
         elsewhere.map(|role| role.launch.network(speeds)).collect()
@@ -248,7 +248,8 @@ impl Farm {
         if self.route == Route::Direct { 1 } else { self.instances().count() }
     }
 
-    /// Connections of each role now; empty where the balancer reports what each instance got, which says more.
+    /// Connections of each role now; empty if the balancer reports the requests of each instance, which is more
+    /// precise.
     pub(crate) fn connections(&self) -> Vec<u64> {
         if self.front.is_none() || self.statistics().names_instances() {
             return Vec::new();
@@ -256,30 +257,30 @@ impl Farm {
         self.instances().map(|role| role.launch.sockets().saturating_sub(role.sockets_first)).collect()
     }
 
-    /// What the balancer counted so far, where it can be asked and requests go through it.
+    /// The balancer's counters, if they can be read and requests pass through it.
     pub(crate) fn counted(&self) -> Option<Counted> {
         let front = self.front.as_ref().filter(|_| self.route == Route::Balanced)?;
         front.statistics.ask(front.statistics_at, self.instances().count())
     }
 
-    /// How the balancer is asked.
+    /// How the balancer's counters are read.
     pub(crate) fn statistics(&self) -> Statistics {
         self.front.as_ref().map(|front| front.statistics).unwrap_or_default()
     }
 
-    /// Memory of what the route leads to: the first's limit and its machine's counts.
+    /// Memory of the roles that the route leads to: the limit of the first and the counters of its machine.
     pub(crate) fn memory(&self) -> Option<MemoryAccount> {
         self.instances().next()?.launch.memory()
     }
 
-    /// Proportional share of memory of what the route leads to.
+    /// Proportional set size of the roles that the route leads to.
     pub(crate) fn pss_bytes(&self) -> Option<u64> {
         let led_to = self.instances().take(self.led_to());
         let shares: Vec<u64> = led_to.filter_map(|role| role.launch.pss_bytes()).collect();
         (!shares.is_empty()).then(|| shares.iter().sum())
     }
 
-    /// Kills the last instance and leaves it dead. Which that is.
+    /// Kills the last instance and does not restart it. Returns its number.
     pub(crate) fn kill_one(&mut self) -> Option<usize> {
         let last = self.instances().count().checked_sub(1)?;
         self.roles.get(last)?.launch.kill();
@@ -287,15 +288,15 @@ impl Farm {
         self.killed
     }
 
-    /// Whether a process ended that nobody killed, and how, as far as is known now.
+    /// The first process that ended without being killed by the lab, and how, if known.
     pub fn ended(&mut self) -> Option<(String, Ended)> {
         let (several, killed) = (self.front.is_some(), self.killed);
         let mut alive = self.roles.iter_mut().enumerate().filter(|(number, _)| Some(*number) != killed);
         alive.find_map(|(_, role)| Some((role.name(several), role.launch.ended()?)))
     }
 
-    /// Starts the database again where it ended and nothing else did; whether it did. What that cannot do is an error, and
-    /// then the launch has no database.
+    /// Restarts the database if it ended and no other process did; returns whether it did. If the restart fails, the
+    /// launch has no database.
     pub(crate) fn restart_database(&mut self) -> Result<bool, Spoiled> {
         let is_database = |role: &Role| role.place.role == ProcessRole::Database;
         let (place, Some(running)) = (self.roles.iter().position(is_database), &self.database) else {
@@ -308,14 +309,14 @@ impl Farm {
             return Ok(false);
         };
         let Role { place: about, launch, sockets_first } = self.roles.remove(place);
-        // Processes of it that outlived its first one are in the way of the next.
+        // Processes that outlived its first one would block the next start.
         let _ = launch.stop();
         let launch = running.start_again(&about.cores)?;
         self.roles.insert(place, Role { place: about, launch, sockets_first });
         Ok(true)
     }
 
-    /// Kills the database: nothing more is measured on this launch.
+    /// Kills the database: the launch is not used for further loads.
     pub(crate) fn give_up_database(&mut self) {
         if let Some(role) = self.roles.iter_mut().find(|role| role.place.role == ProcessRole::Database) {
             role.launch.kill();
@@ -323,7 +324,7 @@ impl Farm {
         }
     }
 
-    /// The end of what was printed so far: of the first process that ended by itself, else of the first instance.
+    /// The end of the output so far: of the first process that ended without being stopped, else of the first instance.
     pub fn log_tail(&mut self) -> String {
         let killed = self.killed;
         let ended = self
@@ -334,7 +335,7 @@ impl Farm {
         self.roles.get_mut(ended.unwrap_or(0)).map(|role| role.launch.log_tail()).unwrap_or_default()
     }
 
-    /// The end of what the database printed, with a line before it that says so; empty where it printed nothing.
+    /// The end of the database's output, after a line that says so; empty if there is none.
     pub(crate) fn database_log(&mut self) -> String {
         let database = self.roles.iter_mut().find(|role| role.place.role == ProcessRole::Database);
         match database.map(|role| role.launch.log_tail()).unwrap_or_default() {
@@ -343,10 +344,10 @@ impl Farm {
         }
     }
 
-    /// Stops all of it and waits until nothing is left: the balancer first, then instances, then what they need.
+    /// Stops all processes and waits until none is left: the balancer first, then instances, then the database.
     ///
     /// # Errors
-    /// When a process does not end even by SIGKILL; the others were stopped all the same.
+    /// When a process does not end even by SIGKILL; the others were stopped nevertheless.
     pub fn stop(self) -> io::Result<()> {
         let (front, rest): (Vec<Role>, Vec<Role>) =
             self.roles.into_iter().partition(|role| role.place.role == ProcessRole::Balancer);

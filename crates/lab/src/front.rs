@@ -1,7 +1,7 @@
-//! Starts a load balancer before instances, on this machine: for the lab, and for a lab on another machine.
+//! Starts a load balancer before instances, on this machine: for the lab, and for a node of a lab on another machine.
 //!
-//! Its configuration is its template, filled with where the instances are. Two ports are chosen, one for clients, one for
-//! what it counts; a port that another process takes meanwhile is answered by another try.
+//! Its configuration is its template, filled with the instances' addresses. Two ports are chosen, one for clients, one
+//! for its statistics; if another process takes a port meanwhile, the start is retried.
 
 use crate::farm::Front;
 use crate::launch::{Launch, LaunchOf, Ready, Spoiled, Starter};
@@ -14,27 +14,29 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// A balancer's connection limit is never what is measured: so many times the load's connections, both sides counted.
+/// The balancer's connection limit should never limit a measurement: this many times the load's connections, both sides
+/// counted.
 const CONNECTIONS_TIMES: u64 = 4;
-/// And at least so many.
+/// And at least this many.
 const CONNECTIONS_LEAST: u64 = 2000;
-/// Descriptors of a balancer that are no connections: listeners, checks, its statistics, what each thread waits with.
+/// Descriptors of a balancer that are not connections: listeners, checks, its statistics, the poll descriptor of each
+/// thread.
 const OTHER_FILES: u64 = 200;
-/// The name of a balancer's configuration in its folder; all else in there is the balancer's own.
+/// The name of a balancer's configuration in its folder; the balancer may create other files there.
 const CONFIGURATION: &str = "configuration";
-/// Another process may take the port between our look and the balancer's bind.
+/// Another process may take the port between the lab's check and the balancer's bind.
 const PORT_TRIES: u32 = 3;
 
 /// Starts balancers.
 pub(crate) struct Fronts<'a> {
-    /// Knows their versions.
+    /// Reads their versions.
     pub workshop: &'a Workshop,
     /// Starts their processes.
     pub starter: &'a Starter,
 }
 
 impl Fronts<'_> {
-    /// Starts a balancer, whose configuration is kept in a folder of its own.
+    /// Starts a balancer, whose configuration is in a folder that it does not share.
     ///
     /// # Errors
     /// [`Spoiled`], with nothing left running.
@@ -48,7 +50,7 @@ impl Fronts<'_> {
         let mut tries = 1;
         loop {
             let started = self.start_once(balancer, order, folder, &receipt);
-            // One that ended before it answered may have found its port taken; its log says what it was.
+            // If it ended before it answered, its port may have been taken; its log has the cause.
             if started.is_ok() || tries >= PORT_TRIES || matches!(started, Err(Spoiled::Interrupted)) {
                 return started;
             }
@@ -56,7 +58,7 @@ impl Fronts<'_> {
         }
     }
 
-    /// Its receipt, or what it lacks.
+    /// Its receipt, or what is missing.
     fn receipt(&self, balancer: &Balancer) -> Result<BalancerReceipt, Spoiled> {
         let missing: Vec<&str> = balancer
             .needs
@@ -122,14 +124,14 @@ impl Fronts<'_> {
     }
 }
 
-/// How many connections a balancer must be able to hold for a load of so many. Each has a descriptor on both sides:
-/// HAProxy does not start with more than it may open.
+/// How many connections a balancer must be able to hold for a load of this many. Each has a descriptor on both sides:
+/// HAProxy does not start if its limit is above the limit of open files.
 fn connections(of_load: u64, open_files: u64) -> u64 {
     let most = open_files.saturating_sub(OTHER_FILES) / 2;
     (of_load * CONNECTIONS_TIMES).max(CONNECTIONS_LEAST).min(most.max(1))
 }
 
-/// What went wrong, said to be the balancer's.
+/// Adds to a fault that it happened to the balancer.
 fn of_balancer(spoiled: Spoiled) -> Spoiled {
     match spoiled {
         Spoiled::Fault { fault, log_tail } => {

@@ -1,14 +1,14 @@
-//! Rows and counters as a database's commands read and print them.
+//! Rows and counters in the format of a database's commands.
 
 use paceline_record::DatabaseCounts;
 use std::collections::BTreeMap;
 
-/// Rows of `world`.
+/// Number of rows of `world`.
 const ROWS: u32 = 10_000;
 
-/// The rows of `world`, `ID<TAB>NUMBER` each, every number from 1 to 10,000 as likely.
+/// The rows of `world`, `ID<TAB>NUMBER` each, with uniform numbers from 1 to 10,000.
 pub(super) fn world(seed: u64) -> String {
-    // splitmix64, as the orders of rounds are drawn: a recorded seed gives the same rows in every later version.
+    // splitmix64, as for the orders of rounds: a recorded seed gives the same rows in every later version.
     let mut state = seed;
     let mut draw = || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -20,7 +20,7 @@ pub(super) fn world(seed: u64) -> String {
     (1..=ROWS).map(|id| format!("{id}\t{}\n", draw())).collect()
 }
 
-/// Rows that were printed, by id.
+/// Parses printed rows, by id.
 pub(super) fn numbers(printed: &str) -> Result<BTreeMap<u32, u32>, String> {
     let row = |line: &str| {
         let (id, number) = line.split_once('\t').ok_or_else(|| format!("{line:?} has no tab"))?;
@@ -30,7 +30,7 @@ pub(super) fn numbers(printed: &str) -> Result<BTreeMap<u32, u32>, String> {
     printed.lines().filter(|line| !line.trim().is_empty()).map(row).collect()
 }
 
-/// Counters that were printed, `NAME NUMBER` each.
+/// Parses printed counters, `NAME NUMBER` each.
 pub(super) fn counts(printed: &str) -> Result<DatabaseCounts, String> {
     let mut counts = DatabaseCounts::default();
     let mut seen = 0;

@@ -1,4 +1,4 @@
-//! What a generator is asked to do and what it gives back: the interface that every generator implements.
+//! The interface that every generator implements: the run requested, and its result.
 
 use paceline_host::shepherd::Ended;
 use paceline_record::{FoundCapacity, Load, Run, Verdict};
@@ -8,13 +8,13 @@ use std::time::Duration;
 /// One run to be carried out.
 #[derive(Clone, Debug)]
 pub struct Assignment {
-    /// What is loaded.
+    /// The target's URL.
     pub url: String,
     /// The request's method.
     pub method: String,
-    /// How.
+    /// The load.
     pub load: Load,
-    /// How long it may take, but for connecting and draining, before it is ended as one that hangs.
+    /// Time limit without connecting and draining, after which the run is ended as hanging.
     pub limit: Duration,
     /// How many threads may drive load: one for each of the generator's cores.
     pub threads: u32,
@@ -22,26 +22,26 @@ pub struct Assignment {
     pub status: u16,
     /// The file with the body to expect.
     pub body: PathBuf,
-    /// The form to expect instead, where each body has other values: JSON text.
+    /// The expected form instead, if bodies have varying values: JSON text.
     pub json_form: Option<String>,
-    /// Where the generator draws from.
+    /// The generator's seed.
     pub seed: u64,
-    /// Where it writes its record, if it writes one.
+    /// The file for its record, if it writes one.
     pub record: PathBuf,
-    /// Flags of `paceline run` that say where its generators are, instead of those of the round's own generator.
+    /// Flags of `paceline run` for generators on other machines, instead of those of the round's own generator.
     pub places: Option<Vec<String>>,
     /// The descriptor on which it reports its phases, if it does.
     pub events: i32,
 }
 
-/// What a generator measured.
+/// The result of a generator.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Its run.
     pub run: Run,
-    /// What is to be known about numbers of this origin.
+    /// Notes on numbers from this generator.
     pub verdicts: Vec<Verdict>,
-    /// What a search for the capacity found; the run is that of its last window.
+    /// The result of a search for the capacity; the run is that of its last window.
     pub capacity: Option<FoundCapacity>,
 }
 
@@ -50,26 +50,26 @@ pub trait Generator {
     /// Its command line for an assignment.
     fn command(&self, assignment: &Assignment) -> Vec<String>;
 
-    /// What it measured, from what it left behind.
+    /// Reads its result from its output.
     ///
     /// # Errors
-    /// Why there is nothing to read, for people.
+    /// Why there is no result, in words.
     fn read(&self, assignment: &Assignment, finished: &Finished) -> Result<Measured, String>;
 
-    /// Why it cannot carry a load out, for people; most can carry out all.
+    /// Why it cannot carry out a load, in words; `None` if it can, as most do.
     fn refuses(&self, _load: &Load, _method: &str) -> Option<String> {
         None
     }
 }
 
-/// What a generator left when it ended.
+/// A generator that has ended.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// How it ended.
     pub ended: Ended,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// The end of what it complained about.
+    /// The end of its standard error.
     pub stderr: String,
     /// Its CPU time, in seconds.
     pub cpu_s: f64,

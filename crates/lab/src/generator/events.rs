@@ -1,7 +1,7 @@
-//! What a generator tells of its phases while it runs: lines of `--events`, read from the pipe it was given.
+//! The phases that a generator reports while it runs: lines of `--events`, read from a pipe.
 //!
-//! `follow` asks, between its samples and once more when the generator has ended. Nothing here waits, and a generator
-//! that tells nothing is no error.
+//! `follow` reads them between its samples and once more when the generator has ended. No call here blocks, and a
+//! generator without events is not an error.
 
 use paceline_host::system;
 use paceline_record::Phase;
@@ -10,16 +10,16 @@ use std::io::Read as _;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// How much is read at once: some eighty lines.
+/// How much is read at once: about eighty lines.
 const CHUNK_BYTES: usize = 4096;
 
-/// The end of the pipe that is read.
+/// The read end of the pipe.
 pub(super) struct Events {
     pipe: Option<File>,
     unread: Vec<u8>,
 }
 
-/// A line of `--events`: a phase that begins.
+/// A line of `--events`: the beginning of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 pub(super) struct Event {
     /// The phase.
@@ -29,34 +29,34 @@ pub(super) struct Event {
 }
 
 impl Events {
-    /// From a pipe whose other end a generator holds.
+    /// Reads from a pipe whose other end a generator holds.
     pub fn new(pipe: OwnedFd) -> Self {
         Self { pipe: Some(pipe.into()), unread: Vec::new() }
     }
 
-    /// What to wait for; negative, which poll(2) leaves out, once the pipe is at its end.
+    /// The descriptor to poll; negative, which poll(2) ignores, once the pipe is at its end.
     pub fn descriptor(&self) -> RawFd {
         self.pipe.as_ref().map_or(-1, |pipe| pipe.as_raw_fd())
     }
 
-    /// Whether somebody may still write to it.
+    /// Whether a process may still write to it.
     pub fn is_open(&self) -> bool {
         self.pipe.is_some()
     }
 
-    /// What was told since, a chunk of it at most; what is left makes the descriptor readable again.
+    /// The events since the last call, from one chunk at most; if more is left, the descriptor stays readable.
     pub fn take(&mut self) -> Vec<Event> {
         self.read();
         let mut reported = Vec::new();
         while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.unread.drain(..=end).collect();
-            // Lines of another kind may come from a later version.
+            // A later version may write lines of another kind: ignore them.
             reported.extend(serde_json::from_slice::<Event>(&line));
         }
         reported
     }
 
-    /// All that is left, of a generator that has ended.
+    /// All remaining events of a generator that has ended.
     pub fn take_rest(&mut self) -> Vec<Event> {
         let mut reported = Vec::new();
         while self.is_readable() {
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(events.take(), []);
         let mut writer = File::from(writer);
         let lines = "{\"phase\":\"window\",\"monotonic_ns\":7}\n{\"of\":\"another kind\"}\n";
-        // More than one chunk, so that one reading does not do.
+        // More than one chunk, so that a single read is not enough.
         writer.write_all(lines.repeat(100).as_bytes()).unwrap();
         writer.write_all(b"{\"phase\":\"drain\",\"monotonic_ns\":9}\n{\"phase\":").unwrap();
         drop(writer);

@@ -1,7 +1,7 @@
-//! Follows one run of a generator: its phases as it tells them, the process trees of the server at each and at 4 Hz,
-//! what a balancer counted, and the fault that is to be made in mid-run.
+//! Follows one run of a generator: its phases as reported, samples of the server's process trees at each phase and at 4
+//! Hz, a balancer's counters, and the fault to inject during the run.
 //!
-//! One thread does it all: it sleeps until the generator says something, a sample is due, or somebody wants the end.
+//! It uses one thread: it sleeps until the generator reports an event, a sample is due, or the run is interrupted.
 
 use super::assignment::{Assignment, Finished, Generator, Measured};
 use super::events::{Event, Events};
@@ -20,11 +20,11 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What a run may take beyond its load's limit: connecting, draining, its timeout, writing the record.
+/// The time limit of a run beyond its load's limit: connecting, draining, its timeout, writing the record.
 const MARGIN: Duration = Duration::from_secs(60);
 /// How long a generator may take to end when asked to.
 const STOP_LIMIT: Duration = Duration::from_secs(2);
-/// How long the report of an end may come after the pipe's.
+/// How long after the pipe's end the report of the generator's end may come.
 const END_REPORT_LIMIT: Duration = Duration::from_secs(5);
 /// How much of a generator's standard error goes into a message.
 const STDERR_BYTES: usize = 2 * 1024;
@@ -36,49 +36,49 @@ pub struct Following<'a> {
     pub shepherd: &'a [String],
     /// The cores the generator may run on.
     pub cores: &'a [u32],
-    /// A folder of this run's own, for what passes between the generator and the lab.
+    /// A separate folder for the files between the generator and the lab.
     pub folder: &'a Path,
-    /// A folder for the bodies to expect, which stay: so that the run can be repeated by hand.
+    /// A folder for the expected bodies, which are kept so that the run can be repeated by hand.
     pub bodies: &'a Path,
-    /// Where the load comes from, where that is other machines.
+    /// The other machines that generate the load, if any.
     pub loaders: Option<&'a LoaderHosts>,
     /// Ctrl-C.
     pub interrupt: Interrupt,
 }
 
-/// A run with everything that was seen of the server meanwhile.
+/// A run with all observations of the server.
 #[derive(Clone, Debug)]
 pub struct Followed {
     /// The generator's command line.
     pub argv: Vec<String>,
-    /// What it measured.
+    /// Its result.
     pub measured: Measured,
     /// Every sample, from the generator's start.
     pub samples: Vec<Sample>,
-    /// The stretch that was sampled: the window as it was reported, or all of the run where a generator reports no phases.
+    /// The stretch that was sampled: the window as it was reported, or the whole run if a generator reports no phases.
     pub over: (TreeSample, TreeSample),
-    /// What was reported of the window.
+    /// What the generator reported of its window.
     pub(crate) window: ReportedWindow,
     /// Every core at the same two moments.
     pub cores: (CoreTicks, CoreTicks),
-    /// What the network of each role's machine moved over the window, where that is another one.
+    /// Network use over the window by each role's machine, if that is another one.
     pub networks: Vec<Option<NetworkUse>>,
     /// The server's resident memory afterwards.
     pub rss_bytes_after: u64,
-    /// Proportional share of the server's memory afterwards.
+    /// Proportional set size of the server afterwards.
     pub pss_bytes: Option<u64>,
     /// Each role over the same stretch.
     pub(crate) each: Vec<Stretch>,
-    /// What the balancer had counted at the stretch's two ends.
+    /// The balancer's counters at the stretch's two ends.
     pub(crate) counted: Option<(Counted, Counted)>,
-    /// The fault that was made.
+    /// The injected fault.
     pub(crate) fault: Option<InjectedFault>,
 }
 
 /// Runs `generator` against a launch and follows it to its end.
 ///
 /// # Errors
-/// [`Spoiled`] when the generator or the server fails, or on Ctrl-C; the generator is gone then.
+/// [`Spoiled`] when the generator or the server fails, or on Ctrl-C; the generator has ended then.
 pub fn follow(
     generator: &dyn Generator,
     assignment: &Assignment,
@@ -146,7 +146,7 @@ fn order(argv: &[String], events: i32, following: &Following<'_>) -> Order {
         cores: following.cores.to_vec(),
         output: Output::Files { stdout: file("stdout"), stderr: file("stderr") },
         groups: Vec::new(),
-        // One well-behaved process: the plain fence perturbs it least.
+        // One well-behaved process: the plain fence disturbs it least.
         guard: Guard::Subreaper,
         stop_limit_ms: STOP_LIMIT.as_millis() as u64,
         user: None,
@@ -156,7 +156,7 @@ fn order(argv: &[String], events: i32, following: &Following<'_>) -> Order {
     }
 }
 
-/// What was moved between two moments; `after` has the speeds.
+/// The network use between two moments; `after` has the speeds.
 fn networks(from: &Moment, to: &Moment, after: &[Option<NetworkCounters>]) -> Vec<Option<NetworkUse>> {
     let moved = |((from, to), after): (
         (&Option<NetworkCounters>, &Option<NetworkCounters>),
@@ -203,7 +203,7 @@ impl Watch {
         watch
     }
 
-    /// Follows until the generator has ended, or has to be ended.
+    /// Follows until the generator has ended, or must be ended.
     fn until_end(
         mut self,
         mut generator: Shepherd,
@@ -225,7 +225,7 @@ impl Watch {
             }
             self.check(launch)?;
         };
-        // What it told at last may have come after our last look, or before it found time to be read.
+        // Its last events may have come after the last read.
         let rest = self.events.take_rest();
         rest.into_iter().for_each(|event| self.enter(event, launch));
         let last = Moment::now(launch).counted(launch);
@@ -243,12 +243,12 @@ impl Watch {
             .map_err(|error| Spoiled::fault(Stage::Generate, format!("cannot wait: {error}"), false))
     }
 
-    /// The generator holds the other end of the events' pipe until it ends, whether it writes to it or not.
+    /// The generator holds the other end of the events' pipe until it ends, even if it does not write to it.
     fn generator_ended(&self, generator: &mut Shepherd) -> Option<Ended> {
         if self.events.is_open() { generator.ended() } else { generator.wait_ended(END_REPORT_LIMIT) }
     }
 
-    /// What else ends a run: Ctrl-C, a server that died, a generator that hangs.
+    /// Other reasons to end a run: Ctrl-C, a server that died, a generator that hangs.
     fn check(&self, launch: &mut Farm) -> Result<(), Spoiled> {
         if self.interrupt.asked() {
             return Err(Spoiled::Interrupted);
@@ -271,7 +271,7 @@ impl Watch {
         let window_over = self.phase == Phase::Window;
         let window_begins = event.phase == Phase::Window;
         self.phase = event.phase;
-        // The sample first: a balancer may take a while to say what it counted.
+        // The sample first: a balancer may be slow to return its counters.
         let mut moment = Moment::now(launch);
         if window_over || window_begins {
             moment = moment.counted(launch);
@@ -339,7 +339,7 @@ impl Watch {
         });
     }
 
-    /// After a fault: whether the balancer has noticed.
+    /// After a fault: checks whether the balancer has noticed.
     fn look_at_balancer(&mut self, launch: &Farm) {
         let (Some(made_at), Some(made)) = (self.fault.made_at, &mut self.fault.made) else { return };
         if made.taken_out_after.is_none()
@@ -349,7 +349,7 @@ impl Watch {
         }
     }
 
-    /// The window's two ends; of a generator without phases, its start and its end.
+    /// The window's two ends; for a generator without phases, its start and its end.
     fn measured_stretch(&self) -> (&Moment, &Moment, ReportedWindow) {
         match &self.window {
             (Some(from), Some(to)) => (from, to, ReportedWindow::From(self.window_start_ns)),
@@ -374,7 +374,7 @@ impl Watch {
     }
 }
 
-/// The moment that the monotonic clock told as `monotonic_ns`; now where that is yet to come.
+/// The `Instant` of `monotonic_ns` on the monotonic clock; now if that is in the future.
 fn instant_of(monotonic_ns: u64) -> Instant {
     let ago = Duration::from_nanos(system::monotonic_ns().saturating_sub(monotonic_ns));
     let now = Instant::now();

@@ -1,8 +1,8 @@
-//! A generator of another make, by a command template: its line, its version, and what it printed as a run.
+//! A third-party generator, run by a command template: its command line, its version, and its output as a run.
 //!
-//! Such a program tells no phases, has no warm-up and prints a few percentiles without their distribution: the run has
-//! no times, the percentiles stand as evidence in a note. Closed loop only, and no body is checked. What each program
-//! prints is read in a file of its own, which is all a further one needs ([`KNOWN`]).
+//! Such a program reports no phases, has no warm-up and prints a few percentiles without their distribution: the run
+//! has no times, and the percentiles are evidence in a note. Closed loop only, and no body is checked. The output of
+//! each program is read by a module of its own, the only part that a further program needs ([`KNOWN`]).
 
 use super::assignment::{Assignment, Finished, Generator, Measured};
 use super::peers::{Peer, PeerReport, peer};
@@ -14,7 +14,7 @@ use paceline_record::{
     PaceKind, Phases, Rates, Run, SCHEMA, Span, Target, Tool, Verdict,
 };
 
-/// A known program, by a template.
+/// A known program with its template.
 #[derive(Debug)]
 pub struct Foreign {
     words: Vec<String>,
@@ -23,7 +23,7 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// Where in a command a known program stands: first, or after what starts it (`nice -n 5 wrk`).
+    /// The position of a known program in a command: first, or after a launcher (`nice -n 5 wrk`).
     pub fn program(words: &[String]) -> Option<(usize, &'static Peer)> {
         let of_word = |word: &String| peer(word.rsplit('/').next()?);
         words.iter().enumerate().find_map(|(place, word)| Some((place, of_word(word)?)))
@@ -32,8 +32,8 @@ impl Foreign {
     /// A template, or the program alone, which is asked for its version.
     ///
     /// # Errors
-    /// [`LabError::Generator`] when the template is wrong or the program tells no version; [`LabError::Spawn`] when it
-    /// cannot be started.
+    /// [`LabError::Generator`] when the template is wrong or the program reports no version; [`LabError::Spawn`] when
+    /// it cannot be started.
     pub fn new(mut words: Vec<String>, program: usize, peer: &'static Peer) -> Result<Self, LabError> {
         let wrong = |problem| LabError::Generator { problem };
         if words.len() == program + 1 {
@@ -74,7 +74,7 @@ impl Foreign {
             },
             pace: Pace { asked: PaceChoice::Sleep, used: PaceKind::Sleep, spin_before_ns: 0 },
             expectations: Expectations::default(),
-            // Without a timeout of its own, the end of the run is one.
+            // A program without a timeout waits until the end of the run.
             timeout_ns: self.peer.timeout_ns.unwrap_or(window.end_ns),
             phases: Phases { window, ..Phases::default() },
             window_s: report.elapsed_s,
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     impl Foreign {
-        /// One that was not asked for its version.
+        /// A program that was not asked for its version.
         pub fn unasked(name: &str) -> Self {
             let peer = peer(name).unwrap();
             let tool = Tool { name: peer.name.to_owned(), version: "1".to_owned(), commit: None };
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(found("/opt/wrk/drill {url}"), None);
     }
 
-    /// A program of the name `wrk` that prints `text` and fails, as wrk does when asked for its version.
+    /// A program named `wrk` that prints `text` and fails, like wrk when asked for its version.
     fn wrk_that_prints(text: &str) -> Result<Foreign, LabError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("wrk");

@@ -1,8 +1,7 @@
-//! Load generators: processes that the lab starts as a person would, whose results it reads from what they leave.
+//! Load generators: separate processes, started with a command line and read from the output that they leave.
 //!
-//! Those of other makes are in [`peers`]; how a run is followed and sampled is [`follow`]'s. A generator is chosen by
-//! the command a person gives: any program that takes `paceline run`'s flags and leaves its record, or a template for
-//! one whose output is known.
+//! Third-party generators are in [`peers`]; [`follow`] follows and samples a run. A generator is chosen by the command
+//! given: any program that takes `paceline run`'s flags and writes its record, or a template for one with known output.
 
 mod assignment;
 mod events;
@@ -25,21 +24,21 @@ use crate::LabError;
 use foreign::Foreign;
 use peers::{PEERS, peer};
 
-/// The name that stands for our own.
+/// The name of Paceline's own generator.
 const DEFAULT_GENERATOR: &str = "paceline";
 
-/// The command that a person means, as a round keeps it: words parted by one space, our own by its name.
+/// The requested command in its stored form: words separated by one space, Paceline's own generator by its name.
 pub fn generator_command(asked: Option<&str>) -> String {
     asked.unwrap_or(DEFAULT_GENERATOR).split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a command is one that this program knows by name, so that no part of what is run comes with it: our own, or a
-/// known generator with its usual arguments.
+/// Whether a command uses only programs that Paceline knows by name, so that the command does not choose a program to
+/// run: its own generator, or a known one with its usual arguments.
 pub fn is_built_in(command: &str) -> bool {
     command == DEFAULT_GENERATOR || peer(command).is_some()
 }
 
-/// The program that a command starts, if it is missing: reported before anything is begun.
+/// The program of a command, if it is missing: reported before the round begins.
 pub fn missing_program(command: &str) -> Option<&str> {
     command
         .split_ascii_whitespace()
@@ -47,11 +46,11 @@ pub fn missing_program(command: &str) -> Option<&str> {
         .filter(|word| *word != DEFAULT_GENERATOR && crate::workshop::program(word).is_none())
 }
 
-/// The generator that a person means: `None` for our own at `own`, a program, or a template with `{url}` in it.
+/// The requested generator: `None` for Paceline's own at `own`, a program, or a template with `{url}` in it.
 ///
 /// # Errors
-/// [`LabError::Generator`] with what is wrong with the command and what is understood; [`LabError::Spawn`] when it
-/// cannot be started.
+/// [`LabError::Generator`] with the error in the command and the supported forms; [`LabError::Spawn`] when it cannot be
+/// started.
 pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn Generator + Send>, LabError> {
     let Some(asked) = asked.filter(|asked| *asked != DEFAULT_GENERATOR) else {
         return Ok(Box::new(paceline::Paceline::new(own.to_vec())));
@@ -74,7 +73,7 @@ pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn Generato
     Ok(Box::new(paceline::Paceline::new(words)))
 }
 
-/// What to say of a template for a program that is not known.
+/// The error for a template with an unknown program.
 fn not_understood(program: &str) -> String {
     let names: Vec<&str> = PEERS.iter().map(|peer| peer.name).collect();
     format!(
@@ -100,7 +99,7 @@ pub(crate) mod tests {
     use paceline_record::{Load, LoopKind, Run};
     use std::time::Duration;
 
-    /// Of a closed loop.
+    /// An assignment of a closed loop.
     pub fn assignment() -> Assignment {
         let load = Load {
             name: "closed-64".into(),
@@ -127,7 +126,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A run of so many requests, every one of them answered well; of one that failed where there are none.
+    /// A run with this many successful requests; with one failed request if 0.
     pub fn run_of(ok: u64) -> Run {
         let text = format!(
             r#"{{"summary": {{"total": 1.0, "totalData": 0}},

@@ -1,6 +1,6 @@
-//! What is seen of the processes behind a run while it is followed: moments, peaks, and the fault made in between.
+//! Observations of the processes while a run is followed: moments, peaks, and the injected fault.
 //!
-//! Plain data for `follow`, which decides when to look and when to break something.
+//! Plain data for `follow`, which decides when to sample and when to inject the fault.
 
 use crate::balancer::Counted;
 use crate::farm::{Farm, FarmSample, RolePlace};
@@ -8,46 +8,46 @@ use paceline_host::tree::TreeSample;
 use paceline_host::{CoreTicks, NetworkCounters};
 use std::time::{Duration, Instant};
 
-/// At most such a share of what was sampled may lie outside the window. The lab reads its samples when it finds time: of
-/// a window of 200 ms a tenth is 20 ms, which it finds on a machine that does other things too. What a server does in
-/// that tenth is to end the answers under way and then nothing, so that the figure errs by less.
+/// The largest share of the sampled stretch that may lie outside the window. The lab's thread may read its samples
+/// late: of a window of 200 ms a tenth is 20 ms, which is enough on a machine that is also busy otherwise. In that
+/// tenth a server finishes the answers under way and then idles, so that the error is smaller than the tenth.
 const OUTSIDE_MOST: f64 = 0.1;
-/// At least such a share of the window is sampled: less of it need not be like the rest.
+/// The least share of the window that must be sampled: a smaller part may not be representative.
 const WINDOW_LEAST: f64 = 0.5;
 
 /// One process tree over the stretch that was measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Stretch {
-    /// What the process tree is in its launch.
+    /// The role of the process tree in its launch.
     pub place: RolePlace,
     pub from: TreeSample,
     pub to: TreeSample,
-    /// The highest of all samples.
+    /// The maximum of all samples.
     pub rss_bytes_peak: u64,
-    /// The most of all samples.
+    /// The maximum of all samples.
     pub threads_peak: u32,
-    /// Connections it held, over the window's samples.
+    /// Mean of its connections over the window's samples.
     pub connections_mean: Option<f64>,
 }
 
-/// A fault that was made.
+/// An injected fault.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InjectedFault {
     pub instance: usize,
-    /// From the moment the window began, as the generator reported it.
+    /// Time since the start of the window, as the generator reported it.
     pub after_window_start: Duration,
-    /// How long after it the balancer was seen to take the instance for dead.
+    /// How long after it the balancer treated the instance as down.
     pub taken_out_after: Option<Duration>,
 }
 
-/// The server, the balancer and the cores at one time.
+/// The server, the balancer and the cores at one moment.
 #[derive(Clone)]
 pub(super) struct Moment {
     pub farm: FarmSample,
     pub cores: CoreTicks,
-    /// What the balancer had counted: asked where a stretch may begin or end.
+    /// The balancer's counters, read only where a stretch may begin or end.
     pub counted: Option<Counted>,
-    /// What the network interfaces of other machines had moved, likewise.
+    /// The network counters of other machines, likewise.
     pub networks: Vec<Option<NetworkCounters>>,
 }
 
@@ -56,7 +56,8 @@ impl Moment {
         Self { farm: launch.sample(), cores: launch.cores(), counted: None, networks: Vec::new() }
     }
 
-    /// The same moment with what the balancer has counted, asked now: whoever waits for an answer has sampled before.
+    /// The same moment with the balancer's counters, read now: the sample is taken first, since the answer may take
+    /// time.
     pub fn counted(self, launch: &Farm) -> Self {
         Self { counted: launch.counted(), networks: launch.networks(false), ..self }
     }
@@ -65,17 +66,17 @@ impl Moment {
 /// What a generator reported of its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReportedWindow {
-    /// Nothing: all of its run was sampled.
+    /// Neither its start nor its end: the whole run was sampled.
     Nothing,
-    /// When it began, in nanoseconds on the monotonic clock, and that it ended.
+    /// Its start, in nanoseconds on the monotonic clock, and its end.
     From(u64),
-    /// That it began, and never that it ended.
+    /// Its start, but not its end.
     StartOnly,
 }
 
 impl ReportedWindow {
-    /// How much of a stretch between two samples lies in a window of so many seconds, in seconds. `None` where the
-    /// stretch says too little of the window: the lab looked too late, or the window's end was never reported.
+    /// How much of a stretch between two samples lies in a window of `window_s`, in seconds. `None` if the stretch does
+    /// not represent the window: the samples came too late, or the window's end was never reported.
     pub fn sampled_s(self, from_ns: u64, to_ns: u64, window_s: f64) -> Option<f64> {
         let over_s = to_ns.saturating_sub(from_ns) as f64 * 1e-9;
         let inside_s = match self {
@@ -93,7 +94,7 @@ impl ReportedWindow {
     }
 }
 
-/// The highest that was seen of one process tree, and the sum of its connections in the window.
+/// The peaks of one process tree, and the sum of its connections in the window.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Peaks {
     pub rss_bytes: u64,
@@ -102,10 +103,10 @@ pub(super) struct Peaks {
     pub connections_count: u32,
 }
 
-/// The fault to be made, and what came of it.
+/// The fault to inject, and its result.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Fault {
-    /// When, from the beginning of the window.
+    /// Its time from the start of the window.
     pub after: Option<Duration>,
     pub window_began: Option<Instant>,
     pub made_at: Option<Instant>,
@@ -120,12 +121,12 @@ impl Peaks {
 }
 
 impl Fault {
-    /// When it is to be made, once that is known and until it is.
+    /// When it is due, once that is known and until it is injected.
     pub fn due(&self) -> Option<Instant> {
         Some(self.window_began? + self.after.filter(|_| self.made_at.is_none())?)
     }
 
-    /// Why a run that was to have a fault in its window, of so many seconds, had none.
+    /// Why a run with a window of `window_s` had no fault, although one was planned.
     pub fn missed(&self, window_s: f64) -> Option<&'static str> {
         self.after?;
         match self.made {
@@ -137,7 +138,7 @@ impl Fault {
     }
 }
 
-/// A fault is made in the middle of the window.
+/// The time of a fault: the middle of the window.
 pub(super) fn fault_after(load: &paceline_record::Load) -> Option<Duration> {
     load.balanced.as_ref()?.fault?;
     Some(Duration::from_secs_f64(load.duration_s? / 2.0))
@@ -147,7 +148,7 @@ pub(super) fn fault_after(load: &paceline_record::Load) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    /// What of a stretch between these milliseconds lies in a window of 200 ms that began at 1,000 ms.
+    /// How much of a stretch between these milliseconds lies in a window of 200 ms that began at 1,000 ms.
     fn sampled_ms(from_ms: u64, to_ms: u64) -> Option<u64> {
         let reported = ReportedWindow::From(1_000_000_000);
         let sampled_s = reported.sampled_s(from_ms * 1_000_000, to_ms * 1_000_000, 0.2)?;

@@ -1,8 +1,9 @@
-//! Our own generator, or another program that takes the same flags: `paceline run`, and `paceline capacity` for a search.
+//! Paceline's own generator, or another program with the same flags: `paceline run`, and `paceline capacity` for a
+//! search.
 //!
-//! `generator` in `mod.rs` chooses it for every command that is no program of `foreign`. It writes the line that a
-//! person could repeat by hand, and reads the record left behind. The run brings its verdicts along: none is added
-//! here. The phases it reports meanwhile are read by `follow`.
+//! `generator` in `mod.rs` uses it for every command that is not a program of `foreign`. It writes a command line that
+//! can be repeated by hand, and reads the record. The verdicts are those of the run. `follow` reads the phases that it
+//! reports.
 
 use super::assignment::{Assignment, Finished, Generator, Measured};
 use paceline_record::{Arrivals, CapacityLoad, FoundCapacity, read_run};
@@ -20,7 +21,7 @@ pub struct Paceline {
 }
 
 impl Paceline {
-    /// The program, with arguments that come before `run`.
+    /// The program, with arguments before `run`.
     pub fn new(program: Vec<String>) -> Self {
         Self { program, flags: Vec::new() }
     }
@@ -31,7 +32,7 @@ impl Paceline {
     }
 }
 
-/// The flags of a command, in order.
+/// Builds the flags of a command, in order.
 struct Flags(Vec<String>);
 
 impl Flags {
@@ -66,7 +67,7 @@ impl Paceline {
         [self.program.clone(), flags.0].concat()
     }
 
-    /// `PROGRAM capacity URL ... -- FLAGS OF EACH RUN`. Every run reports its phases, so that the last one is followed.
+    /// `PROGRAM capacity URL ... -- FLAGS OF EACH RUN`. Every run reports its phases; the last one is used.
     fn capacity(&self, assignment: &Assignment, search: &CapacityLoad) -> Vec<String> {
         let mut flags = Flags(vec!["capacity".to_owned(), assignment.url.clone()]);
         flags.say("--slo", search.objective.clone());
@@ -75,7 +76,7 @@ impl Paceline {
         flags.say("--warmup", milliseconds(assignment.load.warmup_s));
         flags.say("--windows", search.windows_most.to_string());
         flags.say("--confirm", milliseconds(search.confirm_s));
-        // The lab has warmed the launch up.
+        // The launch is warm already.
         flags.say("--warm-limit", milliseconds(0.0));
         flags.say("-t", assignment.threads.to_string());
         flags.say("--records", records_of_search(assignment).display().to_string());
@@ -134,12 +135,12 @@ fn say_answer(flags: &mut Flags, assignment: &Assignment) {
     flags.say("--seed", assignment.seed.to_string());
 }
 
-/// Where a search keeps the records of its runs: a folder of this cell's own.
+/// The folder for the records of a search's runs, separate for this cell.
 fn records_of_search(assignment: &Assignment) -> PathBuf {
     assignment.record.with_extension(format!("search-{}", assignment.seed))
 }
 
-/// The record of a search's last run: they are numbered.
+/// The record of a search's last run; the files are numbered.
 fn last_record(folder: &Path) -> io::Result<PathBuf> {
     let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     let records = entries.into_iter().map(|entry| entry.path());
@@ -187,8 +188,8 @@ impl Generator for Paceline {
     }
 }
 
-/// Sees to it that no record is there: the cells of a launch share its place, and a generator that leaves none is not to
-/// be credited with the one before.
+/// Removes a record at this path: the cells of a launch use the same path, and the record of an earlier one must not be
+/// read if a generator writes none.
 pub fn without_record(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -196,7 +197,7 @@ pub fn without_record(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A length of time as a flag takes it.
+/// A duration in the format of a flag.
 fn milliseconds(seconds: f64) -> String {
     format!("{}ms", (seconds * 1e3).round())
 }
@@ -283,7 +284,7 @@ mod tests {
         fs::write(&record, "{\"of\": \"the cell before\"}").unwrap();
         without_record(&record).unwrap();
         without_record(&record).unwrap();
-        // A wrapper that exits as after a run that was measured, and wrote nothing.
+        // A wrapper with the exit status of a measured run that wrote no record.
         let ended = Ended { code: Some(1), signal: None, asked: false };
         let (stdout, stderr) = (String::new(), String::new());
         let finished = Finished { ended, stdout, stderr, cpu_s: 0.0, elapsed_s: 1.0 };

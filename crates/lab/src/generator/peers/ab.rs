@@ -1,6 +1,6 @@
 //! ApacheBench: `Complete requests:` and `Failed requests:`.
 //!
-//! It keeps a connection only where the server says `Connection: keep-alive`. Its percentiles and its own rate are not
+//! It keeps a connection only if the server sends `Connection: keep-alive`. Its percentiles and its own rate are not
 //! read: they are rounded to milliseconds, and the rate follows from count and time.
 
 use super::peer::{Peer, PeerReport, count_after, number_after};
@@ -19,7 +19,7 @@ pub const AB: Peer = Peer {
 
 fn read(text: &str, _status: u16) -> Option<PeerReport> {
     let complete = number_after(text, "Complete requests:")? as u64;
-    // Only there when there were some; they are among the complete ones, as the failed are.
+    // Printed only if there were some; they are part of the complete ones, like the failed ones.
     let bad_status = count_after(text, "Non-2xx responses:");
     let failed = number_after(text, "Failed requests:")? as u64;
     let ok = complete.saturating_sub(failed).saturating_sub(bad_status);

@@ -4,7 +4,7 @@ use super::peer::{Peer, PeerReport};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// `autocannon`, of npm.
+/// `autocannon` from npm.
 pub const AUTOCANNON: Peer = Peer {
     name: "autocannon",
     arguments: &["--json", "-c", "{connections}", "-d", "{duration_s}", "{url}"],
@@ -16,7 +16,7 @@ pub const AUTOCANNON: Peer = Peer {
     read,
 };
 
-/// What it prints, as far as it is needed.
+/// The fields used of its output.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Printed {

@@ -5,7 +5,7 @@
 use super::peer::{Peer, PeerReport};
 use std::collections::BTreeMap;
 
-/// `fortio`; `-qps 0` is as fast as it goes.
+/// `fortio`; `-qps 0` sets no rate limit.
 pub const FORTIO: Peer = Peer {
     name: "fortio",
     arguments: &[
