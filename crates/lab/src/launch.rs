@@ -1,6 +1,7 @@
-//! One launch: a server started in one form, waited for until it answers correctly, sampled, stopped.
+//! One launch: starts a server in one form, waits until it answers correctly, samples it and stops it.
 //!
-//! What goes wrong comes back as a fault with the end of the log, since a failed launch is a record, not an exit.
+//! Errors are returned as a fault with the end of the log, since a failed launch is recorded and does not end the
+//! round.
 
 pub use crate::error::Spoiled;
 use crate::node::{LaunchOrder, Node, RemoteProcesses};
@@ -22,54 +23,54 @@ use std::time::Duration;
 
 /// How long a server may take to end after SIGTERM: docs/adding-a-server.md.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
-/// How often a starting server is asked. Connections that are refused cost it nothing.
+/// How often a starting server is polled. Refused connections cost it no CPU time.
 const ASK_EVERY: Duration = Duration::from_millis(2);
-/// How much of a launch's log is kept: where it began to go wrong, and where it ended.
+/// How much of a launch's log is kept: its beginning, with the first error, and its end.
 const LOG_HEAD_BYTES: u64 = 64 * 1024;
 const LOG_TAIL_BYTES: u64 = 192 * 1024;
 /// How much of a log's end goes into a record.
 const RECORD_TAIL_BYTES: usize = 4 * 1024;
-/// Another process may take the port between our look and the server's bind.
+/// Another process may take the port between the lab's check and the server's bind.
 const PORT_TRIES: u32 = 3;
 
-/// How servers are started here, the same for every launch.
+/// How servers are started, the same for every launch.
 #[derive(Clone, Debug)]
 pub struct Starter {
     /// The command that starts a shepherd.
     pub shepherd: Vec<String>,
-    /// How descendants are held together.
+    /// How descendant processes are tracked.
     pub guard: Guard,
-    /// Where logs are kept; none lets a person see them on standard error.
+    /// The folder for logs; `None` shows them on standard error.
     pub logs: Option<PathBuf>,
     /// Ctrl-C.
     pub interrupt: Interrupt,
-    /// As whom servers run; none for the lab's own user.
+    /// The user that servers run as; `None` for the lab's own user.
     pub user: Option<User>,
 }
 
-/// What to start.
+/// The server to start, with its settings.
 #[derive(Clone)]
 pub struct LaunchOf<'a> {
-    /// Unique: names the log and the control group.
+    /// A unique id: it names the log and the control group.
     pub id: &'a str,
     /// The server.
     pub server: &'a Manifest,
     /// The form it runs in.
     pub form: &'a str,
-    /// What its commands are given; without a port one is chosen.
+    /// The variables of its commands; without a port one is chosen.
     pub variables: Variables,
     /// The cores it may run on.
     pub cores: &'a [u32],
-    /// When it is ready.
+    /// The condition for ready.
     pub ready: Ready<'a>,
 }
 
-/// When what was started is ready.
+/// The condition under which a started process is ready.
 #[derive(Clone, Copy)]
 pub enum Ready<'a> {
     /// Once it answers this correctly.
     Answers(&'a WorkloadCase),
-    /// Once this says so.
+    /// Once this returns true.
     Succeeds(&'a dyn Fn() -> bool),
 }
 
@@ -96,10 +97,10 @@ impl LaunchOf<'_> {
     }
 }
 
-/// A server that answers.
+/// A running server that answers.
 pub struct Launch {
     running: Running,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     /// How it started.
     pub startup: Startup,
@@ -144,7 +145,7 @@ impl Starter {
             };
             let port = port.map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), true))?;
             let result = self.launch_on(of, ready, port);
-            // A port that is taken now, with our server gone, was taken by somebody else.
+            // If the port is taken after our server has ended, another process took it.
             let lost = matches!(&result, Err(Spoiled::Fault { .. })) && port::check_free(port).is_err();
             if !lost || of.variables.port.is_some() || tries >= PORT_TRIES {
                 return result;
@@ -215,12 +216,12 @@ impl Starter {
 }
 
 impl Launch {
-    /// One on another machine.
+    /// A launch on another machine.
     pub(crate) fn there(processes: RemoteProcesses, address: SocketAddr, startup: Startup) -> Self {
         Self { running: Running::There(processes), address, startup }
     }
 
-    /// The machine it runs on, where that is another one.
+    /// Its machine, if that is another one.
     pub(crate) fn node(&self) -> Option<&Node> {
         match &self.running {
             Running::Here(_) => None,
@@ -236,7 +237,7 @@ impl Launch {
         }
     }
 
-    /// Waits until the server ends on its own, at most `limit`.
+    /// Waits until the server ends without a signal from the lab, at most `limit`.
     pub fn wait_ended(&mut self, limit: Duration) -> Option<Ended> {
         match &mut self.running {
             Running::Here(processes) => processes.shepherd.wait_ended(limit),
@@ -244,7 +245,7 @@ impl Launch {
         }
     }
 
-    /// The end of what it printed so far. Of a long log the very end is known only once the server has ended.
+    /// The end of its output so far. For a long log the true end is known only once the server has ended.
     pub fn log_tail(&mut self) -> String {
         match &mut self.running {
             Running::Here(processes) => processes.log_tail(),
@@ -252,7 +253,7 @@ impl Launch {
         }
     }
 
-    /// Kills it at once, as a crash would; its shepherd tells the end.
+    /// Kills it immediately, like a crash; its shepherd reports the end.
     pub(crate) fn kill(&self) {
         match &self.running {
             Running::Here(processes) => processes.tree.kill(),
@@ -260,7 +261,7 @@ impl Launch {
         }
     }
 
-    /// What its processes have cost so far, and what they are now. The moment is on this machine's clock.
+    /// The CPU time of its processes so far, and their present state. The time is on this machine's clock.
     pub fn sample(&mut self) -> TreeSample {
         match &mut self.running {
             Running::Here(processes) => processes.tree.sample(),
@@ -276,7 +277,7 @@ impl Launch {
         }
     }
 
-    /// Where its CPU time is read.
+    /// The source of its CPU time.
     pub(crate) fn source(&self) -> CpuSource {
         match &self.running {
             Running::Here(processes) => processes.tree.source(),
@@ -292,7 +293,7 @@ impl Launch {
         }
     }
 
-    /// Whether any of its threads runs, or would if it had a core.
+    /// Whether any of its threads is running or runnable.
     pub(crate) fn is_runnable(&self) -> bool {
         match &self.running {
             Running::Here(processes) => processes.tree.is_runnable(),
@@ -300,7 +301,7 @@ impl Launch {
         }
     }
 
-    /// What it may use of memory, and what the kernel did for want of it so far; none of a node that is lost.
+    /// Its memory limit, and the kernel's counts of memory shortage so far; `None` if its node is lost.
     pub(crate) fn memory(&self) -> Option<MemoryAccount> {
         match &self.running {
             Running::Here(processes) => Some(processes.tree.memory()),
@@ -308,7 +309,7 @@ impl Launch {
         }
     }
 
-    /// Its proportional share of memory, where the kernel tells: see [`Tree::pss_bytes`].
+    /// Its proportional set size, if the kernel reports it: see [`Tree::pss_bytes`].
     pub(crate) fn pss_bytes(&self) -> Option<u64> {
         match &self.running {
             Running::Here(processes) => processes.tree.pss_bytes(),
@@ -316,7 +317,7 @@ impl Launch {
         }
     }
 
-    /// Every core of its machine now.
+    /// The counters of every core of its machine now.
     pub(crate) fn cores(&self) -> CoreTicks {
         match &self.running {
             Running::Here(_) => CoreTicks::now(),
@@ -324,7 +325,7 @@ impl Launch {
         }
     }
 
-    /// What the interfaces of its machine have moved, where that is another one.
+    /// The network counters of its machine, if that is another one.
     pub(crate) fn network(&self, speeds: bool) -> Option<NetworkCounters> {
         match &self.running {
             Running::Here(_) => None,
@@ -355,15 +356,15 @@ impl Processes {
     fn stop(self) -> io::Result<Gone> {
         let Self { shepherd, tree, .. } = self;
         let gone = shepherd.stop();
-        // A shepherd that was killed left it to us.
+        // A shepherd that was killed could not do this.
         tree.end();
         gone
     }
 
-    /// Stops it because of what happened; the fault gets the end of the log, which is complete then.
+    /// Stops it after an error; the fault gets the end of the log, which is complete then.
     fn stop_spoiled(self, spoiled: Spoiled) -> Spoiled {
         let log = self.log.clone();
-        // The fault at hand is the one to tell.
+        // The fault at hand is the one to report.
         let _ = self.stop();
         match spoiled {
             Spoiled::Fault { fault, .. } => {
@@ -414,11 +415,11 @@ impl Starting {
             }
             match self.try_ready(ready, patience) {
                 Ok(()) => return Ok(()),
-                // What the end of patience cut off says less than the attempt before it.
+                // An attempt that the deadline cut short has less information than the one before it.
                 Err(_) if heard && patience.check().is_err() => {}
                 Err(not_ready) => (last, heard) = (not_ready, true),
             }
-            // Nothing announces that a server has begun to listen.
+            // There is no signal for the moment at which a server begins to listen.
             std::thread::sleep(ASK_EVERY);
         }
     }
@@ -459,7 +460,7 @@ impl Starting {
     }
 }
 
-/// Why a server is not ready yet, and what that is should it stay so: a wrong answer is no matter of starting.
+/// Why a server is not ready yet, and the stage of the fault if it stays so: a wrong answer is not a failed start.
 struct NotReady {
     stage: Stage,
     why: String,

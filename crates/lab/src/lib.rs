@@ -1,7 +1,7 @@
 //! The laboratory: sets servers up, builds, launches, validates and loads them, and carries out rounds.
 //!
-//! What is measured is read by `paceline-catalogue`; all that touches the machine is `paceline-host`'s. Load generators
-//! are processes like any other. Nothing here prints: the binary does.
+//! `paceline-catalogue` reads the definitions; `paceline-host` does all that touches the machine. Load generators are
+//! separate processes. Nothing here prints: the binary does.
 
 mod audit;
 mod balancer;

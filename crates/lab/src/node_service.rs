@@ -1,7 +1,7 @@
-//! The node's side: `paceline node` starts, samples and ends servers as the lab at the other end asks.
+//! The node's side: `paceline node` starts, samples and stops servers as requested by the lab at the other end.
 //!
-//! One thread reads what the lab says, the other answers, with the code of a local launch. Whatever ends the connection
-//! (its end, silence, a signal) ends a launch in progress, then all that was started, then the process.
+//! One thread reads the lab's requests, the other answers them, with the code of a local launch. When the connection
+//! ends (closed, silent, a signal), a launch in progress is ended, then all started processes, then this one.
 
 use crate::database::{Databases, RunningDatabase};
 use crate::front::Fronts;
@@ -28,15 +28,15 @@ use std::sync::{Arc, atomic::AtomicBool};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the end of the connection is looked for.
+/// How often the end of the connection is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// Noted of a folder while it is being sent.
+/// Marks a folder while it is being sent.
 const INCOMPLETE: &str = "incomplete";
 
-/// Does what a lab asks by `input` until it ends. `environment` reads this machine, `shepherd` starts a shepherd.
+/// Carries out the requests on `input` until it ends. `environment` reads this machine, `shepherd` starts a shepherd.
 ///
 /// # Errors
-/// When the first line is no greeting, or the lab cannot be answered.
+/// When the first line is not a greeting, or the lab cannot be answered.
 pub fn serve_node(
     mut input: impl BufRead + Send + 'static,
     mut output: impl Write,
@@ -53,7 +53,7 @@ pub fn serve_node(
     let questions = listen(input, interrupt.flag())?;
     let mut service = NodeService::new(*settings, shepherd, interrupt);
     let done = service.serve(&questions, &mut output);
-    // Whatever happened, what was started ends here.
+    // All started processes end here, after errors too.
     drop(service);
     done
 }
@@ -63,7 +63,7 @@ fn answer(output: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
     output.flush()
 }
 
-/// Hands over what the lab says; its end, and its silence, raise `over`.
+/// Passes on the lab's messages; sets `over` when they end or stay out too long.
 fn listen(mut input: impl BufRead + Send + 'static, over: Arc<AtomicBool>) -> io::Result<Receiver<ToNode>> {
     let (asking, questions): (Sender<ToNode>, _) = mpsc::channel();
     let begun = Instant::now();
@@ -98,18 +98,18 @@ fn listen(mut input: impl BufRead + Send + 'static, over: Arc<AtomicBool>) -> io
     Ok(questions)
 }
 
-/// What runs on this node.
+/// The state of this node.
 struct NodeService {
     starter: Starter,
-    /// As whom servers run; an error says why they cannot.
+    /// The user that servers run as, or the reason why they cannot.
     user: Result<Option<User>, String>,
     launches: BTreeMap<u32, Launch>,
     workshop: Workshop,
-    /// Of those launches that are databases.
+    /// The launches that are databases.
     databases: BTreeMap<u32, RunningDatabase>,
-    /// Of those that are balancers; they go with them.
+    /// The folders of launches that are balancers, removed with them.
     folders: BTreeMap<u32, Scratch>,
-    /// What this machine was told of folders.
+    /// The folder for the lab's files on this machine.
     state: PathBuf,
     next: u32,
 }
@@ -174,7 +174,8 @@ impl NodeService {
         Ok(self.keep(launch, address))
     }
 
-    /// Starts as the user of servers, who must be able to enter a folder. Databases give up root themselves.
+    /// A starter for the user of servers, who must be able to enter a folder. Databases drop root's privileges
+    /// themselves.
     fn unprivileged(&self, folder: &Path) -> Result<Starter, Spoiled> {
         let user = self.user.clone().map_err(|problem| Spoiled::fault(Stage::Setup, problem, false))?;
         if let Some(user) = &user {
@@ -236,7 +237,7 @@ impl NodeService {
         if let NodeQuestion::Stop = question {
             let launch = self.launches.remove(&number).ok_or_else(|| unknown(number))?;
             let stopped = launch.stop().map_err(|error| error.to_string());
-            // Its folder goes when nothing uses it any more.
+            // Its folder is removed when it is no longer in use.
             drop((self.databases.remove(&number), self.folders.remove(&number)));
             return answer(output, &stopped);
         }
@@ -261,7 +262,7 @@ impl NodeService {
 }
 
 impl Drop for NodeService {
-    /// What servers use ends after them, and a database's folder after its processes.
+    /// Databases end after the servers that use them, and a database's folder is removed after its processes.
     fn drop(&mut self) {
         while let Some((_, launch)) = self.launches.pop_last() {
             // An error here cannot be reported: the connection to the coordinator is closed.
@@ -281,21 +282,21 @@ fn server_user(user: Option<&NodeUser>, state: &Path) -> Result<Option<User>, St
     User::for_servers(Some(&user.name), &state.join("home")).map_err(|error| error.to_string())
 }
 
-/// The address by which the connection came: sshd states it; srun states where it was started, and the way there begins
-/// at an address of this machine.
+/// The local address of the connection: sshd reports it; srun reports the address where it was started, and the route
+/// there begins at an address of this machine.
 fn own_address() -> Option<IpAddr> {
     if let Ok(connection) = std::env::var("SSH_CONNECTION") {
         return connection.split_whitespace().nth(2)?.parse().ok();
     }
     let from: IpAddr = std::env::var("SLURM_LAUNCH_NODE_IPADDR").ok()?.parse().ok()?;
-    // A datagram socket that is connected sends nothing; port 9 is that of the discard protocol.
+    // A datagram socket sends nothing when it is connected; port 9 is that of the discard protocol.
     let any: IpAddr = if from.is_ipv4() { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
     let socket = UdpSocket::bind((any, 0)).ok()?;
     socket.connect((from, 9)).ok()?;
     Some(socket.local_addr().ok()?.ip())
 }
 
-/// Whether a folder is there as it is meant to be: sent before, or shared with the lab's machine.
+/// Whether a folder has the required contents: sent before, or shared with the lab's machine.
 fn has(content: &FolderContent) -> bool {
     let noted = kept_folder(content).and_then(|kept| fs::read_to_string(kept).ok());
     match noted {
@@ -304,7 +305,7 @@ fn has(content: &FolderContent) -> bool {
     }
 }
 
-/// Makes room for a folder. Only one that was sent before is replaced.
+/// Prepares the place of a folder. Only one that was sent before is replaced.
 fn prepare(content: &FolderContent) -> Result<(), String> {
     let FolderContent { folder, .. } = content;
     let kept = kept_folder(content).ok_or("there is no home folder")?;

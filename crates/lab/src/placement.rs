@@ -1,22 +1,22 @@
-//! Which cores the server gets and which the generator: disjoint wherever there are two.
+//! Assigns cores to the server and the generator: disjoint if there are at least two.
 //!
-//! The lab's own threads stay on the generator's side. Hardware threads of one core share its execution units, so
-//! that they stay on one side wherever there are cores enough.
+//! The lab's own threads stay on the generator's cores. Hardware threads of one core share its execution units, so they
+//! are given to the same side if there are enough cores.
 
 use paceline_catalogue::{Pin, PinBalancer, PinDatabase, PinInstances};
 use paceline_record::Pinning;
 use std::io;
 
-/// How many cores a server's form is for.
+/// How many cores a server's form needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoresWanted {
     /// One: the form `single`.
     One,
-    /// Half of what there is, all of a machine of its own: the form `cores`.
+    /// Half of the cores, or all on a separate machine: the form `cores`.
     Half,
 }
 
-/// The cores this process may use, as they were before anything was pinned.
+/// The cores that this process may use, before it pinned any thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// In groups of hardware threads that share one physical core.
@@ -24,10 +24,10 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// Looks which there are. Taken once, at the start: the lab's own pinning would hide some later.
+    /// Reads the allowed cores. Call it once, at the start: the lab's own pinning would hide some later.
     ///
     /// # Errors
-    /// When the system does not tell.
+    /// When the system does not report them.
     pub fn allowed() -> io::Result<Self> {
         Ok(Self { physical: paceline_host::physical_cores()? })
     }
@@ -39,12 +39,12 @@ impl Cores {
         numbers
     }
 
-    /// Which of them the server gets, and which the generator.
+    /// The cores of the server, and those of the generator.
     pub fn split(&self, wanted: CoresWanted) -> Pinning {
         split(&self.physical, wanted)
     }
 
-    /// These, as groups of hardware threads that share one physical core, for a server on a machine of its own.
+    /// The same, from groups of hardware threads that share one physical core, for a server on a separate machine.
     pub fn apart(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
         let all = physical.concat();
         let server = match wanted {
@@ -54,8 +54,8 @@ impl Cores {
         Pinning { server, disjoint: true, ..Pinning::default() }
     }
 
-    /// These, for instances on a machine without the generator; the balancer is on the cores of another one, or on the last
-    /// of these.
+    /// The same, for instances on a machine without the generator; the balancer runs on another machine, or on the last
+    /// core of this one.
     pub fn balanced_apart(
         physical: &[Vec<u32>],
         wanted: CoresWanted,
@@ -85,7 +85,7 @@ impl Cores {
         split_with_database(&self.physical, wanted, pin)
     }
 
-    /// As [`Cores::split`] for so many instances behind a balancer, with a database where `has_database`.
+    /// As [`Cores::split`] for several instances behind a balancer, with a database if `has_database`.
     pub fn split_balanced(
         &self,
         wanted: CoresWanted,
@@ -98,19 +98,19 @@ impl Cores {
 }
 
 impl CoresWanted {
-    /// What a form of that name is for.
+    /// The number of cores for the form of that name.
     pub fn of_form(form: &str) -> Self {
         if form == "single" { Self::One } else { Self::Half }
     }
 }
 
-/// Keeps the calling thread, and every thread and process it starts, on the generator's cores.
+/// Pins the calling thread, and every thread and process that it starts, to the generator's cores.
 ///
 /// # Errors
 /// When the system refuses.
 pub fn stay_beside_generator(pinning: &Pinning) -> io::Result<()> {
     match pinning.generator.as_slice() {
-        // The server is on another machine, and the generator's place is its own.
+        // The server is on another machine, and the generator is not restricted.
         [] => Ok(()),
         cores => paceline_host::pin_self(cores),
     }
@@ -128,7 +128,7 @@ fn split(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
     }
     let server: Vec<u32> = all.iter().copied().take(wanted.max(1)).collect();
     let beside = |core: &u32| !server.contains(core);
-    // The rest of a core that the server has begun stays idle, unless there is nothing else.
+    // The other hardware threads of a core of the server stay idle, unless there are no others.
     let untouched = physical.iter().filter(|threads| threads.iter().all(beside));
     let mut generator: Vec<u32> = untouched.flatten().copied().collect();
     if generator.is_empty() {
@@ -137,8 +137,8 @@ fn split(physical: &[Vec<u32>], wanted: CoresWanted) -> Pinning {
     Pinning { server, generator, disjoint: true, ..Pinning::default() }
 }
 
-/// Splits cores among server, database and generator: apart where there are three and the plan does not say otherwise,
-/// else the database runs beside the server, so that the generator is disturbed by neither.
+/// Splits cores among server, database and generator: all separate where there are three and the plan does not say
+/// otherwise, else the database runs beside the server, so that neither disturbs the generator.
 fn split_with_database(physical: &[Vec<u32>], wanted: CoresWanted, pin: PinDatabase) -> Pinning {
     let threads: Vec<Vec<u32>> = physical.iter().flatten().map(|thread| vec![*thread]).collect();
     let units = if physical.len() >= 3 { physical } else { &threads };
@@ -156,7 +156,7 @@ fn split_with_database(physical: &[Vec<u32>], wanted: CoresWanted, pin: PinDatab
     };
     let (server, rest) = units.split_at(taken);
     let (database, generator) = rest.split_at((rest.len() / 2).max(1));
-    // One process of one core has one thread of it.
+    // The form for one core gets one of its hardware threads.
     let server = if wanted == CoresWanted::One { vec![server[0][0]] } else { server.concat() };
     Pinning {
         server,
@@ -167,9 +167,9 @@ fn split_with_database(physical: &[Vec<u32>], wanted: CoresWanted, pin: PinDatab
     }
 }
 
-/// Splits cores among instances, balancer, database and generator. The generator has at least one to itself wherever
-/// there are two, the balancer wherever there are three and it is to, the database where one more is left; instances take
-/// the others, one each as far as they last.
+/// Splits cores among instances, balancer, database and generator. The generator has at least one of its own where
+/// there are two, the balancer where there are three and the plan wants it, the database where one more is left.
+/// Instances get the others, one each while there are enough.
 fn split_balanced(
     physical: &[Vec<u32>],
     wanted: CoresWanted,
@@ -202,7 +202,7 @@ fn split_balanced(
         (_, CoresWanted::Half) => (units.len() / 2).clamp(1, free),
     };
     let (servers, rest) = units.split_at(taken);
-    // One process of one core has one thread of it.
+    // The form for one core gets one of its hardware threads.
     let part = |unit: &Vec<u32>| if wanted == CoresWanted::One { unit[..1].to_vec() } else { unit.clone() };
     let servers: Vec<Vec<u32>> = servers.iter().map(part).collect();
     let each = (0..instances).map(|instance| match pin.instances {

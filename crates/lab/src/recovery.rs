@@ -1,6 +1,7 @@
-//! What a server does after its database has ended under load: the database is started again, and the server asked.
+//! Checks a server's recovery after its database has ended under load: the database is started again, and a request
+//! sent to the server.
 //!
-//! One request at a time, until a valid answer or the limit. Nothing is measured on the launch after that.
+//! One request at a time, until a valid answer or the limit. The launch is not used for further loads.
 
 use crate::audit;
 use crate::farm::Farm;
@@ -14,11 +15,11 @@ use std::time::{Duration, Instant};
 
 /// How long the server may take to answer again: longer than most pools wait before they try a connection again.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(15);
-/// How often it is asked.
+/// How often a request is sent.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
-/// Adds to a trial and its fault what the server did once the database was back; none on Ctrl-C. A trial whose database
-/// did not end stays as it is.
+/// Adds to a trial and its fault the server's behaviour once the database was running again; nothing on Ctrl-C. A trial
+/// whose database did not end is unchanged.
 pub(crate) fn after_database_end(
     mut trial: Trial,
     mut fault: Fault,

@@ -1,7 +1,8 @@
-//! Whether the server outlived a run: one that died is told from one that is slow or breaks connections.
+//! Checks whether the server survived a run: a server that died is distinguished from one that is slow or closes
+//! connections.
 //!
-//! For `follow`, while a run lasts and once its generator has ended. Who looks how a server's processes are doing is the
-//! farm; what the generator counted is only a reason to look longer.
+//! For `follow`, during a run and once its generator has ended. The farm knows the state of the server's processes; the
+//! generator's counts are only a reason to wait longer.
 
 use super::assignment::Measured;
 use crate::farm::Farm;
@@ -10,17 +11,17 @@ use paceline_host::shepherd::Ended;
 use paceline_record::Stage;
 use std::time::{Duration, Instant};
 
-/// How long the report of a server's end may come after what its clients saw of it: its shepherd has to reap it first.
+/// How long the report of a server's end may come after its clients noticed it: its shepherd must reap it first.
 const REPORT_LIMIT: Duration = Duration::from_millis(200);
-/// How often the report is looked for.
+/// How often to check for the report.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A fault where a process of the server has ended, as far as is known now.
+/// A fault if a process of the server has ended, as far as is known now.
 pub(super) fn check(launch: &mut Farm) -> Result<(), Spoiled> {
     check_within(Duration::ZERO, || launch.ended())
 }
 
-/// The same once the generator has ended, with some patience where what it measured looks like a server's end.
+/// The same once the generator has ended; waits for a report if the result looks like the end of a server.
 pub(super) fn check_after(measured: Result<&Measured, &String>, launch: &mut Farm) -> Result<(), Spoiled> {
     let limit = if looks_like_an_end(measured) { REPORT_LIMIT } else { Duration::ZERO };
     check_within(limit, || launch.ended())
@@ -40,7 +41,7 @@ fn check_within(limit: Duration, mut look: impl FnMut() -> Option<(String, Ended
     }
 }
 
-/// Connections broke or were closed, or there is nothing to read.
+/// Connections broke or were closed, or there is no result.
 fn looks_like_an_end(measured: Result<&Measured, &String>) -> bool {
     let Ok(Measured { run, .. }) = measured else { return true };
     let (counts, connections) = (&run.total.counts, &run.connections);

@@ -1,7 +1,8 @@
-//! A generator's command as a person writes it, with `{url}` and the like where an assignment's values go.
+//! A generator's command template, with `{url}` and other placeholders for an assignment's values.
 //!
-//! `foreign` has it checked when the command is taken and filled for each assignment. No shell reads it: a word is what stands
-//! between two spaces, and quotes mean nothing. What a program cannot do whatever the words are, `foreign` refuses.
+//! `foreign` checks it when the command is given and fills it for each assignment. It does not pass through a shell:
+//! words are separated by spaces, and quotes have no meaning. `foreign` rejects loads that a program does not support
+//! with any arguments.
 
 use super::assignment::Assignment;
 use paceline_record::Load;
@@ -9,12 +10,12 @@ use paceline_record::Load;
 /// The names a template may use.
 const NAMES: [&str; 4] = ["url", "connections", "duration_s", "threads"];
 
-/// Where the window's length goes.
+/// The placeholder of the window's length.
 const DURATION: &str = "{duration_s}";
-/// Where the number of threads goes.
+/// The placeholder of the number of threads.
 const THREADS: &str = "{threads}";
 
-/// Checks that every `{name}` is known and `{url}` is among them.
+/// Checks that every `{name}` is known and `{url}` occurs.
 pub fn check(words: &[String]) -> Result<(), String> {
     let mut names = Vec::new();
     for word in words {
@@ -32,19 +33,19 @@ pub fn check(words: &[String]) -> Result<(), String> {
     if names.contains(&"url") { Ok(()) } else { Err("the template has no {url}".to_owned()) }
 }
 
-/// The words that use the value of a name.
+/// The words that contain a placeholder.
 fn uses(words: &[String], name: &str) -> bool {
     words.iter().any(|word| word.contains(name))
 }
 
-/// Why a load cannot be put into the words: common generators take no fraction of a second.
+/// Why a load cannot be expressed in the words: common generators do not accept a fraction of a second.
 pub fn refuses(words: &[String], load: &Load) -> Option<String> {
     let seconds = load.duration_s.filter(|seconds| uses(words, DURATION) && seconds.fract() != 0.0)?;
     Some(format!("takes whole seconds, and the window is of {seconds} s"))
 }
 
-/// How many threads the words ask for: of those there may be, the most among which the connections can be shared evenly.
-/// wrk gives each thread a whole number of connections and leaves the rest unmade.
+/// The number of threads for the words: the largest allowed number that divides the connections evenly. wrk gives each
+/// thread a whole number of connections and does not open the rest.
 pub fn threads(words: &[String], assignment: &Assignment) -> u32 {
     if !uses(words, THREADS) {
         return assignment.threads;
@@ -57,7 +58,7 @@ pub fn threads(words: &[String], assignment: &Assignment) -> u32 {
 
 /// The words with an assignment's values in place.
 pub fn fill(words: &[String], assignment: &Assignment) -> Vec<String> {
-    // `refuses` has seen to it that nothing is lost.
+    // `refuses` has made sure that this is exact.
     let duration_s = assignment.load.duration_s.unwrap_or_default().round().max(1.0);
     let values = [
         ("{url}", assignment.url.clone()),

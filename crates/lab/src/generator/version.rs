@@ -1,8 +1,8 @@
-//! Asks a generator of another make for its version: no version, no measurement.
+//! Asks a third-party generator for its version: without a version it is not used.
 //!
-//! Called when `foreign` takes the command, before anything is measured; so without a shepherd, but bounded in time and
-//! in length. Our own generator is not asked: its version stands in each record. Nor are servers, which have a command
-//! for it in their manifest.
+//! Called when `foreign` reads the command, before any measurement; so it runs without a shepherd, but with limits of
+//! time and length. Paceline's own generator is not asked: its version is in each record. Servers have a command for it
+//! in their manifest.
 
 use super::peers::Peer;
 use crate::LabError;
@@ -12,12 +12,12 @@ use std::os::fd::AsRawFd as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a program may take to say its version.
+/// How long a program may take to print its version.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How much of what it prints is looked at.
+/// Limit of the output that is read.
 const PRINTED_BYTES: u64 = 16 * 1024;
 
-/// The version that `program` (with what starts it) prints. Its exit status is of no account: wrk fails when asked.
+/// The version that `program` (with its launcher) prints. Its exit status is ignored: wrk fails when asked.
 ///
 /// # Errors
 /// [`LabError::Spawn`] when it cannot be started, [`LabError::Generator`] when it prints none.
@@ -43,7 +43,7 @@ pub fn ask(program: &[String], peer: &Peer) -> Result<String, LabError> {
     })
 }
 
-/// What comes through a pipe until its end, the limit of time or the limit of length.
+/// The contents of a pipe until its end, the time limit or the length limit.
 fn printed(mut from: std::fs::File) -> String {
     let deadline = Instant::now() + LIMIT;
     let mut bytes = Vec::new();
@@ -62,14 +62,14 @@ fn printed(mut from: std::fs::File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// It has printed all that is wanted: if it has not ended by now it need not end on its own.
+/// Ends a program that has printed its version: it may not exit without a signal.
 fn end(child: &mut Child) {
-    // Gone already is as good.
+    // It may have ended already.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// The word behind the prefix, at the beginning of a line; with a digit in it, since it may be an error otherwise.
+/// The word after the prefix, at the beginning of a line; it must have a digit, since it may be an error otherwise.
 fn version(printed: &str, prefix: &str) -> Option<String> {
     let versions =
         printed.lines().filter_map(|line| line.strip_prefix(prefix)?.split_ascii_whitespace().next());

@@ -1,7 +1,7 @@
-//! Asks a server over HTTP/2 with prior knowledge (RFC 9113 §3.3): all questions at once on one connection.
+//! Sends requests to a server over HTTP/2 with prior knowledge (RFC 9113 §3.3): all at once on one connection.
 //!
-//! For validation. It uses the codec of `paceline_http`, whose HPACK the vectors of RFC 7541 hold; what is asked and
-//! compared does not pass through it.
+//! For validation. It uses the codec of `paceline_http`, whose HPACK is tested with the vectors of RFC 7541; the
+//! requests and the comparison of answers are separate from the engine.
 
 use super::{Answer, Patience, Question, SLICE, Trouble, reader};
 use paceline_http::h2::{
@@ -14,30 +14,30 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// A response while it arrives.
+/// A response that is not complete yet.
 struct Pending {
     progress: ResponseProgress,
     answer: Answer,
 }
 
-/// What a connection has received.
+/// The responses of a connection.
 struct Responses {
     fields: HpackDecoder,
-    /// Judges the same blocks as the engine does.
+    /// Decodes the same blocks with the engine's rules.
     strict: FieldDecoder,
     cache: BlockCache,
     scratch: HpackScratch,
     peer: PeerSettings,
     window: ReceiveWindow,
     pending: Vec<Pending>,
-    /// What must be sent back.
+    /// Frames to send back.
     replies: Vec<u8>,
 }
 
-/// Asks all questions on a connection of its own, each on a stream; the answers in the questions' order.
+/// Sends all requests on a new connection, each on a stream; returns the answers in the order of the requests.
 ///
 /// # Errors
-/// [`Trouble`], with what is wrong.
+/// [`Trouble`], with the cause.
 pub fn ask(
     address: SocketAddr,
     questions: &[Question<'_>],
@@ -198,7 +198,7 @@ impl Responses {
     }
 }
 
-/// Why a connection cannot go on.
+/// Why a connection cannot continue.
 enum Failed {
     Trouble(Trouble),
     Http2(Http2Error),
@@ -223,7 +223,7 @@ mod tests {
     use std::net::TcpListener;
     use std::time::Duration;
 
-    /// Asks a server that sends these bytes to whatever it is sent.
+    /// Queries a server that sends these bytes in reply to any request.
     fn asked(bytes: Vec<u8>, questions: usize) -> Result<Vec<Answer>, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -233,7 +233,7 @@ mod tests {
                 let mut request = [0; 512];
                 let _ = stream.read(&mut request).unwrap();
                 stream.write_all(&bytes).unwrap();
-                // Until the client closes, so that nothing is reset.
+                // Until the client closes, so that the connection is not reset.
                 let _ = stream.shutdown(std::net::Shutdown::Write);
                 while stream.read(&mut request).is_ok_and(|count| count > 0) {}
             });

@@ -1,7 +1,7 @@
-//! A small strict HTTP/1.1 client for asking a server one thing at a time: readiness and validation.
+//! A small strict HTTP/1.1 client that sends one request at a time: for readiness and validation.
 //!
-//! Blocking, on the standard library alone, and deliberately not the engine's codec: what validates a server and what
-//! loads it should not share a mistake. HTTP/2 is asked by `http2`. It never measures more than how long a start took.
+//! Blocking, uses the standard library alone, and deliberately not the engine's codec: a mistake in the engine must not
+//! also be in the validation. HTTP/2 is in `http2`. Its only measurement is the time of a start.
 
 pub mod http2;
 mod reader;
@@ -12,30 +12,30 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// How long one read may block before the deadline and Ctrl-C are looked at.
+/// How long one read may block before the deadline and Ctrl-C are checked.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// How long an answer may take, and what may end the wait earlier.
+/// The deadline of an answer, and the interrupt that may end the wait earlier.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// When it is over.
+    /// The deadline.
     pub deadline: Instant,
     /// Ctrl-C.
     pub interrupt: Interrupt,
 }
 
 impl Patience {
-    /// From now on for `limit`.
+    /// A deadline `limit` from now.
     pub fn of(limit: Duration, interrupt: Interrupt) -> Self {
         Self { deadline: Instant::now() + limit, interrupt }
     }
 
-    /// How long is left of it.
+    /// The time until the deadline.
     fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// An error once it is over.
+    /// An error after the deadline or an interrupt.
     pub fn check(&self) -> Result<(), Trouble> {
         if self.interrupt.asked() {
             Err(Trouble::Interrupted)
@@ -50,7 +50,7 @@ impl Patience {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
-    /// Nobody listens, or the connection was refused.
+    /// No process listens, or the connection was refused.
     #[error("cannot connect: {0}")]
     Connect(#[source] std::io::Error),
     /// The connection broke.
@@ -59,10 +59,10 @@ pub enum Trouble {
     /// No complete answer in time.
     #[error("no complete answer in time")]
     TimedOut,
-    /// The connection was closed before the answer was whole.
+    /// The connection was closed before the answer was complete.
     #[error("the connection was closed {0}")]
     Closed(String),
-    /// What came back breaks HTTP's rules.
+    /// The answer violates HTTP's rules.
     #[error("invalid HTTP response: {0}")]
     NotHttp(String),
     /// Ctrl-C.
@@ -75,44 +75,44 @@ pub enum Trouble {
 pub struct Answer {
     /// The status.
     pub status: u16,
-    /// The headers, names in small letters, in order.
+    /// The headers, names in lower case, in order.
     pub headers: Vec<(String, String)>,
-    /// The body, framing removed.
+    /// The body, without framing.
     pub body: Vec<u8>,
     /// Whether the connection may carry another request.
     pub keeps_alive: bool,
-    /// From the moment the request was sent until the answer was complete.
+    /// From the sending of the request to the end of the answer.
     pub took: Duration,
 }
 
 impl Answer {
-    /// The first header of that name, given in small letters.
+    /// The first header of that name, given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// How to ask.
+/// A request.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The method.
     pub method: &'a str,
     /// The path with its query.
     pub path: &'a str,
-    /// The version, and what is said of the connection.
+    /// The version, and the connection option.
     pub manner: Manner,
 }
 
-/// The version of a request, and what it says of the connection.
+/// The version of a request, and its connection option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// `HTTP/1.1`, which stays open unless somebody says otherwise.
+    /// `HTTP/1.1`, which stays open unless one side says otherwise.
     Http11,
     /// `HTTP/1.1` with `Connection: close`.
     Http11Close,
     /// `HTTP/1.0`, after which the server closes.
     Http10,
-    /// `HTTP/1.0` with keep-alive asked for, as `ab -k` does.
+    /// `HTTP/1.0` with keep-alive requested, as in `ab -k`.
     Http10KeepAlive,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Question<'a> {
         Self { method, path, manner: Manner::Http11 }
     }
 
-    /// The same in another manner.
+    /// The same request in another manner.
     pub fn in_manner(self, manner: Manner) -> Self {
         Self { manner, ..self }
     }
@@ -138,12 +138,12 @@ impl<'a> Question<'a> {
     }
 }
 
-/// What came of waiting for a server to close.
+/// The result of waiting for a server to close.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest {
-    /// What it sent before without being asked.
+    /// Unsolicited bytes before that.
     pub bytes: Vec<u8>,
-    /// How long it took to close; none where it had not when patience was over.
+    /// How long it took to close; `None` if it was open at the deadline.
     pub closed_after: Option<Duration>,
 }
 
@@ -174,7 +174,7 @@ impl Connection {
     /// Sends one request and reads its answer.
     ///
     /// # Errors
-    /// [`Trouble`], with what is wrong.
+    /// [`Trouble`], with the cause.
     pub fn ask(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
         self.ask_ahead(&[question]).map(|mut answers| answers.remove(0))
     }
@@ -182,7 +182,7 @@ impl Connection {
     /// Sends all requests at once, then reads an answer to each.
     ///
     /// # Errors
-    /// [`Trouble`], with what is wrong.
+    /// [`Trouble`], with the cause.
     pub fn ask_ahead(&mut self, questions: &[Question<'_>]) -> Result<Vec<Answer>, Trouble> {
         let text: String = questions.iter().map(|question| question.text(self.address)).collect();
         self.send(text.as_bytes())?;
@@ -194,10 +194,10 @@ impl Connection {
         Ok(answers)
     }
 
-    /// Sends all requests at once and reads the answer to the first; the others are left alone.
+    /// Sends all requests at once and reads the answer to the first; the others are not read.
     ///
     /// # Errors
-    /// [`Trouble`], with what is wrong.
+    /// [`Trouble`], with the cause.
     pub fn ask_first_of(&mut self, questions: &[Question<'_>]) -> Result<Answer, Trouble> {
         let Some(first) = questions.first() else {
             return Err(Trouble::Closed("before it was asked".into()));
@@ -210,17 +210,17 @@ impl Connection {
     /// Sends one request byte by byte, with `pause` between, and reads its answer.
     ///
     /// # Errors
-    /// [`Trouble`], with what is wrong.
+    /// [`Trouble`], with the cause.
     pub fn ask_slowly(&mut self, question: Question<'_>, pause: Duration) -> Result<Answer, Trouble> {
         for byte in question.text(self.address).as_bytes() {
             self.send(&[*byte])?;
-            // Each byte is a packet of its own; the pause has it read before the next comes.
+            // Each byte is a separate packet; the pause lets the server read it before the next arrives.
             std::thread::sleep(pause);
         }
         self.read(question)
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     ///
     /// # Errors
     /// [`Trouble::Io`].
@@ -229,10 +229,10 @@ impl Connection {
         self.stream.write_all(bytes).map_err(Trouble::Io)
     }
 
-    /// Sends one request and reads its answer; what follows the answer is left for [`Connection::wait_closed`].
+    /// Sends one request and reads its answer; bytes after it are left for [`Connection::wait_closed`].
     ///
     /// # Errors
-    /// [`Trouble`], with what is wrong.
+    /// [`Trouble`], with the cause.
     pub fn ask_loosely(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
         let text = question.text(self.address);
         self.send(text.as_bytes())?;
@@ -242,7 +242,7 @@ impl Connection {
     /// Reads one answer, as to `question`.
     ///
     /// # Errors
-    /// [`Trouble`], with what is wrong.
+    /// [`Trouble`], with the cause.
     fn read(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
         let answer = self.answer(&question)?;
         self.reader.nothing_left()?;
@@ -255,7 +255,7 @@ impl Connection {
         Ok(Answer { took: self.sent_at.elapsed(), ..answer })
     }
 
-    /// Waits for the server to close, at most until `deadline`, and hands back what it sends meanwhile.
+    /// Waits for the server to close, at most until `deadline`, and returns the bytes that it sends meanwhile.
     ///
     /// # Errors
     /// [`Trouble::Interrupted`]; a connection that breaks counts as closed.
@@ -277,16 +277,16 @@ impl Connection {
         }
     }
 
-    /// From now on, patience is this.
+    /// Replaces the deadline.
     pub fn be_patient(&mut self, patience: Patience) {
         self.patience = patience;
     }
 }
 
-/// Asks one thing on a connection of its own.
+/// Sends one request on a new connection.
 ///
 /// # Errors
-/// [`Trouble`], with what is wrong.
+/// [`Trouble`], with the cause.
 pub fn ask(address: SocketAddr, question: Question<'_>, patience: Patience) -> Result<Answer, Trouble> {
     Connection::open(address, patience)?.ask(question)
 }

@@ -1,19 +1,19 @@
-//! Reads one answer off a stream: head, then body by RFC 9112's rules on its length, strictly.
+//! Reads one answer from a stream: head, then body with the length by RFC 9112's rules, strictly.
 //!
-//! Strict, because a server that breaks a rule here would be measured for something else than it claims.
+//! Strict, because a server that violates a rule would be measured while doing something else than it claims.
 
 use super::{Answer, Patience, Question, Trouble};
 use std::io::{self, Read};
 use std::time::Duration;
 
-/// The longest head: what common servers and proxies allow at most.
+/// The longest head: the highest limit of common servers and proxies.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// The longest body a workload may have here; validation holds it in memory.
+/// The longest body of a workload; validation holds it in memory.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Interim answers before the real one: a server sends one or two (100, 103), never many.
+/// Interim answers before the final one: a server sends one or two (100, 103), never many.
 const INTERIM_MOST: usize = 16;
-/// Trailers of a chunked body, in bytes: as much as a head may have.
+/// Trailers of a chunked body, in bytes: the same as for a head.
 const TRAILER_BYTES_MAX: usize = HEAD_BYTES_MAX;
 
 /// Bytes read and not yet used.
@@ -30,7 +30,7 @@ enum Framing {
 }
 
 impl Reader {
-    /// Reads the answer to `question`; interim answers (1xx) are passed over.
+    /// Reads the answer to `question`; interim answers (1xx) are skipped.
     pub fn answer(
         &mut self,
         stream: &mut impl Read,
@@ -56,7 +56,7 @@ impl Reader {
         Err(not_http(format!("more than {INTERIM_MOST} interim answers (1xx) and no other")))
     }
 
-    /// An error when bytes came that belong to no answer.
+    /// An error if there are bytes that belong to no answer.
     pub fn nothing_left(&self) -> Result<(), Trouble> {
         match self.buffer.len() {
             0 => Ok(()),
@@ -64,7 +64,7 @@ impl Reader {
         }
     }
 
-    /// What was read and belongs to no answer.
+    /// The bytes read that belong to no answer.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.buffer)
     }
@@ -103,7 +103,7 @@ impl Reader {
         Ok(std::mem::take(&mut self.buffer))
     }
 
-    /// RFC 9112, section 7.1. Trailers are read and left out.
+    /// RFC 9112, section 7.1. Trailers are read and discarded.
     fn chunks(&mut self, source: &mut Source<'_, impl Read>) -> Result<Vec<u8>, Trouble> {
         let mut body = Vec::new();
         loop {
@@ -150,15 +150,15 @@ impl Reader {
     }
 }
 
-/// The stream with its patience.
+/// The stream with its deadline.
 struct Source<'a, S> {
     stream: &'a mut S,
     patience: &'a Patience,
 }
 
 impl<S: Read> Source<'_, S> {
-    /// Appends what comes next; 0 at the end. Patience is looked at before every read, not only after one that
-    /// brought nothing: a server that never falls silent would never be given up.
+    /// Appends the next bytes; returns 0 at the end. The deadline is checked before every read, not only after an empty
+    /// one: otherwise a server that sends without end would never time out.
     fn fill(&mut self, buffer: &mut Vec<u8>) -> Result<usize, Trouble> {
         let mut chunk = [0; 16 * 1024];
         loop {
@@ -222,7 +222,7 @@ impl Head {
         }
         let Some(first) = lengths.first() else { return Ok(Framing::UntilClose) };
         let wrong = || not_http(format!("its content-length is {:?}", lengths.join(", ")));
-        // Digits alone: `parse` would take a plus sign.
+        // Digits alone: `parse` would accept a plus sign.
         if lengths.iter().any(|length| length != first) || !first.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(wrong());
         }

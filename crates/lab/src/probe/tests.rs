@@ -1,13 +1,13 @@
-//! Responses of every framing, whole, in pieces and broken, as the prober reads them.
+//! Responses of every framing, whole, in pieces and broken, as the probe reads them.
 //!
-//! All from memory: no socket is opened, so that pieces are as small as a test wants them and a server may send for
-//! ever. The engine's codec is no oracle for this: the two are to share no mistake.
+//! All from memory: no socket is opened, so that pieces can be of any size and a server may send without end. The
+//! engine's codec is not used as an oracle: the two must not share a mistake.
 
 use super::*;
 use std::io::{Cursor, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Reads an answer that comes in pieces of `step` bytes.
+/// Reads an answer that arrives in pieces of `step` bytes.
 fn read_in(text: &str, step: u64, method: &str) -> Result<Answer, Trouble> {
     struct Steps(Cursor<Vec<u8>>, u64);
     impl Read for Steps {
@@ -107,8 +107,8 @@ fn endless_trailers_are_given_up() {
     assert!(message.contains("trailers are longer than 65536 bytes"), "{message}");
 }
 
-/// A server that never falls silent: after `beginning` it sends `piece` for ever, a read at a time, and asks for the
-/// end of it all once `reads` were made. A reader that is deaf to that fails the test instead of hanging it.
+/// A server that sends without end: after `beginning` one `piece` per read, with an interrupt after `reads` of them. A
+/// reader that ignores the interrupt fails the test instead of hanging it.
 struct Dripping<'a> {
     beginning: &'a [u8],
     piece: &'a [u8],
@@ -127,7 +127,7 @@ impl Read for Dripping<'_> {
     }
 }
 
-/// How the reading of a dripping server ends.
+/// The error that ends the reading of an endless answer.
 fn drip(beginning: &str, piece: &str, limit: Duration) -> Trouble {
     let (interrupt, asked) = Interrupt::by_hand();
     let (beginning, piece) = (beginning.as_bytes(), piece.as_bytes());

@@ -1,10 +1,10 @@
 //! h2load: `requests: N total, ... N succeeded, N failed, N errored, N timeout`.
 //!
-//! The line by status is not read: responses with an error status are among the failed ones.
+//! The line by status is not read: the failed ones include responses with an error status.
 
 use super::peer::{Peer, PeerReport, number_after};
 
-/// `h2load`, which speaks HTTP/2 unless `--h1` is given.
+/// `h2load`, which speaks HTTP/2 without `--h1`.
 pub const H2LOAD: Peer = Peer {
     name: "h2load",
     arguments: &["--h1", "-t", "{threads}", "-c", "{connections}", "-D", "{duration_s}", "{url}"],
@@ -22,7 +22,7 @@ fn read(text: &str, _status: u16) -> Option<PeerReport> {
         let part = line.split([',', ':']).map(str::trim).find(|part| part.ends_with(label))?;
         part.split_whitespace().next()?.parse().ok()
     };
-    // `failed` contains `errored` and `timeout`.
+    // `failed` includes `errored` and `timeout`.
     PeerReport::of(counted("succeeded")?, 0, counted("failed")?, number_after(text, "finished in")?)
 }
 

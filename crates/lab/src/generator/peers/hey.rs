@@ -1,12 +1,12 @@
 //! hey: the lines under `Status code distribution:` and `Error distribution:`.
 //!
-//! The summary is for people: statuses and errors are lines that begin with a number in brackets, and what follows tells
-//! them apart. Bars of the histogram are skipped, and its rate: time and counts say as much. It prints no version, so a
-//! round does not run it.
+//! The summary is for display: statuses and errors are lines that begin with a number in brackets, and differ in the
+//! text after it. The histogram's bars are skipped, and so is the rate, which follows from time and counts. It prints
+//! no version, so a round does not run it.
 
 use super::peer::{Peer, PeerReport, number_after};
 
-/// `hey`, on all cores it may use.
+/// `hey`, on all cores that it may use.
 pub const HEY: Peer = Peer {
     name: "hey",
     arguments: &["-z", "{duration_s}s", "-c", "{connections}", "{url}"],
@@ -30,7 +30,7 @@ fn read(text: &str, _status: u16) -> Option<PeerReport> {
             let counted = if is_good { &mut ok } else { &mut bad_status };
             *counted = counted.saturating_add(count.parse().ok()?);
         } else if let (Ok(count), false) = (label.parse(), rest.trim_start().starts_with('|')) {
-            // `[12]  Get "http://...": dial tcp ...`: so many failed for that reason.
+            // `[12]  Get "http://...": dial tcp ...`: the number of failures with that reason.
             if rest.contains(char::is_alphabetic) {
                 failed = failed.saturating_add(count);
             }

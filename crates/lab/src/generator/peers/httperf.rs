@@ -1,11 +1,11 @@
 //! httperf: `Total: connections N requests N replies N test-duration T s`.
 //!
-//! It knows no closed loop for a time, only so many calls on each connection: a run is as long as they take. Replies by
-//! status are read, not its own rate or reply times. `{port}` and `{calls}` are filled in by `speed/`.
+//! It has no closed loop for a given time, only a number of calls on each connection: a run lasts as long as they take.
+//! Replies by status are read, not its own rate or reply times. `{port}` and `{calls}` are filled in by `speed/`.
 
 use super::peer::{Peer, PeerReport, number_after};
 
-/// `httperf`: connections made at once, each with one call after the other. It polls without sleeping.
+/// `httperf`: connections made at once, each with its calls in sequence. It polls without sleeping.
 pub const HTTPERF: Peer = Peer {
     name: "httperf",
     arguments: &[

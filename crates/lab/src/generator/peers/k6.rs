@@ -1,12 +1,12 @@
 //! k6 with a script that prints its metrics: `http_reqs` and `http_req_failed`.
 //!
-//! `speed/` writes the script ([`K6_SCRIPT`]) and fills in `{work}`, its folder. How long a run was is computed from
+//! `speed/` writes the script ([`K6_SCRIPT`]) and fills in `{work}`, its folder. The length of a run is computed from
 //! count and rate. No body is compared: the script discards it.
 
 use super::peer::{Peer, PeerReport};
 
-/// The script: one request after the other, its body discarded, as by the others that do not look at it; at the end the
-/// metrics as JSON on standard output, in place of the report for people.
+/// The script: one request after the other, with the body discarded, as in other generators that do not check it; at
+/// the end it prints the metrics as JSON on standard output, in place of the text report.
 pub const K6_SCRIPT: &str = "\
 import http from 'k6/http';
 export const options = { discardResponseBodies: true };
@@ -60,7 +60,8 @@ struct Counter {
 
 #[derive(serde::Deserialize)]
 struct Failed {
-    /// How many did fail: k6 calls it a pass when the thing it counts, a failure, happened.
+    /// The number of failures: k6 counts a failure as a pass, since the condition of this metric is that a request
+    /// failed.
     passes: u64,
 }
 

@@ -1,7 +1,7 @@
-//! Load generators of other makes whose output can be read: one module each, and the one list of them.
+//! Third-party load generators with known output: one module each, and the list of them.
 //!
-//! Rounds run them as generators (`foreign`), `speed/` compares Paceline with them. A further one is a module here and a
-//! line in [`PEERS`].
+//! Rounds run them as generators (`foreign`), `speed/` compares Paceline with them. To add one, write a module here and
+//! add a line to [`PEERS`].
 
 mod ab;
 mod autocannon;
@@ -33,7 +33,7 @@ pub const PEERS: [&Peer; 10] = [
     &autocannon::AUTOCANNON,
 ];
 
-/// The peer of a name.
+/// The peer with this name.
 pub fn peer(name: &str) -> Option<&'static Peer> {
     PEERS.into_iter().find(|peer| peer.name == name)
 }

@@ -1,7 +1,6 @@
 //! oha with `--output-format json`: `statusCodeDistribution`, `errorDistribution` and percentiles.
 //!
-//! Requests still under way when the time was over are left out, as it leaves them out of its own figures: oha does not
-//! wait for their responses.
+//! Requests in flight at the end are left out, as in oha's own figures: it does not wait for their responses.
 
 use super::peer::{Peer, PeerReport};
 use paceline_record::{Bytes, Counts};
@@ -28,10 +27,10 @@ pub const OHA: Peer = Peer {
     prints: "its JSON (`--no-tui --output-format json`)",
     read,
 };
-/// What it calls a request that its own end cut off.
+/// The name in its output for a request that its own end cut off.
 const CUT_OFF: &str = "aborted due to deadline";
 
-/// What it prints, as far as it is needed. A number it has not got is null.
+/// The fields used of its output. A number that is not available is null.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Printed {
@@ -78,7 +77,7 @@ fn read(text: &str, status: u16) -> Option<PeerReport> {
 mod tests {
     use super::*;
 
-    /// What oha 1.16.0 printed of four connections over a second; histograms and rates left out.
+    /// The output of oha 1.16.0 for four connections over a second; histograms and rates left out.
     const PRINTED: &str = r#"{
   "summary": {
     "successRate": 1.0,

@@ -1,7 +1,7 @@
-//! What is known of a load generator of another make, and what it printed of a run.
+//! The description of a third-party load generator, and its parsed output.
 //!
-//! Every module beside this one describes one peer; the list of them is `peers`. How a run in a round is made of it is
-//! `foreign`'s, and what `speed/` shows of it is decided there.
+//! Each sibling module describes one peer; the list of them is in `peers`. `foreign` turns the report into a run of a
+//! round; `speed/` decides what it shows of it.
 
 use paceline_record::{Bytes, Counts};
 use std::collections::BTreeMap;
@@ -11,41 +11,41 @@ use std::collections::BTreeMap;
 pub struct Peer {
     /// The program's file name.
     pub name: &'static str,
-    /// What follows the program for a closed loop with keep-alive over HTTP/1.1. `{url}`, `{connections}`, `{duration_s}`
-    /// and `{threads}` are filled in; a round refuses a peer that needs more.
+    /// The arguments for a closed loop with keep-alive over HTTP/1.1. `{url}`, `{connections}`, `{duration_s}` and
+    /// `{threads}` are filled in; a round rejects a peer with others.
     pub arguments: &'static [&'static str],
     /// An argument without which it does not speak HTTP/1.1.
     pub required: Option<&'static str>,
-    /// What makes it print its version.
+    /// The flag to print its version.
     pub version_flag: &'static str,
-    /// What stands before the version, at the beginning of a line.
+    /// The text before the version, at the beginning of a line.
     pub version_prefix: &'static str,
-    /// How long it waits for a response unless it is set otherwise, in nanoseconds; none where it waits to its end.
+    /// Its default timeout of a response, in nanoseconds; `None` where it waits until its own end.
     pub timeout_ns: Option<u64>,
-    /// What it must have printed, for people.
+    /// A description of the output that it must print.
     pub prints: &'static str,
-    /// Reads what it printed of a run in which this status was expected.
+    /// Parses its output of a run with this expected status.
     pub read: fn(&str, u16) -> Option<PeerReport>,
 }
 
-/// What a program printed of its run.
+/// The report of a program on its run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PeerReport {
     /// How the requests ended.
     pub counts: Counts,
-    /// Responses by status, where it counts them.
+    /// Responses by status, if the program counts them.
     pub status: BTreeMap<String, u64>,
-    /// How long it loaded.
+    /// The duration of the load.
     pub elapsed_s: f64,
-    /// What was transferred, as far as it is known.
+    /// The bytes transferred, as far as they are known.
     pub bytes: Bytes,
     /// Percentiles of its service times, in nanoseconds, by keys such as `p99_ns`.
     pub percentiles_ns: BTreeMap<String, u64>,
 }
 
 impl PeerReport {
-    /// Of requests that were answered well or failed, which is all that the program counts. None without a time: nothing
-    /// can be derived from it.
+    /// Counts of requests with a right answer or a failure, all that the program counts. `None` if the time is 0: no
+    /// rate can be derived.
     pub(super) fn of(ok: u64, bad_status: u64, io_failed: u64, elapsed_s: f64) -> Option<Self> {
         let mut counts = Counts { ok, bad_status, io_failed, ..Counts::default() };
         counts.scheduled = counts.ended();
@@ -61,7 +61,7 @@ pub(super) fn number_after(text: &str, label: &str) -> Option<f64> {
     rest[..end].parse().ok()
 }
 
-/// The same as a whole number, or 0 where the program leaves the line out because nothing happened.
+/// The same as a whole number, or 0 if the program omits the line because the count is 0.
 pub(super) fn count_after(text: &str, label: &str) -> u64 {
     number_after(text, label).unwrap_or_default() as u64
 }

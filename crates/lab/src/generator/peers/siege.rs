@@ -1,15 +1,15 @@
 //! siege 4 with `json_output`: one object, numbers padded with tabs and spaces.
 //!
-//! `speed/` writes the settings ([`SIEGE_SETTINGS`]) and fills in `{work}`, its folder: no settings of the person who
-//! measures are read or written. Its shortest and longest times are not read.
+//! `speed/` writes the settings ([`SIEGE_SETTINGS`]) and fills in `{work}`, its folder: the user's own settings are
+//! neither read nor written. Its shortest and longest times are not read.
 
 use super::peer::{Peer, PeerReport};
 
-/// Its settings: without `connection = keep-alive` every request has a connection of its own.
+/// Its settings: without `connection = keep-alive` every request has a separate connection.
 pub const SIEGE_SETTINGS: &str = "connection = keep-alive\nprotocol = HTTP/1.1\nlimit = 1024\nparser = false\n\
     logging = false\nshow-logfile = false\nverbose = false\njson_output = true\n";
 
-/// `siege`: a closed loop, a thread for each connection. It writes a template of its settings into its home.
+/// `siege`: a closed loop, a thread for each connection. It writes a template of its settings into its home folder.
 pub const SIEGE: Peer = Peer {
     name: "siege",
     arguments: &["-R", "{work}/siegerc", "-b", "-c", "{connections}", "-t", "{duration_s}S", "{url}"],

@@ -19,7 +19,7 @@ pub const WRK: Peer = Peer {
     read: |text, _status| Printed::parse(text).map(Printed::report),
 };
 
-/// What wrk prints.
+/// The values read from wrk's output.
 #[derive(Debug, Default, PartialEq)]
 struct Printed {
     answers: u64,
