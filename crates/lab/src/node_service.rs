@@ -63,7 +63,7 @@ fn answer(output: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
     output.flush()
 }
 
-/// Passes on the lab's messages; sets `over` when they end or stay out too long.
+/// Passes on the lab's messages; sets `over` at their end, or when none arrives for too long.
 fn listen(mut input: impl BufRead + Send + 'static, over: Arc<AtomicBool>) -> io::Result<Receiver<ToNode>> {
     let (asking, questions): (Sender<ToNode>, _) = mpsc::channel();
     let begun = Instant::now();

@@ -1,37 +1,37 @@
-//! Rest: whether what was loaded is idle again, so that the next load is not put on what the last one left.
+//! Waits until a server is idle after a load, so that the next load does not start with work left from the last.
 //!
-//! A server may go on for many seconds after its clients have gone: with what they had asked for, or with the end of
-//! their connections. A round waits for it between two cells of a launch (`round/turn.rs`) and restarts one that does
-//! not come to rest. Idle is what hardly wants CPU, by the account of all its processes: what waits for a core that
-//! somebody else has is not idle.
+//! A server may be busy for many seconds after its clients have gone: with their last requests, or with closing their
+//! connections. A round waits for it between two cells of a launch (`round/turn.rs`) and restarts a server that does
+//! not become idle. A server is idle when all its processes together want almost no CPU; one that is waiting for a core
+//! is not idle.
 
 use crate::LabError;
 use crate::farm::{Farm, Spent};
 use paceline_host::Interrupt;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to come to rest after a load, before it is restarted for the next.
+/// How long a server may take to become idle after a load, before it is restarted for the next.
 pub(crate) const REST_MOST: Duration = Duration::from_secs(10);
-/// How long it may take before the first load: to compile and collect what its start left.
+/// How long it may take before the first load: for compilation and garbage collection after its start.
 pub(crate) const FIRST_REST_MOST: Duration = Duration::from_secs(2);
-/// It is at rest when it wanted little over so long.
+/// It is idle if it wanted little CPU over this long.
 const STRETCH: Duration = Duration::from_millis(100);
-/// What is little: a share of one core.
+/// The share of one core that counts as little.
 const LITTLE: f64 = 0.1;
 
-/// How it ended.
+/// The result of the wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rest {
     /// The server is idle, or has ended.
     Reached,
-    /// It was busy to the end of the time it had, in the last stretch with so many cores.
+    /// The server was busy until the limit, in the last stretch with `cores`.
     Never {
-        /// CPU time for each second.
+        /// CPU time per second.
         cores: f64,
     },
 }
 
-/// Waits until `farm` is at rest, `most` at the longest; `usual` is how many cores it wants at rest.
+/// Waits until `farm` is idle, at most `most`; `usual` is how many cores it wants when idle.
 ///
 /// # Errors
 /// [`LabError::Interrupted`] on Ctrl-C.
@@ -42,7 +42,7 @@ pub(crate) fn await_rest(
     interrupt: Interrupt,
 ) -> Result<Rest, LabError> {
     let (began, resolution_s) = (Instant::now(), farm.cpu_resolution_s());
-    // So long that what an account in ticks leaves open is no more than what is little.
+    // Long enough that the error of an account in ticks is no more than the share that counts as little.
     let stretch = STRETCH.max(Duration::from_secs_f64(resolution_s / LITTLE));
     let mut before = farm.spent();
     loop {
@@ -53,7 +53,7 @@ pub(crate) fn await_rest(
         let after = farm.spent();
         let cores = cores(before, after);
         let is_little = is_little(before, after, usual, resolution_s);
-        // One that has had no core all the while used little, and stands in line for one.
+        // A server that got no core used little CPU, but it is waiting for one.
         if is_little && (usual > 0.0 || !farm.is_runnable()) || farm.ended().is_some() {
             return Ok(Rest::Reached);
         }
@@ -64,14 +64,14 @@ pub(crate) fn await_rest(
     }
 }
 
-/// CPU time for each second between two moments.
+/// CPU time per second between two moments.
 fn cores(before: Spent, after: Spent) -> f64 {
     let over_s = over_s(before, after);
     if over_s > 0.0 { (after.cpu_s - before.cpu_s).max(0.0) / over_s } else { 0.0 }
 }
 
-/// Whether so little more was wanted than usual that it can be no work. An account kept in ticks may show one that is
-/// older.
+/// Whether so little more than `usual` was wanted that the server cannot be working. An account in ticks may include
+/// one tick that is older.
 fn is_little(before: Spent, after: Spent, usual: f64, resolution_s: f64) -> bool {
     let wanted_s = after.cpu_s - before.cpu_s + after.waited_s - before.waited_s;
     wanted_s <= (LITTLE + usual) * over_s(before, after) + resolution_s
@@ -96,14 +96,14 @@ mod tests {
         let start = at(100, 500.0, 70.0);
         assert!(is_little(start, at(200, 509.0, 70.0), 0.0, 0.0));
         assert!(!is_little(start, at(200, 511.0, 70.0), 0.0, 0.0));
-        // What polls for work wants a core at any time.
+        // A server that polls for work wants a core all the time.
         assert!(is_little(start, at(200, 605.0, 70.0), 1.0, 0.0));
-        // What somebody else keeps from its core wants it.
+        // A server that is kept from its core by another process wants it.
         assert!(!is_little(start, at(200, 501.0, 160.0), 0.0, 0.0));
-        // In ticks of 10 ms one more may be of before; two are not.
+        // In ticks of 10 ms one may belong to the time before; two cannot.
         assert!(is_little(start, at(200, 519.0, 70.0), 0.0, 0.01));
         assert!(!is_little(start, at(200, 530.0, 70.0), 0.0, 0.01));
-        // A lab that was kept from its own core looks at all of that time.
+        // A lab that did not get its own core evaluates all of that time.
         assert!(is_little(start, at(1_100, 590.0, 70.0), 0.0, 0.0));
         assert!((cores(start, at(200, 599.0, 70.0)) - 0.99).abs() < 1e-9);
         assert_eq!(cores(start, start), 0.0);

@@ -1,7 +1,7 @@
-//! The scratch folder of a sitting: what passes between generator and lab, and what a balancer leaves.
+//! The scratch folder of a sitting: files between generator and lab, and those that a balancer leaves.
 //!
-//! It is removed when the sitting ends. One that was killed leaves its folder: the next round on the same state folder
-//! removes it, since the lock that goes with it is free.
+//! It is removed when the sitting ends. A sitting that was killed leaves its folder: the next round with the same state
+//! folder removes it, since its lock is free.
 
 use paceline_host::{FileLock, Id, LockAttempt};
 use std::fs;
@@ -16,7 +16,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A folder for `sitting` in `root`. Folders there that no running sitting holds are removed first.
+    /// Makes a folder for `sitting` in `root`. Removes folders there that belong to no running sitting.
     ///
     /// # Errors
     /// When the folder or its lock cannot be made, or another process holds it.
@@ -27,7 +27,7 @@ impl Scratch {
             LockAttempt::HeldBy(holder) => return Err(io::Error::other(format!("{holder} uses it"))),
         };
         for left in entries(root).filter(|id| id != sitting) {
-            // One that cannot be locked is in use; what cannot be removed is retried by the next round.
+            // One that cannot be locked is in use; one that cannot be removed is retried by the next round.
             if let Ok(LockAttempt::Taken(_lock)) = FileLock::try_take(root, &left, "clean-up") {
                 remove(root, &left);
             }
@@ -37,7 +37,7 @@ impl Scratch {
         Ok(Self { folder, _lock: lock })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -56,13 +56,13 @@ impl Drop for Scratch {
 /// The sittings that have a folder in `root`.
 fn entries(root: &Path) -> impl Iterator<Item = Id> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
-    // A symbolic link is no folder of ours.
+    // Skip symbolic links: the lab makes none.
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     folders.filter_map(|entry| Id::parse(entry.file_name().to_str()?).ok())
 }
 
 fn remove(root: &Path, id: &Id) {
-    // What cannot be removed is retried by the next round.
+    // One that cannot be removed is retried by the next round.
     let _ = fs::remove_dir_all(root.join(id.as_str()));
     let _ = fs::remove_file(root.join(format!("{id}.lock")));
 }

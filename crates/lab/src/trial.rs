@@ -1,6 +1,6 @@
-//! One trial: a cell put under load on a launch that answers, and the record of it.
+//! One trial: puts a cell under load on a running launch and records it.
 //!
-//! Whatever goes wrong is in the record: a trial that was begun is never a missing row. Only Ctrl-C leaves none.
+//! All errors are recorded: a trial that was begun is never a missing row. Only Ctrl-C leaves no record.
 
 use crate::Validated;
 use crate::audit;
@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a record says of a trial beside what happened in it.
+/// The position of a trial in its round, for the record.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The round.
@@ -35,7 +35,7 @@ pub struct Place<'a> {
     pub block: u32,
     /// The server, with the receipt of its version.
     pub server: &'a Server,
-    /// Which process is allowed where.
+    /// The cores of each process.
     pub pinning: &'a Pinning,
 }
 
@@ -174,28 +174,28 @@ fn job(
     })
 }
 
-/// Threads of each generator: one for each of its cores, and a connection for each thread.
+/// Threads of each generator: one for each of its cores, with at least one connection for each thread.
 fn threads(following: &Following<'_>, connections: u32) -> u32 {
     let (cores, generators) =
         following.loaders.map_or((following.cores.len() as u32, 1), |loaders| (loaders.cores, loaders.count));
     cores.min(connections / generators).max(1)
 }
 
-/// The form of a case's answers, where each has other values.
+/// The form of a case's answers, if they have varying values.
 fn form_of(case: &WorkloadCase) -> Result<Option<String>, Spoiled> {
     let ExpectedBody::JsonForm(form) = &case.expect.body else { return Ok(None) };
     let text = serde_json::to_string(form);
     text.map(Some).map_err(|error| Spoiled::fault(Stage::Generate, error.to_string(), false))
 }
 
-/// Has a body in a file named by its digest, so that equal ones are one file. Written whole under another name first:
-/// whoever finds it there, another round too, finds all of it, and it is never written again.
+/// Writes a body to a file named by its digest, so that equal ones share a file. It is completed under another name
+/// first: other readers, including other rounds, always find the whole file, and it is never rewritten.
 fn keep_body(folder: &Path, body: &[u8], launch: &str) -> Result<PathBuf, String> {
     let path = folder.join(hex(&Sha256::digest(body)[..8]));
     if fs::read(&path).is_ok_and(|kept| kept == body) {
         return Ok(path);
     }
-    // The launch's own name: nobody else writes to it.
+    // The launch's name is unique: no other process writes to this file.
     let unfinished = path.with_extension(launch);
     let written = fs::create_dir_all(folder)
         .and_then(|()| fs::write(&unfinished, body))
@@ -204,7 +204,7 @@ fn keep_body(folder: &Path, body: &[u8], launch: &str) -> Result<PathBuf, String
     Ok(path)
 }
 
-/// A seed of the trial's own, from the round's: the same plan draws the same arrivals again.
+/// A seed for the trial, from the round's: the same plan draws the same arrivals again.
 fn seed_of(seed: u64, cell: &str, repeat: u32) -> u64 {
     let digest = Sha256::digest(format!("{seed} {cell} {repeat}"));
     digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte)) & paceline_catalogue::SEED_MAX
@@ -226,8 +226,8 @@ fn complete(mut trial: Trial, followed: Followed, source: CpuSource) -> Trial {
     trial
 }
 
-/// What CPU time over the stretch that was sampled is to be multiplied by to be that of the window. `None` where the
-/// stretch says too little of the window.
+/// The factor from CPU time over the sampled stretch to that of the window. `None` if the stretch does not represent
+/// the window.
 fn of_window(followed: &Followed) -> Option<f64> {
     let ((from, to), window_s) = (&followed.over, followed.measured.run.window_s);
     let sampled_s = followed.window.sampled_s(from.monotonic_ns, to.monotonic_ns, window_s)?;
@@ -237,14 +237,14 @@ fn of_window(followed: &Followed) -> Option<f64> {
 /// The least CPU time that a request can cost, in seconds: two system calls.
 const REQUEST_LEAST_S: f64 = 1e-6;
 
-/// Whether what was sampled can have answered the requests: there were processes, and they used more than no CPU time.
+/// Whether the sampled processes can have answered the requests: there were some, and they used enough CPU time.
 fn is_sampled(followed: &Followed) -> bool {
     let (from, to) = &followed.over;
     let sampled_s = to.cpu_s - from.cpu_s + f64::from(to.processes.max(1)) / system::ticks_per_s();
     to.processes > 0 && sampled_s >= completed(&followed.measured.run) as f64 * REQUEST_LEAST_S
 }
 
-/// Says that the processes which answered were not those that were sampled.
+/// A verdict if the processes that answered were not those that were sampled.
 fn not_sampled(followed: &Followed) -> Option<Verdict> {
     let (from, to) = &followed.over;
     let responses = completed(&followed.measured.run);
@@ -253,7 +253,7 @@ fn not_sampled(followed: &Followed) -> Option<Verdict> {
     })
 }
 
-/// Notes that there are no CPU figures, although there are answers to share the cost among.
+/// A note if there are answers but no CPU figures.
 fn unsampled(followed: &Followed) -> Option<Verdict> {
     let run = &followed.measured.run;
     let over_ns = followed.over.1.monotonic_ns.saturating_sub(followed.over.0.monotonic_ns);
@@ -263,8 +263,8 @@ fn unsampled(followed: &Followed) -> Option<Verdict> {
     })
 }
 
-/// What the process trees of some roles cost over the window; none where what was sampled is not the window: CPU time of
-/// another stretch says nothing of it.
+/// CPU time of the process trees of some roles over the window; empty if the sampled stretch does not represent the
+/// window.
 fn processes(followed: &Followed, roles: &[ProcessRole]) -> Vec<ProcessUse> {
     let Some(of_window) = of_window(followed) else { return Vec::new() };
     let of_roles = followed.each.iter().filter(|stretch| roles.contains(&stretch.place.role));
@@ -288,7 +288,7 @@ fn processes(followed: &Followed, roles: &[ProcessRole]) -> Vec<ProcessUse> {
     used.collect()
 }
 
-/// What instances and balancer cost and counted, where there is a balancer.
+/// Costs and counters of instances and balancer, if there is a balancer.
 fn balancing(followed: &Followed, launch: &Farm) -> Option<Balancing> {
     let balancer = launch.receipt()?.clone();
     let run = &followed.measured.run;
@@ -309,8 +309,8 @@ fn balancing(followed: &Followed, launch: &Farm) -> Option<Balancing> {
     })
 }
 
-/// What the server cost. `None` where nothing was answered: there is nothing to share the cost among. And where what was
-/// sampled is not the window: CPU time of one stretch is not to be shared among the answers of another.
+/// The server's resource usage. `None` if there were no answers to divide it by, or if the sampled stretch does not
+/// represent the window.
 fn usage(followed: &Followed, cores: usize, source: CpuSource) -> Option<Usage> {
     let (from, to) = &followed.over;
     let over_s = to.monotonic_ns.saturating_sub(from.monotonic_ns) as f64 * 1e-9;
@@ -345,7 +345,7 @@ fn completed(run: &Run) -> u64 {
     run.total.completed_in_window
 }
 
-/// Puts the machine, and the trial's own id and time, into the run of a generator that looks at none of them.
+/// Adds the machine, and the trial's id and time, to the run of a generator that records none of them.
 pub fn with_environment(mut trial: Trial, environment: &Environment) -> Trial {
     if let Some(run) = trial.run.as_mut().filter(|run| run.id.is_empty()) {
         run.id.clone_from(&trial.id);

@@ -1,7 +1,7 @@
-//! What 100 % is for loads whose rate is a share: the rate that another load of the same block found.
+//! Finds the 100 % of loads whose rate is a share: the rate that another load of the same block found.
 //!
-//! Learned from trials as they are kept, in this sitting or an earlier one: a launch that is begun again, or a round that
-//! is resumed, goes by what its block found before.
+//! Read from trials as they are kept, in this sitting or an earlier one: a launch that is repeated, or a round that is
+//! resumed, uses the rates that its block found before.
 
 use paceline_record::{Fault, LoopKind, Stage, Trial};
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ impl FullRates {
         rates
     }
 
-    /// Learns from a trial that a share may go by.
+    /// Adds the rate that a trial found.
     pub fn learn(&mut self, trial: &Trial) {
         let found = match (&trial.load.capacity, trial.load.kind) {
             (Some(_), _) => trial.capacity.as_ref().and_then(|found| found.half_pass_per_s),
@@ -34,10 +34,10 @@ impl FullRates {
         }
     }
 
-    /// Works out the rate of a trial that is to be offered a share.
+    /// Sets the rate of a trial that is offered a share.
     ///
     /// # Errors
-    /// A [`Fault`] where the load that is 100 % found no rate.
+    /// A [`Fault`] if the load that is 100 % found no rate.
     pub fn set_rate(&self, trial: &mut Trial) -> Result<(), Fault> {
         let Some(share) = &trial.load.share else { return Ok(()) };
         let Some((full_per_s, full_trial)) = self.0.get(&place(trial, &share.of)) else {

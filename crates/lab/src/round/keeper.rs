@@ -1,7 +1,7 @@
-//! Who keeps trials, and what is still to be done given those that are kept.
+//! The interface that stores trials, and the count of what is still to be done, given those that are kept.
 //!
-//! `carry_out` counts by it, at the beginning from what is kept and then trial by trial; `outlook` has what is left.
-//! Nothing is stored here: the binary's `round/keep.rs` does that. What makes a trial usable is the record's to say.
+//! `carry_out` counts with it, first the kept trials and then each new one; `outlook` shows the rest. The binary's
+//! `round/keep.rs` stores the trials. The record defines which trials are usable.
 
 use paceline_catalogue::key_of;
 use paceline_catalogue::{Cell, PlannedLaunch};
@@ -13,10 +13,10 @@ pub type KeepError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Keeps the trials of one round.
 pub trait Keeper {
-    /// Keeps a trial for good: it is there after a crash that follows.
+    /// Stores a trial durably: it survives a later crash.
     ///
     /// # Errors
-    /// When it could not be kept.
+    /// When it could not be stored.
     fn keep(&mut self, trial: &Trial) -> Result<(), KeepError>;
 
     /// Every trial kept so far; histograms may be left out.
@@ -26,7 +26,7 @@ pub trait Keeper {
     fn kept(&mut self) -> Result<Vec<Trial>, KeepError>;
 }
 
-/// First what was never tried, then a retry of what the environment spoiled.
+/// Two passes: first the cells that were never tried, then a retry of those that the environment spoiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// Never tried.
@@ -35,7 +35,7 @@ pub enum Pass {
     Again,
 }
 
-/// How each cell's repeats went so far.
+/// The results of each cell's repeats so far.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     tries: BTreeMap<(String, u32), Tries>,
@@ -46,14 +46,14 @@ pub struct Tally {
 struct Tries {
     count: u32,
     spoiled: bool,
-    /// Each launch it was tried on, and whether that was spoiled.
+    /// Each launch on which it was tried, and whether that was spoiled.
     launches: BTreeMap<String, bool>,
 }
 
 impl Tries {
-    /// Whether the only launch that it shares with a partner was spoiled for one of the two. One is then to be tried
-    /// again, or was and the round was interrupted before the other's turn. Where each had its turn and the server did
-    /// not outlive the first, they are tried no more than once again.
+    /// Whether the only launch that it shares with a partner was spoiled for one of the two. One is then to be retried,
+    /// or was and the round was interrupted before the other's turn. If each had its turn and the server did not
+    /// outlive the first, they are retried only once more.
     fn is_parted_from(&self, partner: &Self) -> bool {
         let shared = self.launches.iter().filter_map(|(launch, is_spoiled)| {
             let is_spoiled_there = *partner.launches.get(launch)?;
@@ -64,36 +64,36 @@ impl Tries {
 }
 
 impl Tally {
-    /// Of these trials.
+    /// Counts these trials.
     pub fn of(kept: &[Trial]) -> Self {
         let mut tally = Self::default();
-        // In the order in which they were tried, whatever the keeper's is.
+        // In the order in which they were tried, whatever the keeper's order.
         let mut kept: Vec<&Trial> = kept.iter().collect();
         kept.sort_by(|a, b| a.started_at.cmp(&b.started_at));
         kept.into_iter().for_each(|trial| tally.count(trial));
         tally
     }
 
-    /// One more trial.
+    /// Counts one more trial.
     pub fn count(&mut self, trial: &Trial) {
         let cell = key_of(trial);
         if trial.is_usable() {
             self.usable.insert(cell.clone());
         }
         let tries = self.tries.entry((cell, trial.repeat)).or_default();
-        // What went well once stands: it may have been retried for its partner's sake alone.
+        // A success stands: the cell may have been retried only because of its partner.
         tries.spoiled = is_spoiled(trial) && (tries.count == 0 || tries.spoiled);
         tries.count += 1;
         tries.launches.insert(trial.launch.clone(), is_spoiled(trial));
     }
 
-    /// What of `launches` belongs to a pass. Launches with nothing left are left out.
+    /// The launches and cells left for a pass. Launches with no cells left are left out.
     pub fn left(&self, launches: &[PlannedLaunch], pass: Pass) -> Vec<PlannedLaunch> {
         let left = launches.iter().map(|launch| {
             let belongs: Vec<&Cell> =
                 launch.cells.iter().filter(|cell| self.belongs(cell, launch, pass)).collect();
-            // Of a launch whose cells mean something only together, one that is left brings the others back; of any
-            // other, its partners: they are compared launch by launch.
+            // On a launch whose cells are valid only together, one that is left brings the others back; on any other
+            // launch, its partners, since they are compared launch by launch.
             let is_left = |cell: &&Cell| {
                 let brought = |left: &&Cell| left.key() == cell.key() || are_partners(left, cell);
                 belongs.iter().any(|left| launch.is_whole() || brought(left))
@@ -106,7 +106,7 @@ impl Tally {
 
     fn belongs(&self, cell: &Cell, launch: &PlannedLaunch, pass: Pass) -> bool {
         let Some(tries) = self.tries_of(cell, launch) else { return pass == Pass::First };
-        // The twin stands for the two: it brings its load along, and no other twin.
+        // The twin is checked for both: it brings its load along, and no other twin.
         let is_parted = |load: &Cell| {
             is_twin_of(cell, load)
                 && self.tries_of(load, launch).is_some_and(|of_load| tries.is_parted_from(of_load))
@@ -118,7 +118,7 @@ impl Tally {
         self.tries.get(&(cell.key(), launch.block))
     }
 
-    /// The cells without a usable trial, each once: those of `launches`, and those that were planned and are `gone`.
+    /// The cells without a usable trial, each once: those of `launches`, and the planned ones that are `gone`.
     pub fn unusable(&self, launches: &[PlannedLaunch], gone: &[String]) -> Vec<String> {
         let cells =
             launches.iter().flat_map(|launch| &launch.cells).map(Cell::key).chain(gone.iter().cloned());
@@ -127,7 +127,7 @@ impl Tally {
     }
 }
 
-/// Whether one of two cells of a launch is a load and the other its twin, under the same workload.
+/// Whether one of two cells of a launch is the twin of the other, under the same workload.
 fn are_partners(a: &Cell, b: &Cell) -> bool {
     is_twin_of(a, b) || is_twin_of(b, a)
 }
@@ -137,8 +137,8 @@ fn is_twin_of(twin: &Cell, of: &Cell) -> bool {
         && twin.load.variant.as_ref().is_some_and(|variant| variant.of == of.load.name)
 }
 
-/// Whether the environment spoiled a trial, so that a second try may go well. Spoiled is not unusable: should the
-/// second try be disturbed too, its numbers stand, with the verdict beside them.
+/// Whether the environment spoiled a trial, so that a retry may succeed. Spoiled does not mean unusable: if the retry
+/// is disturbed too, its numbers stand, with the verdict beside them.
 fn is_spoiled(trial: &Trial) -> bool {
     trial.error.as_ref().is_some_and(|fault| fault.transient) || trial.is_disturbed()
 }

@@ -1,8 +1,8 @@
-//! A round: a plan carried out in one environment, launch by launch, each trial kept when it ends.
+//! A round: carries out a plan in one environment, launch by launch, and keeps each trial when it ends.
 //!
-//! The binary brings the plan's order, a [`Keeper`] and somebody who listens to [`Event`]s; it also keeps the round's
-//! own record. What is kept already is skipped, so that an interrupted round and a resumed one are the same code.
-//! What the environment spoiled is tried once more at the end.
+//! The binary supplies the plan's order, a [`Keeper`] and a listener for [`Event`]s; it also stores the round's own
+//! record. Kept trials are skipped, so that an interrupted round and a resumed one are the same code. Trials that the
+//! environment spoiled are retried once at the end.
 
 mod full_rates;
 mod keeper;
@@ -26,122 +26,122 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What every trial of a sitting is carried out with.
+/// The means to carry out the trials of a sitting.
 pub struct Bench<'a> {
     /// Builds servers.
     pub workshop: &'a Workshop,
-    /// Starts them.
+    /// Starts servers.
     pub starter: &'a Starter,
-    /// Puts load on them.
+    /// Generates the load.
     pub generator: &'a dyn Generator,
-    /// The command of Paceline's own generator, which warms launches up.
+    /// The command of Paceline's own generator, for warm-ups.
     pub own_generator: &'a [String],
-    /// How long a launch may be warmed up before its loads; zero for not at all.
+    /// Limit of each launch's warm-up before its loads; zero for none.
     pub steady_within: Duration,
-    /// Whose rounds run on the machine beside this one; none where that cannot be told.
+    /// Other rounds on this machine; `None` if they cannot be detected.
     pub neighbours: Option<&'a Neighbours>,
-    /// The cores there are, before anything was pinned.
+    /// The allowed cores, before any thread was pinned.
     pub cores: &'a Cores,
-    /// Every workload of the plan, whole.
+    /// Every workload of the plan, with all its cases.
     pub workloads: &'a [Arc<Workload>],
     /// Every balancer of the plan.
     pub balancers: &'a [Arc<Balancer>],
     /// Every database of the plan.
     pub databases: &'a [Arc<Database>],
-    /// Other machines that the round runs on.
+    /// The other machines of the round.
     pub fleet: Option<&'a Fleet>,
-    /// The machine as it is now, for runs of generators that do not look at it.
+    /// The machine as it is now, for runs of generators that do not record it.
     pub environment: &'a Environment,
-    /// A folder for what passes between generator and lab; what is in it afterwards is nothing.
+    /// A folder for files between generator and lab; its contents are not needed afterwards.
     pub scratch: PathBuf,
-    /// A folder for the bodies that generators are to expect; they stay.
+    /// A folder for the expected bodies; they are kept.
     pub bodies: PathBuf,
     /// The wall clock in RFC 3339.
     pub now: fn() -> String,
-    /// A new id.
+    /// Makes a new id.
     pub new_id: fn() -> String,
 }
 
-/// The round and the sitting at hand.
+/// The round and the current sitting.
 #[derive(Clone, Copy, Debug)]
 pub struct Sitting<'a> {
     /// The round.
     pub round: &'a str,
     /// The sitting.
     pub sitting: &'a str,
-    /// Where the round's orders were drawn from.
+    /// The seed of the round's orders.
     pub seed: u64,
-    /// The keys of cells that were planned when the round began, and that are in no launch any more.
+    /// The keys of cells that were planned when the round began, and that are no longer in any launch.
     pub gone: &'a [String],
 }
 
-/// What happens, for whoever shows it.
+/// An event, for display.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A server is looked at and built where something changed.
+    /// A server is checked, and built if it changed.
     Building {
         /// Its id.
         server: &'a str,
-        /// How many there are.
+        /// The number of servers.
         of: usize,
-        /// Which of them, from 1.
+        /// The number of this one, from 1.
         nth: usize,
     },
-    /// A server cannot be used; all its trials are records of this.
+    /// A server cannot be used; all its trials record this fault.
     CannotUse {
         /// Its id.
         server: &'a str,
-        /// Why.
+        /// The reason.
         fault: &'a Fault,
     },
     /// A server is being started.
     Launching {
-        /// What is started.
+        /// The launch.
         launch: &'a PlannedLaunch,
-        /// What is left.
+        /// The rest of the round.
         outlook: &'a Outlook,
     },
     /// A launch is warmed up until it no longer becomes faster.
     WarmingUp {
-        /// What was started.
+        /// The launch.
         launch: &'a PlannedLaunch,
-        /// What is left.
+        /// The rest of the round.
         outlook: &'a Outlook,
     },
-    /// A trial is under way.
+    /// A trial is in progress.
     Loading {
-        /// As far as it is known.
+        /// The trial as far as it is known.
         trial: &'a Trial,
-        /// What is left.
+        /// The rest of the round.
         outlook: &'a Outlook,
     },
     /// A trial has ended and is kept.
     Kept {
         /// The trial.
         trial: &'a Trial,
-        /// What is left.
+        /// The rest of the round.
         outlook: &'a Outlook,
     },
-    /// What the environment spoiled is tried once more.
+    /// The trials that the environment spoiled are retried.
     Again {
         /// How many trials.
         trials: usize,
     },
 }
 
-/// How a round ended.
+/// The result of a round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The cells without a usable trial in any repeat, by name.
     pub unusable: Vec<String>,
 }
 
-/// Carries out what is left of a round's `launches`.
+/// Carries out the rest of a round's `launches`.
 ///
 /// # Errors
-/// [`LabError::Interrupted`] on Ctrl-C, with the trial at hand abandoned and its server stopped; [`LabError::Keep`]
-/// when a trial could not be kept; [`LabError::File`] when the scratch folder cannot be made. The round can be
-/// carried on after each.
+/// [`LabError::Interrupted`] on Ctrl-C, with the current trial abandoned and its server stopped; [`LabError::Keep`]
+/// when a trial could not be kept; [`LabError::File`] when the scratch folder cannot be made. The round can be resumed
+/// after each.
 pub fn carry_out(
     bench: &Bench<'_>,
     sitting: Sitting<'_>,
@@ -172,7 +172,7 @@ pub fn carry_out(
     Ok(Summary { unusable: round.tally.unusable(launches, sitting.gone) })
 }
 
-/// A server's receipt, or why it cannot be used, with the end of the log that says so.
+/// A server's receipt, or why it cannot be used, with the end of the log.
 type Built = Result<Server, (Fault, String)>;
 
 struct Carried<'a> {
@@ -188,7 +188,7 @@ struct Carried<'a> {
 }
 
 impl Carried<'_> {
-    /// Builds every server that is still needed, before anything is pinned or measured.
+    /// Builds every server that is still needed, before any thread is pinned or any trial measured.
     fn build(&mut self, launches: &[PlannedLaunch]) -> Result<(), LabError> {
         let left =
             self.tally.left(launches, Pass::First).into_iter().chain(self.tally.left(launches, Pass::Again));
@@ -225,7 +225,7 @@ impl Carried<'_> {
     }
 }
 
-/// What a failed build is in a record. The log of the command is its tail.
+/// The fault of a failed build in a record. The end of the command's log is the log tail.
 fn fault_of(error: LabError) -> (Fault, String) {
     let stage = match &error {
         LabError::Command(failed) if failed.step == "build" => Stage::Build,

@@ -1,8 +1,8 @@
-//! How much of a round is left, and how long that will take: from the plan, corrected by what it took so far.
+//! Estimates how much of a round is left, and how long it will take: from the plan, corrected by the trials so far.
 //!
-//! A round tells it with its events; before one begins, `plan/size.rs` cuts repeats by it and `--dry-run` shows it.
-//! Set-up and builds are not in it, nor is a second try before it is known to be needed. How long
-//! a trial may take at most is not decided here: its load says so.
+//! A round includes it in its events; before one begins, `plan/size.rs` reduces repeats by it and `--dry-run` shows it.
+//! Set-up and builds are not included, nor are retries before they are known to be needed. The time limit of a trial is
+//! separate: see its load.
 
 use super::keeper::{Pass, Tally};
 use paceline_catalogue::{COUNTED_GUESS, PlannedLaunch, TRIAL_EXTRA_GUESS, launch_guess};
@@ -10,7 +10,7 @@ use paceline_record::Trial;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// What is left of a round.
+/// The rest of a round.
 #[derive(Clone, Debug)]
 pub struct Outlook {
     /// Trials kept, earlier sittings included.
@@ -19,9 +19,9 @@ pub struct Outlook {
     pub trials_planned: usize,
     launches_left: usize,
     load_left_s: f64,
-    /// What a trial of each load is taken to last, by the load's name.
+    /// The expected length of a trial of each load, by the load's name.
     lengths_s: HashMap<String, f64>,
-    /// How many processes the launch at hand starts.
+    /// How many processes the current launch starts.
     launching: usize,
     launch_s: Mean,
     trial_extra_s: Mean,
@@ -52,7 +52,7 @@ impl Mean {
 }
 
 impl Outlook {
-    /// Of launches that are all still to be carried out: the estimate before a round begins.
+    /// The estimate before a round begins, for all its launches.
     pub fn of(launches: &[PlannedLaunch], steady_within: Duration) -> Self {
         Self::new(launches, steady_within, &Tally::default())
     }
@@ -79,7 +79,7 @@ impl Outlook {
         outlook
     }
 
-    /// These launches come on top.
+    /// Adds further launches.
     pub(super) fn add(&mut self, launches: &[PlannedLaunch]) {
         self.launches_left += launches.iter().map(|launch| launch.processes() as usize).sum::<usize>();
         for cell in launches.iter().flat_map(|launch| &launch.cells) {
@@ -112,12 +112,12 @@ impl Outlook {
         }
     }
 
-    /// About how long the rest takes.
+    /// The estimated time that is left.
     pub fn left(&self) -> Duration {
         let trials = self.trials_planned.saturating_sub(self.trials_done) as f64;
         let launches_s = self.launches_left as f64 * self.launch_s.value();
         let left_s = self.load_left_s + trials * self.trial_extra_s.value() + launches_s;
-        // A plan may ask for more requests than there is time.
+        // The requests of a plan may take longer than a `Duration` can hold.
         Duration::try_from_secs_f64(left_s).unwrap_or(Duration::MAX)
     }
 }

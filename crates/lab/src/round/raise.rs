@@ -1,7 +1,7 @@
-//! Starts what a launch of a round needs: one server, or several instances and a balancer before them.
+//! Starts the processes of a launch in a round: one server, or several instances behind a balancer.
 //!
-//! The database first, then instances, each answering alone, then the balancer with their addresses. Whatever fails, nothing
-//! that was started is left.
+//! The database first, then instances, each answering alone, then the balancer with their addresses. After a failure
+//! all started processes are stopped.
 
 use super::Carried;
 use super::turn::Turn;
@@ -17,7 +17,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 impl Carried<'_> {
-    /// Everything that `turn` is measured on; what it leaves in `folder` goes with the folder.
+    /// Starts every process of `turn`; their files in `folder` are removed with the folder.
     pub(super) fn start(&self, turn: &Turn<'_>, folder: &Path) -> Result<Farm, Spoiled> {
         let cells = &turn.planned.cells;
         let first =
@@ -31,7 +31,7 @@ impl Carried<'_> {
         }
     }
 
-    /// Starts each role in turn; those that were started are in `roles`, whatever happens.
+    /// Starts each role in turn; `roles` has those that were started, also after an error.
     fn start_roles(
         &self,
         turn: &Turn<'_>,
@@ -117,7 +117,7 @@ impl Carried<'_> {
         Ok(launch)
     }
 
-    /// What a server needs to be started, as folders that exist.
+    /// The folders that a server needs to be started, which exist.
     fn folders(&self, server: &Manifest) -> Vec<PathBuf> {
         let variables = self.bench.workshop.variables(server, 0, 1);
         let all = [server.folder.clone(), variables.build, variables.workloads];
@@ -130,7 +130,7 @@ impl Carried<'_> {
         known.map(|known| &**known).ok_or_else(|| Spoiled::fault(Stage::Setup, message(), false))
     }
 
-    /// The balancer before `instances`, beside the lab or on a machine of its own.
+    /// The balancer for `instances`, on the lab's machine or on a separate one.
     fn front(
         &self,
         turn: &Turn<'_>,
@@ -163,15 +163,15 @@ impl Carried<'_> {
     }
 }
 
-/// What one of so many instances is given of the database: its part of the whole server's connections.
+/// The database variables for one of several instances: its part of the whole server's connections.
 fn access(database: Option<&RunningDatabase>, cell: &Cell, instances: u32) -> Option<DatabaseAccess> {
     let pool = cell.load.database.as_ref().map_or(1, |asked| asked.pool);
     database.map(|database| database.access((pool / instances.max(1)).max(1)))
 }
 
-/// Stops what was started, because of what happened after it.
+/// Stops the started processes after an error.
 fn stopped(roles: Vec<Role>, spoiled: Spoiled) -> Spoiled {
-    // What happened is the thing to tell.
+    // The first error is the one to report.
     let _ = Farm::new(roles, None, None).stop();
     spoiled
 }

@@ -1,7 +1,7 @@
-//! One launch's turn in a round: start, validate, each cell in turn, stop.
+//! Carries out one launch of a round: start, validate, each cell in turn, stop.
 //!
-//! A server that dies under one cell, or is still busy with it long after, is started anew for the cells after it: they
-//! are not to pay for it. How one server, or several behind a balancer, are started is `raise`'s.
+//! A server that dies under one cell, or is still busy long after it, is restarted for the cells after it, so that
+//! these are not affected. `raise` starts one server, or several behind a balancer.
 
 use super::{Carried, Event};
 use crate::database::RunningDatabase;
@@ -22,7 +22,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A launch as it is carried out.
+/// A launch in progress.
 pub(super) struct Turn<'a> {
     pub planned: &'a PlannedLaunch,
     pub id: String,
@@ -32,7 +32,7 @@ pub(super) struct Turn<'a> {
     pub held: Option<&'a Held>,
 }
 
-/// What was validated: the server itself, and the same answers through the balancer where there is one.
+/// The validations: of the server itself, and of the same answers through the balancer if there is one.
 struct Answers {
     direct: Validated,
     balanced: Option<Validated>,
@@ -45,7 +45,7 @@ impl Answers {
 }
 
 impl Carried<'_> {
-    /// Carries a launch out; every one of its cells ends as a kept trial.
+    /// Carries out a launch; every one of its cells ends as a kept trial.
     pub(super) fn launch(&mut self, mut planned: PlannedLaunch) -> Result<(), LabError> {
         while !planned.cells.is_empty() {
             self.outlook.launch_begins(&planned);
@@ -77,7 +77,7 @@ impl Carried<'_> {
         Ok(())
     }
 
-    /// Which process of a launch is allowed where.
+    /// The cores for each process of a launch.
     fn pinning(&self, planned: &PlannedLaunch, held: Option<&Held>) -> Pinning {
         let wanted = CoresWanted::of_form(&planned.form);
         let cores = &self.bench.cores;
@@ -101,7 +101,7 @@ impl Carried<'_> {
         }
     }
 
-    /// What comes after a first run means nothing on another launch: it failed with this one.
+    /// A cell after a first run is not valid on another launch: it failed with this one.
     fn not_outlived(&mut self, turn: &Turn<'_>, done: usize) -> Result<(), LabError> {
         let message = "the server did not outlive the load before it on the same launch".to_owned();
         let fault = Fault { stage: Stage::Load, message, transient: false };
@@ -112,7 +112,7 @@ impl Carried<'_> {
         Ok(())
     }
 
-    /// One start of the server. How many of the cells have been dealt with.
+    /// One start of the server. Returns how many of the cells are done.
     fn turn(&mut self, turn: &Turn<'_>) -> Result<usize, LabError> {
         let folder = self.bench.scratch.join(&turn.id);
         fs::create_dir_all(&folder).map_err(|source| LabError::File {
@@ -121,7 +121,7 @@ impl Carried<'_> {
             source,
         })?;
         let done = self.turn_in(turn, &folder);
-        // Whatever is left there is of no use to anybody.
+        // The files left there are not needed.
         let _ = fs::remove_dir_all(&folder);
         done
     }
@@ -135,11 +135,11 @@ impl Carried<'_> {
         self.cells(turn, farm, folder)
     }
 
-    /// Validates, then loads cell after cell. Stops at a server that has died, or does not come to rest.
+    /// Validates, then runs cell after cell. Stops at a server that has died, or does not become idle.
     fn cells(&mut self, turn: &Turn<'_>, mut farm: Farm, folder: &Path) -> Result<usize, LabError> {
         let interrupt = self.bench.starter.interrupt;
         let answers = self.validated(turn, &farm)?;
-        // One that polls for work never rests; it is at rest when it is as busy as before any load.
+        // A server that polls for work is always busy: it counts as idle when it is as busy as before any load.
         let usual = match await_rest(&mut farm, 0.0, FIRST_REST_MOST, interrupt)? {
             Rest::Reached => 0.0,
             Rest::Never { cores } => cores,
@@ -187,7 +187,7 @@ impl Carried<'_> {
                 is_spoiled = true;
             }
             let is_last = index + 1 == turn.planned.cells.len();
-            // Ctrl-C meanwhile takes nothing from the trial before it.
+            // Ctrl-C during the wait does not affect the trial before it.
             let rest = match is_last {
                 true => Ok(Rest::Reached),
                 false => await_rest(&mut farm, usual, REST_MOST, interrupt),
@@ -195,13 +195,13 @@ impl Carried<'_> {
             let is_whole = turn.planned.is_whole();
             trial.verdicts.extend(rest.as_ref().ok().and_then(|rest| busy_after_load(rest, is_whole)));
             self.keep(&trial)?;
-            // Rows that are not those of the plan are no ground for a further load.
+            // Rows that differ from the plan's make a further load invalid.
             if is_spoiled || (rest? != Rest::Reached && !is_whole) {
                 let _ = farm.stop();
                 return Ok(index + 1);
             }
         }
-        // Gone or not, the trials are kept; what cannot be killed is the next launch's to notice.
+        // The trials are kept even if the stop fails; the next launch will notice a process that cannot be killed.
         let _ = farm.stop();
         Ok(turn.planned.cells.len())
     }
@@ -216,7 +216,7 @@ impl Carried<'_> {
             None => Ok(Validated::default()),
         };
         let direct = by(Route::Direct, &turn.planned.server.traits)?;
-        // A manifest claims nothing of what a balancer makes of its server's connections.
+        // A manifest states nothing about the connections of a balancer in front of its server.
         let balanced = match farm.receipt() {
             Some(_) => Some(by(Route::Balanced, &Traits::default())?),
             None => None,
@@ -224,7 +224,7 @@ impl Carried<'_> {
         Ok(Answers { direct, balanced })
     }
 
-    /// Notes in a trial that it was not alone on the machine: another round was there before it, after it or between.
+    /// Notes in a trial that another round was running on the machine before it, after it or during it.
     fn beside_others(&self, mut trial: Trial, since: Option<Look>) -> Trial {
         let others = match (self.bench.neighbours, since) {
             (Some(neighbours), Some(since)) => neighbours.since(since),
@@ -236,7 +236,8 @@ impl Carried<'_> {
         trial
     }
 
-    /// A server that died between two cells: under the one before, which has its record, or by itself, which has not.
+    /// A server that died between two cells: because of the one before, which has its record, or without a load, which
+    /// has no record yet.
     fn died(&mut self, turn: &Turn<'_>, index: usize, farm: &mut Farm) -> Result<usize, LabError> {
         if index > 0 {
             return Ok(index);
@@ -246,7 +247,7 @@ impl Carried<'_> {
         self.spoiled(turn, &fault, &farm.log_tail())
     }
 
-    /// What ended a launch before its first load: all its cells are records of it. How many there are.
+    /// An error before the first load of a launch: recorded for all its cells. Returns how many there are.
     fn spoiled(&mut self, turn: &Turn<'_>, fault: &Fault, log_tail: &str) -> Result<usize, LabError> {
         for cell in &turn.planned.cells {
             let trial = trial::failed(self.begin(turn, cell), fault.clone(), log_tail.to_owned());
@@ -255,7 +256,7 @@ impl Carried<'_> {
         Ok(turn.planned.cells.len())
     }
 
-    /// Warms the launch up, unless the plan or a first run says not to.
+    /// Warms the launch up, unless the plan or a first run excludes it.
     fn warm_up(&mut self, turn: &Turn<'_>, farm: &mut Farm, folder: &Path) -> Result<(), Spoiled> {
         if self.bench.steady_within.is_zero() || !turn.planned.is_warmed() {
             return Ok(());
@@ -294,7 +295,7 @@ impl Carried<'_> {
         trial::begin(&place, cell, (self.bench.new_id)(), order, (self.bench.now)())
     }
 
-    /// A server that could not be built: all its cells are records of that.
+    /// A server that could not be built: recorded for all its cells.
     fn all_failed(&mut self, planned: &PlannedLaunch, fault: &Fault, log_tail: &str) -> Result<(), LabError> {
         let server = planned.server.record(String::new());
         let pinning = self.pinning(planned, None);
@@ -308,7 +309,7 @@ impl Carried<'_> {
     }
 }
 
-/// With the cores of a database that is on another machine than this one: those that the server leaves there.
+/// Adds the cores of a database on another machine: those that the server does not use there.
 fn with_database_apart(pinning: Pinning, held: &Held) -> Pinning {
     let all = held.database().map(|node| node.cores().concat()).unwrap_or_default();
     let is_free = |core: &u32| !held.is_one_machine() || !pinning.server.contains(core);
@@ -316,7 +317,8 @@ fn with_database_apart(pinning: Pinning, held: &Held) -> Pinning {
     Pinning { database: if free.is_empty() { all } else { free }, ..pinning }
 }
 
-/// Which process of a balanced launch is allowed where, if the balancer is on another machine; `here` splits this one.
+/// The cores for each process of a balanced launch, if the balancer is on another machine; `here` splits those of this
+/// one.
 fn balanced_apart(
     held: &Held,
     wanted: CoresWanted,
@@ -334,7 +336,7 @@ fn balanced_apart(
     }
 }
 
-/// What to say of a server that did not come to rest: it is started anew, unless all of its launch belongs together.
+/// The verdict on a server that did not become idle: it is restarted, unless all of its launch belongs together.
 fn busy_after_load(rest: &Rest, is_whole: bool) -> Option<Verdict> {
     let Rest::Never { cores } = rest else { return None };
     let consequence = match is_whole {

@@ -1,7 +1,7 @@
-//! What a trial makes of what was followed: seeds, bodies, and whose CPU time is shared among what.
+//! Tests how observations become a trial: seeds, bodies, and the division of CPU time by answers.
 //!
-//! No server and no generator runs here: what they would have left is made up. That trials are carried out and kept is
-//! held by the binary's tests.
+//! No server and no generator runs here: their output is made up. The binary's tests cover carrying out and keeping
+//! trials.
 
 use super::*;
 use crate::generator::tests::run_of;
@@ -19,7 +19,7 @@ fn a_body_is_written_once_and_whole() {
     let first = file(&path);
     assert_eq!(keep_body(folder.path(), b"Hello World\n", "second").as_ref(), Ok(&path));
     assert_eq!(file(&path), first, "it was written again");
-    // What a crash left half is put right, by another file: whoever reads the old one is not disturbed.
+    // A file truncated by a crash is replaced by a new file, so that a reader of the old one is not disturbed.
     fs::write(&path, b"Hello").unwrap();
     let mut reader = fs::File::open(&path).unwrap();
     keep_body(folder.path(), b"Hello World\n", "third").unwrap();
@@ -29,7 +29,7 @@ fn a_body_is_written_once_and_whole() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// A run of a second with a hundred answers, sampled between two moments in seconds, with so much CPU time.
+/// A run of a second with a hundred answers, sampled between two moments in seconds, with this much CPU time.
 fn followed(window: ReportedWindow, from_s: f64, to_s: f64, cpu_s: f64) -> Followed {
     let at = |at_s: f64, cpu_s| TreeSample {
         monotonic_ns: (at_s * 1e9) as u64,
@@ -77,11 +77,11 @@ fn cpu_per_request_is_of_the_stretch_whose_responses_are_counted() {
         Some((usage.cpu_ns_per_request / 1e3).round())
     };
     assert_eq!(per_request_us(told, 5.0, 6.0, 0.5), Some(5_000.0));
-    // Read late: less of the window was sampled, or some of what came after it.
+    // Read late: less of the window was sampled, or some of the time after it.
     assert_eq!(per_request_us(told, 5.2, 6.0, 0.4), Some(5_000.0));
     assert_eq!(per_request_us(told, 5.0, 6.05, 0.5), Some(5_000.0));
     assert_eq!(per_request_us(ReportedWindow::Nothing, 4.96, 6.02, 0.5), Some(5_000.0));
-    // Both ends read when all was over, or the end never told.
+    // Both ends read after the window, or its end never reported.
     assert_eq!(per_request_us(told, 6.001, 6.002, 0.0), None);
     assert_eq!(per_request_us(ReportedWindow::StartOnly, 5.0, 6.0, 0.5), None);
 }

@@ -1,7 +1,7 @@
-//! wrk 4: `N requests in T, ... read`, errors only where there were any, percentiles with `--latency`.
+//! wrk 4: `N requests in T, ... read`, errors only if there were any, percentiles with `--latency`.
 //!
-//! Percentiles are also read from lines `percentile 85 4069 us`, which `speed/scripts/percentiles.lua` prints. The lines of
-//! averages are skipped.
+//! Percentiles are also read from lines `percentile 85 4069 us`, which `speed/scripts/percentiles.lua` prints. Lines
+//! with averages are skipped.
 
 use super::peer::{Peer, PeerReport};
 use paceline_record::{Bytes, Counts};

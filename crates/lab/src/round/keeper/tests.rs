@@ -1,7 +1,7 @@
-//! Which trials are retried, and which cells count as measured in the end.
+//! Tests which trials are retried, and which cells count as measured in the end.
 //!
-//! Trials are made from a plan's cells, with a run as a generator would have left it and a verdict on top. No store and
-//! no server: `Tally` alone.
+//! Trials are made from a plan's cells, with a run as from a generator and an added verdict. No store and no server:
+//! `Tally` alone.
 
 use super::*;
 use crate::generator::tests::run_of;
@@ -20,7 +20,7 @@ fn launches() -> Vec<PlannedLaunch> {
     order(&cells, 1, 7)
 }
 
-/// A trial of that cell with a run of so many good answers.
+/// A trial of that cell with a run of this many successful requests.
 fn tried(launches: &[PlannedLaunch], at: &str, ok: u64) -> Trial {
     tried_cell(launches, &launches[0].cells[0], at, ok)
 }
@@ -35,7 +35,7 @@ fn tried_cell(launches: &[PlannedLaunch], cell: &Cell, at: &str, ok: u64) -> Tri
     trial
 }
 
-/// The trial, disturbed by what the run itself saw.
+/// The trial with a verdict that the run was disturbed.
 fn disturbed(mut trial: Trial, severity: Severity) -> Trial {
     let (run_delay_share, percent, pin) = (0.5, 50.0, String::new());
     let verdict = Finding::GeneratorDescheduled { run_delay_share, severity, percent, pin }.verdict();
@@ -43,7 +43,7 @@ fn disturbed(mut trial: Trial, severity: Severity) -> Trial {
     trial
 }
 
-/// How many trials are to be retried, and how many cells have none that is usable.
+/// How many trials are to be retried, and how many cells have no usable one.
 fn left(launches: &[PlannedLaunch], kept: &[Trial]) -> (usize, usize) {
     let tally = Tally::of(kept);
     (tally.left(launches, Pass::Again).len(), tally.unusable(launches, &[]).len())
@@ -62,7 +62,7 @@ fn what_the_environment_spoiled_is_tried_once_more_and_then_stands() {
     assert_eq!(left(&launches, &[first, second]), (0, 0), "the second try stands, disturbed or not");
 }
 
-/// A launch of two loads, of which one has two twins.
+/// A launch of two loads, one of which has two twins.
 fn launch_with_twins() -> Vec<PlannedLaunch> {
     let plan = "name = \"twins\"\nrepeats = 1\nworkloads = [\"hello\", \"tetra/3\"]\n\
                 [[load]]\nname = \"a\"\nconnections = 4\nduration = \"1s\"\ntwins = [\"http10\", \"close\"]\n\
@@ -72,7 +72,7 @@ fn launch_with_twins() -> Vec<PlannedLaunch> {
     order(&cells, 1, 7)
 }
 
-/// The loads of `hello` that are left to be retried in one launch when those named were spoiled; no other workload is.
+/// The loads of `hello` to be retried in one launch when those named were spoiled; no other workload is retried.
 fn again(spoiled: &[&str]) -> Vec<String> {
     let launches = launch_with_twins();
     let kept = launches[0].cells.iter().map(|cell| {
@@ -112,7 +112,7 @@ fn a_twin_that_is_still_to_be_tried_brings_its_load_along() {
     assert_eq!(names, ["a", "a-close"]);
 }
 
-/// The loads of `hello` that are left to be retried after these tries of them: load, launch, whether it was spoiled.
+/// The loads of `hello` to be retried after these tries: load, launch, whether it was spoiled.
 fn left_after(tries: &[(&str, &str, bool)]) -> Vec<String> {
     let launches = launch_with_twins();
     let cell = |name: &str| {
