@@ -1,8 +1,9 @@
 //! Warms a launch up: a closed loop until the server no longer becomes faster, so that its loads find a steady state.
 //!
-//! Compilers at run time, caches and pools make a server faster for seconds to minutes after its start; a warm-up of a
-//! fixed length measures some servers cold. The rule is that of `paceline_stats::is_warm`. Always with Paceline's own
-//! generator, whichever measures: its rate can be followed second by second. What it came to is part of the record.
+//! JIT compilers, caches and pools make a server faster for seconds to minutes after its start; a warm-up of a fixed
+//! length measures some servers cold. `paceline_stats::is_warm` defines the rule. It always uses Paceline's own
+//! generator, even if another one measures, because its rate can be read every second. The result is part of the
+//! record.
 
 use crate::farm::Farm;
 use crate::launch::Spoiled;
@@ -23,9 +24,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const MARGIN: Duration = Duration::from_secs(20);
 /// How long it may take to end when asked to.
 const STOP_LIMIT: Duration = Duration::from_secs(2);
-/// A row of the generator's that is shorter is no whole second.
+/// A shorter row of the generator is not a whole second.
 const WHOLE_SECOND_S: f64 = 0.9;
-/// A minute's rows have some 60 kB.
+/// The rows of a minute take about 60 kB.
 const ROWS_BYTES_MOST: u64 = 64 << 20;
 
 /// How a launch is warmed up.
@@ -36,7 +37,7 @@ pub(crate) struct Warmer<'a> {
     pub shepherd: &'a [String],
     /// The generator's cores.
     pub cores: &'a [u32],
-    /// A folder for what it writes.
+    /// A folder for the generator's files.
     pub folder: &'a Path,
     /// How long it may take.
     pub limit: Duration,
@@ -78,7 +79,7 @@ impl Warmer<'_> {
                 break rates;
             }
         };
-        // A generator that does not end is the next launch's to notice.
+        // If the generator does not end, the next launch will notice.
         let _ = generator.stop();
         Ok(WarmUp {
             warmed_s: begun.elapsed().as_secs_f64(),
@@ -136,7 +137,7 @@ fn cases(cells: &[Cell]) -> Vec<&WorkloadCase> {
     cases
 }
 
-/// The requests as a file for `--mix`, taken literally: a path is no template.
+/// The requests as a file for `--mix`, taken literally: a path is not a template.
 fn mix_of(cases: &[&WorkloadCase]) -> String {
     let quoted = |text: &str| toml_string(text);
     let request = |case: &&WorkloadCase| {
@@ -161,7 +162,7 @@ fn toml_string(text: &str) -> String {
     format!("\"{}\"", text.chars().map(escape).collect::<String>())
 }
 
-/// Responses per second in each whole second so far. The last line may be half written.
+/// Responses per second in each whole second so far. The last line may be incomplete.
 fn rates(rows: &Path) -> Vec<f64> {
     let text = paceline_files::read_text(rows, ROWS_BYTES_MOST).unwrap_or_default();
     let seconds = text.lines().filter_map(|line| serde_json::from_str::<Second>(line).ok());

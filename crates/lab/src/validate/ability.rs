@@ -1,6 +1,6 @@
-//! Tries a trait out on a server, and compares what is seen with what the manifest says.
+//! Tests a trait on a running server, and compares the result with the manifest.
 //!
-//! A disagreement says which line of the manifest to change. How bad it is, is for the caller: a warning before a load,
+//! A disagreement says which line of the manifest to change. The caller decides its severity: a warning before a load,
 //! a failure in `lab check`.
 
 use super::asker::{Asker, check, passing_interrupt, question};
@@ -11,31 +11,31 @@ use paceline_record::{Check, CheckOutcome};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Between two bytes of a request that comes byte by byte: long enough for an idle server to read each separately, and
-/// a tenth of a second for all of it.
+/// The pause between two bytes of a request that is sent byte by byte: long enough for an idle server to read each
+/// separately; the whole request takes a tenth of a second.
 const BYTE_PAUSE: Duration = Duration::from_millis(1);
 
-/// What was seen of a trait.
+/// The result of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ability {
-    /// The server does it.
+    /// The server supports it.
     Does,
-    /// It does not, and this is what it does instead.
+    /// It does not; the text says what it does instead.
     Lacks(String),
 }
 
-/// What traits are tried out with.
+/// The inputs of a test.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt<'a> {
-    /// A case that is answered right.
+    /// A case with a right answer.
     pub case: &'a WorkloadCase,
-    /// Another, so that answers in a wrong order show; the same where there is no other.
+    /// Another case, to detect answers in a wrong order; the same case if there is no other.
     pub other: &'a WorkloadCase,
-    /// How many requests are sent ahead.
+    /// How many requests are pipelined.
     pub depth: usize,
 }
 
-/// How a trait is called in a check.
+/// The name of a trait in a check.
 fn label(one: Trait) -> &'static str {
     match one {
         Trait::KeepAlive => "keep-alive",
@@ -47,7 +47,7 @@ fn label(one: Trait) -> &'static str {
     }
 }
 
-/// Tries `one` out and compares. A disagreement with what is stated or taken for granted has the outcome `wrong`.
+/// Tests `one` and compares. A disagreement with the stated or assumed value has the outcome `wrong`.
 pub(super) fn compare(
     asker: &Asker,
     attempt: &Attempt<'_>,
@@ -97,7 +97,7 @@ fn try_out(asker: &Asker, attempt: &Attempt<'_>, traits: &Traits, one: Trait) ->
     Ok(passing_interrupt(seen)?.unwrap_or_else(|trouble| Ability::Lacks(trouble.to_string())))
 }
 
-/// Whether one connection answers twice.
+/// Tests whether one connection answers twice.
 fn twice(asker: &Asker, question: Question<'_>, case: &WorkloadCase) -> Result<Ability, Trouble> {
     let mut connection = asker.open()?;
     let first = connection.ask(question)?;
@@ -110,7 +110,7 @@ fn twice(asker: &Asker, question: Question<'_>, case: &WorkloadCase) -> Result<A
     Ok(right(difference(&case.expect, &connection.ask(question)?)))
 }
 
-/// Whether requests that are sent at once, two kinds by turns, are answered in their order.
+/// Tests whether pipelined requests, of two kinds in turn, are answered in their order.
 fn ahead(asker: &Asker, attempt: &Attempt<'_>) -> Result<Ability, Trouble> {
     let turns: Vec<&WorkloadCase> =
         [attempt.case, attempt.other].into_iter().cycle().take(attempt.depth).collect();
@@ -123,7 +123,7 @@ fn ahead(asker: &Asker, attempt: &Attempt<'_>) -> Result<Ability, Trouble> {
     Ok(right(wrong))
 }
 
-/// Whether two kinds of request, several of each at once on one connection, are answered over HTTP/2 with prior
+/// Tests whether two kinds of request, several of each at once on one connection, are answered over HTTP/2 with prior
 /// knowledge.
 fn http2(asker: &Asker, attempt: &Attempt<'_>, address: SocketAddr) -> Result<Ability, Trouble> {
     let turns: Vec<&WorkloadCase> =
@@ -142,8 +142,8 @@ fn byte_wise(asker: &Asker, question: Question<'_>, case: &WorkloadCase) -> Resu
     Ok(right(difference(&case.expect, &answer)))
 }
 
-/// The same status as for GET, and no length but that of the body GET has: RFC 9110, section 9.3.2. That there is no
-/// body is no trait.
+/// HEAD must have the same status as GET, and no `Content-Length` other than that of the body for GET: RFC 9110,
+/// section 9.3.2. That there is no body is a separate check, not a trait.
 fn head(asker: &Asker, case: &WorkloadCase) -> Result<Ability, Trouble> {
     let body = asker.open()?.ask(question(case))?.body;
     let question = Question::new("HEAD", &case.path).in_manner(Manner::Http11Close);

@@ -1,7 +1,7 @@
-//! Asks one server things, each with the same patience, and makes checks of what comes back.
+//! Sends requests to one server, all with the same time limit, and turns the results into checks.
 //!
-//! What validation and `lab check` share. Which questions there are is each check's own file, what is wrong with an
-//! answer `difference`'s. A launch that waits for its first answer asks on its own, as patiently as the manifest says.
+//! Shared by validation and `lab check`. Each check defines its own requests; `difference` compares the answers. A
+//! launch that waits for its first answer sends its own requests, with the manifest's time limit.
 
 use crate::probe::{self, Answer, Connection, Manner, Patience, Question, Trouble};
 use crate::validate::difference;
@@ -11,18 +11,18 @@ use paceline_record::{Check, CheckOutcome};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long one answer may take. The slowest rightful one, 500 rows read and updated by a server and a database that are
-/// both cold, took 10 s on a machine with ten times more to do than cores.
+/// How long one answer may take. The slowest valid one, 500 rows read and updated by a server and a database that are
+/// both cold, took 10 s on a machine with ten times more runnable threads than cores.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
-/// Asks the server at an address.
+/// Sends requests to the server at an address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asker {
     pub address: SocketAddr,
     pub interrupt: Interrupt,
 }
 
-/// What came of an attempt; the outer error is Ctrl-C alone: any other trouble is a finding about the server.
+/// The result of an attempt; the outer error is Ctrl-C alone: any other trouble is a finding about the server.
 pub(crate) type Tried<T> = Result<Result<T, Trouble>, Trouble>;
 
 impl Asker {
@@ -30,17 +30,17 @@ impl Asker {
         Patience::of(ANSWER_LIMIT, self.interrupt)
     }
 
-    /// A connection of its own.
+    /// Opens a new connection.
     pub fn open(&self) -> Result<Connection, Trouble> {
         Connection::open(self.address, self.patience())
     }
 
-    /// Asks on a connection of its own.
+    /// Sends a request on a new connection.
     pub fn ask(&self, question: Question<'_>) -> Tried<Answer> {
         passing_interrupt(probe::ask(self.address, question, self.patience()))
     }
 
-    /// What is wrong with the answer to a case in some manner; none when nothing is.
+    /// The difference in the answer to a case in some manner; `None` if it is right.
     pub fn wrong(&self, case: &WorkloadCase, manner: Manner) -> Result<Option<String>, Trouble> {
         Ok(match self.ask(question(case).in_manner(manner))? {
             Ok(answer) => difference(&case.expect, &answer),
@@ -54,7 +54,7 @@ pub(crate) fn question(case: &WorkloadCase) -> Question<'_> {
     Question::new(&case.method, &case.path)
 }
 
-/// A check that passed unless there is a difference.
+/// A check that fails if there is a difference.
 pub(crate) fn same(name: impl Into<String>, difference: Option<String>) -> Check {
     match difference {
         None => check(name, CheckOutcome::Pass, ""),

@@ -1,7 +1,7 @@
-//! What is wrong with an answer, exactly: status, headers, body. For readiness, validation and `lab check` alike.
+//! Compares an answer with the expected one, exactly: status, headers, body. For readiness, validation and `lab check`.
 //!
-//! Pure but for the clock that a `Date` is compared with: the answer was generated at some time between the request and
-//! its end. It asks nothing and decides nothing.
+//! Pure except for the clock that a `Date` is compared with: the answer was generated at some time between the request
+//! and its end.
 
 use crate::probe::Answer;
 use paceline_catalogue::DATE;
@@ -9,10 +9,10 @@ use paceline_catalogue::{Expect, ExpectedBody, hex};
 use sha2::{Digest as _, Sha256};
 use std::time::{Duration, SystemTime};
 
-/// How far a `Date` may be off. TechEmpower's rules let it be rendered once a second; the rest is for a busy machine.
+/// How far a `Date` may be off. TechEmpower's rules allow rendering it once a second; the rest is for a busy machine.
 const DATE_OFF_MOST: Duration = Duration::from_secs(3);
 
-/// What is wrong with an answer, exactly; `None` when nothing is.
+/// The first difference in an answer; `None` if it is right.
 pub(crate) fn difference(expect: &Expect, answer: &Answer) -> Option<String> {
     let mut wrong = Vec::new();
     if answer.status != expect.status {
@@ -20,7 +20,7 @@ pub(crate) fn difference(expect: &Expect, answer: &Answer) -> Option<String> {
     }
     wrong.extend(expect.content_type.as_deref().and_then(|wanted| type_difference(wanted, answer)));
     wrong.extend(expect.charset.as_deref().and_then(|wanted| charset_difference(wanted, answer)));
-    // No request of ours accepts one: RFC 9110, section 12.5.3.
+    // The lab's requests do not accept a coding: RFC 9110, section 12.5.3.
     if let Some(coding) =
         answer.header("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case("identity"))
     {
@@ -42,7 +42,7 @@ fn type_difference(wanted: &str, answer: &Answer) -> Option<String> {
     (!same).then(|| format!("content type {} instead of {wanted}", said.unwrap_or("missing")))
 }
 
-/// The charset may be left out; if there is one, or another parameter, it must be this.
+/// The charset may be omitted; if there is one, or another parameter, it must be this.
 fn charset_difference(wanted: &str, answer: &Answer) -> Option<String> {
     let said = answer.header("content-type")?;
     let right = |parameter: &str| {
@@ -54,7 +54,7 @@ fn charset_difference(wanted: &str, answer: &Answer) -> Option<String> {
     Some(format!("content type {said} with {:?} where only charset={wanted} may stand", wrong.trim()))
 }
 
-/// `wanted` is a header's name in small letters, or several with `|` between, one of which must be there.
+/// `wanted` is a header's name in lower case, or several separated by `|`, one of which is required.
 fn header_difference(wanted: &str, answer: &Answer) -> Option<String> {
     let found = wanted.split('|').find_map(|name| answer.header(name).filter(|value| !value.is_empty()));
     match found {
@@ -64,8 +64,8 @@ fn header_difference(wanted: &str, answer: &Answer) -> Option<String> {
     }
 }
 
-/// RFC 9110, section 5.6.7: a sender writes the one fixed form. Some servers take the time when the request begins: the
-/// date of an answer that `took` long may be so much older.
+/// RFC 9110, section 5.6.7: a sender writes the one fixed form. Some servers read the time when the request begins: the
+/// date of an answer that `took` a while may be older by as much.
 fn date_difference(value: &str, now: SystemTime, took: Duration) -> Option<String> {
     let Some(date) =
         httpdate::parse_http_date(value).ok().filter(|date| httpdate::fmt_http_date(*date) == value)
@@ -78,7 +78,7 @@ fn date_difference(value: &str, now: SystemTime, took: Duration) -> Option<Strin
         .then(|| format!("date {value:?}, {} s off: it is {:?}", off.as_secs(), httpdate::fmt_http_date(now)))
 }
 
-/// What a date without fractions may be early at most.
+/// How early a date without fractions may be.
 const SECOND: Duration = Duration::from_secs(1);
 
 fn body_difference(expected: &ExpectedBody, body: &[u8]) -> Option<String> {
@@ -114,7 +114,7 @@ fn byte_difference(wanted: &[u8], body: &[u8]) -> String {
     format!("a body{length} with {} instead of {} at byte {at}", excerpt(body, at), excerpt(wanted, at))
 }
 
-/// What stands at an offset, in quotes, for people.
+/// The bytes at an offset, in quotes, for messages.
 fn excerpt(bytes: &[u8], at: usize) -> String {
     const LENGTH: usize = 40;
     let rest = &bytes[at.min(bytes.len())..];

@@ -1,7 +1,8 @@
-//! Everything `lab check` asks of a server: its workloads, its traits, the protocol's corners, computed answers, silence.
+//! The checks of `lab check` on a server: its workloads, its traits, the protocol's edge cases, computed answers, an
+//! idle connection.
 //!
-//! More than a round asks before a load, and strict: a manifest that says other than what is seen is a failure here.
-//! The connection left alone waits beside all else, so that its time is spent once.
+//! It requests more than a round does before a load, and is strict: a manifest that disagrees with the results is a
+//! failure here. The idle connection waits in parallel with all other checks.
 
 use super::ability::{self, Attempt};
 use super::asker::{Asker, check, same};
@@ -17,38 +18,39 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Requests sent ahead: the depth of TechEmpower's plaintext test.
+/// Pipelined requests: the depth of TechEmpower's plaintext test.
 const PIPELINE_DEPTH: usize = 16;
-/// How long after its first look a date is looked at again: one that stands still is off by more than is allowed then.
+/// How long after the first `Date` a second one is read: a date that does not change is off by more than the allowance
+/// then.
 const DATE_AGAIN: Duration = Duration::from_secs(5);
-/// A case with a longer body is asked once and no more.
+/// A case with a longer body is requested only once.
 const SMALL_BYTES: u64 = 64 * 1024;
 
-/// Why a server that answers right is not asked the rest.
+/// Why a server with right answers does not get the other checks.
 const NOTHING_SMALL: &str = "traits, the protocol's corners and an idle connection: for want of a GET whose answer has 64 KiB at most";
 
-/// How a server is examined.
+/// The options of an examination.
 #[derive(Clone, Copy, Debug)]
 pub struct Examination {
-    /// How long a connection is left alone at most.
+    /// Limit of the time that a connection is left idle.
     pub idle: Duration,
-    /// What random paths and numbers are drawn from.
+    /// The seed of random paths and numbers.
     pub seed: u64,
 }
 
-/// What was found.
+/// The results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Examined {
     /// Each check, in order.
     pub checks: Vec<Check>,
-    /// What the server does with an idle connection, in a few words.
+    /// The server's handling of an idle connection, in a few words.
     pub idle: String,
 }
 
-/// Examines the server at `address` on `workloads`, with what its manifest says of its traits.
+/// Examines the server at `address` on `workloads`, with the traits of its manifest.
 ///
 /// # Errors
-/// [`LabError::Interrupted`] alone: everything else is a check's outcome.
+/// [`LabError::Interrupted`] alone: everything else is the outcome of a check.
 pub fn examine(
     address: SocketAddr,
     workloads: &[Arc<Workload>],
@@ -72,7 +74,7 @@ fn examined(
     let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address) && is_small(case);
     let small: Vec<&WorkloadCase> = workloads.iter().flat_map(|one| &one.cases).filter(right).collect();
     let Some(case) = small.first().copied() else {
-        // Where nothing is answered right, every other question would only say so again.
+        // Without a right answer, every other check would only repeat that.
         if !found.bodies.is_empty() {
             checks.push(check("not examined", CheckOutcome::Warn, NOTHING_SMALL));
         }
@@ -85,7 +87,7 @@ fn examined(
         let rest = corners(asker, workloads, traits, &attempt, how.seed);
         let idle = match idle {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            // Without another thread (`ulimit -u`) one follows the other.
+            // Without another thread (`ulimit -u`) the checks run in sequence.
             Err(_) => wait(),
         };
         (rest, idle)
@@ -102,7 +104,7 @@ fn is_small(case: &WorkloadCase) -> bool {
     case.method == "GET" && case.expect.body.length().is_none_or(|length| length <= SMALL_BYTES)
 }
 
-/// All that is asked beside an idle connection.
+/// All checks that run beside an idle connection.
 fn corners(
     asker: &Asker,
     workloads: &[Arc<Workload>],
@@ -112,7 +114,7 @@ fn corners(
 ) -> Result<Vec<Check>, Trouble> {
     let mut checks = Vec::new();
     for one in Trait::ALL {
-        // What closes after each answer has no say on requests sent ahead, unless it claims one.
+        // Pipelining does not apply to a server that closes after each answer, unless its manifest states it.
         let moot = one == Trait::Pipelining && traits.has(Trait::KeepAlive) == Some(false);
         if !moot || traits.stated(one).is_some() {
             checks.push(ability::compare(asker, attempt, traits, one, CheckOutcome::Fail)?);
@@ -125,7 +127,7 @@ fn corners(
     Ok(checks)
 }
 
-/// A date made once, at the start, is true then and never again.
+/// A date rendered once, at the start, is right only at that time.
 fn dates_go_on(asker: &Asker, cases: &[&WorkloadCase], begun: Instant) -> Result<Vec<Check>, Trouble> {
     let dated = || cases.iter().filter(|case| case.expect.headers.iter().any(|name| name == DATE));
     if dated().next().is_none() {

@@ -1,7 +1,7 @@
-//! A connection that is left alone after an answer: closed after a time, told so with 408, or kept.
+//! Checks how a server treats an idle connection after an answer: closed after a time, closed with 408, or kept.
 //!
-//! None of these is wrong; what is wrong is to keep it and then not to answer, or to send unsolicited bytes. The
-//! wait is bounded: a server may keep a connection for minutes, and that is then all that is said.
+//! Each of these is valid; the errors are to keep it and then not answer, or to send unsolicited bytes. The wait is
+//! bounded: a server may keep a connection for minutes, and then the check reports only that.
 
 use super::asker::{Asker, check, passing_interrupt, question, same};
 use super::difference;
@@ -10,19 +10,19 @@ use paceline_catalogue::WorkloadCase;
 use paceline_record::{Check, CheckOutcome};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to close after an answer it says is the last.
+/// How long a server may take to close after an answer with `Connection: close`.
 const LAST_LIMIT: Duration = Duration::from_secs(2);
 
-/// What became of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Idle {
     /// The check.
     pub check: Check,
-    /// The same in a few words: `closed after 5.0 s`.
+    /// The result in a few words: `closed after 5.0 s`.
     pub summary: String,
 }
 
-/// Asks, waits at most `limit`, and asks again where the connection is still open.
+/// Sends a request, waits at most `limit`, and sends another if the connection is still open.
 pub(super) fn wait(asker: &Asker, case: &WorkloadCase, limit: Duration) -> Result<Idle, Trouble> {
     let name = "idle connection";
     Ok(match passing_interrupt(seen(asker, case, limit))? {

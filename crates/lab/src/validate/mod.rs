@@ -1,7 +1,7 @@
-//! Validation before load: every case and every refusal of the workloads under test, and what the framework claims.
+//! Validation before load: every case and every refusal of the workloads under test, and the traits in the manifest.
 //!
-//! A wrong answer fails and is not measured; a claim that does not hold is a warning. Each check says the exact
-//! difference. The body that passed is handed on, so that the load compares bytes instead of digests.
+//! A server with a wrong answer fails and is not measured; a wrong trait is a warning. Each check reports the exact
+//! difference. The body that passed is passed on, so that the load compares bytes instead of digests.
 
 mod ability;
 mod asker;
@@ -24,22 +24,22 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Requests sent ahead to see whether all are answered.
+/// Number of pipelined requests.
 const PIPELINE_DEPTH: usize = 4;
 
-/// What validation found.
+/// The results of validation.
 #[derive(Clone, Debug, Default)]
 pub struct Validated {
     /// Each check, in order.
     pub validation: Validation,
     /// The body of every case that passed, by the case's address.
     pub bodies: BTreeMap<String, Vec<u8>>,
-    /// What failed, by workload.
+    /// The failures, by workload.
     failures: BTreeMap<String, Vec<String>>,
 }
 
 impl Validated {
-    /// The checks of a workload that failed, as one text for people.
+    /// The failed checks of a workload, as one text.
     pub fn failures_of(&self, workload: &str) -> Option<String> {
         self.failures.get(workload).map(|failures| failures.join("; "))
     }
@@ -53,11 +53,11 @@ impl Validated {
     }
 }
 
-/// Checks the server at `address` on every case and refusal of `workloads`, then what `traits` says that a load may
-/// rely on. A trait that does not hold is a warning: what depends on it shows under load.
+/// Checks the server at `address` on every case and refusal of `workloads`, then the `traits` that a load may rely on.
+/// A wrong trait is a warning: its effects show under load.
 ///
 /// # Errors
-/// [`Trouble::Interrupted`] alone: everything else is a check's outcome.
+/// [`Trouble::Interrupted`] alone: everything else is the outcome of a check.
 pub fn validate(
     address: SocketAddr,
     workloads: &[Arc<Workload>],
@@ -67,10 +67,10 @@ pub fn validate(
     let asker = Asker { address, interrupt };
     let mut found = answers(&asker, workloads)?;
     let Some(case) = workloads.iter().flat_map(|workload| &workload.cases).next() else { return Ok(found) };
-    // After the refusals: a server which they broke shows.
+    // After the refusals, to detect a server that they crashed.
     let attempt = Attempt { case, other: case, depth: PIPELINE_DEPTH };
     for one in [Trait::KeepAlive, Trait::Pipelining, Trait::Http10KeepAlive, Trait::Http2] {
-        // Nearly all servers lack HTTP/2: only those that claim it are asked.
+        // Nearly all servers lack HTTP/2: it is tested only if the manifest states it.
         if traits.has(one).is_some() && (one != Trait::Http2 || traits.stated(one).is_some()) {
             let check = ability::compare(&asker, &attempt, traits, one, CheckOutcome::Warn)?;
             found.validation.checks.push(check);
@@ -79,7 +79,7 @@ pub fn validate(
     Ok(found)
 }
 
-/// Asks every case and every refusal.
+/// Requests every case and every refusal.
 pub(crate) fn answers(asker: &Asker, workloads: &[Arc<Workload>]) -> Result<Validated, Trouble> {
     let mut found = Validated::default();
     for workload in workloads {

@@ -1,7 +1,7 @@
-//! Answers that can be computed for any x: asked at random and at the edges, compared with the lab's own arithmetic.
+//! Checks answers that can be computed for any x, at random values and at the edges, against the lab's own arithmetic.
 //!
-//! A workload's cases are few, and known to a server's author; these are not. The big integers are a crate's,
-//! not the server's, so that no mistake is shared.
+//! A workload has few cases, which a server's author knows; these values are not known in advance. The big integers
+//! come from a crate that the server does not use, so that the two share no mistake.
 
 use super::asker::{Asker, same};
 use super::difference;
@@ -10,10 +10,10 @@ use paceline_catalogue::Computed;
 use paceline_record::Check;
 use sha2::{Digest as _, Sha256};
 
-/// How many x are drawn, beside the edges.
+/// How many values are drawn, beside the edges.
 const DRAWN: u64 = 5;
 
-/// Each edge, and some x drawn from `seed`.
+/// Checks each edge, and some values drawn from `seed`.
 pub(super) fn checks(asker: &Asker, computed: &Computed, seed: u64) -> Result<Vec<Check>, Trouble> {
     let mut checks = Vec::new();
     for x in values(computed, seed) {
@@ -27,7 +27,7 @@ pub(super) fn checks(asker: &Asker, computed: &Computed, seed: u64) -> Result<Ve
     Ok(checks)
 }
 
-/// The edges, then what is drawn, each once.
+/// The edges, then the drawn values, each once.
 fn values(computed: &Computed, seed: u64) -> Vec<u32> {
     let span = u64::from(computed.most - computed.least) + 1;
     let drawn = (0..DRAWN).map(|place| {

@@ -1,6 +1,6 @@
-//! What HTTP asks of a server beyond its workloads: old clients, strange methods, unknown paths, noise.
+//! Checks of HTTP itself beyond the workloads: old clients, unknown methods, unknown paths, noise.
 //!
-//! After each the server must still answer: a crash is a failure whatever came back.
+//! After each the server must still answer: a crash is a failure, whatever the response.
 
 use super::asker::{Asker, check, passing_interrupt, question, same};
 use super::{difference, refusal};
@@ -9,14 +9,14 @@ use paceline_catalogue::{RefusedStatus, WorkloadCase};
 use paceline_record::{Check, CheckOutcome};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to close a connection that is at its end, or to say that it understood nothing.
+/// How long a server may take to close a finished connection, or to reject an invalid request.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
-/// A method that no server has, in the form of one.
+/// A method that no server supports, in valid form.
 const UNKNOWN_METHOD: &str = "BREW";
-/// The beginning of a TLS handshake: what a plain server hears when somebody says https.
+/// The beginning of a TLS handshake: the bytes that a plain server receives when a client uses https.
 const NOISE: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 this is no HTTP\r\n\r\n";
 
-/// All of it, with a case that is answered right and a number that makes a path unknown.
+/// All checks, with a case that has a right answer and a number that makes a path unknown.
 pub(super) fn checks(asker: &Asker, case: &WorkloadCase, number: u64) -> Result<Vec<Check>, Trouble> {
     Ok(vec![
         two_in_one_packet(asker, case)?,
@@ -31,7 +31,7 @@ pub(super) fn checks(asker: &Asker, case: &WorkloadCase, number: u64) -> Result<
     ])
 }
 
-/// The first must be answered right; whether the second is, is the trait `pipelining`'s to say.
+/// The first request must be answered right; the second is covered by the trait `pipelining`.
 fn two_in_one_packet(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> {
     let two = [question(case); 2];
     let first = || asker.open()?.ask_first_of(&two);
@@ -42,7 +42,7 @@ fn two_in_one_packet(asker: &Asker, case: &WorkloadCase) -> Result<Check, Troubl
     Ok(same("two requests in one packet", wrong))
 }
 
-/// HTTP/1.0 knows no chunks, and ends with the answer unless keep-alive was asked for: RFC 9112, sections 6.1 and 9.3.
+/// HTTP/1.0 has no chunks, and closes after the answer unless keep-alive was requested: RFC 9112, sections 6.1 and 9.3.
 fn old_client(asker: &Asker, case: &WorkloadCase, manner: Manner) -> Result<Check, Trouble> {
     let (name, must_close) = match manner {
         Manner::Http10KeepAlive => ("HTTP/1.0 with keep-alive asked for", false),
@@ -74,8 +74,8 @@ fn old_client(asker: &Asker, case: &WorkloadCase, manner: Manner) -> Result<Chec
     Ok(same(name, None))
 }
 
-/// No answer to HEAD has a body, whatever its status: a client would take it for the next answer. Whether HEAD is
-/// served at all is checked by the trait `head`.
+/// An answer to HEAD has no body, whatever its status: a client would read it as the next answer. Support of HEAD is
+/// checked by the trait `head`.
 fn head_has_no_body(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> {
     let name = format!("HEAD {} without a body", case.path);
     let talk = || {
@@ -119,14 +119,14 @@ fn noise(asker: &Asker) -> Result<Check, Trouble> {
     };
     let rest = match passing_interrupt(talk())? {
         Ok(rest) => rest,
-        // Closed under our hands.
+        // Closed by the server in the meantime.
         Err(Trouble::Io(_)) => return Ok(same(name, None)),
         Err(trouble) => return Ok(same(name, Some(trouble.to_string()))),
     };
     let said = String::from_utf8_lossy(&rest.bytes).into_owned();
     let status = said.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)?.parse::<u16>().ok());
     Ok(match (status, rest.closed_after) {
-        // 505: it took the greeting for a version of HTTP (RFC 9110, section 15.6.6).
+        // 505: it parsed the bytes as a version of HTTP (RFC 9110, section 15.6.6).
         (Some(status), _) if status / 100 == 4 || status == 505 => same(name, None),
         (Some(status), _) => same(name, Some(format!("status {status} instead of 4xx or 505"))),
         (None, Some(_)) => same(name, None),
@@ -137,7 +137,7 @@ fn noise(asker: &Asker) -> Result<Check, Trouble> {
     })
 }
 
-/// Asked again after what may have broken it.
+/// Repeats the request after one that may have crashed the server.
 pub(super) fn still_serves(asker: &Asker, case: &WorkloadCase, after: &str) -> Result<Check, Trouble> {
     let wrong = asker.wrong(case, Manner::Http11)?;
     Ok(same(format!("{} {} after {after}", case.method, case.path), wrong))

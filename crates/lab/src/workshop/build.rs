@@ -1,7 +1,7 @@
-//! Builds a server, unless what is there was built from the same.
+//! Builds a server, unless the existing build was made from the same inputs.
 //!
-//! For `paceline lab build`, `serve` and `check`, and for a round before it pins or measures anything. A first set-up
-//! is `setup`'s, the command is run by `command`, and what "the same" means is `fingerprint`'s.
+//! For `paceline lab build`, `serve` and `check`, and for a round before it pins or measures anything. `setup` does a
+//! first set-up, `command` runs the command, and `fingerprint` defines the inputs.
 
 use super::{LAUNCHED, MAKE_LIMIT, Made, Workshop, lock, stamp};
 use crate::LabError;
@@ -9,13 +9,14 @@ use paceline_catalogue::Manifest;
 use std::time::Duration;
 
 impl Workshop {
-    /// Builds `server` unless nothing it is made from has changed, or with `again` in any case. A set-up older than
-    /// the folder is repeated first, which a set-up must allow and which is noticed; one that was never done is not begun
-    /// here, since it downloads. Several processes may ask at once: one builds, the others wait and find it done.
+    /// Builds `server` unless its inputs are unchanged; with `again` in any case. A set-up older than the folder is
+    /// repeated first; set-up commands must allow that, and the repetition is reported. A set-up that was never done is
+    /// not started here, since it downloads. Several processes may call this at once: one builds, the others wait and
+    /// find the finished build.
     ///
     /// # Errors
-    /// [`LabError::NotSetUp`], [`LabError::Command`] with the end of the log, [`LabError::Interrupted`]; no stamp is
-    /// left behind by any of them.
+    /// [`LabError::NotSetUp`], [`LabError::Command`] with the end of the log, [`LabError::Interrupted`]; each leaves no
+    /// stamp.
     pub fn build(&self, server: &Manifest, again: bool) -> Result<Made, LabError> {
         let missing = self.toolbox.missing(&server.needs);
         if !missing.is_empty() {
@@ -51,8 +52,8 @@ impl Workshop {
         }
     }
 
-    /// Runs one command that makes something, and stamps it once it succeeded. The caller holds the lock. Where that is
-    /// the set-up, the build is taken back: what was made may refer to what is replaced.
+    /// Runs one set-up or build command, and writes its stamp on success. The caller holds the lock. A set-up also
+    /// removes the stamp of the build, which may refer to replaced files.
     pub(super) fn make(
         &self,
         server: &Manifest,
@@ -60,7 +61,7 @@ impl Workshop {
         command: &str,
         fingerprint: &str,
     ) -> Result<Duration, LabError> {
-        // Nothing is taken back for a step that would be ended at once.
+        // Keep the stamps if the step would be interrupted immediately.
         if self.interrupt.asked() {
             return Err(LabError::Interrupted);
         }

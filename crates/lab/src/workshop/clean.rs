@@ -1,8 +1,8 @@
-//! What rounds and servers leave behind in the state folder, and its removal: `paceline lab clean`.
+//! Finds and removes what rounds and servers leave behind in the state folder: `paceline lab clean`.
 //!
-//! Logs of launches, folders of launches that a server made in its build folder, scratch folders of killed rounds, builds
-//! of servers that are gone; with `all` every build, and what the tools of other users keep in their homes. Results are
-//! never touched.
+//! Logs of launches, folders that a server made for a launch in its build folder, scratch folders of killed rounds,
+//! builds of removed servers; with `all` every build, and the caches of tools in the homes of other users. Results are
+//! never removed.
 
 use super::{Workshop, disk};
 use paceline_catalogue::Catalogue;
@@ -10,14 +10,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Something that can be removed.
+/// A file or folder that can be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOver {
-    /// What it is, for people.
+    /// A description.
     pub what: &'static str,
     /// The file or folder.
     pub path: PathBuf,
-    /// What it takes on disk.
+    /// Its size on disk.
     pub bytes: u64,
 }
 
@@ -45,7 +45,7 @@ impl LeftOver {
 }
 
 impl Workshop {
-    /// What can be removed, with every build if `all` says so. No round may run meanwhile.
+    /// Everything that can be removed, including all builds if `all`. No round may run meanwhile.
     pub fn left_overs(&self, catalogue: &Catalogue, all: bool) -> Vec<LeftOver> {
         let in_folder = |name: &str| entries(&self.state_dir.join(name));
         let mut found: Vec<LeftOver> =

@@ -1,8 +1,9 @@
-//! Runs one command of a server to its end under `sh -c`: limited in time, stoppable, its output in a bounded log.
+//! Runs one command of a server under `sh -c` until it ends: with a time limit, interruptible, its output in a bounded
+//! log.
 //!
-//! Under a shepherd, so that nothing of it is left whatever ends it or us. Set-up, build and version commands come
-//! here, and apt-get's. A server's run command does not: it has no end to wait for, and is a launch's. Nothing is tried
-//! twice.
+//! It runs under a shepherd, so that no process of it survives, however the command or the lab ends. For set-up, build
+//! and version commands, and apt-get. `launch` starts a server's run command, which does not end. Failures are not
+//! retried.
 
 use crate::error::seconds;
 use crate::{CommandFailure, LabError};
@@ -13,22 +14,22 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often a running command is asked for its end, and a person for theirs.
+/// How often a running command's end and the interrupt are checked.
 const TICK: Duration = Duration::from_millis(50);
 /// How long a command has to end after SIGTERM, in milliseconds.
 const STOP_LIMIT_MS: u64 = 2_000;
-/// How much of a log's beginning and of its end is kept.
+/// How much of a log is kept, at its beginning and at its end.
 const LOG_BYTES: u64 = 512 * 1024;
-/// How much of standard output is handed back; a version is a few lines.
+/// How much of standard output is returned; a version is a few lines.
 const PRINTED_BYTES: u64 = 16 * 1024;
 /// How many lines of a log an error shows.
 const TAIL_LINES: usize = 20;
 
 /// One command to run.
 pub(crate) struct Step<'a> {
-    /// Whose it is.
+    /// The server's id.
     pub server: &'a str,
-    /// Which of its commands: "build".
+    /// The name of the step: "build".
     pub name: &'static str,
     /// The command.
     pub command: Words<'a>,
@@ -38,11 +39,11 @@ pub(crate) struct Step<'a> {
     pub environment: BTreeMap<String, String>,
     /// Where its output goes, replaced if it exists.
     pub log: PathBuf,
-    /// Where its standard output goes, should it not go to the log.
+    /// Where its standard output goes, if not to the log.
     pub printed: Option<PathBuf>,
     /// How long it may take.
     pub limit: Duration,
-    /// As whom it runs; none for the lab's own user.
+    /// The user that it runs as; `None` for the lab's own user.
     pub user: Option<User>,
 }
 
@@ -51,7 +52,7 @@ pub(crate) struct Step<'a> {
 pub(crate) enum Words<'a> {
     /// A line of a manifest, for `sh -c`.
     Shell(&'a str),
-    /// A program and its arguments, which no shell sees.
+    /// A program and its arguments, run without a shell.
     Program(&'a [&'a str]),
 }
 
@@ -63,7 +64,7 @@ impl Words<'_> {
         }
     }
 
-    /// For people.
+    /// The text for messages.
     fn shown(self) -> String {
         match self {
             Words::Shell(line) => line.to_owned(),
@@ -72,15 +73,16 @@ impl Words<'_> {
     }
 }
 
-/// Runs `step` under `shepherd` (the command that starts one) to its success, and tells how long it took. Whatever
-/// the end, no process of it is left.
+/// Runs `step` under `shepherd` (the command that starts one) until it succeeds, and returns how long it took. However
+/// it ends, no process of it is left.
 pub(crate) fn run(step: &Step<'_>, shepherd: &[String], interrupt: Interrupt) -> Result<Duration, LabError> {
     let error = |source| LabError::Spawn { command: step.command.shown(), source };
     let begun = Instant::now();
     let mut running = Shepherd::start(shepherd, &order(step)).map_err(error)?;
     let end = wait(step, &mut running, begun, interrupt);
     let elapsed = begun.elapsed();
-    // Also what a command that ended on its own left running: a build daemon would eat the CPU that is measured next.
+    // Also ends processes that a successful command left running: a build daemon would use CPU time during a
+    // measurement.
     running.stop().map_err(error)?;
     match end {
         End::ByItself(Ended { code: Some(0), .. }) => Ok(elapsed),
@@ -104,7 +106,7 @@ pub(super) fn printed(path: &Path) -> Result<String, LabError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Why the waiting is over.
+/// Why the wait is over.
 enum End {
     ByItself(Ended),
     Late,
@@ -160,7 +162,7 @@ fn failure(step: &Step<'_>, how: String) -> LabError {
     }))
 }
 
-/// The last lines of a log; nothing if it cannot be read, since what failed is the command.
+/// The last lines of a log; empty if it cannot be read, since the failure of the command is the error to report.
 fn tail(log: &Path) -> String {
     let bytes = paceline_files::tail(log, PRINTED_BYTES).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);

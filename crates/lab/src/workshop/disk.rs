@@ -1,17 +1,17 @@
-//! What a folder takes on disk.
+//! Disk usage of a folder.
 //!
-//! `lab setup` tells it of each server's build folder when it is done. Blocks are counted, not lengths; a file with two
-//! names counts twice. What installed packages take is for dpkg to say (`packages`).
+//! `lab setup` prints it for each server's build folder at the end. It counts blocks, not lengths; a file with two
+//! names counts twice. For installed packages, see `packages`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// The unit of `st_blocks`, whatever the file system's own: stat(3).
+/// The unit of `st_blocks`, on every file system: stat(3).
 const BLOCK_BYTES: u64 = 512;
 
-/// The blocks of everything below `folder`, in bytes; 0 where there is none. Links are not followed, what vanishes
-/// meanwhile is not counted.
+/// The blocks of everything below `folder`, in bytes; 0 if it does not exist. Links are not followed; files that vanish
+/// meanwhile are not counted.
 pub(super) fn folder_bytes(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = entries.map(|entry| {

@@ -1,7 +1,7 @@
-//! What a set-up or a build was made from, as a SHA-256: the folder's files, the command and the tools' versions.
+//! The inputs of a set-up or a build, as a SHA-256: the folder's files, the command and the tools' versions.
 //!
-//! Of `server.toml` only the commands count: a new tag or a corrected name rebuilds nothing. Nor does what the README
-//! says.
+//! Of `server.toml` only the commands count: a new tag or a corrected name does not cause a rebuild. Neither does a
+//! change of the README.
 
 use super::Workshop;
 use crate::LabError;
@@ -13,13 +13,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Folders that tools leave behind in a source folder; nothing is made from them.
+/// Folders that tools leave behind in a source folder; they are not inputs.
 const LEFT_BEHIND: [&str; 4] = [".git", "__pycache__", "node_modules", "target"];
 
-/// Files at the top of a server's folder of which nothing is made, but for the commands, which are added by themselves.
+/// Files at the top of a server's folder that are not inputs, except for the commands, which are added separately.
 const NOT_MADE_OF: [&str; 2] = [MANIFEST_FILE, "README.md"];
 
-/// What a server's set-up and build would be made from now.
+/// The current inputs of a server's set-up and build.
 pub(super) struct Fingerprints {
     pub setup: String,
     pub build: String,
@@ -46,7 +46,7 @@ impl Workshop {
     }
 }
 
-/// Adds `bytes` with their length before them, so that no two lists of inputs run into the same bytes.
+/// Adds `bytes` with their length first, so that no two lists of inputs give the same bytes.
 fn add(digest: &mut Sha256, bytes: &[u8]) {
     digest.update((bytes.len() as u64).to_le_bytes());
     digest.update(bytes);
@@ -71,31 +71,31 @@ fn add_folder(digest: &mut Sha256, root: &Path, folder: &Path) -> Result<(), Lab
     Ok(())
 }
 
-/// Adds what a file holds; of a link, where it leads too. Servers share a file by a link to it.
+/// Adds the contents of a file; for a link, its target too. Servers share a file by a link to it.
 fn add_file(digest: &mut Sha256, path: &Path, is_link: bool) -> Result<(), LabError> {
     let error = |source| LabError::File { action: "read", path: path.into(), source };
     if is_link {
         add(digest, std::fs::read_link(path).map_err(error)?.as_os_str().as_bytes());
     }
-    // A link to a folder, or to a file that is missing, is known by where it leads alone.
+    // A link to a folder, or to a missing file, is identified by its target alone.
     if !is_link || path.is_file() {
         add(digest, &paceline_files::read(path, paceline_files::OUTPUT_BYTES_MOST).map_err(error)?);
     }
     Ok(())
 }
 
-/// The files of a source folder at one moment, by length and time: what a server writes there shows in the difference.
+/// The files of a source folder at one moment, by length and time, to detect what a server writes there.
 pub struct SourceFiles(BTreeMap<PathBuf, (u64, Option<SystemTime>)>);
 
 impl SourceFiles {
-    /// The files now. Folders that tools leave behind are not looked at.
+    /// The files now, without folders that tools leave behind.
     pub fn of(folder: &Path) -> Self {
         let mut files = BTreeMap::new();
         add_files(&mut files, folder, folder);
         Self(files)
     }
 
-    /// The files that are new or changed since, by their paths in the folder.
+    /// The paths of new or changed files, relative to the folder.
     pub fn changed(&self, folder: &Path) -> Vec<String> {
         let now = Self::of(folder).0.into_iter();
         now.filter(|(path, about)| self.0.get(path) != Some(about))
@@ -105,7 +105,7 @@ impl SourceFiles {
 }
 
 fn add_files(files: &mut BTreeMap<PathBuf, (u64, Option<SystemTime>)>, root: &Path, folder: &Path) {
-    // A folder that cannot be read has no files that could be compared.
+    // A folder that cannot be read has no files to compare.
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, Ok(about)) = (entry.path(), entry.metadata()) else { continue };
         if about.is_dir() {

@@ -1,6 +1,6 @@
-//! One process at a time sets up or builds a server; the others wait for it, unless interrupted.
+//! Lets one process at a time set up or build a server; the others wait, unless interrupted.
 //!
-//! The lock itself is `crate::lock`'s; here is the waiting.
+//! `crate::lock` implements the lock; this module adds the wait.
 
 use crate::LabError;
 use paceline_host::{FileLock, Id, LockAttempt};
@@ -10,8 +10,8 @@ use std::time::Duration;
 /// How often a taken lock is retried: a build takes seconds.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// Takes the lock in `keep_dir`, which is made if need be. Calls `waiting` once if somebody else holds it, and gives up
-/// when `stopped` says so.
+/// Takes the lock in `keep_dir`, which is made if needed. Calls `waiting` once if another process holds it, and gives
+/// up when `stopped` returns true.
 pub(super) fn take(
     keep_dir: &Path,
     waiting: impl FnOnce(),

@@ -1,8 +1,8 @@
-//! The workshop: takes a server from its source folder to something that can be launched, and keeps what it made.
+//! The workshop: sets up and builds servers from their source folders, ready to launch, and keeps the results.
 //!
-//! Everything lands in `<state dir>/build/<server id>/`, which the server's commands know as `PACELINE_BUILD`; the
-//! workshop's own stamps, logs and lock are in `.paceline/` within it, so that removing the folder starts afresh. A
-//! stamp is written only after success and names what it was made from. Launching is not done here.
+//! All files are in `<state dir>/build/<server id>/`, which the server's commands know as `PACELINE_BUILD`; the
+//! workshop's own stamps, logs and lock are in `.paceline/` within it, so that removing the folder resets everything. A
+//! stamp is written only after success and identifies the inputs. See `launch.rs` for launches.
 
 mod build;
 mod clean;
@@ -34,33 +34,33 @@ use tools::Toolbox;
 /// How long a set-up or a build may take: twenty minutes, four times the slowest of `servers/` on two cores.
 const MAKE_LIMIT: Duration = Duration::from_secs(20 * 60);
 
-/// How long a version command may take; a virtual machine's takes a second.
+/// How long a version command may take; that of a virtual machine takes a second.
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
 
-/// Variables of tools beside our own. With the first pip installs nothing outside a private environment: a system's
-/// Python is its own. The second keeps it from asking the network about itself.
+/// Variables for tools. The first makes pip install only into a private environment: the system's Python must not be
+/// changed. The second keeps pip from checking for a newer version of itself.
 const GUARDS: [(&str, &str); 2] = [("PIP_REQUIRE_VIRTUALENV", "1"), ("PIP_DISABLE_PIP_VERSION_CHECK", "1")];
 
 fn own<const N: usize>(pairs: [(&str, &str); N]) -> impl Iterator<Item = (String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter()
 }
 
-/// The folder of a build that is the workshop's own.
+/// The folder within a build for the workshop's files.
 const KEPT: &str = ".paceline";
 
-/// The stamp of the first launch that answered; whatever makes the server anew takes it back.
+/// The stamp of the first launch that answered; a new set-up or build removes it.
 const LAUNCHED: &str = "launched";
 
-/// Where a server is on its way to a launch.
+/// The progress of a server towards a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Programs or files its manifest needs are missing.
+    /// Programs or files that its manifest needs are missing.
     Lacking(Vec<String>),
     /// Its private environment was never fetched.
     NotSetUp,
     /// It was never built.
     NotBuilt,
-    /// Something it was made from has changed since.
+    /// An input has changed since it was built.
     Stale,
     /// It can be launched.
     Ready,
@@ -78,16 +78,16 @@ impl std::fmt::Display for State {
     }
 }
 
-/// How a step went that is skipped when there is nothing to do.
+/// The result of a step that is skipped if it is up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// Nothing has changed since the last time, or there is nothing to do.
+    /// Up to date, or there is no such step.
     Already,
-    /// Done now; how long it took.
+    /// Done now, in this time.
     Now(Duration),
 }
 
-/// Takes servers from source to launch.
+/// Sets up and builds servers.
 pub struct Workshop {
     state_dir: PathBuf,
     workloads_dir: PathBuf,
@@ -100,9 +100,9 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// A workshop that keeps what it makes in `places`' state folder. `shepherd` is the command that starts a shepherd
-    /// (`paceline shepherd`), under which every command runs. When `interrupt` comes, what is running is ended with
-    /// all its processes and the call answers [`LabError::Interrupted`].
+    /// A workshop that keeps its files in `places`' state folder. `shepherd` is the command that starts a shepherd
+    /// (`paceline shepherd`), under which every command runs. On `interrupt` the running command is ended with all its
+    /// processes and the call returns [`LabError::Interrupted`].
     pub fn new(places: &Places, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
         Self {
             state_dir: places.state_dir.clone(),
@@ -116,21 +116,22 @@ impl Workshop {
         }
     }
 
-    /// Has `notice` told what a person waits for, should that not be the step itself.
+    /// Calls `notice` with the reason of a wait, if that is not the step itself.
     #[must_use]
     pub fn with_notice(mut self, notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.notice = Box::new(notice);
         self
     }
 
-    /// Has servers listen on this address of the machine instead of 127.0.0.1, so that load can come from others.
+    /// Makes servers listen on this address of the machine instead of 127.0.0.1, so that other machines can generate
+    /// the load.
     #[must_use]
     pub fn listening_on(self, listen: IpAddr) -> Self {
         Self { listen, ..self }
     }
 
-    /// Has the commands of servers run as `user`: in a home below the state folder, and with build folders that are its
-    /// own but for what the workshop keeps in them.
+    /// Runs the commands of servers as `user`: with a home below the state folder, and with build folders that this
+    /// user owns, except for the workshop's files in them.
     #[must_use]
     pub fn with_user(self, user: Option<User>) -> Self {
         Self { toolbox: Toolbox::of(user.clone()), user, ..self }
@@ -139,7 +140,7 @@ impl Workshop {
     /// Makes the home of the user of servers.
     ///
     /// # Errors
-    /// [`LabError::User`] where it cannot enter the state folder, or its home cannot be made.
+    /// [`LabError::User`] if the user cannot enter the state folder, or the home cannot be made.
     pub fn prepare_user(&self) -> Result<(), LabError> {
         let Some(user) = &self.user else { return Ok(()) };
         user.prepare_home()?;
@@ -151,12 +152,12 @@ impl Workshop {
         self.state_dir.join("build").join(server.build_id())
     }
 
-    /// What a launch of `server` on `port` with `cores` cores is given.
+    /// The variables for a launch of `server` on `port` with `cores` cores.
     pub fn variables(&self, server: &Manifest, port: u16, cores: u32) -> Variables {
         Variables { port: Some(port), cores, ..self.making(server) }
     }
 
-    /// What a set-up, build or version command is given: no port, and all the cores there are.
+    /// The variables for a set-up, build or version command: no port, and all cores.
     fn making(&self, server: &Manifest) -> Variables {
         Variables {
             port: None,
@@ -168,7 +169,7 @@ impl Workshop {
         }
     }
 
-    /// Where `server` is on its way to a launch.
+    /// The state of `server`.
     ///
     /// # Errors
     /// [`LabError::File`] when its folder cannot be read.
@@ -188,20 +189,21 @@ impl Workshop {
         })
     }
 
-    /// Notes that a launch of `server` has answered, and tells whether it was the first to since the server was made
-    /// what it is: a first start writes caches, and may find its files not in memory. None where that cannot be noted.
+    /// Records that a launch of `server` has answered, and returns whether it was the first since its last set-up or
+    /// build: a first start writes caches, and its files may not be in the page cache. `None` if that cannot be
+    /// recorded.
     pub fn note_launch(&self, server: &Manifest) -> Option<bool> {
         let wanted = self.fingerprints(server).ok()?.build;
         if self.stamp(server, LAUNCHED).as_deref() == Some(wanted.as_str()) {
             return Some(false);
         }
-        // A server that is neither set up nor built has no folder yet.
+        // A server without set-up and build has no folder yet.
         std::fs::create_dir_all(self.keep_dir(server)).ok()?;
         stamp::write(&self.keep_dir(server), LAUNCHED, &wanted).ok()?;
         Some(true)
     }
 
-    /// What the version command prints: the receipt of what is measured. Its standard error does not count.
+    /// The output of the version command, which identifies what is measured. Its standard error is ignored.
     ///
     /// # Errors
     /// [`LabError::NoVersion`] when it prints nothing, [`LabError::Command`] when it fails.
@@ -255,7 +257,7 @@ impl Workshop {
         outcome
     }
 
-    /// Where the workshop keeps its stamps, logs and lock of a server.
+    /// The folder for the workshop's stamps, logs and lock of a server.
     fn keep_dir(&self, server: &Manifest) -> PathBuf {
         self.build_dir(server).join(KEPT)
     }

@@ -1,7 +1,7 @@
-//! Debian packages: what installing some would download, and installing them. Only as root, and only by apt-get.
+//! Debian packages: finds their download size and installs them. Only as root, and only with apt-get.
 //!
-//! `setup` asks and installs; a step that failed names what is absent. Whoever is not root is given the command to run.
-//! Whether a program is there is `tools`' to say; what a server's own set-up command fetches is not looked at.
+//! `setup` calls it; a failed step uses it to name missing packages. A user other than root gets the command to run.
+//! `tools` checks whether a program exists; downloads of a server's own set-up command are not included.
 
 use super::Workshop;
 use super::command::{self, Step, Words};
@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How long installing packages may take, over a slow line.
+/// How long installing packages may take, on a slow network.
 const INSTALL_LIMIT: Duration = Duration::from_secs(30 * 60);
 
-/// The command for people: whoever reads it is not root.
+/// The command to print for a user who is not root.
 pub(super) fn shown(packages: &[String]) -> String {
     format!("sudo apt-get update && sudo apt-get install --no-install-recommends {}", packages.join(" "))
 }
 
-/// How many bytes `packages` and what they depend on would download, if apt-get knows them.
+/// How many bytes `packages` and their dependencies would download, if apt-get knows them.
 pub(super) fn download_bytes(packages: &[String]) -> Option<u64> {
     let output = Command::new("apt-get")
         .args(["install", "--no-install-recommends", "--print-uris", "-qq", "--"])
@@ -39,7 +39,7 @@ fn sum_of_sizes(uris: &str) -> u64 {
     uris.lines().filter(|line| line.starts_with('\'')).filter_map(size).sum()
 }
 
-/// Those of `packages` that dpkg does not count as installed; none where there is no dpkg.
+/// The `packages` that dpkg does not list as installed; empty without dpkg.
 pub(super) fn absent(packages: &[String]) -> Vec<String> {
     let is_absent = |package: &&String| {
         let status = Command::new("dpkg-query")
@@ -52,9 +52,9 @@ pub(super) fn absent(packages: &[String]) -> Vec<String> {
     packages.iter().filter(is_absent).cloned().collect()
 }
 
-/// The packages that `server` is short of, by its manifest. Where a need is missing, all of them: apt-get passes over
-/// what is installed. Where every need came by a package, those that are not installed: what they bring may not be
-/// among the needs. Where one came otherwise, none: who brings a toolchain of their own wants no second one.
+/// The packages that `server` lacks, by its manifest. If a need is missing, all of them: apt-get skips installed ones.
+/// If every need is met by a package, those that are not installed: their contents may not be among the needs. If a
+/// need is met in another way, none: a user with a separate toolchain does not want a second one.
 pub(super) fn short_of(server: &Manifest, toolbox: &Toolbox) -> Vec<String> {
     let found: Vec<Option<PathBuf>> = server.needs.iter().map(|need| toolbox.find(need)).collect();
     if found.iter().any(Option::is_none) {
@@ -67,7 +67,7 @@ pub(super) fn short_of(server: &Manifest, toolbox: &Toolbox) -> Vec<String> {
     Vec::new()
 }
 
-/// Whether dpkg knows the file behind `path`, also under the name it had before `/bin` became `/usr/bin`.
+/// Whether dpkg knows the file at `path`, also by its name from before `/bin` became `/usr/bin`.
 fn came_by_package(path: &Path) -> bool {
     let Ok(file) = path.canonicalize() else { return false };
     let before_merge = file.strip_prefix("/usr").map(|rest| Path::new("/").join(rest));
@@ -78,7 +78,7 @@ fn came_by_package(path: &Path) -> bool {
     known(&file) || before_merge.is_ok_and(|file| known(&file))
 }
 
-/// What the installed packages say they take on disk together, in bytes; none where there is no dpkg.
+/// The total size on disk of the installed packages as they declare it, in bytes; `None` without dpkg.
 pub(super) fn installed_bytes() -> Option<u64> {
     let output = Command::new("dpkg-query")
         .args(["--show", "--showformat=${db:Status-Status} ${Installed-Size}\n"])
@@ -96,7 +96,7 @@ fn sum_of_kibibytes(lines: &str) -> u64 {
 }
 
 impl Workshop {
-    /// Installs `packages`; says the command instead where this is not root.
+    /// Installs `packages`; returns the command in an error if this process is not root.
     pub(super) fn install(&self, packages: &[String]) -> Result<Duration, LabError> {
         // SAFETY: takes nothing and cannot fail.
         if unsafe { libc::geteuid() } != 0 {
@@ -118,7 +118,7 @@ impl Workshop {
         });
         let installed = self.packages_step("install", &command);
         drop(denied);
-        // Also where one package of several could not be installed.
+        // Also if one of several packages could not be installed.
         for told in BootServices::disable_new(&services, Path::new("/")) {
             (self.notice)(&told);
         }
@@ -139,7 +139,7 @@ impl Workshop {
             name,
             command: Words::Program(command),
             folder: Path::new("/"),
-            // No package may ask a question: nobody is there to answer.
+            // No package may prompt: the run is not interactive.
             environment: [("DEBIAN_FRONTEND".to_owned(), "noninteractive".to_owned())].into(),
             log: path.join("packages.log"),
             printed: None,

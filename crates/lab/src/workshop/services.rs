@@ -1,7 +1,7 @@
-//! Services of packages: not started while they are installed, not left to start with the machine, and said.
+//! Services of packages: prevents their start during installation, disables their start at boot, and reports it.
 //!
-//! Debian's packages of servers enable and start themselves when they are installed. A server under test is started by
-//! the lab alone; one that runs beside it takes its port or its cores.
+//! Debian's packages of servers enable and start themselves when they are installed. Only the lab may start a server
+//! under test; another instance of it would take its port or its cores.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -10,27 +10,27 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What the scripts of packages ask before they start a service (Debian's README.policy-rc.d): 101 forbids it.
+/// The policy script that packages run before they start a service (Debian's README.policy-rc.d): 101 forbids it.
 const POLICY: &str = "usr/sbin/policy-rc.d";
-/// Forbids it. The comment says whose it is, should it be left by a set-up that was killed.
+/// A policy that forbids it. The comment names its owner, in case a killed set-up leaves it behind.
 const DENIAL: &str =
     "#!/bin/sh\n# Made by `paceline lab setup` for the time of an installation; remove it.\nexit 101\n";
 
-/// While it lives, no package starts a service.
+/// Prevents packages from starting services until it is dropped.
 #[derive(Debug)]
 pub(super) struct StartsDenied {
     policy: PathBuf,
 }
 
 impl StartsDenied {
-    /// Forbids starts on the machine whose root is `root`. None where it has a policy of its own, which stays.
+    /// Forbids starts on the machine whose root is `root`. `None` if it has another policy, which is kept.
     ///
     /// # Errors
     /// When the policy cannot be written.
     pub fn begin(root: &Path) -> io::Result<Option<Self>> {
         let policy = root.join(POLICY);
         if fs::read(&policy).is_ok_and(|text| text == DENIAL.as_bytes()) {
-            // Left by one that was killed.
+            // A killed set-up left it.
             return Ok(Some(Self { policy }));
         }
         match OpenOptions::new().write(true).create_new(true).mode(0o755).open(&policy) {
@@ -46,17 +46,17 @@ impl StartsDenied {
 
 impl Drop for StartsDenied {
     fn drop(&mut self) {
-        // One that cannot be removed is taken over by the next set-up.
+        // If it cannot be removed, the next set-up takes it over.
         let _ = fs::remove_file(&self.policy);
     }
 }
 
-/// The services that start with the machine, by systemd's links and by those of System V run levels.
+/// The services that start at boot, by systemd's links and by those of System V run levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BootServices(BTreeSet<String>);
 
 impl BootServices {
-    /// Those of the machine whose root is `root`.
+    /// Reads those of the machine whose root is `root`.
     pub fn of(root: &Path) -> Self {
         let in_folder = |path: &Path| {
             let entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -76,11 +76,11 @@ impl BootServices {
         Self(services)
     }
 
-    /// Disables and stops those that are new since `before`. What to tell of each.
+    /// Disables and stops the services that are new since `before`. Returns a message for each.
     pub fn disable_new(before: &Self, root: &Path) -> Vec<String> {
         let new: Vec<String> = Self::of(root).0.difference(&before.0).cloned().collect();
         for service in &new {
-            // Whether each could is seen below: a machine has one of the two, or both.
+            // The result is checked below: a machine has one of the two commands, or both.
             run(&["systemctl", "disable", service]);
             run(&["systemctl", "stop", service]);
             run(&["update-rc.d", service, "disable"]);
@@ -100,7 +100,7 @@ fn run(command: &[&str]) {
     let [program, arguments @ ..] = command else { return };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // One that is not there is none that starts services.
+    // If the command is missing, it starts no services either.
     let _ = command.status();
 }
 

@@ -1,7 +1,7 @@
-//! Sets a server up: the packages its needs ask for, then its own set-up command. Says beforehand what that means.
+//! Sets a server up: installs the packages for its needs, then runs its set-up command. Lists these steps beforehand.
 //!
-//! Only `paceline lab setup` comes here, since this is what downloads and installs: a round or a build that finds a
-//! server never set up says so and leaves it.
+//! Only `paceline lab setup` calls it, since it downloads and installs: a round or a build that finds a server without
+//! set-up reports an error.
 
 use super::{Made, Workshop, disk, packages};
 use crate::LabError;
@@ -9,29 +9,29 @@ use paceline_catalogue::Manifest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What setting up some servers will do, to be shown before it is done.
+/// The steps to set up some servers, to be shown beforehand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetupPlan {
     /// Packages to install, each once, sorted.
     pub packages: Vec<String>,
-    /// How many bytes the packages are to download with all they depend on, where the package manager tells.
+    /// The download size of the packages with their dependencies in bytes, if the package manager reports it.
     pub package_bytes: Option<u64>,
-    /// Each server that has something to fetch.
+    /// Each server with a set-up command to run.
     pub servers: Vec<ServerSetup>,
-    /// The packages that each server is short of, by its id; servers short of none are left out.
+    /// The packages that each server lacks, by its id; servers that lack none are left out.
     pub short_of: BTreeMap<String, Vec<String>>,
-    /// For each server, tools that are there and closed to the user of servers, with what to do about each.
+    /// For each server, tools that exist but are not accessible to the user of servers, each with a remedy.
     pub closed: BTreeMap<String, Vec<String>>,
 }
 
-/// What setting up one server will run.
+/// The set-up of one server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerSetup {
     /// Its id.
     pub id: String,
     /// The set-up command.
     pub command: String,
-    /// About how much it downloads, in megabytes, as its manifest says.
+    /// The approximate download size in megabytes, from its manifest.
     pub download_mb: Option<f64>,
 }
 
@@ -41,7 +41,7 @@ impl SetupPlan {
         self.packages.is_empty() && self.servers.is_empty()
     }
 
-    /// About how many megabytes all of it downloads, and whether something is of unknown size.
+    /// The approximate download size of everything in megabytes, and whether a part is of unknown size.
     pub fn download_mb(&self) -> (f64, bool) {
         let of_packages = self.package_bytes.map(|bytes| bytes as f64 / 1e6);
         let sizes: Vec<Option<f64>> = (!self.packages.is_empty())
@@ -54,7 +54,7 @@ impl SetupPlan {
 }
 
 impl Workshop {
-    /// What [`Workshop::install_packages`] and [`Workshop::set_up`] (with or without `again`) have to do for `servers`.
+    /// The work of [`Workshop::install_packages`] and [`Workshop::set_up`] (with or without `again`) for `servers`.
     ///
     /// # Errors
     /// [`LabError::File`] when a server's folder cannot be read.
@@ -80,7 +80,7 @@ impl Workshop {
             let lacks = || !self.toolbox.missing(&server.needs).is_empty();
             let current = || match self.fingerprints(server) {
                 Ok(wanted) => Ok(self.stamp(server, "setup") == Some(wanted.setup)),
-                // One tool keeps no other server from its set-up: this one's will say so.
+                // A broken tool must not prevent the set-up of other servers: its own server's set-up will report it.
                 Err(LabError::ToolVersion { .. }) => Ok(false),
                 Err(error) => Err(error),
             };
@@ -99,7 +99,7 @@ impl Workshop {
         Ok(plan)
     }
 
-    /// Has apt-get learn which packages there are, as root: without that it knows no sizes, and may find none.
+    /// Updates apt-get's package lists, as root: without them it knows no sizes, and may find no packages.
     ///
     /// # Errors
     /// As [`Workshop::install_packages`].
@@ -107,7 +107,7 @@ impl Workshop {
         self.packages_step("update", &["apt-get", "update"]).map(Made::Now)
     }
 
-    /// Installs some packages, as root, or says which command to run.
+    /// Installs some packages, as root, or reports the command to run.
     ///
     /// # Errors
     /// As [`Workshop::install_packages`].
@@ -117,20 +117,20 @@ impl Workshop {
         installed
     }
 
-    /// What everything made for `server` takes on disk, in bytes.
+    /// The disk usage of everything made for `server`, in bytes.
     pub fn made_bytes(&self, server: &Manifest) -> u64 {
         disk::folder_bytes(&self.build_dir(server))
     }
 
-    /// What all installed packages take on disk, in bytes, where the package manager tells.
+    /// The disk usage of all installed packages, in bytes, if the package manager reports it.
     pub fn packages_bytes(&self) -> Option<u64> {
         packages::installed_bytes()
     }
 
-    /// Installs the packages of `plan` in one go, as root, or says which command to run.
+    /// Installs the packages of `plan` together, as root, or reports the command to run.
     ///
     /// # Errors
-    /// [`LabError::PackagesMissing`] with the exact command when this is not root, [`LabError::Command`] when
+    /// [`LabError::PackagesMissing`] with the exact command if this process is not root, [`LabError::Command`] when
     /// installing fails.
     pub fn install_packages(&self, plan: &SetupPlan) -> Result<Made, LabError> {
         if plan.packages.is_empty() {
@@ -139,8 +139,8 @@ impl Workshop {
         self.install_some(&plan.packages)
     }
 
-    /// Runs `server`'s set-up command unless it was run on the same folder with the same tools, or with `again` in
-    /// any case. Its packages come first, see [`Workshop::install_packages`].
+    /// Runs `server`'s set-up command unless it was run on the same folder with the same tools; with `again` in any
+    /// case. Its packages come first, see [`Workshop::install_packages`].
     ///
     /// # Errors
     /// [`LabError::NotSetUp`] when a program is still missing, [`LabError::Command`] when the command fails,

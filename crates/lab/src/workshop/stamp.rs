@@ -1,7 +1,7 @@
-//! A stamp: the fingerprint of what a finished step was made from. It is there whole or not at all.
+//! A stamp: the fingerprint of a finished step's inputs. It is written atomically.
 //!
-//! There are three for a server, `setup`, `build` and `launched`, which the workshop reads and writes. It only keeps
-//! text: what goes into one is `fingerprint`'s, what another one than expected means the workshop's.
+//! There are three for a server, `setup`, `build` and `launched`, which the workshop reads and writes. A stamp is just
+//! text: see `fingerprint` for its contents, and the workshop for the meaning of a mismatch.
 
 use crate::LabError;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ pub(super) fn read(keep_dir: &Path, name: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// Says that the step succeeded: written beside, then moved into place.
+/// Records a success: written to a temporary file, then renamed.
 pub(super) fn write(keep_dir: &Path, name: &str, fingerprint: &str) -> Result<(), LabError> {
     let path = file(keep_dir, name);
     let beside = path.with_extension("new");
@@ -23,7 +23,7 @@ pub(super) fn write(keep_dir: &Path, name: &str, fingerprint: &str) -> Result<()
     written.map_err(|source| LabError::File { action: "write", path, source })
 }
 
-/// Takes the success back, before the step is retried.
+/// Removes the stamp, before the step is retried.
 pub(super) fn remove(keep_dir: &Path, name: &str) -> Result<(), LabError> {
     let path = file(keep_dir, name);
     match std::fs::remove_file(&path) {

@@ -1,7 +1,7 @@
-//! What a manifest `needs`: whether each is there, and in which version.
+//! Checks the `needs` of a manifest: whether each exists, and its version.
 //!
-//! A need is a program on the PATH, or, where it holds a `/`, a pattern of files of which one must exist: headers and
-//! modules come in packages that bring no program.
+//! A need is a program on the PATH, or, if it contains a `/`, a pattern of files of which one must exist: headers and
+//! modules come in packages without a program.
 
 use crate::LabError;
 use paceline_host::{User, system};
@@ -15,21 +15,21 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The ways in which programs are asked for their version, in the order in which they are tried.
+/// The arguments for a program's version, in the order in which they are tried.
 const VERSION_FLAGS: [&str; 3] = ["--version", "version", "-version"];
 
-/// How long a program may take to tell its version; Maven takes one second.
+/// How long a program may take to print its version; Maven takes one second.
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
 
-/// Remembers versions, since many servers ask for the same few tools.
+/// Caches versions, since many servers need the same few tools.
 #[derive(Default)]
 pub(super) struct Toolbox {
     versions: Mutex<HashMap<String, String>>,
-    /// Who uses the tools, where that is not the lab's own user.
+    /// The user of the tools, if that is not the lab's own user.
     user: Option<User>,
 }
 
-/// A tool that is there, and closed to the user of servers.
+/// A tool that exists, but is not accessible to the user of servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ClosedTool {
     need: String,
@@ -46,12 +46,12 @@ impl std::fmt::Display for ClosedTool {
 }
 
 impl Toolbox {
-    /// The tools that `user` can use; none for the lab's own user.
+    /// The tools that `user` can access; `None` for the lab's own user.
     pub(super) fn of(user: Option<User>) -> Self {
         Self { versions: Mutex::default(), user }
     }
 
-    /// Those of `needs` that are not there or closed, for people.
+    /// The `needs` that are missing or not accessible, as messages.
     pub(super) fn missing(&self, needs: &[String]) -> Vec<String> {
         let absent = needs.iter().filter(|need| self.find(need).is_none());
         let told =
@@ -59,23 +59,23 @@ impl Toolbox {
         absent.map(told).collect()
     }
 
-    /// The tool behind `need`, where it is there and only the user of servers cannot reach it.
+    /// The tool for `need`, if it exists and only the user of servers cannot access it.
     pub(super) fn closed(&self, need: &str) -> Option<ClosedTool> {
         let user = self.user.as_ref()?.name.clone();
         let file = find(need, None).filter(|_| self.find(need).is_none())?;
         Some(ClosedTool { need: need.to_owned(), file, user })
     }
 
-    /// Where `need` is, for those who use it.
+    /// The path of `need` for its user.
     pub(super) fn find(&self, need: &str) -> Option<PathBuf> {
         find(need, self.user.as_ref())
     }
 
-    /// What `need` says of its version; where it does not say, which file it is.
+    /// The version that `need` prints; if it prints none, the identity of its file.
     ///
     /// # Errors
-    /// [`LabError::ToolVersion`] when it did not come to say anything. That is no other version: what was made with the
-    /// tool is as it was.
+    /// [`LabError::ToolVersion`] when it could not run to its end. That does not count as a changed version: what was
+    /// made with the tool stays valid.
     pub(super) fn version(&self, need: &str) -> Result<String, LabError> {
         let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = versions.get(need) {
@@ -86,13 +86,13 @@ impl Toolbox {
         Ok(version)
     }
 
-    /// Forgets what it knows, after something was installed.
+    /// Clears the cache, after an installation.
     pub(super) fn forget(&self) {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
-/// Where `need` is, of the places that `user` can reach.
+/// The path of `need`, among the places that `user` can access.
 pub(crate) fn find(need: &str, user: Option<&User>) -> Option<PathBuf> {
     if need.contains('/') {
         return glob::glob(need).ok()?.flatten().find(|file| is_open(file, user));
@@ -100,7 +100,7 @@ pub(crate) fn find(need: &str, user: Option<&User>) -> Option<PathBuf> {
     on_path(need, user)
 }
 
-/// The file that a command's first word starts: as it stands where it holds a `/`, else on the PATH.
+/// The file of a command's first word: the word itself if it contains a `/`, else the match on the PATH.
 pub(crate) fn program(word: &str) -> Option<PathBuf> {
     if word.contains('/') {
         return Some(PathBuf::from(word)).filter(|file| is_program(file));
@@ -114,7 +114,7 @@ fn on_path(word: &str, user: Option<&User>) -> Option<PathBuf> {
     files.find(|file| is_program(file) && is_open(file, user))
 }
 
-/// Whether the user can enter the folders of a file, and of what it links to.
+/// Whether the user can enter the folders of a file, and of its link's target.
 fn is_open(file: &Path, user: Option<&User>) -> bool {
     let Some(user) = user else { return true };
     let folder = |file: &Path| file.parent().is_none_or(|folder| user.check_reach(folder).is_ok());
@@ -138,7 +138,7 @@ fn version_of(need: &str, file: &Path) -> Result<String, LabError> {
     first_error.map_or_else(|| Ok(identity(file)), Err)
 }
 
-/// Path, size and time of change: not a version, but another one whenever the file is.
+/// Path, size and time of change: not a version, but different whenever the file is.
 fn identity(file: &Path) -> String {
     let facts = file.canonicalize().and_then(|file| Ok((file.metadata()?, file)));
     match facts {
@@ -147,10 +147,11 @@ fn identity(file: &Path) -> String {
     }
 }
 
-/// What the command prints, if it succeeds and prints something.
+/// The command's output, if it succeeds and is not empty.
 ///
 /// # Errors
-/// [`LabError::ToolVersion`] when it did not end by itself: that is no answer, and nothing may be concluded from it.
+/// [`LabError::ToolVersion`] when it did not exit normally: that is not an answer, and no conclusion may be drawn from
+/// it.
 fn ask(words: &[&OsStr]) -> Result<Option<String>, LabError> {
     let output = output_of(words, VERSION_LIMIT).map_err(|error| {
         let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -160,7 +161,7 @@ fn ask(words: &[&OsStr]) -> Result<Option<String>, LabError> {
     Ok((output.status.success() && !text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// The output of a command that ended by itself.
+/// The output of a command that exited normally.
 fn output_of(words: &[&OsStr], limit: Duration) -> io::Result<Output> {
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let child = Command::new(program)
@@ -169,7 +170,7 @@ fn output_of(words: &[&OsStr], limit: Duration) -> io::Result<Output> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .current_dir("/")
-        // Ctrl-C in a terminal goes to its foreground group: it is the lab's, not this program's.
+        // Ctrl-C in a terminal is sent to its foreground group: only the lab handles it, not this program.
         .process_group(0)
         .spawn()?;
     let output = wait(child, limit)?;
@@ -179,7 +180,7 @@ fn output_of(words: &[&OsStr], limit: Duration) -> io::Result<Output> {
     }
 }
 
-/// The output of a program that tells a few lines, which fit into its pipes.
+/// The output of a program that prints a few lines, which fit into its pipes.
 fn wait(mut child: Child, limit: Duration) -> io::Result<Output> {
     let begun = Instant::now();
     while child.try_wait()?.is_none() {
@@ -241,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_does_not_come_to_an_answer_has_no_other_version() {
-        // Not by SIGINT, which whoever started this may have had ignored.
+        // Not SIGINT, which the parent of the tests may have set to be ignored.
         let told = ask(&sh("kill -KILL $$")).unwrap_err();
         assert_eq!(
             told.to_string(),

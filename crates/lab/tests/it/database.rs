@@ -1,6 +1,6 @@
-//! A real PostgreSQL as a launch has it, and servers that are broken on purpose, each in one way.
+//! Tests with a real PostgreSQL, as in a launch, and with servers that are broken on purpose, each in one way.
 //!
-//! Skipped, and said to be, where PostgreSQL or Python is not installed.
+//! Skipped with a message if PostgreSQL or Python is not installed.
 
 use crate::shepherd_door;
 use paceline_catalogue::{Catalogue, Database, PlaceFlags, Places, Variables};
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-/// What a test starts databases with; it lives as long as the test.
+/// The means to start databases, removed at the end of the test.
 struct Lab {
     _state: tempfile::TempDir,
     catalogue: Catalogue,
@@ -24,7 +24,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// With the databases of this repository; none where a program is missing.
+    /// With the databases of this repository; `None` if a program is missing.
     fn new() -> Option<Self> {
         let state = tempfile::tempdir().unwrap();
         let flags = PlaceFlags { state_dir: Some(state.path().to_owned()), ..PlaceFlags::default() };
@@ -61,7 +61,7 @@ impl Lab {
         self.catalogue.database("postgresql").unwrap()
     }
 
-    /// The names and details of what fails at a server that is broken in this way.
+    /// The names and details of the failed checks for a server that is broken in this way.
     fn failures(&self, broken: &str, workload: &str, database: &RunningDatabase) -> Vec<String> {
         let server = Server::start(broken, database);
         let workloads = [Arc::clone(self.catalogue.workload(workload).unwrap())];
@@ -71,7 +71,7 @@ impl Lab {
     }
 }
 
-/// The Python server beside this file.
+/// The Python server in this folder.
 struct Server {
     process: Child,
     address: SocketAddr,
@@ -167,7 +167,7 @@ fn a_database_that_does_not_come_up_is_a_fault_with_its_command() {
     no_start.commands.start = "exit 3".to_owned();
     let told = spoiled(no_start, "nostart");
     assert!(told.starts_with("the database postgresql: it ended with exit status 3"), "{told}");
-    // No file of this database may grow: what a full disk does to it.
+    // Files of this database may not grow, as on a full disk.
     let mut full = (*lab.database()).clone();
     full.commands.init = full.commands.init.map(|init| format!("ulimit -f 100; {init}"));
     let told = spoiled(full, "full");
@@ -186,11 +186,11 @@ fn a_database_that_does_not_come_up_is_a_fault_with_its_command() {
 fn a_port_that_another_process_takes_first_is_chosen_again() {
     let Some(lab) = Lab::new() else { return };
     let said = tempfile::tempdir().unwrap();
-    // Whoever the database runs as writes there.
+    // The database's user writes there.
     std::fs::set_permissions(said.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let mut database = (*lab.database()).clone();
     let (port, taken) = (said.path().join("port"), said.path().join("taken"));
-    // The first start names its port, waits until it is taken, and ends as one that cannot bind does.
+    // The first start writes its port, waits until it is taken, and exits like a server that cannot bind.
     database.commands.start = format!(
         "if [ ! -e {port} ]; then echo $DATABASE_PORT > {port}.new; mv {port}.new {port}; \
          while [ ! -e {taken} ]; do sleep 0.02; done; exit 1; fi\n{start}",

@@ -1,7 +1,7 @@
-//! The lab as its callers see it: one binary of tests.
+//! Tests of the lab through its interface, in one binary.
 //!
-//! What needs a shepherd but no server under test is here, and what is written in this repository. Launches and whole
-//! rounds are among the binary's tests (`crates/paceline/tests/it/lab`), since its own shepherd is that binary.
+//! They cover what needs a shepherd but no server under test, and the data files of this repository. Launches and whole
+//! rounds are in the binary's tests (`crates/paceline/tests/it/lab`), since the shepherd is that binary.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test, in a test's own functions too")]
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]

@@ -1,7 +1,7 @@
-//! Everything a person wrote in this repository is right: its servers, workloads and plans.
+//! Checks the data files of this repository: its servers, workloads and plans.
 //!
-//! Right as far as reading goes, and in the time it takes. No server is built or started here: whether one answers as
-//! its workloads want is asked by `paceline lab check`.
+//! Only by reading them. No server is built or started here: `paceline lab check` tests whether one answers as its
+//! workloads require.
 
 use paceline_catalogue::{
     Catalogue, Cell, ExpectedBody, PlaceFlags, Places, Plan, Room, STEADY_WITHIN, estimate, order,
@@ -46,7 +46,7 @@ fn a_path_is_where_the_documentation_has_it() {
     }
 }
 
-/// What can be checked of TechEmpower's rules for its two tests without a database.
+/// The parts of TechEmpower's rules for its two tests without a database that can be checked here.
 #[test]
 fn json_and_plaintext_follow_techempower() {
     let catalogue = catalogue();

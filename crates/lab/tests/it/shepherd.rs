@@ -1,14 +1,15 @@
-//! A shepherd as the lab holds it: one that is killed is noticed, and a group that cannot be joined stops no start.
+//! Tests the lab's handling of a shepherd: one that is killed is noticed, and a control group that cannot be joined
+//! does not prevent a start.
 //!
-//! Through the crate's interface, with commands of shell. That nothing survives a shepherd and its lab is held by the
-//! binary's `lab/survivors.rs`.
+//! Through the crate's interface, with shell commands. The binary's `lab/survivors.rs` tests that no process survives a
+//! shepherd and its lab.
 
 use crate::shepherd_door;
 use paceline_host::shepherd::{Guard, Order, Output, Shepherd};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Long enough for a machine that does ten other things; what waits here ends on its own much earlier.
+/// Long enough for a very busy machine; the processes waited for end much earlier.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A command that runs until it is stopped.
@@ -34,7 +35,7 @@ fn start(groups: Vec<PathBuf>) -> Shepherd {
 }
 
 fn kill(shepherd: &Shepherd) {
-    // SAFETY: takes integers; the shepherd has not been waited for, so that the number is still its own.
+    // SAFETY: takes integers; the shepherd has not been waited for, so that its process id is still valid.
     assert_eq!(unsafe { libc::kill(shepherd.process(), libc::SIGKILL) }, 0);
 }
 

@@ -1,7 +1,7 @@
-//! The workshop: builds once, again when something changed, never stamps a failure, leaves no process behind.
+//! Tests of the workshop: it builds once, again after a change, never stamps a failure, and leaves no process behind.
 //!
-//! Through the crate's interface, with steps that are lines of shell. What `lab setup`, `lab build` and `lab list`
-//! print of it, and packages of the system, are held by the binary's `workshop.rs`.
+//! Through the crate's interface, with shell commands as steps. The binary's `workshop.rs` tests the output of `lab
+//! setup`, `lab build` and `lab list`, and packages of the system.
 
 use crate::shepherd_door;
 use paceline_catalogue::{Catalogue, Manifest, PlaceFlags, Places};
@@ -10,7 +10,7 @@ use paceline_lab::{CommandFailure, LabError, Made, State, Workshop};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A tree of one server, `sh-one`, that lives as long as the test.
+/// A tree of one server, `sh-one`, removed at the end of the test.
 struct Tree {
     folder: tempfile::TempDir,
 }
@@ -65,7 +65,7 @@ impl Tree {
     }
 }
 
-/// Each build leaves one line in `made`.
+/// Each build appends one line to `made`.
 const BUILD: &str =
     "[build]\ncommand = 'cat source.txt >> $PACELINE_BUILD/made; echo >> $PACELINE_BUILD/made'";
 
@@ -78,7 +78,7 @@ fn a_file_that_servers_share_by_a_link_is_a_source_of_each() {
     assert_eq!(tree.build().unwrap(), Made::Already);
     tree.write("servers/sh-two/shared.txt", "two");
     assert!(matches!(tree.build().unwrap(), Made::Now(_)));
-    // A link that leads nowhere is a source too, and no error.
+    // A dangling link is a source too, and not an error.
     std::fs::remove_file(tree.path("servers/sh-two/shared.txt")).unwrap();
     assert!(matches!(tree.build().unwrap(), Made::Now(_)));
 }

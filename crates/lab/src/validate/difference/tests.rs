@@ -1,7 +1,6 @@
-//! Differences as they are reported: of status, headers, dates and bodies.
+//! Tests the reported differences: of status, headers, dates and bodies.
 //!
-//! Answers are put together by hand, with no server behind them. How an answer comes off a connection is tested with
-//! the prober.
+//! Answers are made by hand, without a server. Reading an answer from a connection is tested with the probe.
 
 use super::*;
 
@@ -93,7 +92,7 @@ fn a_date_is_true_and_written_as_it_must_be() {
     }
     let stopped = date_difference("Sun, 06 Nov 1994 08:49:27 GMT", now, Duration::ZERO).unwrap();
     assert!(stopped.contains("10 s off"), "{stopped}");
-    // Taken when the request began, which was 9 s ago.
+    // Read when the request began, which was 9 s ago.
     let nine = Duration::from_secs(9);
     assert_eq!(date_difference("Sun, 06 Nov 1994 08:49:28 GMT", now, nine), None);
     assert!(date_difference("Sun, 06 Nov 1994 08:49:23 GMT", now, nine).unwrap().contains("5 s off"));
