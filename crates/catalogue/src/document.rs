@@ -191,17 +191,17 @@ mod tests {
     fn everything_that_is_wrong_is_told_at_once() {
         let all = complaint("nmae = 'x'\nabout = 'no'\ncolour = 3\n");
         let lines: Vec<&str> = all.lines().collect();
-        // A key that is misspelt is not missing, too.
+        // A misspelt key is not reported as missing, too.
         assert_eq!(lines.len(), 3, "{all}");
         assert_eq!(lines[0], "a/b.toml:1: unknown key `nmae`; the nearest right one is `name`");
         assert!(lines[1].starts_with("a/b.toml:2: invalid type"), "{all}");
         assert!(lines[2].starts_with("a/b.toml:3: unknown key `colour`"), "{all}");
         let missing = complaint("colour = 3\n");
         assert!(missing.lines().any(|line| line.ends_with("missing key `name`")), "{missing}");
-        // A key whose line was left out because of its value is not missing.
+        // A key whose line was blanked because of its value is not reported as missing.
         let one = complaint("name = 3\n");
         assert_eq!(one.lines().count(), 1, "{one}");
-        // A table cannot be left out: what is behind it is reported when it is mended.
+        // A table cannot be blanked: errors after it are reported once it is fixed.
         assert!(complaint("[other]\nname = 1\n").contains("other"));
     }
 

@@ -288,14 +288,14 @@ impl Farm {
         self.killed
     }
 
-    /// The first process that ended without being killed by the lab, and how, if known.
+    /// The first process that ended although the lab did not kill it, and how, as far as is known now.
     pub fn ended(&mut self) -> Option<(String, Ended)> {
         let (several, killed) = (self.front.is_some(), self.killed);
         let mut alive = self.roles.iter_mut().enumerate().filter(|(number, _)| Some(*number) != killed);
         alive.find_map(|(_, role)| Some((role.name(several), role.launch.ended()?)))
     }
 
-    /// Restarts the database if it ended and no other process did; returns whether it did. If the restart fails, the
+    /// Restarts the database if it ended and no other process did. Returns whether it did. If the restart fails, the
     /// launch has no database.
     pub(crate) fn restart_database(&mut self) -> Result<bool, Spoiled> {
         let is_database = |role: &Role| role.place.role == ProcessRole::Database;

@@ -48,7 +48,7 @@ pub const STEADY_WITHIN: Duration = Duration::from_secs(60);
 pub struct Plan {
     /// Its name, the file's name without `.toml`.
     pub name: String,
-    /// What it is for, for people.
+    /// Its purpose, in words.
     #[serde(default)]
     pub about: String,
     /// The seed of every order; if the plan has none, a round draws one and records it.

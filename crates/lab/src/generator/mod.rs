@@ -32,8 +32,8 @@ pub fn generator_command(asked: Option<&str>) -> String {
     asked.unwrap_or(DEFAULT_GENERATOR).split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a command uses only programs that Paceline knows by name, so that the command does not choose a program to
-/// run: its own generator, or a known one with its usual arguments.
+/// Whether a command is just a name that Paceline knows: its own generator, or a known one with its usual arguments.
+/// Such a command contains no program or arguments of the requester's choice.
 pub fn is_built_in(command: &str) -> bool {
     command == DEFAULT_GENERATOR || peer(command).is_some()
 }
