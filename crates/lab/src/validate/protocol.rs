@@ -9,7 +9,7 @@ use paceline_catalogue::{RefusedStatus, WorkloadCase};
 use paceline_record::{Check, CheckOutcome};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to close a finished connection, or to reject an invalid request.
+/// How long a server may take to close a finished connection, or to reject input that it cannot parse.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 /// A method that no server supports, in valid form.
 const UNKNOWN_METHOD: &str = "BREW";

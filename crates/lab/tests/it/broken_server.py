@@ -1,6 +1,6 @@
-# A server of the database workloads that is right, or broken in the one way that its argument names.
+# A server for the database workloads: correct, or broken in the one way that its argument names.
 #
-# It asks PostgreSQL through one psql process, so that it needs no driver. It prints its port.
+# It queries PostgreSQL through one psql process, so that it needs no driver. It prints its port.
 import html, json, os, random, subprocess, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.parse import parse_qs, urlparse

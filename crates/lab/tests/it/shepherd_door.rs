@@ -1,9 +1,9 @@
-//! The lab starts a shepherd as a process of its own; for these tests that is the example `shepherd`.
+//! Starts a shepherd as a separate process; for these tests that is the example `shepherd`.
 //!
-//! For `workshop.rs`. The test program cannot be one itself: a shepherd forks and has a single thread. The command
-//! `paceline shepherd`, which real labs start, is used by the binary's tests.
+//! For `workshop.rs`. The test program cannot be one: a shepherd forks and has a single thread. The binary's tests use
+//! the command `paceline shepherd`, which real labs start.
 
-/// The command that starts a shepherd. Plain `cargo test` builds the examples, into a folder beside the tests'.
+/// The command that starts a shepherd. Plain `cargo test` builds the examples, into a folder beside that of the tests.
 pub fn command() -> Vec<String> {
     let binary = std::env::current_exe().unwrap();
     let shepherd = binary.ancestors().nth(2).unwrap().join("examples/shepherd");

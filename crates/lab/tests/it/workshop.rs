@@ -1,7 +1,7 @@
 //! Tests of the workshop: it builds once, again after a change, never stamps a failure, and leaves no process behind.
 //!
-//! Through the crate's interface, with shell commands as steps. The binary's `workshop.rs` tests the output of `lab
-//! setup`, `lab build` and `lab list`, and packages of the system.
+//! Through the crate's interface, with shell commands as steps. The binary's `workshop.rs` tests the output of
+//! `lab setup`, `lab build` and `lab list`, and packages of the system.
 
 use crate::shepherd_door;
 use paceline_catalogue::{Catalogue, Manifest, PlaceFlags, Places};
