@@ -109,7 +109,7 @@ struct NodeService {
     databases: BTreeMap<u32, RunningDatabase>,
     /// The folders of launches that are balancers, removed with them.
     folders: BTreeMap<u32, Scratch>,
-    /// The folder for the lab's files on this machine.
+    /// The state folder on this machine.
     state: PathBuf,
     next: u32,
 }

@@ -189,7 +189,7 @@ fn form_of(case: &WorkloadCase) -> Result<Option<String>, Spoiled> {
 }
 
 /// Writes a body to a file named by its digest, so that equal ones share a file. It is completed under another name
-/// first: other readers, including other rounds, always find the whole file, and it is never rewritten.
+/// first: other readers, including other rounds, always find the whole file, and a complete one is never rewritten.
 fn keep_body(folder: &Path, body: &[u8], launch: &str) -> Result<PathBuf, String> {
     let path = folder.join(hex(&Sha256::digest(body)[..8]));
     if fs::read(&path).is_ok_and(|kept| kept == body) {

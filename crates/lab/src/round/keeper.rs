@@ -87,7 +87,7 @@ impl Tally {
         tries.launches.insert(trial.launch.clone(), is_spoiled(trial));
     }
 
-    /// The launches and cells left for a pass. Launches with no cells left are left out.
+    /// The part of `launches` that is left for a pass. Launches with no cells left are omitted.
     pub fn left(&self, launches: &[PlannedLaunch], pass: Pass) -> Vec<PlannedLaunch> {
         let left = launches.iter().map(|launch| {
             let belongs: Vec<&Cell> =
