@@ -1,7 +1,7 @@
-//! Puts the commit into the binary, so that a record says exactly what measured. Without git it says nothing.
+//! Embeds the commit in the binary, so that a record names the exact version. Without git the commit is left out.
 //!
-//! Cargo runs it before it compiles the binary, and again when the commit changes. Changes that were not committed are
-//! not looked for.
+//! Cargo runs it before it compiles the binary, and again when the commit changes. Uncommitted changes are not
+//! detected.
 
 use std::process::Command;
 

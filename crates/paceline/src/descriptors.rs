@@ -1,6 +1,6 @@
-//! Open descriptors: which a path is a name of, and what this process was given as its standard streams.
+//! Open descriptors: finds the descriptor that a path names, and which standard streams were closed at the start.
 //!
-//! `file` asks for what is written to as it stands, `exit` for standard output. Nothing is opened here by its name.
+//! `file` uses this for descriptors and pipes, `exit` for standard output. No function here opens a path by its name.
 
 use paceline_files::LINKS_MOST;
 use std::fs::{self, File};
@@ -9,37 +9,37 @@ use std::os::fd::{FromRawFd as _, RawFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Names of the standard streams, which most systems have as links that lead to whatever is behind a stream.
+/// Names of the standard streams. On most systems they are links to the file behind the stream.
 const STREAMS: [(&str, RawFd); 3] = [("/dev/stdin", 0), ("/dev/stdout", 1), ("/dev/stderr", 2)];
-/// Folders in which every open descriptor has its number for a name (proc(5)).
+/// Folders in which every open descriptor is listed by its number (proc(5)).
 const DESCRIPTORS: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
 
-/// Which of the standard streams this process was started without. Before `main` the runtime opens `/dev/null` in their
-/// place, so that no file gets their number; what is written there would be lost without an error.
+/// The standard streams that were closed when this process started. Before `main` the runtime opens `/dev/null` in
+/// their place, so that no other file gets their number; output written there would be lost without an error.
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
 /// Called by the dynamic linker, or the C library, before the runtime begins (ELF, "Initialization and Termination
 /// Functions").
 #[used]
-// SAFETY: what is called there needs nothing that is not set up yet: one system call, and stores to static memory.
+// SAFETY: the function needs no initialised runtime: it makes one system call per stream and stores to static memory.
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = look;
 
 extern "C" fn look() {
     for (number, closed) in (0..).zip(&CLOSED) {
-        // SAFETY: F_GETFD reads a flag of whatever the number stands for, or fails.
+        // SAFETY: F_GETFD reads the flags of the descriptor, or fails.
         closed.store(unsafe { libc::fcntl(number, libc::F_GETFD) } < 0, Ordering::Relaxed);
     }
 }
 
-/// Whether a number is a standard stream that this process was started without.
+/// Whether a number is a standard stream that was closed when this process started.
 fn is_closed(number: RawFd) -> bool {
     let stream = usize::try_from(number).ok().and_then(|number| CLOSED.get(number));
     stream.is_some_and(|closed| closed.load(Ordering::Relaxed))
 }
 
-/// The number of the open descriptor that a path is a name of, or a link to such a name. What it leads to is not to be
-/// opened by name: that would be another place in the file, at its beginning.
+/// The number of the open descriptor that a path names, directly or through links. The file behind it must not be
+/// opened by name: that would start at the beginning of the file instead of the descriptor's current position.
 pub fn descriptor(path: &Path) -> Option<RawFd> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MOST {
@@ -55,12 +55,12 @@ pub fn descriptor(path: &Path) -> Option<RawFd> {
     None
 }
 
-/// Another descriptor of the same open file, if that can be written to.
+/// Duplicates an open descriptor, if it is writable.
 pub fn duplicate(number: RawFd) -> io::Result<File> {
     if is_closed(number) {
         return Err(io::Error::new(io::ErrorKind::NotFound, "it was closed before this program began"));
     }
-    // SAFETY: F_GETFL reads flags of whatever the number stands for, or fails.
+    // SAFETY: F_GETFL reads the flags of the descriptor, or fails.
     let flags = unsafe { libc::fcntl(number, libc::F_GETFL) };
     if flags < 0 {
         return Err(io::Error::last_os_error());
@@ -68,12 +68,12 @@ pub fn duplicate(number: RawFd) -> io::Result<File> {
     if flags & libc::O_ACCMODE == libc::O_RDONLY {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is open for reading only"));
     }
-    // SAFETY: F_DUPFD_CLOEXEC takes numbers only.
+    // SAFETY: F_DUPFD_CLOEXEC has only integer arguments.
     let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
     if copy < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was made just now, and nobody else knows of it.
+    // SAFETY: the descriptor was just created and has no other owner.
     Ok(unsafe { File::from_raw_fd(copy) })
 }
 

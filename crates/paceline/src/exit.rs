@@ -1,8 +1,9 @@
 //! Exit codes and the one place that renders an error: the chain of causes, then a hint at the remedy.
 //!
-//! `main` ends with [`code_of`]. Commands attach a [`Complaint`] where they know whose fault an error is; it is never
-//! read off a text. Results leave through [`print()`] and messages through [`say`]: what would steer a terminal is escaped, a closed or full stream changes no result, and standard output that cannot be written is an error,
-//! unless its reader closed it.
+//! `main` ends with [`code_of`]. Commands attach a [`Complaint`] where they know the cause of an error; its status is
+//! never derived from a message text. Results are printed by [`print()`] and messages by [`say`]: both escape control
+//! sequences. A closed or full standard error changes no result. A failed write to standard output is an error, unless
+//! its reader closed it.
 
 use anyhow::Context as _;
 use paceline_escape::{JsonText, Printable, TerminalText};
@@ -10,18 +11,18 @@ use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::process::ExitCode;
 
-/// How a command ended, beside success.
+/// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Done.
     Done,
     /// Done, and a check failed: an invalid run, a gate, a validation.
     Failed,
-    /// Usage, manifest or plan wrong.
+    /// Usage, manifest or plan is wrong.
     Usage,
     /// The environment: build, start, port, permission.
     Environment,
-    /// Interrupted, with the results so far kept.
+    /// Interrupted; the results so far are kept.
     Interrupted,
 }
 
@@ -37,25 +38,25 @@ impl Status {
     }
 }
 
-/// An error with the exit status it stands for and a hint at the remedy. Attach it anywhere in a chain with
+/// An error with its exit status and a hint at the remedy. Attach it anywhere in a chain with
 /// [`anyhow::Context::context`]; the outermost one counts.
 #[derive(Debug)]
 pub struct Complaint {
-    /// What happened, for people.
+    /// What happened, as text.
     pub what: String,
-    /// What to do about it.
+    /// The remedy.
     pub hint: Option<String>,
     /// The exit status.
     pub status: Status,
 }
 
 impl Complaint {
-    /// Something wrong in what was asked: flags, a plan, a manifest.
+    /// An error in the input: flags, a plan, a manifest.
     pub fn usage(what: impl Into<String>) -> Self {
         Self { what: what.into(), hint: None, status: Status::Usage }
     }
 
-    /// Something wrong in the environment.
+    /// An error of the environment.
     pub fn environment(what: impl Into<String>) -> Self {
         Self { what: what.into(), hint: None, status: Status::Environment }
     }
@@ -65,7 +66,7 @@ impl Complaint {
         Self { what: what.into(), hint: None, status: Status::Interrupted }
     }
 
-    /// Adds what to do about it.
+    /// Adds the remedy.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -86,7 +87,7 @@ pub fn code_of(outcome: anyhow::Result<Status>) -> ExitCode {
     ExitCode::from(number_of(outcome))
 }
 
-/// The same as a number.
+/// Like [`code_of`], as a number.
 pub fn number_of(outcome: anyhow::Result<Status>) -> u8 {
     let status = outcome.unwrap_or_else(|error| {
         let status = status_of(&error);
@@ -98,8 +99,8 @@ pub fn number_of(outcome: anyhow::Result<Status>) -> u8 {
     status.number()
 }
 
-/// The status an error stands for. A broken pipe to which nobody has given one is a success: whoever read our output
-/// had enough. One with a status was met on the way to a server, say, and is the failure it is said to be.
+/// The status of an error. A broken pipe without a [`Complaint`] is a success: the reader of the output closed it
+/// early. One with a [`Complaint`] occurred elsewhere, such as on a connection to a server, and has that status.
 fn status_of(error: &anyhow::Error) -> Status {
     let broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == ErrorKind::BrokenPipe)
@@ -119,7 +120,7 @@ fn render(error: &anyhow::Error) {
     }
 }
 
-/// An error with its causes, each said once: many an error of a library already ends with its cause.
+/// An error with its causes. A cause is left out where the text so far ends with it, as many library errors do.
 pub fn told(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -133,16 +134,16 @@ pub fn told(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Prints a document, or lines, in which text of others is escaped, on standard output. A reader who has had enough is no
-/// error: the status is that of the work.
+/// Prints a document or lines to standard output, with foreign text escaped. Output closed early by its reader is not
+/// an error: the status is that of the command.
 pub fn print(text: impl Into<Printable>) -> anyhow::Result<()> {
     let text = text.into();
     let written = standard_output().and_then(|mut stdout| hand_over(&mut stdout, text.as_bytes()));
     written.context("cannot write standard output")
 }
 
-/// Prints a file that this program reads again. Its syntax escapes control characters; what else would change how a
-/// terminal shows it is escaped there alone.
+/// Prints a file that this program can read again. Its syntax escapes control characters; other characters that change
+/// the display are escaped only on a terminal.
 pub fn print_source(text: String) -> anyhow::Result<()> {
     match io::stdout().is_terminal() {
         true => print(&text),
@@ -155,17 +156,17 @@ pub fn json(value: &impl serde::Serialize) -> anyhow::Result<Printable> {
     Ok(JsonText::of_document(&serde_json::to_string_pretty(value)?).into())
 }
 
-/// Sees whether a result can be printed, before the work whose result it is.
+/// Checks that standard output is writable, before the work starts.
 pub fn check_printable() -> anyhow::Result<()> {
     standard_output().map(drop).context("cannot write standard output")
 }
 
-/// Standard output, past the library's, which takes what cannot be written for written where there is no such stream.
+/// Standard output without the standard library's wrapper, which reports success for writes to a closed stream.
 fn standard_output() -> io::Result<std::fs::File> {
     crate::descriptors::duplicate(libc::STDOUT_FILENO)
 }
 
-/// Writes all of a result to somebody who may have had enough of it before, which is no error.
+/// Writes a whole result. A reader that closes the stream early is not an error.
 pub fn hand_over(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     match to.write_all(bytes).and_then(|()| to.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
@@ -173,11 +174,10 @@ pub fn hand_over(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Tells a person something beside the result, on standard error. Errors quote files and servers: what would steer a
-/// terminal is written out.
+/// Prints a message to standard error. Errors quote files and servers, so control sequences are escaped.
 pub fn say(line: &str) {
     let line = TerminalText::lines(line);
-    // Not eprintln, which panics when standard error is closed or full. There is nowhere left to report that.
+    // Not eprintln, which panics when standard error is closed or full. A failure cannot be reported anywhere.
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_reader_who_has_had_enough_is_no_error() {
-        /// Takes nothing.
+        /// Fails on every write.
         struct Refusing(ErrorKind);
 
         impl Write for Refusing {

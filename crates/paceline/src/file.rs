@@ -1,7 +1,7 @@
-//! Output files: what a path that a flag names means, and writing to it.
+//! Output files: resolves a path given by a flag and writes to it.
 //!
-//! Every output that a flag names comes through here. Regular files are replaced in one step (`paceline_files`); open
-//! descriptors, pipes and devices are written to as they are.
+//! Every output that a flag names is written here. Regular files are replaced in one step (`paceline_files`); open
+//! descriptors, pipes and devices are written to in place.
 
 use crate::descriptors::{descriptor, duplicate};
 use crate::exit::hand_over;
@@ -13,35 +13,35 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What was opened to see whether it can be written to, until it is. The reader of a named pipe would take its being
-/// closed for the end, and to open it again would be to wait for another reader. Descriptors are the process's, and
-/// so is this.
+/// Files opened by [`check_writable`] and kept open until they are written. If a named pipe were closed, its reader
+/// would see the end of the file, and opening it again would wait for another reader. Descriptors belong to the
+/// process, so this is a static.
 static HELD: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
 
-/// Which file a path leads to: two names of one file have the same.
+/// The file that a path leads to. Two names of one file are equal.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// One that is there, by its device and its number on it.
+    /// An existing file: its device and inode number.
     Inode(u64, u64),
-    /// One that is still to be made, by its name in its folder.
+    /// A file that does not exist yet: its path in the canonical folder.
     Place(PathBuf),
 }
 
 impl Identity {
-    /// Of a file that is there.
+    /// Of an existing file.
     pub fn of_file(metadata: &fs::Metadata) -> Self {
         Self::Inode(metadata.dev(), metadata.ino())
     }
 
-    /// Of whatever a path leads to, links followed.
+    /// Of the file that a path leads to, with links followed.
     pub fn of_path(path: &Path) -> Self {
         fs::metadata(path).map_or_else(|_| Self::Place(place(&target(path))), |found| Self::of_file(&found))
     }
 }
 
-/// Writes a file beside its place and moves it there: a full disk or a killed process leaves what was there before.
-/// What is not a regular file (a pipe, `/dev/stdout`) is written to directly; a reader who has had enough of it is no
-/// error.
+/// Writes a temporary file in the same folder and renames it: after a full disk or a killed process the old content is
+/// still there. Anything but a regular file (a pipe, `/dev/stdout`) is written to directly; a reader that closes it
+/// early is not an error.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     let held = release(path).map_or_else(|| open_in_place(path), |file| Ok(Some(file)));
@@ -51,8 +51,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     replace(path, bytes).with_context(cannot)
 }
 
-/// Sees whether a file can be written there, before the work whose result it is to hold. With a named pipe it waits
-/// for the reader, who then has it until the result is written.
+/// Checks that a file is writable, before the work starts. For a named pipe this waits for the reader; the pipe then
+/// stays open until the result is written.
 pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     if let Some(file) = open_in_place(path).with_context(cannot)? {
@@ -64,13 +64,13 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     made.with_context(cannot)
 }
 
-/// Whether a path stands for what others hold too: an open descriptor, a pipe, a device.
+/// Whether a path must be written in place: an open descriptor, a pipe, a device.
 pub fn is_in_place(path: &Path) -> bool {
     descriptor(path).is_some() || path.exists() && !path.is_file()
 }
 
-/// Opens what is written to as it stands: a pipe, a device or, of a descriptor, another that shares its place in the
-/// file and whether it appends. None for a regular file, or one that is still to be made.
+/// Opens a path that is written in place: a pipe, a device, or a duplicate of a descriptor, which shares its file
+/// position and append flag. None for a regular file or one that does not exist yet.
 pub fn open_in_place(path: &Path) -> io::Result<Option<File>> {
     match descriptor(path) {
         Some(number) => duplicate(number).map(Some),
@@ -79,14 +79,14 @@ pub fn open_in_place(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// The file that was kept open for this path.
+/// The file that was kept open for this path, if any.
 fn release(path: &Path) -> Option<File> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let at = held.iter().position(|(name, _)| name == path)?;
     Some(held.swap_remove(at).1)
 }
 
-/// A path by the true name of its folder; as it is written where there is no such folder.
+/// A path with its folder canonicalised; unchanged if the folder does not exist.
 fn place(path: &Path) -> PathBuf {
     match (fs::canonicalize(folder(path)), path.file_name()) {
         (Ok(folder), Some(name)) => folder.join(name),
@@ -126,11 +126,11 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"x");
     }
 
-    /// Has a thread of its own carry something out with the rights of nobody, where this one has every right.
+    /// Runs a task in a separate thread with the file permissions of user `nobody`, since root may write everywhere.
     fn as_nobody(task: impl FnOnce() + Send) {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                // SAFETY: setfsuid takes a number, and is of the calling thread alone (setfsuid(2)).
+                // SAFETY: setfsuid takes a number and affects only the calling thread (setfsuid(2)).
                 unsafe { libc::setfsuid(65_534) };
                 task();
             });

@@ -1,7 +1,7 @@
-//! Where results are kept: one flag and one default for every command that writes or reads them, and how the store's
-//! errors are reported.
+//! The location of kept results: the `--store` flag and its default for every command that writes or reads results, and
+//! the conversion of store errors.
 //!
-//! A record that cannot be read is named and skipped, so that it hides no other; the command then exits with 1.
+//! A record that cannot be read is reported and skipped; the command then exits with 1.
 
 use crate::exit::{Complaint, Status, say, told};
 use crate::places::path_or_nothing;
@@ -9,10 +9,10 @@ use paceline_catalogue::{PlaceFlags, Places};
 use paceline_store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
-/// The name of the results' file in the folder where the lab keeps what it builds.
+/// File name of the store in the state folder.
 const FILE: &str = "results.sqlite";
 
-/// Where results are kept.
+/// The flag for the store.
 #[derive(clap::Args)]
 pub struct StoreArguments {
     /// The results: a SQLite file or a `postgres://` URL [default: `results.sqlite` in the state folder]
@@ -22,20 +22,20 @@ pub struct StoreArguments {
 }
 
 impl StoreArguments {
-    /// Whether a place was named, by flag or variable.
+    /// Whether a store was given, by flag or environment variable.
     pub fn is_named(&self) -> bool {
         self.store.as_ref().is_some_and(|store| !store.as_os_str().is_empty())
     }
 
-    /// The place of the results, given the folder where the lab keeps what it builds.
+    /// The path of the store; `state_dir` is the state folder.
     pub fn path(&self, state_dir: &Path) -> PathBuf {
-        // An empty variable is one that is not set.
+        // An empty variable counts as unset.
         let named = self.store.clone().filter(|store| !store.as_os_str().is_empty());
         named.unwrap_or_else(|| state_dir.join(FILE))
     }
 }
 
-/// The state folder for commands that need no servers: where there are none, only the folder beside them is unknown.
+/// The state folder, for commands that need no servers: the flag, else the one beside the servers, else `.paceline`.
 pub fn state_dir(flag: Option<PathBuf>) -> PathBuf {
     let flag = flag.filter(|folder| !folder.as_os_str().is_empty());
     let flags = PlaceFlags { state_dir: flag.clone(), ..PlaceFlags::default() };
@@ -43,7 +43,7 @@ pub fn state_dir(flag: Option<PathBuf>) -> PathBuf {
     flag.or(found).unwrap_or_else(|| PathBuf::from(".paceline"))
 }
 
-/// The store's error with its causes, a hint, and the exit status for whose fault it is.
+/// A store error with its causes, a hint, and the exit status for its cause.
 pub fn complain(error: StoreError) -> anyhow::Error {
     let (status, hint) = match &error {
         StoreError::Missing { .. } => (
@@ -84,17 +84,17 @@ pub fn complain(error: StoreError) -> anyhow::Error {
     anyhow::Error::new(Complaint { what, hint: hint.map(str::to_owned), status })
 }
 
-/// Records as far as they could be read.
+/// Records that could be read.
 #[derive(Debug)]
 pub struct Readable<T> {
-    /// Those that could be.
+    /// The readable ones.
     pub records: Vec<T>,
-    /// Whether there are others.
+    /// Whether there are unreadable ones.
     pub is_damaged: bool,
 }
 
 impl<T> Readable<T> {
-    /// Of what the store read; every damaged record is named.
+    /// From the result of a store read; reports every damaged record.
     pub fn of(read: Result<(Vec<T>, Vec<StoreError>), StoreError>) -> anyhow::Result<Self> {
         let (records, damaged) = read.map_err(complain)?;
         for error in &damaged {
@@ -109,7 +109,7 @@ impl<T> Readable<T> {
     }
 }
 
-/// An error that stopped a round, with how to carry it on once its cause is removed.
+/// An error that stopped a round, with the command to resume it once the cause is removed.
 pub fn resumable(error: &anyhow::Error, round: &str) -> anyhow::Error {
     let complaint = error.downcast_ref::<Complaint>();
     let status = complaint.map_or(Status::Environment, |complaint| complaint.status);
@@ -122,7 +122,7 @@ pub fn resumable(error: &anyhow::Error, round: &str) -> anyhow::Error {
     Complaint { what: told(error.as_ref()), hint: Some(hint), status }.into()
 }
 
-/// No round is kept there.
+/// The error that the store has no rounds.
 pub fn nothing_kept(store: &Store) -> Complaint {
     Complaint::usage(format!("no round is kept in {}", store.path().display()))
         .hint("`paceline round plans/quick.toml` measures and keeps one")

@@ -1,7 +1,8 @@
-//! The binary: flags, printing, error rendering and exit codes. What is measured and how lives in the crates below.
+//! The binary: flags, printing, error rendering and exit codes. The measurements are in the crates below.
 //!
-//! `commands` has what each command does; the other modules are what several of them need. The two hidden commands are
-//! for this program itself: the self-test starts the reference server, the lab its shepherds.
+//! `commands` has one module per command; the other modules are shared by several commands. The hidden commands are for
+//! this program only: the self-test starts the reference server, the lab starts shepherds and nodes, and `run
+//! --loaders` starts loaders.
 
 mod commands;
 mod descriptors;
@@ -16,7 +17,7 @@ mod usage;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// How fast is an HTTP server, what does it cost, and can the number be believed?
+/// How fast is an HTTP server, what does it cost, and can the number be trusted?
 #[derive(Parser)]
 #[command(name = "paceline", version, about, max_term_width = 100, arg_required_else_help = true)]
 struct Arguments {
@@ -24,7 +25,7 @@ struct Arguments {
     command: Command,
 }
 
-/// What can be asked of Paceline, in the order a person meets it.
+/// The commands, in the order in which a new user needs them.
 #[derive(Subcommand)]
 enum Command {
     /// Put load on one URL and report what came back
@@ -45,9 +46,9 @@ enum Command {
     Store(commands::store::Arguments),
     /// The kept results in a browser
     View(commands::view::Arguments),
-    /// How good is this tool on this very machine?
+    /// Check how accurate Paceline is on this machine
     Selftest(commands::selftest::Arguments),
-    /// What this machine needs for good measurements
+    /// Check this machine's settings for good measurements
     Doctor(commands::doctor::Arguments),
     /// Print a completion script for a shell
     Completions(commands::completions::Arguments),

@@ -1,8 +1,7 @@
-//! What the commands that deal with servers under test share: the flags that say where they are, the catalogue read
-//! from there, the command that starts a shepherd, and how the lab's errors become complaints.
+//! The places of servers under test: the flags for their folders, the catalogue read from there, the command that
+//! starts a shepherd, and the conversion of lab errors.
 //!
-//! Called by `lab` and `round`, in parts by `run` and `report`. Finding a folder and reading what is in it is the
-//! lab's; where results are kept is said in `kept`.
+//! Used by `lab` and `round`, and partly by `run` and `report`. Where results are kept is in `kept`.
 
 use crate::exit::{Complaint, Status, told};
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
@@ -12,7 +11,7 @@ use paceline_lab::LabError;
 use paceline_record::Blame;
 use std::path::PathBuf;
 
-/// Where the servers, workloads and plans are, and where the lab keeps what it builds.
+/// The folders of servers, workloads and plans, and the state folder.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Places")]
 pub struct PlaceArguments {
@@ -34,14 +33,14 @@ pub struct PlaceArguments {
     /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
-    /// Set up, build and run servers as this user, with a home in the state folder [default: the user who runs the lab; if
-    /// that is root: `paceline` if that user exists, else `nobody`, but `root` where root built all servers]
+    /// Set up, build and run servers as this user, with a home in the state folder [default: the user who runs the lab;
+    /// if that is root: `paceline` if that user exists, else `nobody`, but `root` where root built all servers]
     #[arg(long, global = true, value_name = "NAME", env = "PACELINE_USER", value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 }
 
 impl PlaceArguments {
-    /// Reads everything in the places the flags mean.
+    /// Reads the catalogue from the places given by the flags.
     pub fn catalogue(self) -> anyhow::Result<Catalogue> {
         let flags = PlaceFlags {
             servers_dir: self.servers_dir,
@@ -56,19 +55,19 @@ impl PlaceArguments {
     }
 }
 
-/// Takes any path, the empty one too: a variable that is set to nothing counts as one that is not set.
+/// Parses any path, also an empty one: an empty environment variable counts as unset.
 pub fn path_or_nothing() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(PathBuf::from)
 }
 
-/// The command that starts a shepherd: this very program.
+/// The command that starts a shepherd: the path of this program, with the subcommand.
 pub fn shepherd_command() -> anyhow::Result<Vec<String>> {
     let program = std::env::current_exe()?;
     Ok(vec![program.to_string_lossy().into_owned(), "shepherd".into()])
 }
 
-/// The user that servers' commands run as; none means the user who runs the lab. What root built for itself keeps running
-/// as root.
+/// The user that runs server commands; none means the user who runs the lab. Servers that root built for itself keep
+/// running as root.
 pub fn server_user(places: &Places) -> anyhow::Result<Option<User>> {
     if keeps_root(places) {
         return Ok(None);
@@ -82,7 +81,7 @@ fn keeps_root(places: &Places) -> bool {
     places.user.is_none() && User::root_built(&places.state_dir.join("build"))
 }
 
-/// The notice for root who named no user: which user servers run as.
+/// The notice about the user that servers run as, if root runs the lab and no user was given.
 pub fn user_notice(places: &Places, user: Option<&User>) -> Option<String> {
     if keeps_root(places) {
         return Some(
@@ -96,7 +95,7 @@ pub fn user_notice(places: &Places, user: Option<&User>) -> Option<String> {
     ))
 }
 
-/// The lab's error as a complaint: its whole chain, its hint, and the exit status for whose doing it is.
+/// A lab error as a complaint: its causes, its hint, and the exit status for its cause.
 pub fn complain(error: impl Into<LabError>) -> anyhow::Error {
     let error = error.into();
     let status = match (&error, error.blame()) {

@@ -1,18 +1,17 @@
-//! Reads the command line.
+//! Parses the command line.
 //!
-//! Called by `main`. A value below zero, which clap takes for a flag that does not exist and answers with a tip that
-//! does not help, is answered plainly. Everything else that is wrong is clap's to say, in
-//! the form of all other errors.
+//! Called by `main`. clap treats a negative value as an unknown flag and gives an unhelpful tip; such values get a
+//! clear message here. All other usage errors come from clap and are printed in the form of all other errors.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _, Parser as _};
 use paceline_escape::TerminalText;
 use std::io::{IsTerminal as _, Write as _};
 
-/// Reads the arguments of this process, or ends it with what is wrong with them.
+/// Parses the arguments of this process, or prints the error and exits.
 pub fn read() -> super::Arguments {
     super::Arguments::try_parse().unwrap_or_else(|error| {
-        // One that is not UTF-8 is among what may be wrong.
+        // The arguments may include invalid UTF-8.
         let lossy = |argument: std::ffi::OsString| argument.to_string_lossy().into_owned();
         let given: Vec<String> = std::env::args_os().map(lossy).collect();
         let what = negative_value(&error, &given, &super::Arguments::command());
@@ -26,7 +25,7 @@ pub fn read() -> super::Arguments {
     })
 }
 
-/// Flags of other load generators, and what does the same here.
+/// Flags of other load generators, and the equivalent flag here.
 const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     ("-R", "wrk2, k6", "-r PER_SECOND offers a rate"),
     (
@@ -46,13 +45,13 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     ("--concurrency", "siege", "-c N sets the number of connections"),
 ];
 
-/// What to use instead of a flag of another load generator.
+/// The equivalent of a flag of another load generator.
 fn foreign_flag(error: &clap::Error, given: &[String]) -> Option<String> {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return None };
     if error.kind() != ErrorKind::UnknownArgument || given.get(1).map(String::as_str) != Some("run") {
         return None;
     }
-    // hey and oha give -q a rate.
+    // hey and oha use -q for a rate.
     let before = given.iter().position(|one| one == unknown).and_then(|at| given.get(at.checked_sub(1)?));
     if before.is_some_and(|before| before == "-q") && unknown.parse::<f64>().is_ok() {
         return Some(format!(
@@ -63,11 +62,11 @@ fn foreign_flag(error: &clap::Error, given: &[String]) -> Option<String> {
     Some(format!("{flag} is a flag of {tools}: {instead}"))
 }
 
-/// What clap says of a mistake, in the form of all other errors: what is wrong, then hints.
+/// A message of clap in the form of all other errors: the error, then hints.
 fn in_own_style(said: &str) -> String {
     let is_part = |line: &&str| !line.is_empty() && !line.starts_with("For more information");
     let lines = said.lines().map(str::trim).filter(is_part).take_while(|line| !line.starts_with("Usage:"));
-    // A flag that does not exist is seldom meant as a value.
+    // Without the tip to pass an unknown flag as a value: that is rarely meant.
     let (tips, what): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("tip: "));
     let tips = tips.iter().map(|tip| &tip["tip: ".len()..]).filter(|tip| !tip.starts_with("to pass"));
     let what = what.join(" ");
@@ -75,10 +74,10 @@ fn in_own_style(said: &str) -> String {
     format!("paceline: {}\n  hint: {}\n", what.strip_prefix("error: ").unwrap_or(&what), hints.join("; "))
 }
 
-/// Prints what clap has to say, help and version too, and ends the process.
+/// Prints a message of clap, also help and version, and exits.
 fn exit_of(error: &clap::Error) -> ! {
     if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // It quotes arguments.
+        // The message quotes arguments.
         let text = TerminalText::lines(&in_own_style(&error.render().to_string()));
         let _ = std::io::stderr().write_all(text.as_str().as_bytes());
         std::process::exit(2)
@@ -103,7 +102,7 @@ fn exit_of(error: &clap::Error) -> ! {
     std::process::exit(crate::exit::number_of(printed).into())
 }
 
-/// What to say where a flag was followed by a number below zero.
+/// The message for a flag followed by a negative number.
 fn negative_value(error: &clap::Error, given: &[String], command: &Command) -> Option<String> {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return None };
     let is_number = unknown.strip_prefix('-')?.starts_with(|c: char| c.is_ascii_digit() || c == '.');
@@ -115,7 +114,7 @@ fn negative_value(error: &clap::Error, given: &[String], command: &Command) -> O
     takes_value(command, flag).then(|| format!("{flag} {value}: the value cannot be below zero"))
 }
 
-/// Whether some command has a flag of this name that takes a value.
+/// Whether any command has a flag of this name that takes a value.
 fn takes_value(command: &Command, flag: &str) -> bool {
     let is_it = |arg: &clap::Arg| {
         let long = arg.get_long().is_some_and(|long| flag.strip_prefix("--") == Some(long));
@@ -162,7 +161,7 @@ mod tests {
         ] {
             assert_eq!(said(line).as_deref(), Some(words));
         }
-        // Whatever else is wrong is clap's to say.
+        // Other errors are left to clap.
         for line in [
             "paceline run http://h/ -5",
             "paceline run http://h/ --no-live -5",
@@ -222,7 +221,7 @@ mod tests {
         assert!(lonely.is_empty(), "{lonely:?}");
     }
 
-    /// The flags of a command and of those below it, as a page has them.
+    /// The help of a command and its subcommands as sections of a document.
     fn sections(command: &Command, path: &str) -> String {
         let name = format!("{path} {}", command.get_name()).trim().to_owned();
         let mut text =

@@ -1,7 +1,7 @@
-//! One client of the reference server: its requests counted by their blank lines, its answers written at once.
+//! One client of the reference server: counts its requests by their blank lines and writes its answers immediately.
 //!
-//! Called by the server's loop in `mod.rs`, which decides when an answer is due. Requests have no bodies here, and what
-//! a client has no room for is not kept for it.
+//! The loop in `mod.rs` decides when an answer is due. Requests must have no bodies. What does not fit in the socket's
+//! buffer is dropped.
 
 use mio::net::TcpStream;
 use std::io::{Read as _, Write as _};
@@ -13,7 +13,7 @@ const BLANK_LINE: &[u8] = b"\r\n\r\n";
 #[derive(Debug)]
 pub(super) struct Conversation {
     stream: TcpStream,
-    /// Bytes of a blank line seen so far.
+    /// Bytes of a blank line matched so far.
     matched: usize,
 }
 
@@ -22,7 +22,7 @@ impl Conversation {
         Self { stream, matched: 0 }
     }
 
-    /// Reads what there is; how many requests it completes.
+    /// Reads all available bytes; returns the number of requests that they complete.
     pub(super) fn requests(&mut self) -> usize {
         let (mut buffer, mut requests) = ([0; 16 * 1024], 0);
         while let Ok(count @ 1..) = self.stream.read(&mut buffer) {
@@ -41,7 +41,7 @@ impl Conversation {
         requests
     }
 
-    /// Says something short. A client with no room for it has given up, and is not waited for.
+    /// Writes a short answer. If the client's buffer is full, the answer is dropped without waiting.
     pub(super) fn say(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes);
     }

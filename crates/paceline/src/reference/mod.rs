@@ -1,8 +1,9 @@
-//! The reference server: serves one short answer after a time drawn from a known distribution, and keeps the truth.
+//! The reference server: sends one short answer after a time drawn from a known distribution, and records the true
+//! times.
 //!
-//! `paceline selftest` runs it as a child process on a core of its own and compares what a run reports with what the
-//! server itself saw between a request's arrival and its answer. It polls without sleeping, so that its own timers
-//! add nothing; it is an instrument for half a minute, not a server to deploy.
+//! `paceline selftest` runs it as a child process on a separate core and compares the times that a run reports with the
+//! times between arrival and answer that the server recorded. It polls without sleeping, so that its timers add no
+//! delay. It is a test instrument for runs of about 30 s, not a server for production.
 
 mod conversation;
 mod service;
@@ -23,16 +24,16 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What it answers: twelve bytes of body.
+/// The response: twelve bytes of body.
 const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\nContent-Type: text/plain\r\n\r\nHello World\n";
-/// The body alone.
+/// The body only.
 pub const BODY: &[u8] = b"Hello World\n";
 const LISTENER: Token = Token(usize::MAX);
-/// How often the end of its input is looked for.
+/// How often the end of standard input is checked.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// An answer that is due.
+/// A pending answer.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     at: Nanos,
@@ -48,14 +49,13 @@ struct Server {
     due: BinaryHeap<Reverse<Due>>,
     service: Service,
     random: Random,
-    /// From arrival to answer, as it really was.
+    /// The actual times from arrival to answer.
     truth: Histogram,
     /// Whether to poll without sleeping.
     spin: bool,
 }
 
-/// Serves on a free port, whose number it prints, until its standard input ends; then prints the times it really took
-/// as JSON.
+/// Serves on a free port, whose number it prints, until its standard input ends; then prints the actual times as JSON.
 pub fn serve(address: SocketAddr, service: Service, seed: u64, spin: bool) -> anyhow::Result<()> {
     let mut listener = TcpListener::bind(address)?;
     let port = listener.local_addr()?.port();
@@ -66,7 +66,7 @@ pub fn serve(address: SocketAddr, service: Service, seed: u64, spin: bool) -> an
     stdout.flush()?;
     static ENDED: AtomicBool = AtomicBool::new(false);
     std::thread::Builder::new().spawn(|| {
-        // Whatever comes of reading it, standard input is over.
+        // An error also means that standard input has ended.
         let _ = io::stdin().read_to_end(&mut Vec::new());
         ENDED.store(true, Ordering::Relaxed);
     })?;
@@ -114,7 +114,7 @@ impl Server {
         Ok(())
     }
 
-    /// Takes in what one client said: each request is due after a time of its own.
+    /// Reads the requests of one client and schedules their answers.
     fn hear(&mut self, who: usize) {
         let requests = self.conversations[who].requests();
         let arrived = KernelClock.now();
@@ -145,8 +145,8 @@ impl Server {
     }
 }
 
-/// How long to wait for a request: at most until the next answer is due, in whole milliseconds, which is how finely the
-/// system waits.
+/// How long to wait for a request: at most until the next answer is due, in whole milliseconds, the resolution of the
+/// system's poll.
 fn patience(next_answer: Option<Nanos>, spin: bool) -> Duration {
     match next_answer {
         _ if spin => Duration::ZERO,

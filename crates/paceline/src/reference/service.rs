@@ -1,11 +1,11 @@
 //! The known distributions of service time.
 //!
-//! `mod.rs` draws from them for each request; the self-test names them on the command line and works out what a freeze
-//! must come to. Nothing waits here: all that is said is when an answer is due.
+//! `mod.rs` draws from them for each request; the self-test names them on the command line and computes the expected
+//! response times of a freeze. This module only computes when an answer is due; it does not wait.
 
 use paceline_engine::{Nanos, Random};
 
-/// How long the reference server takes to answer.
+/// The service time of the reference server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Service {
     /// At once.
@@ -22,11 +22,11 @@ pub enum Service {
 
 /// Length of a period of [`Service::Freeze`].
 pub const FREEZE_PERIOD: Nanos = Nanos::from_secs(2);
-/// How long it is frozen in each.
+/// Length of the freeze in each period.
 pub const FREEZE: Nanos = Nanos::from_millis(200);
 
 impl Service {
-    /// For people.
+    /// The name shown to people.
     pub fn name(self) -> &'static str {
         match self {
             Service::Immediate => "at once",
@@ -37,7 +37,7 @@ impl Service {
         }
     }
 
-    /// When a request that arrived now is to be answered.
+    /// When the answer to a request that arrived at `arrived` is due.
     pub fn answer_at(self, arrived: Nanos, random: &mut Random) -> Nanos {
         match self {
             Service::Immediate => arrived,
