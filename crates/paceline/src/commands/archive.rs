@@ -1,7 +1,8 @@
-//! A round as a folder that can be kept with a project: `paceline report --export DIR`, read again by `--from DIR`.
+//! Exports a round to a folder that can be kept with a project (`paceline report --export DIR`) and reads it (`--from
+//! DIR`).
 //!
-//! The folder's form is the store's (`paceline_store::archive`). Here the report as Markdown and a README are added
-//! that says what was left out; none of it is a figure of the report (`paceline_record::slim`).
+//! The format of the folder is defined in `paceline_store::archive`. This module adds the report as Markdown and a
+//! README that lists what was left out; nothing that the report shows is left out (`paceline_record::slim`).
 
 use crate::exit::{Complaint, Status, told};
 use paceline_escape::{MarkdownText, TerminalText, markdown, terminal};
@@ -13,12 +14,12 @@ use std::path::Path;
 
 const REPORT: &str = "report.md";
 const README: &str = "README.md";
-/// A committed round is to stay below this: a repository carries it for ever.
+/// Upper limit of the size of an exported round: a repository carries it for ever.
 const LARGEST_BYTES: usize = 2_000_000;
 /// Wide enough for every column.
 const WIDTH: usize = 180;
 
-/// Writes a round with its trials into `folder`, which is made. What was written, for people.
+/// Writes a round with its trials into `folder`, which is created. Returns a description of what was written.
 pub fn write(
     folder: &Path,
     round: &Round,
@@ -51,7 +52,7 @@ pub fn read(folder: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
     archive::read(folder).map_err(complain)
 }
 
-/// An error of the folder with a hint and the exit status for whose fault it is.
+/// An archive error with a hint and the exit status for its cause.
 fn complain(error: ArchiveError) -> anyhow::Error {
     let (status, hint) = match &error {
         ArchiveError::Missing { .. } => {
@@ -70,7 +71,7 @@ fn complain(error: ArchiveError) -> anyhow::Error {
     Complaint { what: told(&error), hint, status }.into()
 }
 
-/// Refuses a folder whose files of the same names are somebody else's: one that holds no part of a round.
+/// Refuses a folder that has files of the same names but no part of a round.
 fn spare_others(folder: &Path) -> anyhow::Result<()> {
     let is_there = |name: &&str| folder.join(name).symlink_metadata().is_ok();
     let is_ours = [ROUND, TRIALS].iter().any(is_there);
@@ -83,7 +84,7 @@ fn spare_others(folder: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// The same without the folders of this machine, in the report as in what it is made of.
+/// A round and its trials without the folders of this machine.
 fn without_places(round: &Round, trials: &[Trial], folders: &[String]) -> (Round, Vec<Trial>) {
     let (mut round, mut trials) = (round.clone(), trials.to_vec());
     round.generator.iter_mut().for_each(|generator| forget_folders(generator, folders));
@@ -91,7 +92,7 @@ fn without_places(round: &Round, trials: &[Trial], folders: &[String]) -> (Round
     (round, trials)
 }
 
-/// The trials on a line each, compressed, and what had to be left out: ever more until they are small enough.
+/// The trials as compressed lines, and what was left out: more and more until they are small enough.
 fn packed(mut trials: Vec<Trial>) -> anyhow::Result<(Vec<u8>, Vec<LeftOut>)> {
     let mut left_out = Vec::new();
     let mut packed = Vec::new();
@@ -140,7 +141,7 @@ mod tests {
     use paceline_record::{read_round, read_trial};
     use std::fs;
 
-    /// The report crate's stored round with its trials, as one of this name.
+    /// The stored round of the report crate's tests with its trials, under this id.
     fn stored(id: &str) -> (Round, Vec<Trial>) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/fixtures");
         let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
@@ -161,7 +162,7 @@ mod tests {
         assert!(error.ends_with("README.md exists and is not an exported round"), "{error}");
         assert_eq!(fs::read_to_string(folder.path().join(README)).unwrap(), "mine");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        // What an export left, whole or not, is rewritten.
+        // A partial or complete export is overwritten.
         fs::remove_file(folder.path().join(README)).unwrap();
         export().unwrap();
         fs::remove_file(folder.path().join(ROUND)).unwrap();

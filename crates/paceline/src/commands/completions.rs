@@ -1,7 +1,6 @@
 //! `paceline completions SHELL`: a completion script on standard output.
 //!
-//! Called by `main`. The script is made of the same declarations that read the command line, so that it knows every
-//! flag. Putting it where the shell looks for it is left to the user.
+//! The script is generated from the flag declarations, so that it knows every flag. Installing it is left to the user.
 
 use crate::exit::{Status, print};
 use clap::CommandFactory as _;

@@ -1,15 +1,16 @@
-//! `paceline doctor`: what this machine needs for good measurements, each with the command that sets it.
+//! `paceline doctor`: checks the settings of this machine that matter for measurements, each with the command that sets
+//! it.
 //!
-//! It changes nothing. Exit status 1 says that measurements made now would be invalid; everything else is advice.
+//! It changes nothing. Exit status 1 means that measurements made now would be invalid; everything else is advice.
 
 use crate::exit::{Status, print};
 use paceline_record::Environment;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// How long steal and other load are looked at.
+/// How long steal and other load are observed.
 const LOOK: Duration = Duration::from_millis(500);
-/// A hypervisor or other programs that take more than this share of the processors make times meaningless.
+/// If a hypervisor or other programs use more than this share of the processors, times are meaningless.
 const TAKEN_MOST: f64 = 0.1;
 
 /// Flags of `paceline doctor`.
@@ -24,7 +25,7 @@ enum Grade {
     Invalid,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug)]
 struct Finding {
     grade: Grade,
@@ -34,14 +35,14 @@ struct Finding {
     advice: Option<String>,
 }
 
-/// What was read of the machine beside its description.
+/// What was read from the machine in addition to its environment description.
 #[derive(Debug, Default)]
 struct Load {
     /// Share of the processors' time that the hypervisor took.
     steal: f64,
     /// Share that other programs used.
     busy: f64,
-    /// Whether the processor may exceed its nominal frequency; none if it does not say.
+    /// Whether the processor may exceed its nominal frequency; none if unknown.
     turbo: Option<bool>,
     /// Whether this process may create control groups.
     cgroup: bool,
@@ -81,7 +82,7 @@ fn text(environment: &Environment, findings: &[Finding]) -> String {
     text
 }
 
-/// What is to be said of each setting.
+/// The findings, one per setting.
 fn findings(environment: &Environment, load: &Load) -> Vec<Finding> {
     let sysctl = |key: &str| environment.sysctl.get(key).map(String::as_str);
     vec![
@@ -142,7 +143,7 @@ fn judged(what: &'static str, found: String, is_good: bool, advice: &str) -> Fin
     }
 }
 
-/// A share of the processors that is not ours: some is disturbing, much makes times meaningless.
+/// A finding about processor time used by others: a small share disturbs, a large one makes times meaningless.
 fn share(what: &'static str, share: f64, advice: &str) -> Finding {
     let found = format!("{:.1} %", share * 100.0);
     let grade = match share {
@@ -212,7 +213,7 @@ fn ports(range: Option<&str>) -> Finding {
     }
 }
 
-/// Looks at the processors for a moment.
+/// Observes the processors for a moment.
 fn load() -> Load {
     let before = ticks();
     std::thread::sleep(LOOK);

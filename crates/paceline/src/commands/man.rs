@@ -1,6 +1,6 @@
-//! `paceline man`: the manual pages, made of the same declarations that read the command line.
+//! `paceline man`: the manual pages, generated from the flag declarations.
 //!
-//! Called by `main`, and by `scripts/release` and `scripts/install` with a folder.
+//! Also called by `scripts/release` and `scripts/install`, with a folder.
 
 use crate::exit::{Complaint, Status, print};
 use anyhow::Context as _;
@@ -16,7 +16,7 @@ pub struct Arguments {
     to: Option<PathBuf>,
 }
 
-/// Prints the page of paceline itself, or writes all pages.
+/// Prints the page of `paceline`, or writes all pages.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let command = crate::Arguments::command();
     match &arguments.to {

@@ -1,7 +1,7 @@
-//! One file for each command: its flags, and what it does with them.
+//! One file or folder per command: its flags and its implementation.
 //!
-//! `main` hands each its flags and turns what comes back into the exit status. A command that has grown has a folder.
-//! `archive` is no command: `report` and `store` write and read a round as a folder with it.
+//! `main` passes each command its flags and turns its result into the exit status. `archive` is not a command: `report`
+//! and `store` use it to write and read a round as a folder.
 
 mod archive;
 pub mod completions;

@@ -1,6 +1,6 @@
-//! `paceline node`: starts, samples and ends servers on this machine for a lab on another. Started by the lab.
+//! `paceline node`: starts, samples and stops servers on this machine for a lab on another. Started by the lab.
 //!
-//! A thin door to [`paceline_lab::serve_node`].
+//! A thin wrapper around [`paceline_lab::serve_node`].
 
 use crate::exit::Status;
 use crate::places::shepherd_command;

@@ -1,7 +1,7 @@
 //! `paceline report`: the kept results as tables.
 //!
-//! Called by `main`. Finds the round, in the store or in an exported folder, and leaves the tables in it that were
-//! asked for. What a table says and how it looks is the report crate's. Where there is no store, none is made.
+//! It finds the round in the store or in an exported folder and keeps the selected tables. The report crate builds and
+//! renders the tables. If there is no store, none is created.
 
 use super::archive;
 use super::experiment::compare;
@@ -39,7 +39,8 @@ pub struct Arguments {
     /// The round, by its id or the beginning of it, or the folder of an exported round [default: the newest]; two are
     /// compared cell by cell
     rounds: Vec<String>,
-    /// Count the differences that rounds claimed between a server and its copy (`copies` in a plan) [default: all rounds]
+    /// Count the differences that rounds claimed between a server and its copy (`copies` in a plan) [default: all
+    /// rounds]
     #[arg(long, conflicts_with_all = ["list", "format", "workload", "load", "export", "from"])]
     copies: bool,
     /// List the rounds that are kept, newest first
@@ -51,7 +52,8 @@ pub struct Arguments {
     /// Write to a file instead of standard output, which is `-` too
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Draw a chart: `ranking`, `percentiles`, `load-curve`, or a metric to rank by, as `time_ns_p99`; one panel a table
+    /// Draw a chart: `ranking`, `percentiles`, `load-curve`, or a metric to rank by, as `time_ns_p99`; one panel a
+    /// table
     #[arg(long, value_name = "CHART", conflicts_with_all = ["list", "format", "full", "export"])]
     svg: Option<String>,
     /// With start-up, limits, versions and explanations; Markdown always has them
@@ -76,7 +78,7 @@ pub struct Arguments {
     state_dir: Option<PathBuf>,
 }
 
-/// The formats, as flags name them.
+/// The formats of `--format`.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Shape {
     Text,
@@ -87,7 +89,7 @@ enum Shape {
     Html,
 }
 
-/// A round is rendered as text of some format, or as a page.
+/// The output of a round: text in some format, or a page.
 #[derive(Clone, Copy)]
 enum Rendering {
     Text(Format),
@@ -124,7 +126,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     Ok(status)
 }
 
-/// What is asked of a store: its rounds, a round as a folder, or its report. Damaged records make it a failure.
+/// Prints what was requested from a store: its rounds, an exported round, or a report. Damaged records make it a
+/// failure.
 fn of_store(
     store: &Store,
     arguments: &Arguments,
@@ -145,13 +148,13 @@ fn of_store(
     }
     let trials = match format {
         Rendering::Text(_) => Readable::of(store.readable_trials(&round.id))?,
-        // Percentile curves and heat maps are made of histograms.
+        // Percentile curves and heat maps need histograms.
         Rendering::Page | Rendering::Svg(_) => Readable::of(store.readable_whole_trials(&round.id))?,
     };
     Ok((rendered(&round, &trials.records, arguments, format, to_terminal)?, trials.status()))
 }
 
-/// A round with its trials: of the folder of an exported round, or of the store.
+/// A round with its trials, from an exported folder or from the store.
 fn records(name: &str, arguments: &Arguments, state_dir: &Path, whole: bool) -> anyhow::Result<Records> {
     if Path::new(name).is_dir() {
         let (round, trials) = archive::read(Path::new(name))?;
@@ -195,10 +198,11 @@ fn comparison(arguments: &Arguments, state_dir: &Path, format: Rendering) -> any
     compare::compared_rounds(&[first?, second?], None, MARGIN, format)
 }
 
-/// A difference between two rounds below this share does not matter.
+/// A difference between two rounds below this share is ignored.
 const MARGIN: f64 = 0.05;
 
-/// What rounds claimed of servers and their copies. More false claims than 95 % intervals lead to are a failure.
+/// The differences that rounds claimed between servers and their copies. More false claims than 95 % intervals allow
+/// are a failure.
 fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(Printable, Status)> {
     let names = match arguments.rounds.as_slice() {
         [] => {
@@ -264,7 +268,7 @@ fn page(round: &Round, trials: &[Trial], report: &Report) -> anyhow::Result<Prin
     Ok(single_file(&format!("{} · Paceline", round.plan), &Contents::of_round(&records)?)?)
 }
 
-/// Keeps the tables that are wanted. A name that fits none is a mistake: the names there are, are listed.
+/// Keeps the selected tables. A name that matches none is an error, which lists the available names.
 fn only(
     report: &mut Report,
     what: &str,
@@ -322,8 +326,8 @@ fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
     Ok((text.into(), rounds.status()))
 }
 
-/// What to render: as asked, else by the ending of the file's name. An ending that means nothing is no text: whoever
-/// wrote it expects something else. What is not a regular file, as `/dev/stdout`, has no ending to go by.
+/// The format: the one given, else by the file's extension. An unknown extension is an error rather than text, since
+/// the user expects another format. A path that is not a regular file, such as `/dev/stdout`, has no extension.
 fn format(asked: Option<Shape>, output: Option<&Path>) -> anyhow::Result<Rendering> {
     let ending = output.and_then(Path::extension).and_then(OsStr::to_str);
     Ok(match (asked, ending) {
@@ -351,10 +355,10 @@ fn chart(name: &str) -> anyhow::Result<Chart> {
     })
 }
 
-/// Wide enough for every column of a table: a file is scrolled, not wrapped.
+/// Wide enough for every column of a table, since a file is scrolled and not wrapped.
 const WIDTH_OF_A_FILE: usize = 180;
 
-/// The columns of the terminal; where output goes elsewhere, what `COLUMNS` says, else those of a file.
+/// The columns of the terminal; if output is not a terminal, the value of `COLUMNS`, else the width for files.
 fn terminal_width() -> usize {
     let of_terminal =
         terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));

@@ -21,7 +21,7 @@ Exit status: 0 found, 1 no rate meets the objective or stalls decide, 2 usage, 3
 pub struct Arguments {
     /// A URL, or the id of a server of the lab
     target: String,
-    /// What must be met: limits on response times and on errors, separated by commas
+    /// The objective: limits on response times and on errors, separated by commas
     ///
     /// Every failed request counts as one beyond any limit.
     #[arg(long, value_name = "OBJECTIVE", value_parser = objective)]
@@ -105,7 +105,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     Ok(status_of(capacity.ended_early.as_deref(), found))
 }
 
-/// One line of progress: what was offered, how it came out, what is known now.
+/// One line of progress: the offered rate, its outcome, the current bounds.
 fn line(progress: &CapacityProgress) -> String {
     let outcome = |outcome: WindowOutcome| match outcome {
         WindowOutcome::Pass => "pass",

@@ -1,7 +1,7 @@
-//! One load as a child process: `paceline run URL --format json`, its record read back and kept.
+//! One load as a child process: runs `paceline run URL --format json`, then reads and keeps its record.
 //!
-//! Where the server's processes are on this machine and leave cores free, the child runs on those, and what the server
-//! used meanwhile is part of the result.
+//! If the server's processes run on this machine and leave cores free, the child runs on those, and the result includes
+//! the server's CPU and memory during the run.
 
 use super::LoadFlags;
 use super::listener::Listener;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// The longest record that is read: far above what a run of hours writes.
+/// The longest record that is read: far more than a run of hours writes.
 const RECORD_BYTES_MOST: u64 = 1 << 28;
 
 /// Loads one URL with child processes.
@@ -36,7 +36,7 @@ impl ChildLoad {
         Self { url, flags, records, prefix: prefix.to_owned(), interrupt, objective: None, runs: 0 }
     }
 
-    /// Judges every open-loop run by an objective, or by none.
+    /// Sets the objective that every open-loop run is judged by; none for no objective.
     pub(super) fn judge_by(&mut self, objective: Option<Objective>) {
         self.objective = objective;
     }
@@ -100,8 +100,8 @@ impl Load for ChildLoad {
     }
 }
 
-/// Runs this program on the cores that a server leaves free. Affinity belongs to a thread and is inherited by what it
-/// starts, so a thread is made for it.
+/// Runs this program on the cores that a server leaves free. Affinity belongs to a thread and is inherited by its
+/// children, so a thread is created for it.
 fn run_beside(arguments: Vec<String>, server_cores: &[u32]) -> Result<Output, LoadError> {
     let free: Vec<u32> = system::affinity().map_or_else(
         |_| Vec::new(),
@@ -122,7 +122,7 @@ fn run_beside(arguments: Vec<String>, server_cores: &[u32]) -> Result<Output, Lo
     }
 }
 
-/// The exit status of the run: 0 and 1 leave a record.
+/// Checks the exit status of the run: after 0 and 1 there is a record.
 fn check(output: &Output, interrupt: Interrupt) -> Result<(), LoadError> {
     if interrupt.asked() || output.status.code() == Some(130) {
         return Err(LoadError::Interrupted);

@@ -1,7 +1,7 @@
 //! `paceline compare A B`: is B faster than A, slower, or equivalent?
 //!
-//! Called by `main`. URLs and servers of the lab are measured in adjacent pairs; files hold what was measured before: a
-//! run's record, or what `compare` or `gate --save` wrote. `gate` uses what is here.
+//! URLs and servers of the lab are measured in adjacent pairs; files hold earlier measurements: the record of a run, or
+//! the output of `compare` or `gate --save`. `gate` uses this module.
 
 use super::capacity::percent;
 use super::{Bench, LoadFlags, OpenTarget, Target, complaint, status_of};
@@ -61,8 +61,8 @@ pub struct CompareFlags {
     /// The metric that decides: capacity, rate, cpu, response.p50, response.p99, service.p50, service.p99, memory
     /// or start-up
     ///
-    /// [default: capacity with --slo; else rate in a closed loop; cpu at a rate, or response.p50 if the server's CPU time is
-    /// not visible]. memory and start-up need servers of the lab, or rounds.
+    /// [default: capacity with --slo; else rate in a closed loop; cpu at a rate, or response.p50 if the server's CPU
+    /// time is not visible]. memory and start-up need servers of the lab, or rounds.
     #[arg(long, value_name = "METRIC", value_parser = metric)]
     pub(super) metric: Option<ComparedMetric>,
     /// Search the capacity for this objective too, with windows of --duration: about 20 windows for each observation
@@ -121,7 +121,7 @@ fn compare_folders(sides: [&str; 2], how: &CompareFlags, format: Format) -> anyh
     Ok(Status::Done)
 }
 
-/// Two rounds, matched cell by cell, in a format.
+/// The comparison of two rounds, matched cell by cell, in a format.
 pub fn compared_rounds(
     rounds: &[Records; 2],
     metric: Option<ComparedMetric>,
@@ -161,7 +161,7 @@ pub fn compared_rounds(
     })
 }
 
-/// Compares two sides, each of which is measured now or was measured before.
+/// Compares two sides, each measured now or read from a file.
 pub(super) fn compare(
     sides: [&str; 2],
     how: &CompareFlags,
@@ -196,12 +196,12 @@ pub(super) fn compare(
     }
 }
 
-/// A side that is a file: it exists, and is no URL. A server's id is never the name of a JSON file.
+/// Whether a side is a file: its name ends in `.json` and it exists. No URL and no server id does.
 fn is_file(side: &str) -> bool {
     side.ends_with(".json") && Path::new(side).is_file()
 }
 
-/// Measures one side alone, as often as half of the pairs.
+/// Measures one side alone, half as often as there are pairs.
 pub(super) fn measure(side: &str, how: &CompareFlags, load: LoadFlags) -> anyhow::Result<SampleSet> {
     let bench = Bench::new(load)?;
     let mut measured = Measured::open(&bench, how, Target::of(side), "").map_err(complaint)?;
@@ -213,7 +213,7 @@ pub(super) fn measure(side: &str, how: &CompareFlags, load: LoadFlags) -> anyhow
     Ok(samples)
 }
 
-/// Reads observations: what `gate --save` wrote, or a run's record as one observation.
+/// Reads observations: the output of `gate --save`, or the record of a run as one observation.
 pub(super) fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
     let name = path.display().to_string();
     let text = paceline_files::read_text(path, FILE_BYTES_MOST)
@@ -273,7 +273,7 @@ impl Side for Measured<'_> {
         let objective = self.objective.as_ref();
         if let Some(open) = &mut self.url {
             let mut result = observe(open, &self.request, objective)?;
-            // One process throughout is one observation of its memory, however often it is read.
+            // If the same process runs throughout, its memory is one observation, however often it is read.
             result.server = result.server.map(|server| ServerUse { rss_bytes: 0, ..server });
             return Ok(result);
         }
@@ -284,12 +284,12 @@ impl Side for Measured<'_> {
     }
 }
 
-/// Windows of a search for the capacity that is one observation of many.
+/// Window limit of a capacity search that is one of many observations.
 const SEARCH_WINDOWS_MOST: usize = 30;
-/// Half the width to reach, as a share: the scatter between launches is added to it.
+/// Half of the interval width to reach, as a share. It can be wide, since the scatter between launches is added to it.
 const SEARCH_HALF_WIDTH: f64 = 0.05;
 
-/// One observation: a run, and a search for the capacity where there is an objective.
+/// One observation: a run and, if there is an objective, a search for the capacity.
 fn observe(
     open: &mut OpenTarget,
     request: &LoadRequest,

@@ -1,7 +1,6 @@
 //! `paceline gate CANDIDATE --against BASELINE`: fail if the candidate is worse than the baseline.
 //!
-//! Called by `main`. The comparison is that of `compare`; this command adds the exit status, the files for CI, and writing
-//! a baseline.
+//! The comparison is the one of `compare`; this command adds the exit status, the files for CI, and writing a baseline.
 
 use super::LoadFlags;
 use super::compare::{CompareFlags, compare, measure};
@@ -23,9 +22,9 @@ Measure both side by side where you can: a stored baseline includes the drift of
 
 Exit status: 0 passed, 1 the candidate is worse, 2 usage, 3 environment, 130 interrupted")]
 pub struct Arguments {
-    /// What is checked: a URL, the id of a server of the lab, or a JSON file
+    /// The candidate: a URL, the id of a server of the lab, or a JSON file
     candidate: String,
-    /// What it is compared with: a URL, the id of a server of the lab, or a JSON file
+    /// The baseline: a URL, the id of a server of the lab, or a JSON file
     #[arg(long, value_name = "BASELINE", required_unless_present = "save", conflicts_with = "save")]
     against: Option<String>,
     /// Measure the candidate alone and write its figures as a baseline
@@ -46,7 +45,7 @@ pub struct Arguments {
     load: LoadFlags,
 }
 
-/// Measures, judges, writes.
+/// Measures, compares and writes the results.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     exit::check_printable()?;
     if let Some(file) = &arguments.save {

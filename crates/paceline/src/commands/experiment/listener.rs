@@ -1,7 +1,7 @@
-//! The processes of this machine that listen on a port, and what they have used so far.
+//! The processes of this machine that listen on a port, and their resource use.
 //!
-//! Found by the socket's inode in `/proc/net/tcp` and `/proc/PID/fd`, so only processes of the same user are seen. CPU time
-//! is that of these processes and their descendants.
+//! They are found by the socket's inode in `/proc/net/tcp` and `/proc/PID/fd`, so only processes of the same user are
+//! found. CPU time includes their descendants.
 
 use paceline_host::{MemoryAccount, process, system};
 use paceline_http::Url;
@@ -16,7 +16,7 @@ pub(super) struct Listener {
     pub(super) cores: Vec<u32>,
 }
 
-/// What they have used since they started.
+/// Their resource use since they started.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Used {
     pub(super) cpu_s: f64,
@@ -29,25 +29,25 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// CPU time of the thread that used most since.
+    /// CPU time of the thread that used the most since `before`.
     pub(super) fn busiest_thread_since(&self, before: &Used) -> f64 {
         largest_since(&self.threads, &before.threads)
     }
 
-    /// The longest time that one thread waited for a core since.
+    /// The longest time that one thread waited for a core since `before`.
     pub(super) fn run_delay_since(&self, before: &Used) -> f64 {
         largest_since(&self.delays, &before.delays)
     }
 }
 
-/// The largest increase of one thread's figure.
+/// The largest increase in the figure of one thread.
 fn largest_since(now: &BTreeMap<i32, f64>, before: &BTreeMap<i32, f64>) -> f64 {
     let since = |(thread, value): (&i32, &f64)| value - before.get(thread).unwrap_or(&0.0);
     now.iter().map(since).fold(0.0, f64::max)
 }
 
 impl Listener {
-    /// The listener behind a URL, if it is on this machine's loopback interface and can be seen.
+    /// The listener behind a URL, if it is on this machine's loopback interface and visible.
     pub(super) fn of_url(url: &str) -> Option<Self> {
         let url = Url::parse(url).ok()?;
         let mut addresses = (url.host.as_str(), url.port).to_socket_addrs().ok()?;
@@ -69,7 +69,7 @@ impl Listener {
         (!all.is_empty()).then(|| Self { processes: all, cores: cores.into_iter().collect() })
     }
 
-    /// What they have used so far.
+    /// Their resource use so far.
     pub(super) fn used(&self) -> Used {
         let memory = MemoryAccount::of(self.processes.first().copied());
         let mut used = Used { memory, ..Used::default() };
@@ -122,7 +122,7 @@ fn allowed_cores(pid: i32) -> Vec<u32> {
     list.map(parse_cores).unwrap_or_default()
 }
 
-/// `0-2,5` as numbers; what is no number is left out.
+/// `0-2,5` as numbers; invalid parts are ignored.
 fn parse_cores(list: &str) -> Vec<u32> {
     let range = |part: &str| -> Option<std::ops::RangeInclusive<u32>> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

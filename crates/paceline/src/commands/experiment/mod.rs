@@ -1,7 +1,7 @@
-//! The commands that take several runs: `capacity`, `compare` and `gate`.
+//! The commands that need several runs: `capacity`, `compare` and `gate`.
 //!
-//! What they decide is in the `experiment` crate. Here are their flags, the load (`paceline run` as a child process, so
-//! that each run can be repeated by hand), the servers they start (`paceline lab serve`) and what is printed.
+//! The `experiment` crate makes the decisions. This module has the flags, the load (`paceline run` as a child process,
+//! so that each run can be repeated by hand), the servers (`paceline lab serve`) and the output.
 
 pub mod capacity;
 mod child;
@@ -54,10 +54,10 @@ pub struct LoadFlags {
     run_flags: Vec<String>,
 }
 
-/// What is measured.
+/// The target of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Target {
-    /// A server that is running somewhere.
+    /// A running server.
     Url(String),
     /// A server of the lab, by its id.
     Server(String),
@@ -91,7 +91,7 @@ impl Bench {
         Ok(Self { flags, records, interrupt })
     }
 
-    /// A load on a target; a server of the lab is started for it and ends with it.
+    /// Opens a target for load. A server of the lab is started for it and stopped with it.
     fn open(&self, target: &Target, prefix: &str) -> Result<OpenTarget, LoadError> {
         let (server, url) = match target {
             Target::Url(url) => (None, url.clone()),
@@ -107,19 +107,19 @@ impl Bench {
     }
 }
 
-/// A target that can be loaded, with the server that was started for it.
+/// A target under load, with the server that was started for it.
 struct OpenTarget {
     load: ChildLoad,
     server: Option<ServerChild>,
 }
 
 impl OpenTarget {
-    /// From the start of the server to its first answer, in nanoseconds; none where it was running before.
+    /// From the start of the server to its first answer, in nanoseconds; none if it was already running.
     fn start_ns(&self) -> Option<u64> {
         self.server.as_ref().and_then(|server| server.start_ns)
     }
 
-    /// Puts a closed loop on the target until it is warm or the limit is reached. Whether it is warm.
+    /// Runs a closed loop on the target until it is warm or the limit is reached. Returns whether it is warm.
     fn warm(&mut self, limit: Duration) -> Result<bool, LoadError> {
         let mut rates = Vec::new();
         let mut spent = Duration::ZERO;
@@ -136,7 +136,7 @@ impl OpenTarget {
     }
 }
 
-/// An error of a load as a complaint with its exit status.
+/// A load error as a complaint with its exit status.
 fn complaint(error: LoadError) -> anyhow::Error {
     match error {
         LoadError::Interrupted => Complaint::interrupted("interrupted before there was a result").into(),

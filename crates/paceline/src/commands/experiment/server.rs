@@ -1,7 +1,7 @@
-//! A server of the lab for the time of an experiment: `paceline lab serve` as a child process.
+//! A server of the lab for the duration of an experiment: runs `paceline lab serve` as a child process.
 //!
-//! It builds where something changed, starts, checks one answer and prints where it listens. It ends when this value is dropped,
-//! and its shepherd ends the server however this process ends.
+//! The child builds the server if anything changed, starts it, checks one answer and prints its URL. The child ends
+//! when this value is dropped, and the shepherd stops the server however this process ends.
 
 use super::LoadFlags;
 use crate::commands::lab::serve::Serving;
@@ -58,7 +58,7 @@ impl ServerChild {
 
 impl Drop for ServerChild {
     fn drop(&mut self) {
-        // It may have ended already; then there is nothing to stop.
+        // If it has already ended, there is nothing to stop.
         let _ = system::kill(self.child.id() as i32, libc::SIGTERM);
         let _ = self.child.wait();
     }

@@ -1,7 +1,7 @@
-//! `paceline lab build`: builds servers where something has changed, and shows what version came out.
+//! `paceline lab build`: builds servers whose sources have changed, and prints their versions.
 //!
-//! Called by `lab`. How a change is noticed and how a build runs is the workshop's, in the lab crate. What has never
-//! been set up is not set up here: that is `lab setup`, which says beforehand what it installs.
+//! The lab crate's workshop detects changes and runs builds. A server that was never set up is not set up here: use
+//! `lab setup`, which prints beforehand what it installs.
 
 use super::{Chosen, for_each, working};
 use crate::exit::Status;
@@ -16,12 +16,12 @@ use paceline_lab::Made;
 pub struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
-    /// Build again what has not changed
+    /// Build again even if nothing has changed
     #[arg(long)]
     again: bool,
 }
 
-/// Builds each server and shows the receipt of its version. One failure keeps no other server from its build.
+/// Builds each server and prints its version. After a failure the other servers are still built.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.chosen.of(catalogue)?;
     let broken = arguments.chosen.tell_broken(catalogue);

@@ -1,6 +1,6 @@
-//! `paceline lab clean`: shows what rounds and servers left behind, and removes it.
+//! `paceline lab clean`: lists what rounds and servers left behind, and removes it.
 //!
-//! What there is and how it is removed is the lab's. Results are never touched.
+//! The lab finds and removes it. Results are never touched.
 
 use super::{warn, workshop};
 use crate::exit::{Complaint, Status, print};
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 Exit status: 0 done, 3 a round is running, or something could not be removed.")]
 pub struct Arguments {
-    /// Builds and private environments of every server too, and the home of the user that servers run as
+    /// Also builds and private environments of every server, and the home of the user that servers run as
     #[arg(long)]
     all: bool,
     /// Show what would be removed, and remove nothing
@@ -27,9 +27,9 @@ pub struct Arguments {
     dry_run: bool,
 }
 
-/// Shows, then removes.
+/// Lists, then removes.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
-    // Held until the end: no round begins meanwhile.
+    // Held until the end, so that no round begins meanwhile.
     let _place = match Neighbours::join(&Id::parse(&moment::new_id())?, false) {
         Ok(Joined::Occupied(others)) => {
             let what = format!("a round is running: {}", others.join(", "));
@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     Ok(if failed == 0 { Status::Done } else { Status::Environment })
 }
 
-/// How much of what there is, kind by kind.
+/// The number and size of each kind.
 fn described(left: &[LeftOver]) -> String {
     let mut kinds: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     for one in left {

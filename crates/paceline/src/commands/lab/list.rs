@@ -1,7 +1,7 @@
 //! `paceline lab list`: a table of every server, or the same as JSON.
 //!
-//! Called by `lab`. Manifests are read and the state of each server is looked up; nothing is built or started for it.
-//! What a server really answers is asked by `lab check`.
+//! It reads the manifests and the state of each server, and builds or starts nothing. `lab check` checks the actual
+//! answers.
 
 use super::{warn, workshop};
 use crate::exit::{Status, json, print};
@@ -25,12 +25,12 @@ enum Format {
     Json,
 }
 
-/// The columns of the table: the state first, since that is what a person looks for.
+/// The columns of the table. The state comes first, since it is what users look for.
 const COLUMNS: [&str; 5] = ["state", "server", "framework", "workloads", "limits"];
-/// The table is no wider: every terminal shows it whole.
+/// Maximum table width, which fits every terminal.
 const WIDTH_MOST: usize = 80;
 
-/// Writes the list. Broken manifests are in it and make no failure: the list is the place to find them.
+/// Prints the list. Broken manifests are listed and are not a failure, so that users can find them here.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let workshop = workshop(catalogue)?;
     print(match arguments.format {
@@ -62,7 +62,7 @@ fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<Printab
 
 fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {
     [
-        // What exactly is missing is said by `lab setup --dry-run`.
+        // `lab setup --dry-run` lists what exactly is missing.
         state.split(':').next().unwrap_or_default().to_owned(),
         server.id.clone(),
         server.framework.clone(),
@@ -71,7 +71,7 @@ fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// How far it is. A tool that tells no version hides no other server: the list is the place to find it.
+/// The state of a server. If a tool reports no version, the other servers are still listed.
 fn state(server: &Manifest, workshop: &Workshop) -> anyhow::Result<String> {
     match workshop.state(server) {
         Ok(state) => Ok(state.to_string()),
@@ -80,13 +80,13 @@ fn state(server: &Manifest, workshop: &Workshop) -> anyhow::Result<String> {
     }
 }
 
-/// The traits its manifest says it lacks: `no pipelining`.
+/// The traits that its manifest lists as missing: `no pipelining`.
 fn limits(server: &Manifest) -> String {
     server.traits.lacking().iter().map(|name| format!("no {name}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Rows with each column as wide as its widest entry, two spaces between. Where that is too wide, the widest of the last
-/// three columns is cut.
+/// The rows, each column as wide as its widest entry, separated by two spaces. If the table is too wide, the widest of
+/// the last three columns is cut.
 fn table(rows: &[[String; COLUMNS.len()]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     let mut widths: [usize; COLUMNS.len()] = std::array::from_fn(width);
@@ -107,7 +107,7 @@ fn table(rows: &[[String; COLUMNS.len()]]) -> String {
     text
 }
 
-/// A text in at most so many columns; what is left out shows.
+/// A text cut to a width, with a mark where it is cut.
 fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

@@ -1,8 +1,7 @@
-//! `paceline lab`: the servers under test, taken through their life by hand.
+//! `paceline lab`: lists, sets up, builds, checks and serves the servers under test.
 //!
-//! Called by `main`. Here are the choice of servers and the sentences that several of the subcommands need; each of
-//! them has a file or folder of its own. The work is the lab crate's. No server is put under load here, and no store is
-//! opened.
+//! This module has the selection of servers and messages that several subcommands share; each subcommand has a file or
+//! folder. The lab crate does the work. No server is put under load here, and no store is opened.
 
 mod build;
 mod check;
@@ -30,26 +29,26 @@ pub struct Arguments {
     command: Command,
 }
 
-/// The stations of a server's life, in order.
+/// The steps of a server's life, in order.
 #[derive(Subcommand)]
 enum Command {
     /// Write a manifest for a new server, to be filled in
     New(new::Arguments),
-    /// Show every server, what it serves and how far it is
+    /// Show every server, what it serves and its state
     List(list::Arguments),
-    /// Install and fetch what servers need, saying beforehand what that is
+    /// Install and fetch what servers need, after printing what that is
     Setup(setup::Arguments),
-    /// Build servers, where something has changed
+    /// Build servers if anything has changed
     Build(build::Arguments),
-    /// Ask servers everything a workload asks, and compare every answer
+    /// Send servers every request of their workloads and compare every answer
     Check(check::Arguments),
-    /// Start one server for a person to look at
+    /// Start one server for manual inspection
     Serve(serve::Arguments),
     /// Remove what rounds and servers left behind
     Clean(clean::Arguments),
 }
 
-/// Which servers a command is for.
+/// The servers that a command applies to.
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 struct Chosen {
@@ -64,7 +63,7 @@ struct Chosen {
     plan: Option<String>,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let catalogue = arguments.places.catalogue()?;
     match arguments.command {
@@ -89,8 +88,7 @@ impl Chosen {
         catalogue.servers_named(&self.servers).map_err(complain)
     }
 
-    /// The servers, and the balancers and databases that are meant beside them: all, those of the plan, or those named
-    /// by their ids.
+    /// The servers with the selected balancers and databases: all, those of the plan, or those given by id.
     fn with_others(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
         for (kind, broken) in
             [("balancer", &catalogue.broken_balancers), ("database", &catalogue.broken_databases)]
@@ -121,12 +119,12 @@ impl Chosen {
         Ok(meant)
     }
 
-    /// Whether the server is meant by its very id, and not because it is one of many.
+    /// Whether the server was given by its exact id.
     fn names(&self, id: &str) -> bool {
         self.servers.iter().any(|name| name == id)
     }
 
-    /// How many servers are left out because their manifests are wrong, each told.
+    /// Reports servers that are left out because their manifests are wrong; returns their number.
     fn tell_broken(&self, catalogue: &Catalogue) -> usize {
         let broken = if self.all { catalogue.broken_servers.as_slice() } else { &[] };
         let balancers = if self.all { catalogue.broken_balancers.as_slice() } else { &[] };
@@ -138,7 +136,7 @@ impl Chosen {
     }
 }
 
-/// A server that is meant has the form, or those that it has are named.
+/// Checks that a server has the form; the error lists the forms that it has.
 fn check_form(server: &Manifest, form: &str) -> anyhow::Result<()> {
     if server.form(form).is_some() {
         return Ok(());
@@ -151,7 +149,7 @@ fn check_form(server: &Manifest, form: &str) -> anyhow::Result<()> {
         .into())
 }
 
-/// The workloads that a server serves are sound, or what is wrong with one is told, as a round tells it.
+/// Checks the workloads of a server; the error is the one that a round reports.
 fn check_workloads(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<()> {
     let broken = server.workloads.iter().find_map(|name| catalogue.broken_workload(name));
     broken.map_or(Ok(()), |broken| {
@@ -159,7 +157,7 @@ fn check_workloads(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<(
     })
 }
 
-/// The servers of a plan's cells, each once. What the plan leaves out and why is the round's to tell.
+/// The servers in a plan's cells, each once. What the plan leaves out, and why, is reported by the round.
 fn of_plan(name: &str, catalogue: &Catalogue) -> Result<Vec<Arc<Manifest>>, LabError> {
     let cells = catalogue.plan(name)?.resolve(catalogue)?.cells;
     let mut servers: Vec<Arc<Manifest>> = cells.into_iter().map(|cell| cell.server).collect();
@@ -173,7 +171,7 @@ fn workshop(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
     Ok(workshop.with_user(server_user(&catalogue.places)?))
 }
 
-/// A workshop, checked for a usable user; prints the notice if that user is a default.
+/// The workshop, with a check that its user can be used; prints the notice if that user is a default.
 fn working(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
     let workshop = workshop(catalogue)?;
     if let Some(notice) = user_notice(&catalogue.places, server_user(&catalogue.places)?.as_ref()) {
@@ -183,7 +181,8 @@ fn working(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
     Ok(workshop)
 }
 
-/// Does `step` for each server and goes on after a failure, which is told at once; an interruption ends it all.
+/// Runs `step` for each server and continues after a failure, which is reported immediately; an interruption ends the
+/// loop.
 fn for_each(
     servers: &[Arc<Manifest>],
     mut step: impl FnMut(&Manifest) -> Result<String, LabError>,
@@ -206,7 +205,7 @@ fn for_each(
     Ok(failed)
 }
 
-/// Tells a person something beside the command's product.
+/// Prints a message to standard error.
 fn warn(message: &str) {
     say(message);
 }

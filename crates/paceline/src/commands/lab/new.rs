@@ -1,6 +1,6 @@
 //! `paceline lab new LANGUAGE-NAME`: a folder with a commented manifest and a README, to be filled in.
 //!
-//! What a manifest may say is the catalogue's: the text is held to it before anything is written.
+//! The catalogue checks the generated manifest before anything is written.
 
 use crate::exit::{Complaint, Status, print};
 use crate::places::complain;
@@ -17,7 +17,7 @@ pub struct Arguments {
     #[arg(value_name = "LANGUAGE-NAME")]
     id: String,
 
-    /// Measure an application that exists, at this path of it: adds a workload of the same name
+    /// Measure an existing application at this path of it: adds a workload of the same name
     #[arg(long, value_name = "PATH", value_parser = path)]
     path: Option<String>,
 
@@ -26,20 +26,20 @@ pub struct Arguments {
     command: Option<String>,
 }
 
-/// A path as a URL has it.
+/// Parses the path of a URL.
 fn path(text: &str) -> Result<String, String> {
     let url =
         paceline_http::Url::parse(&format!("http://localhost{text}")).map_err(|error| error.to_string())?;
     if text.starts_with('/') { Ok(url.path) } else { Err("a path begins with /".to_owned()) }
 }
 
-/// Writes the folder; nothing that is there is overwritten.
+/// Writes the folder; existing files are never overwritten.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let folder = catalogue.places.servers_dir.join(&arguments.id);
     let workload = arguments.path.as_ref().map_or("hello", |_| &arguments.id);
     let command = arguments.command.as_deref().unwrap_or("exec false");
     let manifest = manifest(&arguments.id, workload, command);
-    // Says what is wrong with an id, before anything is made.
+    // Checks the id before anything is created.
     Manifest::parse(&folder, &manifest).map_err(complain)?;
     fs::create_dir(&folder).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Complaint::usage(format!("{} exists", folder.display())),

@@ -1,7 +1,7 @@
 //! `paceline lab serve`: starts one server as a round would and leaves it running until Ctrl-C.
 //!
-//! Called by `lab`. The server has to give one right answer before its URL is printed; its other answers are for
-//! `lab check` to compare. No load is put on it, and it is not started anew when it dies.
+//! The server must give one correct answer before its URL is printed; `lab check` checks the other answers. No load is
+//! put on the server, and it is not restarted when it exits.
 
 use super::{check_form, check_workloads, warn, working};
 use crate::exit::{Complaint, Status, print};
@@ -15,7 +15,7 @@ use paceline_run::moment;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How often a server that serves is looked at.
+/// How often a running server is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Flags of `paceline lab serve`.
@@ -58,7 +58,7 @@ enum Format {
     Json,
 }
 
-/// A server that serves, as JSON.
+/// A running server, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Serving {
     /// Where it listens, ending in a slash.
@@ -69,7 +69,7 @@ pub struct Serving {
     pub cores: Vec<u32>,
 }
 
-/// Builds where something has changed, starts, prints the URL, waits.
+/// Builds the server if anything changed, starts it, prints the URL and waits.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let server = catalogue.server(&arguments.server).map_err(complain)?;
     check_form(&server, &arguments.form)?;
@@ -118,7 +118,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     status
 }
 
-/// What the server must answer before its URL is shown.
+/// The answer required from the server before its URL is printed.
 fn ready(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<WorkloadCase> {
     check_workloads(server, catalogue)?;
     let known = server.workloads.iter().filter_map(|name| catalogue.workload(name));

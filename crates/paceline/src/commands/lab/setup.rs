@@ -1,6 +1,6 @@
-//! `paceline lab setup`: says what it will install and fetch, does it, and tells what failed and what it all took.
+//! `paceline lab setup`: prints what it will install and fetch, does it, and reports failures and totals.
 //!
-//! One server's failure keeps no other from its set-up. What has been done before is not done again.
+//! If one server fails, the others are still set up. Completed steps are not repeated.
 
 use super::{Chosen, warn, working};
 use crate::exit::{Status, print, told};
@@ -23,10 +23,10 @@ Exit status: 0 done, 2 usage, 3 something could not be set up: it is listed at t
 pub struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
-    /// Only say what would be done
+    /// Only print what would be done
     #[arg(long)]
     dry_run: bool,
-    /// Fetch again what has been fetched
+    /// Fetch again even if already fetched
     #[arg(long)]
     again: bool,
 }
@@ -34,7 +34,7 @@ pub struct Arguments {
 /// Why servers could not be set up, by id.
 type Failures = BTreeMap<String, String>;
 
-/// Says, then does, then sums up.
+/// Prints the plan, carries it out, and prints the totals.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.chosen.with_others(catalogue)?;
     let broken = arguments.chosen.tell_broken(catalogue);
@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     Ok(if failures.is_empty() && broken == 0 { Status::Done } else { Status::Environment })
 }
 
-/// What there is to do. Where the package manager knows no sizes, it is asked to learn them first.
+/// The plan of what to do. If the package manager has no sizes, its index is updated first.
 fn plan(workshop: &Workshop, servers: &[Arc<Manifest>], arguments: &Arguments) -> anyhow::Result<SetupPlan> {
     let plan = workshop.setup_plan(servers, arguments.again).map_err(complain)?;
     if arguments.dry_run || plan.packages.is_empty() || plan.package_bytes.is_some() {
@@ -68,13 +68,13 @@ fn plan(workshop: &Workshop, servers: &[Arc<Manifest>], arguments: &Arguments) -
     match workshop.update_packages() {
         Ok(_) => workshop.setup_plan(servers, arguments.again).map_err(complain),
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
-        // Not root, or no network: installing will say so.
+        // Without root or network the installation will report the error.
         Err(_) => Ok(plan),
     }
 }
 
-/// Installs every package in one go; where that fails, server by server, so that one package that is not to be had
-/// keeps only its own servers from their set-up.
+/// Installs all packages in one call; if that fails, server by server, so that an unavailable package affects only the
+/// servers that need it.
 fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
     match workshop.install_packages(plan) {
         Ok(Made::Already) => Ok(Failures::new()),
@@ -110,8 +110,8 @@ fn one_by_one(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures>
     Ok(failures)
 }
 
-/// Sets one server up, and says how that went. What failed with its packages may work all the same: a program may be
-/// there that no package brought.
+/// Sets one server up and reports the result. It may work even if its packages failed: a program may be installed by
+/// other means.
 fn set_up(
     workshop: &Workshop,
     server: &Manifest,
@@ -125,7 +125,7 @@ fn set_up(
         Ok(Made::Now(took)) => Ok(format!("set up in {:.1} s, {} on disk", took.as_secs_f64(), size())),
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
         Err(error) => {
-            // Why a package could not be installed says more than that its program is missing.
+            // The reason why a package could not be installed is more useful than its missing program.
             failures.entry(server.id.clone()).or_insert_with(|| {
                 let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
                 let (told, id) = (told(&error), &server.id);
@@ -138,7 +138,7 @@ fn set_up(
     }
 }
 
-/// What will be done, and about how much it downloads.
+/// The steps, and about how much they download.
 fn described(plan: &SetupPlan) -> String {
     let mut text = String::new();
     for (id, tools) in &plan.closed {
@@ -160,12 +160,12 @@ fn described(plan: &SetupPlan) -> String {
     format!("{text}to download: {}{more}\n", about_mb(mb))
 }
 
-/// What it all came to.
+/// The totals.
 struct Sum {
     servers: usize,
     seconds: f64,
     made_bytes: u64,
-    /// By how much the installed packages grew, where that is known.
+    /// By how much the installed packages grew, if known.
     grown: Option<u64>,
 }
 

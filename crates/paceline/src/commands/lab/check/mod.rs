@@ -1,6 +1,8 @@
-//! `paceline lab check`: starts servers, asks all that a workload and HTTP ask, and shows what is not as it should be.
+//! `paceline lab check`: starts servers, sends every request that their workloads and the HTTP checks require, and
+//! prints deviations.
 //!
-//! One row of a table for each server as it is done, the differences below. What is asked is the lab's.
+//! It prints one table row per server as each is finished, then the differences. The checks are in the lab crate
+//! (`examine`).
 
 mod one;
 mod table;
@@ -33,10 +35,10 @@ pub struct Arguments {
     /// The form to start servers in
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
-    /// How long a connection is left idle at most
+    /// Longest time for which a connection is left idle
     #[arg(long, default_value = "6s", value_name = "T", value_parser = parse_duration)]
     idle: Duration,
-    /// Where random numbers are drawn from [default: a random one, reported]
+    /// Seed of the random numbers [default: a random one, reported]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Show checks that passed too
@@ -44,7 +46,7 @@ pub struct Arguments {
     verbose: bool,
 }
 
-/// Builds where something has changed, starts, asks, stops; server after server.
+/// For each server in turn: builds it if anything changed, starts, checks and stops it.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.chosen.of(catalogue)?;
     meant(&servers, arguments, catalogue)?;
@@ -67,7 +69,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     status(&table, broken, &arguments.chosen)
 }
 
-/// Checks each server and shows its row; an interruption ends it all.
+/// Checks each server and prints its row; an interruption ends the loop.
 fn each(servers: &[Arc<Manifest>], checker: &Checker<'_>, table: &mut Table) -> anyhow::Result<()> {
     print(&table.head())?;
     for server in servers {
@@ -93,7 +95,8 @@ fn status(table: &Table, broken: usize, chosen: &Chosen) -> anyhow::Result<Statu
         .into())
 }
 
-/// What is meant can be asked at all: of a server named by its id that is an error, of one of many a finding.
+/// Checks that the servers can be tested as requested. For a server given by id a problem is an error; for one of many
+/// it is a finding.
 fn meant(servers: &[Arc<Manifest>], arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<()> {
     let form = arguments.form.as_str();
     let no_server_has_it = servers.iter().all(|server| server.form(form).is_none());

@@ -1,7 +1,7 @@
-//! One server's check: built, started, examined, stopped, and started once more for the time of a later start.
+//! Checks one server: builds, starts, examines and stops it, then starts it once more to time a later start.
 //!
-//! Called by `mod.rs`, server after server. A build, a start or an answer that goes wrong is a finding and no error, so
-//! that the next server is looked at all the same. What is asked is the lab's (`examine`), the row is `table.rs`'s.
+//! Called by `mod.rs` for each server. A failed build, start or answer is a finding and not an error, so that the next
+//! server is still checked. The checks are in the lab's `examine`, the table row in `table.rs`.
 
 use super::super::warn;
 use crate::exit::told;
@@ -19,28 +19,28 @@ use std::sync::Arc;
 /// How many lines of a log are shown.
 const LOG_LINES: usize = 10;
 
-/// What came of one server.
+/// The result for one server.
 pub enum Found {
-    /// It was asked.
+    /// It was started and checked.
     Examined {
         /// Each check, in order.
         checks: Vec<Check>,
-        /// What it does with an idle connection.
+        /// Its handling of an idle connection.
         idle: String,
-        /// How it started.
+        /// Its first start.
         startup: Box<Startup>,
-        /// How it started once more; none where it did not.
+        /// Its second start; none if that failed.
         again: Option<Box<Startup>>,
     },
-    /// It cannot be started yet.
+    /// It cannot be started before it is set up.
     NotSetUp(String),
     /// It does not run in that form.
     NoForm(String),
-    /// It did not come so far.
+    /// Its build or start failed.
     Failed(String),
 }
 
-/// Checks servers, all in the same way.
+/// Checks servers with the same settings.
 pub struct Checker<'a> {
     pub catalogue: &'a Catalogue,
     pub workshop: &'a Workshop,
@@ -50,7 +50,7 @@ pub struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// What there is to say of a server. Only an interruption is an error.
+    /// Checks a server. Only an interruption is an error.
     pub fn check(&self, server: &Manifest) -> Result<Found, LabError> {
         match self.workshop.state(server) {
             Ok(State::Lacking(missing)) => {
@@ -67,7 +67,7 @@ impl Checker<'_> {
         if server.form(self.form).is_none() {
             return Ok(Found::NoForm(server.forms.keys().cloned().collect::<Vec<_>>().join(", ")));
         }
-        // What has no version is not measured.
+        // A server without a version is not measured.
         match self.workshop.build(server, false).and_then(|_| self.workshop.versions(server)) {
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
             Err(error) => return Ok(Found::Failed(told(&error))),
@@ -125,7 +125,7 @@ impl Checker<'_> {
         Ok(Found::Examined { checks: found.checks, idle: found.idle, startup, again })
     }
 
-    /// What a server answers with a database; a database that cannot be had is a warning.
+    /// Checks the answers with a database; an unavailable database is a warning.
     fn with_database(&self, server: &Manifest, name: &str) -> Result<Vec<Check>, Spoiled> {
         let check = |outcome, detail| Check { name: format!("with {name}"), outcome, detail };
         let database = match self.catalogue.database(name) {
@@ -163,7 +163,7 @@ impl Checker<'_> {
                 checks
             })
         });
-        // Gone or not, the checks are what was asked for.
+        // A failure to stop it does not invalidate the checks.
         let _ = process.stop();
         checks
     }
@@ -194,7 +194,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether the server still runs after all checks: a check may have ended it.
+/// Whether the server still runs after all checks: a check may have crashed it.
 fn alive(launch: &mut Launch) -> Check {
     let (outcome, detail) = match launch.ended() {
         None => (CheckOutcome::Pass, String::new()),
@@ -203,8 +203,8 @@ fn alive(launch: &mut Launch) -> Check {
     Check { name: "the server lives through all of this".into(), outcome, detail }
 }
 
-/// Stops a server. One that must be killed delays every launch of a round by 5 s, and loses what it would write at its
-/// end.
+/// Stops a server. One that has to be killed delays every launch of a round by 5 s and loses what it would write on
+/// exit.
 fn stop(server: &Manifest, launch: Launch) -> Check {
     let detail = match launch.stop() {
         Ok(gone) if gone.forced => "it did not end within 5 s after SIGTERM and was killed".to_owned(),
@@ -217,7 +217,8 @@ fn stop(server: &Manifest, launch: Launch) -> Check {
     expected("it ends when asked to (SIGTERM)", detail)
 }
 
-/// A server under test answers this machine alone: others must neither load it nor reach what it serves.
+/// A server under test must be reachable from this machine only, so that others can neither load it nor read what it
+/// serves.
 fn listens_locally(port: u16) -> Check {
     let detail = match paceline_host::port::is_open_to_others(port) {
         true => "it listens on every address of this machine: bind to $PACELINE_HOST".to_owned(),
@@ -226,7 +227,7 @@ fn listens_locally(port: u16) -> Check {
     expected("it listens on $PACELINE_HOST alone", detail)
 }
 
-/// What a server writes belongs into `$PACELINE_BUILD`: a changed source folder is set up and built again.
+/// A server must write to `$PACELINE_BUILD`: if its source folder changes, it is set up and built again.
 fn writes_elsewhere(changed: &[String]) -> Check {
     let detail = match changed {
         [] => String::new(),
@@ -235,13 +236,13 @@ fn writes_elsewhere(changed: &[String]) -> Check {
     expected("it writes nothing into its source folder", detail)
 }
 
-/// A check that warns where there is a detail.
+/// A check that warns if there is a detail.
 fn expected(name: &str, detail: String) -> Check {
     let outcome = if detail.is_empty() { CheckOutcome::Pass } else { CheckOutcome::Warn };
     Check { name: name.into(), outcome, detail }
 }
 
-/// The last lines of a log, each below the one before.
+/// The last lines of a log, each on its own line.
 fn end_of(log: &str) -> String {
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(LOG_LINES)..].iter().map(|line| format!("\n  | {line}")).collect()

@@ -1,12 +1,12 @@
-//! The table of `lab check`: a row for each server as it is done, then the differences, then the sum.
+//! The table of `lab check`: a row per server, then the differences, then the totals.
 //!
-//! Columns have fixed widths but for the first, so that a row can be shown before the next server is known.
+//! All columns but the first have fixed widths, so that a row can be printed before the next server is checked.
 
 use super::one::Found;
 use paceline_record::{Check, CheckOutcome, Startup};
 use std::time::Duration;
 
-/// The columns after the server's id, with their widths; figures are aligned to the right.
+/// The columns after the server's id, with their widths; figures are right-aligned.
 const COLUMNS: [(&str, usize); 7] = [
     ("result", 10),
     ("checks", 7),
@@ -26,13 +26,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// For servers of these ids.
+    /// A table for servers with these ids.
     pub fn new<'a>(ids: impl Iterator<Item = &'a str>, verbose: bool) -> Self {
         let width = ids.map(str::len).chain(["server".len()]).max().unwrap_or_default();
         Self { width, verbose, found: Vec::new(), took: Duration::ZERO }
     }
 
-    /// The line above the rows.
+    /// The header line.
     pub fn head(&self) -> String {
         let mut line = format!("{:width$}  {:10}", "server", COLUMNS[0].0, width = self.width);
         for (name, width) in &COLUMNS[1..] {
@@ -41,7 +41,7 @@ impl Table {
         format!("{line}  idle connection\n")
     }
 
-    /// A server's row, which is kept for what stands below.
+    /// Adds a server's row; the text below the table uses it too.
     pub fn row(&mut self, id: &str, found: Found, took: Duration) -> String {
         let mut line = format!("{id:width$}  {:10}", result(&found), width = self.width);
         match &found {
@@ -70,7 +70,7 @@ impl Table {
         format!("{}\n", line.trim_end())
     }
 
-    /// What stands below the rows: each difference, what the columns mean, and the sum.
+    /// The text below the rows: each difference, the meaning of the columns, and the totals.
     pub fn below(&self, seed: u64) -> String {
         let mut text: String =
             self.found.iter().filter_map(|(id, found)| self.differences(id, found)).collect();
@@ -91,7 +91,7 @@ impl Table {
         format!("{text}\n{}\n", self.sum())
     }
 
-    /// `12 pass, 1 warn, 0 fail, 3 not set up; 75 s`.
+    /// The totals: `12 pass, 1 warn, 0 fail, 3 not set up; 75 s`.
     fn sum(&self) -> String {
         let count = |word: &str| self.found.iter().filter(|(_, found)| result(found) == word).count();
         let mut parts: Vec<String> =
@@ -119,7 +119,7 @@ impl Table {
         self.with(|found| result(found) == "fail").len()
     }
 
-    /// The servers of which something holds.
+    /// The servers that satisfy a condition.
     pub fn with(&self, holds: impl Fn(&Found) -> bool) -> Vec<&str> {
         self.found.iter().filter(|(_, found)| holds(found)).map(|(id, _)| id.as_str()).collect()
     }
