@@ -1,14 +1,14 @@
-//! `paceline shepherd`: watches over one command of the lab's. Started by the lab, never by people.
+//! `paceline shepherd`: supervises one command of the lab. Started by the lab, not by users.
 //!
-//! A thin door to [`paceline_host::shepherd::watch`]. Nothing here may start a thread: the shepherd forks.
+//! A thin wrapper around [`paceline_host::shepherd::watch`]. This code must not start a thread: the shepherd forks.
 
 use crate::exit::Status;
 
-/// Flags of `paceline shepherd`: none, the order comes on standard input.
+/// Flags of `paceline shepherd`: none. The order is read from standard input.
 #[derive(clap::Args)]
 pub struct Arguments {}
 
-/// Takes an order and carries it out to the end.
+/// Reads an order and carries it out.
 pub fn run(_arguments: Arguments) -> anyhow::Result<Status> {
     paceline_host::shepherd::watch()?;
     Ok(Status::Done)

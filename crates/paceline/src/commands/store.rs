@@ -1,6 +1,6 @@
-//! `paceline store`: the kept results as such. Checked, moved as folders, deleted.
+//! `paceline store`: checks, exports, imports and deletes kept results.
 //!
-//! Called by `main`. Reports of them are `report`'s.
+//! Called by `main`. Reports are in `report`.
 
 use super::archive;
 use super::round::lock_round;
@@ -37,7 +37,7 @@ pub struct Arguments {
     state_dir: Option<PathBuf>,
 }
 
-/// What to do with the kept results.
+/// The action on the kept results.
 #[derive(clap::Subcommand)]
 enum Action {
     /// Verify every record: structure, checksum, keys, that outcomes add up, that histograms hold what is counted
@@ -78,7 +78,7 @@ enum Action {
     },
 }
 
-/// Does it.
+/// Runs the action.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let Arguments { action, store, state_dir: flag } = arguments;
     let state_dir = state_dir(flag);
@@ -98,7 +98,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
 }
 
-/// A store that is there, to be written; none is made.
+/// Opens an existing store for writing; never creates one.
 fn existing_for_writing(place: &Path) -> Result<Store, StoreError> {
     drop(Store::open_existing(place)?);
     Store::open(place)
@@ -155,7 +155,7 @@ fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Sta
     Ok(Status::Done)
 }
 
-/// A report of another program, or a file of published figures.
+/// Reads a report of another program, or a file of published figures.
 fn foreign(path: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
     let text = paceline_files::read_text(path, paceline_files::OUTPUT_BYTES_MOST)
         .with_context(|| Complaint::usage(format!("cannot read {}", path.display())))?;
@@ -171,7 +171,7 @@ fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyho
             remove(store, &round.id)?;
         }
         let done = if dry_run { "would delete" } else { "deleted" };
-        // Some imported reports do not say when.
+        // Some imported reports have no time.
         let begun = if round.started_at.is_empty() { "" } else { ", begun " };
         let line = terminal!("{} {} of {}{}{}\n", done, round.id, round.plan, begun, round.started_at);
         print(line)?;
@@ -183,7 +183,7 @@ fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyho
     Ok(rounds.status())
 }
 
-/// The finished rounds, newest first, but for the first `keep` of each plan.
+/// The finished rounds, newest first, without the first `keep` of each plan.
 fn beyond<'a>(rounds: &'a [Round], keep: usize, plan: Option<&str>) -> Vec<&'a Round> {
     let mut kept: HashMap<&str, usize> = HashMap::new();
     let finished = rounds.iter().filter(|round| round.finished_at.is_some());
@@ -199,7 +199,7 @@ fn beyond<'a>(rounds: &'a [Round], keep: usize, plan: Option<&str>) -> Vec<&'a R
 
 fn delete(store: &Store, prefixes: &[String]) -> anyhow::Result<Status> {
     for prefix in prefixes {
-        // A round that cannot be read can be deleted by its whole id.
+        // An unreadable round can be deleted by its complete id.
         let id = match store.find_round(prefix) {
             Err(StoreError::Altered { id, .. } | StoreError::Record { id, .. }) if id == *prefix => id,
             found => found.map_err(complain)?.id,
@@ -211,9 +211,9 @@ fn delete(store: &Store, prefixes: &[String]) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// Deletes a round that no process carries on.
+/// Deletes a round that no process is running.
 fn remove(store: &Store, id: &str) -> anyhow::Result<u64> {
-    // An id that is no name of a file was never locked.
+    // An id that is not a valid file name was never locked.
     let _lock = Id::parse(id).ok().map(|id| lock_round(&id, store)).transpose()?;
     store.delete_round(id).map_err(complain)
 }

@@ -1,7 +1,6 @@
 //! `paceline view`: kept results in a browser, from the store, an exported folder or a run's JSON.
 //!
-//! Called by `main`. What the pages show and who may see them is the web crate's; here the results are found and the
-//! address is printed.
+//! It finds the results and prints the address. The web crate serves the pages and controls access to them.
 
 use crate::exit::{Complaint, Status, say, told};
 use crate::kept::{StoreArguments, complain as complain_of_store, state_dir};
@@ -22,7 +21,7 @@ Examples:
   paceline view run.json                   a run that `paceline run -o run.json` wrote
   paceline view --listen 10.0.0.5:8080     for others too: they need the address that is printed, with its token";
 
-/// The folder of exported rounds that a project keeps.
+/// The folder of exported rounds in a project.
 const HISTORY: &str = "history";
 
 /// Flags of `paceline view`.
@@ -71,7 +70,7 @@ fn library(arguments: &Arguments) -> anyhow::Result<Library> {
     }
 }
 
-/// The rounds of the store. Where none are kept yet, those that the project keeps, so that there is something to see.
+/// The rounds of the store. If there are none yet, those in the project's history, so that the pages are not empty.
 fn kept(arguments: &Arguments) -> anyhow::Result<Library> {
     let state = state_dir(arguments.state_dir.clone());
     let place = arguments.store.path(&state);
@@ -96,7 +95,7 @@ fn kept(arguments: &Arguments) -> anyhow::Result<Library> {
     }
 }
 
-/// Why no store could be opened, with what else can be viewed.
+/// Why no store could be opened, with what can be viewed instead.
 fn without_store(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::Missing { .. } => Complaint::usage(told(&error))
@@ -109,14 +108,14 @@ fn without_store(error: StoreError) -> anyhow::Error {
     }
 }
 
-/// A server beside a run or a round that goes on.
+/// A web server during a run or a round.
 pub struct Beside {
     live: Live,
     shown: Shown,
 }
 
 impl Beside {
-    /// Begins to serve `library` on loopback, and prints the address on standard error.
+    /// Starts serving `library` on loopback, and prints the address on standard error.
     pub fn start(what: &str, round: Option<&str>, library: Library) -> anyhow::Result<Self> {
         let live = Live::default();
         live.publish("start", &serde_json::json!({ "what": what, "round": round }));
@@ -141,16 +140,16 @@ impl Beside {
         self.live.clone()
     }
 
-    /// Shows the results of a run that is over.
+    /// Shows the results of a finished run.
     pub fn show(&self, run: &Run) {
         self.shown.replace(Library::of_run(run.clone()));
     }
 
-    /// Goes on until Ctrl-C, which ends the process from now on.
+    /// Serves until Ctrl-C, which from now on ends the process.
     pub fn stay(self) -> ! {
         self.live.publish("end", &());
         for signal in [libc::SIGINT, libc::SIGTERM] {
-            // SAFETY: the default action has no handler that could break a rule.
+            // SAFETY: the default action involves no handler.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
         say("The live view stays until Ctrl-C.");
@@ -160,7 +159,7 @@ impl Beside {
     }
 }
 
-/// A run's seconds, for the live view.
+/// Sends the seconds of a run to the live view.
 pub struct Seconds(pub Live);
 
 impl Sink for Seconds {
@@ -173,7 +172,7 @@ impl Sink for Seconds {
     }
 }
 
-/// The error as a complaint, with the exit status for whose fault it is.
+/// A web error as a complaint, with the exit status for its cause.
 pub fn complain(error: WebError) -> anyhow::Error {
     let what = error.chain();
     let complaint = match error {
@@ -192,7 +191,7 @@ pub fn complain(error: WebError) -> anyhow::Error {
     complaint.into()
 }
 
-/// Asks the desktop to open an address. Without a desktop the printed address is all there is.
+/// Asks the desktop to open an address. Without a desktop, the user opens the printed address.
 fn open(url: &str) {
     let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     if has_desktop {

@@ -1,6 +1,7 @@
-//! That a round is alone: with its record, and on its machine.
+//! Locks a round against other processes, and its machine against other rounds.
 //!
-//! Two processes on one round would each measure all that is left; two rounds on one machine would measure each other.
+//! Two processes on one round would each measure all remaining trials; two rounds on one machine would disturb each
+//! other.
 
 use crate::exit::Complaint;
 use crate::kept;
@@ -8,8 +9,8 @@ use anyhow::Context as _;
 use paceline_host::{FileLock, Id, Joined, LockAttempt, Neighbours};
 use paceline_store::Store;
 
-/// Locks a round, so that no second process carries it on. The lock is beside the store, or in its database server:
-/// every process with the round has that, wherever its state folder is.
+/// Locks a round, so that no second process resumes it. The lock is beside the store or in its database server, which
+/// every process with access to the round shares, wherever its state folder is.
 pub fn lock_round(id: &Id, store: &Store) -> anyhow::Result<Option<FileLock>> {
     store.lock_round(id.as_str()).map_err(kept::complain)?;
     let Some(file) = store.file() else { return Ok(None) };
@@ -25,8 +26,8 @@ pub fn lock_round(id: &Id, store: &Store) -> anyhow::Result<Option<FileLock>> {
     }
 }
 
-/// This round's place on the machine and the rounds that were there before. Refused where there are any, unless the
-/// machine is to be shared. Where other rounds cannot be seen, that is said in `notes`.
+/// This round's registration on the machine, and the rounds that already run there. If there are any, this is an error
+/// unless the machine may be shared. If other rounds cannot be detected, `notes` says so.
 pub fn on_machine(
     id: &Id,
     share: bool,

@@ -1,14 +1,14 @@
-//! The plan that a new round is asked to carry out: a file with what flags change of it, or one made of flags.
+//! The plan of a new round: a plan file with the changes from flags, or a plan made from flags.
 //!
-//! Called by `open.rs`. What a flag changed is held to the rules of a file and told. What the plan comes to on a tree
-//! of servers, and what of it fits a machine and its time, is the lab's.
+//! A changed plan is checked by the rules for plan files, and the changes are reported. The lab resolves the plan on a
+//! tree of servers and fits it to a machine and its time budget.
 
 use super::flags::Asked;
 use crate::exit::Complaint;
 use crate::places::complain;
 use paceline_catalogue::{AdHoc, Catalogue, Plan, Select, format_duration};
 
-/// The plan that is asked for, and what the flags changed of it, for people.
+/// The requested plan, and what the flags changed in it, as text.
 pub fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {
     let Some(name) = &asked.plan else {
         return Ok((Plan { steady_within: asked.steady_within, ..ad_hoc(asked)? }, Vec::new()));
@@ -25,12 +25,12 @@ pub fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<S
     let plan = Plan { steady_within: asked.steady_within.or(plan.steady_within), ..plan };
     let (changed, told) = with_repeats(Plan { seed, ..plan }, asked.repeats, asked.full);
     changes.extend(told);
-    // Read back, so that what a flag changed is held to the same rules.
+    // Parsed again, so that changes by flags are checked by the same rules.
     let text = changed.to_toml().map_err(complain)?;
     Ok((Plan::parse(name, &text).map_err(complain)?, changes))
 }
 
-/// The plan with as many repeats as `--repeats` says, all of it or not, and what to tell where it has another number.
+/// The plan with the number of repeats from `--repeats`, and a message if the plan has another number.
 fn with_repeats(plan: Plan, repeats: Option<u32>, is_full: bool) -> (Plan, Option<String>) {
     let Some(repeats) = repeats else { return (plan, None) };
     let written = plan.full_repeats.filter(|_| is_full).map_or(plan.repeats, |full| full.max(plan.repeats));

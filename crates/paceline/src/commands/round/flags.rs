@@ -1,7 +1,7 @@
 //! The flags of `paceline round`.
 //!
-//! `open.rs` makes a plan of [`Asked`]; [`Carrying`] says how the round is carried out, and whether an earlier one is
-//! carried on. Which figures make sense in a plan is checked by the lab, for flags and plan files alike.
+//! `open.rs` makes a plan from [`Asked`]; [`Carrying`] says how the round is run, and whether an earlier one is
+//! resumed. The lab checks the values, for flags and plan files alike.
 
 use crate::exit::Complaint;
 use crate::kept::StoreArguments;
@@ -61,10 +61,10 @@ pub struct Asked {
     /// Connections [default: 64]
     #[arg(long, short, value_name = "N", help_heading = "Without a plan")]
     pub connections: Option<u32>,
-    /// Requests outstanding on a connection at most [default: 1]
+    /// Most requests outstanding on a connection [default: 1]
     #[arg(long, value_name = "DEPTH", help_heading = "Without a plan")]
     pub pipeline: Option<u32>,
-    /// Offer so many requests per second (an open loop); several for one load each
+    /// Offer this many requests per second (an open loop); several values make one load each
     #[arg(long, short, value_name = "PER_SECOND", num_args = 1.., help_heading = "Without a plan")]
     pub rate: Vec<f64>,
     /// Length of each window [default: 3s]
@@ -80,30 +80,31 @@ pub struct Asked {
     /// Launches of each server [default: the plan's, or 3]
     #[arg(long, value_name = "N", help_heading = "Order")]
     pub repeats: Option<u32>,
-    /// Carry the whole plan out: also loads and repeats that it leaves out by default, whatever its time budget
+    /// Run the whole plan: also loads and repeats that it leaves out by default, whatever its time budget
     #[arg(long, requires = "plan", help_heading = "Order")]
     pub full: bool,
-    /// Say what it comes to and about how long it takes, and do nothing
+    /// Print the number of trials and about how long they take, and do nothing
     #[arg(long, conflicts_with = "resume", help_heading = "Order")]
     pub estimate: bool,
-    /// Where every order is drawn from [default: the plan's, or a random one, recorded]
+    /// Seed of every random order [default: the plan's, or a random one, recorded]
     #[arg(long, value_name = "N", help_heading = "Order")]
     pub seed: Option<u64>,
 }
 
-/// How to carry it out.
+/// How to run it.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Carrying out")]
 pub struct Carrying {
-    /// Carry a round on: the one named by the beginning of its id, or the newest unfinished one
+    /// Resume a round: the one named by the beginning of its id, or the newest unfinished one
     #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "database", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed", "full"])]
     pub resume: Option<String>,
     /// The load generator: wrk or oha, a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or
     /// any command that takes the flags of `paceline run` after it [default: this program, or the resumed round's]
     #[arg(long, value_name = "CMD")]
     pub generator: Option<String>,
-    /// Run on other machines: ssh:server=HOST,loader=HOST,loader=HOST, slurm or slurm:PARTITION. Servers are built here and
-    /// sent. Without server=HOST, or with --listen under Slurm, they run here, and --listen says where loaders reach them
+    /// Run on other machines: ssh:server=HOST,loader=HOST,loader=HOST, slurm or slurm:PARTITION. Servers are built here
+    /// and sent. Without server=HOST, or with --listen under Slurm, they run here, and --listen says where loaders
+    /// reach them
     #[arg(long, value_name = "WHERE", conflicts_with = "generator")]
     pub on: Option<String>,
     /// Longest wait for nodes of Slurm, for each launch
@@ -118,14 +119,14 @@ pub struct Carrying {
     /// Start servers without a PID namespace
     #[arg(long)]
     no_namespace: bool,
-    /// Set the machine up for load while the round runs, and put it back after it: kernel limits, ports, queues, the
+    /// Set the machine up for load while the round runs, and restore it afterwards: kernel limits, ports, queues, the
     /// frequency governor. What is set, or cannot be, is named and recorded; most of it needs root
     #[arg(long)]
     pub tune: bool,
     /// Where the machine's settings are; for tests
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub tune_root: PathBuf,
-    /// Go ahead although another round runs on this machine; its trials say so
+    /// Continue although another round runs on this machine; its trials say so
     #[arg(long, env = "PACELINE_SHARE_MACHINE", value_parser = FalseyValueParser::new())]
     pub share_machine: bool,
     /// Exit 0 even if no row of the report is usable: all invalid, overloaded or failed
@@ -134,18 +135,19 @@ pub struct Carrying {
     /// Print only the report and errors
     #[arg(long, short)]
     pub quiet: bool,
-    /// Show the round in a browser while it goes on, and its results afterwards until Ctrl-C
+    /// Show the round in a browser while it runs, and its results afterwards until Ctrl-C
     #[arg(long)]
     pub view: bool,
 }
 
-/// What `--on` says.
+/// Parses the value of `--on`.
 fn machines(on: &str) -> anyhow::Result<Machines> {
     Ok(on.parse().map_err(|error| Complaint::usage(format!("--on {on}: {error}")))?)
 }
 
 impl Carrying {
-    /// The command of the load generator, if one is asked for: our own with flags where others share the load.
+    /// The command of the load generator, if one was given: `paceline run` with flags if several generators share the
+    /// load.
     pub fn generator(&self) -> anyhow::Result<Option<String>> {
         let mut command = String::new();
         if let Some(on) = &self.on {
@@ -168,7 +170,7 @@ impl Carrying {
         Ok(if command.is_empty() { self.generator.clone() } else { Some(format!("paceline{command}")) })
     }
 
-    /// The machines that a round's generator names, if it names any: `generator` is its command, `user` whom servers run as.
+    /// The machines in a round's generator command, if any; `user` is the user that servers run as.
     pub fn fleet(
         &self,
         generator: Option<&str>,
@@ -190,7 +192,7 @@ impl Carrying {
         }))
     }
 
-    /// How servers' processes are held together.
+    /// How the processes of a server are kept together.
     pub fn guard(&self) -> Guard {
         if self.no_namespace { Guard::Subreaper } else { Guard::Namespace }
     }

@@ -1,8 +1,8 @@
-//! The load generator of a round: chosen when it begins, the same to its end.
+//! The load generator of a round: chosen when the round begins, and the same until its end.
 //!
-//! Called by `open.rs`, before a trial is paid for. A round that is resumed with another generator is refused, since
-//! its trials would stand in the same tables. A command that comes from the store is run only once a person has agreed
-//! to it: the store may be somebody else's. How each generator is started and what it prints is read by the lab.
+//! Called by `open.rs` before any trial runs. Resuming a round with another generator is refused, since its trials
+//! would be in the same tables. A command from the store runs only after the user has confirmed it: another person may
+//! have written the store. The lab starts generators and parses their output.
 
 use crate::exit::Complaint;
 use crate::places::{complain, shepherd_command};
@@ -10,14 +10,14 @@ use paceline_lab::{Generator, LabError, generator, generator_command, is_built_i
 use paceline_record::Round;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
-/// The generator that the round has, or that is asked for; it is noted in the round. What cannot be used is told here,
-/// before anything is kept.
+/// The generator of the round, or the requested one, which is then noted in the round. An unusable generator is
+/// reported here, before anything is kept.
 pub fn of_round(round: &mut Round, asked: Option<&str>) -> anyhow::Result<Box<dyn Generator + Send>> {
     let command = chosen(round, asked)?;
-    // `paceline run` is this very program, as the shepherd is.
+    // `paceline run` is this program, like the shepherd.
     let own = &shepherd_command()?[..1];
     let made = generator(Some(&command), own);
-    // Where the command itself is wrong, that is the thing to tell.
+    // If the command itself is wrong, report that first.
     let is_understood = matches!(made, Ok(_) | Err(LabError::Spawn { .. }));
     if is_understood && let Some(absent) = missing_program(&command) {
         let what = format!("generator: there is no program `{absent}`");
@@ -43,9 +43,9 @@ fn chosen(round: &Round, asked: Option<&str>) -> anyhow::Result<String> {
     }
 }
 
-/// A command of a resumed round that is not part of this program: shown, and run only if a person agrees.
+/// A command of a resumed round that is not part of this program: it is shown, and runs only if the user confirms.
 fn confirmed(round: &str, kept: &str) -> anyhow::Result<String> {
-    // Written as a Rust string: no character of it acts on the terminal.
+    // As a Rust string literal: control characters in it do not reach the terminal.
     let what = format!("round {round} runs this command as its generator: {kept:?}");
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Complaint::usage(what)

@@ -1,7 +1,7 @@
-//! Keeps a round's trials in the store.
+//! Stores the trials of a round.
 //!
-//! The lab carries a round out and knows no store; `mod.rs` gives it this keeper. The round's own record is not its
-//! business: `open.rs` puts it when a sitting begins, `mod.rs` when the round is finished.
+//! The lab runs a round without knowing the store; `mod.rs` gives it this keeper. The round's record is written
+//! elsewhere: by `open.rs` when a sitting begins, by `mod.rs` when the round is finished.
 
 use paceline_lab::{KeepError, Keeper};
 use paceline_record::Trial;
@@ -27,7 +27,7 @@ pub struct Watched {
 }
 
 impl<'a> StoreKeeper<'a> {
-    /// For the round of that id, which the store has.
+    /// For the round with this id, which must be in the store.
     pub fn new(store: &'a Store, round: &'a str, watched: Option<Watched>) -> Self {
         Self { store, round, watched }
     }
@@ -53,7 +53,7 @@ impl Keeper for StoreKeeper<'_> {
     }
 
     fn kept(&mut self) -> Result<Vec<Trial>, KeepError> {
-        // What cannot be read is measured again.
+        // Unreadable trials are measured again.
         Ok(self.store.readable_trials(self.round)?.0)
     }
 }

@@ -1,6 +1,6 @@
 //! `paceline round`: servers x workloads x loads, repeated, each trial kept when it ends; then the ranked report.
 //!
-//! What is carried out is the lab's; here are the flags, the store, the progress and the exit status.
+//! The lab runs the trials; this module has the flags, the store, the progress and the exit status.
 
 mod alone;
 mod asked;
@@ -38,7 +38,7 @@ use progress::Progress;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// Carries a round out, or on.
+/// Runs or resumes a round.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let Arguments { asked, carrying, store, places } = arguments;
     check_printable()?;
@@ -82,7 +82,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     Ok(status)
 }
 
-/// Serves the store beside the round, through a connection that only reads.
+/// Serves the store in a browser during the round, through a read-only connection.
 fn begin_view(round: &Round, place: &Path) -> anyhow::Result<Beside> {
     let store = Store::open_existing(place).map_err(kept::complain)?;
     Beside::start(&round.plan, Some(&round.id), Library::of_store(store))
@@ -93,11 +93,11 @@ fn watched(view: &Beside, round: &Round, store: &Store) -> anyhow::Result<Watche
     Ok(Watched { live: view.live(), kept: kept as u32, planned: round.planned })
 }
 
-/// Why a round stopped before its end.
+/// Why a round stopped early.
 enum Stopped {
     /// Ctrl-C or a termination signal.
     Interrupted,
-    /// Something that must be mended first.
+    /// A problem that must be fixed first.
     By(anyhow::Error),
 }
 
@@ -110,7 +110,7 @@ impl From<LabError> for Stopped {
     }
 }
 
-/// One sitting: everything that is left of the round.
+/// One sitting: all remaining trials of the round.
 fn sit(
     opened: &Opened,
     carrying: &Carrying,
@@ -179,14 +179,14 @@ fn sit(
     Ok(carry_out(&bench, sitting, launches, &mut keeper, &mut |event| progress.hear(event))?)
 }
 
-/// The scratch folder of a sitting, with those of killed ones removed.
+/// The scratch folder of a sitting; removes those of killed sittings.
 fn scratch(state: &Path, sitting: &str) -> anyhow::Result<Scratch> {
     let root = state.join("scratch");
     let sitting = Id::parse(sitting)?;
     Scratch::begin(&root, &sitting).with_context(|| format!("cannot use the folder {}", root.display()))
 }
 
-/// The user that servers on other machines run as: the one named, else the one that they run as here.
+/// The user that servers on other machines run as: the one given, else the one that they run as here.
 fn node_user(places: &Places, user: Option<&User>) -> Option<NodeUser> {
     let named = places.user.clone().map(|name| NodeUser { name, is_named: true });
     named.or_else(|| user.map(|user| NodeUser { name: user.name.clone(), is_named: false }))
@@ -207,7 +207,7 @@ fn print_report(round: &Round, store: &Store) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// A cell that nobody can say anything about makes the round a failure.
+/// A cell without any usable result makes the round a failure.
 fn tell_unusable(summary: &Summary, progress: &mut Progress) -> Status {
     if summary.unusable.is_empty() {
         return Status::Done;

@@ -1,7 +1,7 @@
-//! Opens a round: a new one from a plan or flags, or one in the store that was not finished.
+//! Opens a round: a new one from a plan or flags, or an unfinished one from the store.
 //!
-//! Called by `mod.rs`, for `--estimate` too, which begins nothing. What a plan means, what of it fits into its time and
-//! in which order it runs is the lab's. When this is done the round is claimed and kept; no server has started yet.
+//! Called by `mod.rs`, also for `--estimate`, which begins nothing. The lab resolves the plan, fits it to its time
+//! budget and orders it. Afterwards the round is locked and kept; no server has started yet.
 
 use super::flags::{Asked, Carrying};
 use super::progress::people;
@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A round that is kept in the store and can be carried out.
+/// A round that is kept in the store and ready to run.
 pub struct Opened {
     /// Its record.
     pub round: Round,
@@ -34,47 +34,47 @@ pub struct Opened {
     pub launches: Vec<PlannedLaunch>,
     /// How long each launch may be warmed up.
     pub steady_within: Duration,
-    /// Every workload it needs, whole.
+    /// Every workload it needs, with all its cases.
     pub workloads: Vec<Arc<Workload>>,
     /// Every balancer it needs.
     pub balancers: Vec<Arc<Balancer>>,
     /// Its databases.
     pub databases: Vec<Arc<Database>>,
-    /// What the plan left out, for people.
+    /// What the plan left out, as text.
     pub notes: Vec<String>,
-    /// Whether it was begun before.
+    /// Whether it is resumed.
     pub is_resumed: bool,
-    /// The keys of the cells that it began with and that cannot be measured any more.
+    /// The keys of its original cells that can no longer be measured.
     pub gone: Vec<String>,
-    /// The machine as it is now; the round's own record has it as it was when the round began.
+    /// The machine as it is now; the round's record has its state when the round began.
     pub environment: Environment,
-    /// What puts load on servers.
+    /// The load generator.
     pub generator: Box<dyn Generator + Send>,
-    /// Whose round ran on this machine already, where that was allowed.
+    /// Other rounds that already run on this machine, if sharing it is allowed.
     pub shares_with: Option<String>,
-    /// Whose rounds run on this machine at any time.
+    /// Detects other rounds on this machine at any time.
     pub neighbours: Option<Neighbours>,
-    /// What was changed of the machine, to be put back.
+    /// Changed settings of the machine, to be restored.
     pub tuning: Option<Tuning>,
-    /// No other process carries the round on while it lives.
+    /// The lock: no other process can resume the round while this value lives.
     _lock: Option<FileLock>,
 }
 
-/// A round as far as it is known before anything is done for it.
+/// A round before anything has been started for it.
 pub struct Begun {
     /// Its record.
     pub round: Round,
-    /// What its plan comes to.
+    /// Its resolved plan.
     pub resolution: Resolution,
     /// Every launch, in order.
     pub launches: Vec<PlannedLaunch>,
-    /// The keys of the cells that it began with and that cannot be measured any more.
+    /// The keys of its original cells that can no longer be measured.
     pub gone: Vec<String>,
     /// How long each launch may be warmed up.
     pub steady_within: Duration,
 }
 
-/// What a new round would come to, for people; nothing is begun.
+/// The size and duration of a new round, as text; nothing is begun.
 pub fn estimate(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<String> {
     let Begun { round, resolution, launches, steady_within, .. } =
         new_round(asked, catalogue, environment::read(), None)?;
@@ -93,7 +93,7 @@ pub fn estimate(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<String> 
     Ok(resolution.notes.into_iter().chain(lines).chain([told]).collect::<Vec<_>>().join("\n"))
 }
 
-/// Opens the round that the flags mean, and keeps it.
+/// Opens the round that the flags select, and keeps it.
 pub fn open(
     asked: &Asked,
     carrying: &Carrying,
@@ -114,7 +114,7 @@ pub fn open(
         alone::on_machine(&Id::parse(&begun.round.id)?, carrying.share_machine, &mut begun.resolution.notes)?;
     let sitting = moment::new_id();
     let tuning = tune::begin(carrying, catalogue, shares_with.as_deref(), &mut begun.resolution.notes)?;
-    // As it is tuned. A round that is carried on may be on another machine by now.
+    // Read after tuning. A resumed round may be on another machine now.
     let environment = environment::read();
     if !is_resumed {
         begun = for_machine(begun, asked, catalogue, &environment)?;
@@ -151,9 +151,7 @@ pub fn open(
     })
 }
 
-/// A new round with the plan as it is to be carried out on a machine, within its time. Its seed is drawn where neither
-/// the flags nor the plan nor `seed` have one.
-/// Reads the objectives of a plan's searches, which the catalogue does not know.
+/// Checks the objectives of a plan's searches, which the catalogue does not parse.
 fn check_objectives(plan: &Plan) -> anyhow::Result<()> {
     for load in &plan.load {
         if let Some(objective) = &load.objective {
@@ -165,6 +163,8 @@ fn check_objectives(plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A new round with the plan sized for a machine and for its time budget. If neither the flags nor the plan nor `seed`
+/// has a seed, a random one is drawn.
 fn new_round(
     asked: &Asked,
     catalogue: &Catalogue,
@@ -172,9 +172,9 @@ fn new_round(
     seed: Option<u64>,
 ) -> anyhow::Result<Begun> {
     let (asked_for, mut changes) = asked::plan(asked, catalogue)?;
-    // Drawn here where the plan has none, so that the kept plan always has one.
+    // Drawn here if the plan has none, so that the kept plan always has one.
     let seed = asked_for.seed.or(seed).unwrap_or_else(fresh_seed);
-    // Kept with the plan: a round of before this was known is resumed as it was begun.
+    // Kept with the plan: a round from before this setting existed is resumed with its original behaviour.
     let steady_within = asked_for.steady_within.unwrap_or(STEADY_WITHIN);
     let asked_for = Plan { seed: Some(seed), steady_within: Some(steady_within), ..asked_for };
     check_objectives(&asked_for)?;
@@ -203,7 +203,7 @@ fn new_round(
     Ok(Begun { round, resolution, launches, gone: Vec::new(), steady_within })
 }
 
-/// A new round for the machine as it is once it has been tuned: where that gives more room, the plan is sized again.
+/// A new round for the machine after tuning: if that gives more room, the plan is sized again.
 fn for_machine(
     begun: Begun,
     asked: &Asked,
@@ -217,12 +217,12 @@ fn for_machine(
     let again = new_round(asked, catalogue, environment.clone(), Some(begun.round.seed))?;
     let Round { id, started_at, generator, .. } = begun.round;
     let round = Round { id, started_at, generator, ..again.round };
-    // What was told of the plan is the same; what was set is told besides.
+    // The notes on the plan are the same; the tuning is reported separately.
     let resolution = Resolution { notes: begun.resolution.notes, ..again.resolution };
     Ok(Begun { round, resolution, ..again })
 }
 
-/// What this process has room for: the cores it may use, of all that the machine has.
+/// The resources of this process: its allowed cores, and the machine's open-file limit.
 fn room(machine: &Environment) -> Room {
     let cores = Cores::allowed().map_or(machine.cores, |cores| cores.numbers().len() as u32);
     Room { cores, open_files: machine.open_files_hard }
@@ -285,7 +285,7 @@ mod tests {
         let all = Cores::allowed().unwrap().numbers();
         let machine = Environment { cores: all.len() as u32 + 7, ..Environment::default() };
         assert_eq!(room(&machine).cores, all.len() as u32);
-        // A thread of its own: what it may use is its own matter, and no other test's.
+        // In a separate thread: its affinity must not affect other tests.
         let pinned = std::thread::spawn(move || {
             pin_self(&all[..1]).unwrap();
             room(&machine).cores

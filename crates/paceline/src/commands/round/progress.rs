@@ -1,8 +1,7 @@
-//! Progress for a person, on standard error: what is running now, what is done with its headline figure, what is left
-//! and when it will end. On a terminal one line is rewritten; elsewhere each thing has a plain line.
+//! Progress on standard error: what is running, what is done with its main figure, what is left, and the expected end.
+//! On a terminal one line is rewritten; elsewhere each event is a plain line.
 //!
-//! Called by `mod.rs` for each event that the lab tells. The report at the end is no part of it, and goes to standard
-//! output.
+//! Called by `mod.rs` for each event of the lab. The report at the end is separate and goes to standard output.
 
 use paceline_catalogue::PlannedLaunch;
 use paceline_escape::TerminalText;
@@ -14,7 +13,7 @@ use std::time::Duration;
 /// Back to the beginning of the line and clear it: ECMA-48, EL.
 const CLEAR_LINE: &str = "\r\x1b[2K";
 
-/// Shows events to a person.
+/// Prints events.
 pub struct Progress {
     is_quiet: bool,
     is_terminal: bool,
@@ -22,33 +21,33 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// On standard error, or nowhere.
+    /// On standard error, or disabled.
     pub fn new(is_quiet: bool) -> Self {
         let width = crate::terminal::width().saturating_sub(1).max(20);
         Self { is_quiet, is_terminal: std::io::stderr().is_terminal(), width }
     }
 
-    /// A line that stays, quiet or not: something went wrong or was left out.
+    /// A permanent line, even with `--quiet`: an error, or something that was left out.
     pub fn note(&mut self, text: &str) {
         self.line(text);
     }
 
-    /// Writes such a line on behalf of those who have no hold of this.
+    /// A function that prints such lines, for code that cannot borrow this value.
     pub fn notice(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let clear = if self.is_terminal { CLEAR_LINE } else { "" };
         move |text| {
-            // A closed standard error hears nothing.
+            // A closed standard error is ignored.
             let _ = writeln!(std::io::stderr(), "{clear}{}", TerminalText::lines(text));
         }
     }
 
-    /// What the first Ctrl-C says, at once: stopping a server may take a while.
+    /// The message after the first Ctrl-C, printed immediately: stopping a server may take a while.
     pub fn stopping(&self) -> String {
         let clear = if self.is_terminal { CLEAR_LINE } else { "" };
         format!("{clear}stopping what runs, up to 5 s; the trials so far are kept; Ctrl-C again kills it\n")
     }
 
-    /// What is begun.
+    /// Prints the beginning of the round.
     pub fn begin(&mut self, round: &Round, is_resumed: bool, whole: &Outlook) {
         let verb = if is_resumed { "carrying on" } else { "round" };
         self.done(&format!(
@@ -61,12 +60,12 @@ impl Progress {
         ));
     }
 
-    /// Takes the rewritten line away.
+    /// Clears the rewritten line.
     pub fn end(&mut self) {
         self.now("");
     }
 
-    /// Shows one event.
+    /// Prints one event.
     pub fn hear(&mut self, event: Event<'_>) {
         match event {
             Event::Building { server, of, nth } => self.doing(&format!("building {server} ({nth} of {of})")),
@@ -87,12 +86,12 @@ impl Progress {
 
     fn kept(&mut self, trial: &Trial, outlook: &Outlook) {
         let text = format!("{}  {}", cell(trial), headline(trial));
-        // Elsewhere than on a terminal this is the only line of a trial.
+        // Without a terminal this is the only line of a trial.
         let text = if self.is_terminal { text } else { with_outlook(&text, outlook) };
         if trial.error.is_some() { self.line(&text) } else { self.done(&text) }
     }
 
-    /// What is going on now: a line of its own where it cannot be rewritten.
+    /// What is running now: a separate line if it cannot be rewritten.
     fn doing(&mut self, text: &str) {
         if self.is_terminal { self.now(text) } else { self.done(text) }
     }
@@ -114,7 +113,7 @@ impl Progress {
 
     fn line(&mut self, text: &str) {
         let clear = if self.is_terminal { CLEAR_LINE } else { "" };
-        // A standard error that is closed hears nothing, and that stops no round.
+        // A closed standard error is ignored and does not stop the round.
         let _ = writeln!(std::io::stderr(), "{clear}{}", TerminalText::lines(text));
     }
 }
@@ -128,7 +127,7 @@ fn cell(trial: &Trial) -> String {
     format!("{}{form} {} {} #{}", trial.server.id, trial.workload, trial.load.name, trial.repeat + 1)
 }
 
-/// The figure a person looks for first: what it came to in a closed loop, what it cost at a fixed rate.
+/// The main figure of a trial: the achieved rate in a closed loop, the CPU cost at a fixed rate.
 fn headline(trial: &Trial) -> String {
     if let Some(fault) = &trial.error {
         let stage = format!("{:?}", fault.stage).to_lowercase();
@@ -171,7 +170,7 @@ fn with_outlook(text: &str, outlook: &Outlook) -> String {
     )
 }
 
-/// A length of time for people: `40 s`, `3 min 20 s`, `2 h 5 min`.
+/// A duration as text: `40 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn people(length: Duration) -> String {
     let seconds = length.as_secs();
     match seconds {

@@ -1,7 +1,7 @@
-//! Carries a round on: which one is meant, and what of it is still there.
+//! Resumes a round: finds it, and checks which of its cells can still be measured.
 //!
-//! Called by `open.rs` for `--resume`. The round goes by the plan that it keeps. What of that cannot be measured any
-//! more is named, kept with the round and counted when it ends; nothing drops out in silence.
+//! Called by `open.rs` for `--resume`. The round follows the plan that is kept with it. Cells that can no longer be
+//! measured are reported, kept with the round and counted when it ends; none is dropped silently.
 
 use super::alone;
 use super::open::Begun;
@@ -13,10 +13,10 @@ use paceline_host::{FileLock, Id, InvalidId};
 use paceline_record::Round;
 use paceline_store::{Store, StoreError};
 
-/// So many cells are named in the round; all of them are when it ends.
+/// How many missing cells are named when the round is resumed; all are named when it ends.
 const NAMED_MOST: usize = 3;
 
-/// The round to carry on with what is left of its plan, claimed for this process.
+/// The round to resume with the rest of its plan, locked for this process.
 pub fn resumed(
     id: &str,
     plan: Option<&str>,
@@ -25,13 +25,13 @@ pub fn resumed(
 ) -> anyhow::Result<(Begun, Option<FileLock>)> {
     let id = meant(id, plan, catalogue, store)?.id;
     let lock = alone::lock_round(&Id::parse(&id).map_err(|error| forged(&error, store))?, store)?;
-    // Read once it is ours: another may just have carried it on.
+    // Read after locking: another process may just have resumed it.
     let mut round = store.find_round(&id).map_err(kept::complain)?;
     for sitting in &round.sittings {
         Id::parse(&sitting.id).map_err(|error| forged(&error, store))?;
     }
     let plan = Plan::parse(&format!("round {id}"), &round.plan_toml).map_err(complain)?;
-    // What cannot be read is measured again, and says nothing of a cell.
+    // Unreadable trials are measured again and say nothing about a cell.
     let (trials, _) = store.readable_trials(&id).map_err(kept::complain)?;
     let (resolution, mut gone) = plan.resolve_again(catalogue, &trials).map_err(complain)?;
     let launches = order(&resolution.cells, plan.repeats, round.seed);
@@ -49,20 +49,20 @@ pub fn resumed(
     ))
 }
 
-/// Ids name folders and locks. Paceline never made one of another form: such a store is damaged, or meant to do harm.
+/// Ids name folders and locks. Paceline never creates one of another form: such a store is damaged or malicious.
 fn forged(error: &InvalidId, store: &Store) -> anyhow::Error {
     Complaint::usage(format!("{}: {error}", store.path().display()))
         .hint("Paceline did not write this; the round cannot be resumed")
         .into()
 }
 
-/// What is gone of a round that does not know its cells, and of which no trial tells either.
+/// What is missing from a round whose cells are known neither from its record nor from its trials.
 fn nameless(round: &Round, accounted_for: u32) -> Option<String> {
     let missing = round.planned.checked_sub(accounted_for).filter(|missing| *missing > 0)?;
     Some(format!("cells that no kept trial names, with {missing} of {} planned trials", round.planned))
 }
 
-/// What to tell of the cells that are gone.
+/// The message about missing cells.
 fn without(gone: &[String]) -> Option<String> {
     let named = gone.iter().take(NAMED_MOST).cloned().collect::<Vec<_>>().join(", ");
     let more = gone.len().saturating_sub(NAMED_MOST);
@@ -70,7 +70,7 @@ fn without(gone: &[String]) -> Option<String> {
     (!gone.is_empty()).then(|| format!("carried on without what is not there any more: {named}{more}"))
 }
 
-/// The round that is meant: by the beginning of its id, else the newest unfinished one; of the plan if one is named.
+/// The selected round: by the beginning of its id, else the newest unfinished one; of the plan if one is named.
 fn meant(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> anyhow::Result<Round> {
     let plan = plan.map(|plan| catalogue.plan(plan)).transpose().map_err(complain)?.map(|plan| plan.name);
     if !id.is_empty() {
@@ -111,7 +111,7 @@ fn by_id(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> 
     }
 }
 
-/// Whether a person who wrote this meant a plan.
+/// Whether this argument probably means a plan.
 fn is_plan(text: &str, catalogue: &Catalogue) -> bool {
     text.ends_with(".toml")
         || text.contains('/')

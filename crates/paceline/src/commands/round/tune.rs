@@ -1,8 +1,8 @@
-//! `--tune`: the machine set up for load while a round runs, and put back after it.
+//! `--tune`: sets the machine up for load while a round runs, and restores it afterwards.
 //!
-//! Begun by `open.rs`, ended by `mod.rs`. What a killed round left changed is put back first, asked for or not; on a
-//! machine that another round shares neither is done. Which settings there are, and who puts them back whatever
-//! happens, is the lab's.
+//! Begun by `open.rs`, ended by `mod.rs`. Settings that a killed round left changed are restored first, even without
+//! `--tune`; on a machine shared with another round neither is done. The lab has the settings and the process that
+//! restores them in any case.
 
 use super::flags::Carrying;
 use super::progress::Progress;
@@ -13,7 +13,7 @@ use paceline_host::{Tuning, mend_tuning};
 use paceline_record::Tuned;
 use std::path::{Path, PathBuf};
 
-/// Begins it, where it is asked for and the machine is this round's alone; what there is to know goes to `notes`.
+/// Begins tuning, if it is requested and no other round uses the machine; messages go to `notes`.
 pub fn begin(
     carrying: &Carrying,
     catalogue: &Catalogue,
@@ -22,7 +22,7 @@ pub fn begin(
 ) -> anyhow::Result<Option<Tuning>> {
     let note = note(catalogue);
     let is_machine = carrying.tune_root == Path::new("/");
-    // What another round changed is still in use.
+    // Settings that another round changed are still in use.
     if shares_with.is_none() || !is_machine {
         notes.extend(
             mend_tuning(&note, &carrying.tune_root)
@@ -48,7 +48,7 @@ pub fn begin(
     Ok(Some(tuning))
 }
 
-/// Puts everything back.
+/// Restores all settings.
 pub fn end(tuning: Option<Tuning>, progress: &mut Progress) {
     for left in tuning.map(Tuning::end).unwrap_or_default() {
         progress.note(&format!("could not be restored: {left}"));

@@ -1,7 +1,7 @@
-//! The reference server as a child process on its own core, from its port to the truth it tells at the end.
+//! The reference server as a child process on a separate core.
 //!
-//! `experiment.rs` starts one for each experiment and asks most of them for nothing but their port. What it serves, and
-//! how it knows what is true, is in `crate::reference`.
+//! `experiment.rs` starts one for each experiment; most use only its port, some also the true times that it reports at
+//! the end. Its behaviour is in `crate::reference`.
 
 use crate::reference::Service;
 use anyhow::Context as _;
@@ -10,7 +10,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A running reference server. It ends when its standard input does: with this process, whatever ends that.
+/// A running reference server. It exits when its standard input closes, so also when this process ends for any reason.
 pub(super) struct Reference {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -40,7 +40,7 @@ impl Reference {
         Ok(Self { child, stdin, stdout, address: ([127, 0, 0, 1], port).into() })
     }
 
-    /// Ends it; the times it really took.
+    /// Stops it; returns the actual times.
     pub(super) fn truth(mut self) -> anyhow::Result<Times> {
         self.stdin = None;
         let mut line = String::new();
@@ -53,7 +53,7 @@ impl Reference {
 impl Drop for Reference {
     fn drop(&mut self) {
         self.stdin = None;
-        // It has ended already, or ends by the end of its input; there is nobody to tell if waiting fails.
+        // It has ended already, or ends when its input closes. A failed wait cannot be reported.
         let _ = self.child.wait();
     }
 }

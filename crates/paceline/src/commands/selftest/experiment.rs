@@ -1,7 +1,7 @@
-//! The experiments of the self-test, one after another: truth, punctuality, ceiling.
+//! The experiments of the self-test: reported against true times, generator lag, highest rate.
 //!
-//! Called by `mod.rs`. Each drives the engine as `paceline run` does, but with settings of its own and no record. What
-//! the figures come to is said by `judge.rs`, and `print.rs` shows them.
+//! Each runs the engine as `paceline run` does, but with separate settings and without a record. `judge.rs` judges the
+//! figures and `print.rs` shows them.
 
 use super::child::Reference;
 use crate::reference::{BODY, FREEZE, FREEZE_PERIOD, Service};
@@ -15,14 +15,14 @@ use paceline_stats::Histogram;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Requests offered per second where times are compared: far below what any machine can do.
+/// Requests offered per second in comparisons of times: far below the limit of any machine.
 const RATE: f64 = 1_000.0;
-/// Connections where times are compared: more than are ever in use at once.
+/// Connections in comparisons of times: more than are ever in use at once.
 const CONNECTIONS: u32 = 50;
-/// How long punctuality and the ceiling are measured.
+/// Duration of the experiments on lag and highest rate.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Everything the self-test found out.
+/// All results of the self-test.
 pub(super) struct Instrument {
     /// Reported against true times.
     pub truths: Vec<Truth>,
@@ -32,17 +32,17 @@ pub(super) struct Instrument {
     pub wake_up_ns: Option<u64>,
     /// Requests per second of one core, closed loop.
     pub ceiling_per_s: f64,
-    /// CPU time of a request there, in nanoseconds.
+    /// CPU time per request in that run, in nanoseconds.
     pub ceiling_cpu_ns: f64,
     /// Share of time that other processes took from the generator while it measured.
     pub run_delay_share: f64,
     /// Share of time that the hypervisor took.
     pub steal_share: f64,
-    /// The generator's core and the reference server's; none where they had to share.
+    /// The cores of the generator and of the reference server; none if they had to share one.
     pub cores: Option<(u32, u32)>,
 }
 
-/// One distribution, as it was and as it was reported.
+/// One distribution: true and reported times.
 pub(super) struct Truth {
     /// The distribution.
     pub service: Service,
@@ -52,7 +52,7 @@ pub(super) struct Truth {
     pub points: Vec<(f64, u64, u64)>,
 }
 
-/// Runs every experiment, telling what is being done.
+/// Runs every experiment and reports progress.
 pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow::Result<Instrument> {
     let allowed = paceline_run::allowed_cores();
     let cores = match allowed.as_slice() {
@@ -89,7 +89,7 @@ pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow
     })
 }
 
-/// Where experiments run, and what disturbed them.
+/// The cores of the experiments, and the disturbances during them.
 struct Bench {
     cores: Option<(u32, u32)>,
     run_delay_s: f64,
@@ -98,7 +98,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Reported service times against what the server itself saw, at three percentiles.
+    /// Compares reported service times with those that the server recorded, at three percentiles.
     fn service_times(&mut self, service: Service, duration: Duration) -> anyhow::Result<Truth> {
         let reference = self.start(service, true)?;
         let settings = open_loop(&reference, duration, self.pace())?;
@@ -110,8 +110,8 @@ impl Bench {
         Ok(Truth { service, what: "service time", points: points.into() })
     }
 
-    /// Reported response times of a server that freezes, against arithmetic: a request that falls due when a share x
-    /// of the freeze has passed waits for the rest of it.
+    /// Compares reported response times of a server that freezes with computed ones: a request that falls due when a
+    /// share x of the freeze has passed waits for the rest of it.
     fn freeze(&mut self, duration: Duration) -> anyhow::Result<Truth> {
         let reference = self.start(Service::Freeze, true)?;
         let periods = (duration.as_nanos() as u64).div_ceil(FREEZE_PERIOD.0).max(1);
@@ -135,7 +135,7 @@ impl Bench {
         Ok((outcome.total.times(Measure::GeneratorLag).clone(), median))
     }
 
-    /// Closed loop, as fast as it goes: requests per second and CPU time of each.
+    /// Closed loop at the highest rate: requests per second and CPU time of each.
     fn ceiling(&mut self) -> anyhow::Result<(f64, f64)> {
         let reference = self.start(Service::Immediate, true)?;
         let settings = open_loop(&reference, SHORT, PaceKind::Sleep)?.with(|job| {
@@ -150,7 +150,7 @@ impl Bench {
     }
 
     fn start(&self, service: Service, spin: bool) -> anyhow::Result<Reference> {
-        // On a single core a server that spins would take the generator's time.
+        // On a single core a spinning server would take the generator's time.
         Reference::start(service, self.cores.map(|(_, server)| server), spin && self.cores.is_some())
     }
 

@@ -1,29 +1,29 @@
-//! The verdict on this machine as a measuring instrument. Pure: figures in, verdict out.
+//! Judges this machine as a measuring instrument; a pure function of the figures.
 //!
-//! Called by `mod.rs` when all experiments are done. It is about the machine as it is now; what speaks against a single
-//! run is judged in the record crate, which lends it the limit of a disturbance that is too much.
+//! It judges the machine as it is now. Single runs are judged in the record crate, which also provides the limit of a
+//! disturbance that is too large.
 
 use super::experiment::{Instrument, Truth};
 use paceline_judge::DISTURBANCE_MOST;
 
-/// A reported time may exceed the true one by this much: the kernel's path there and back, and a wake-up, none of
-/// which the reference server sees. Twice what was seen on a quiet machine: 235 microseconds at a p99.
+/// A reported time may exceed the true one by this much: the kernel's path in both directions, and a wake-up, which the
+/// reference server does not see. Twice the value on a quiet machine: 235 microseconds at a p99.
 const EXCESS_MOST_NS: u64 = 500_000;
-/// And by this share: the width of a histogram's cell, and a percentile's own luck.
+/// And by this share: the width of a histogram cell, and the random variation of a percentile.
 const EXCESS_SHARE_MOST: f64 = 0.05;
-/// Shares of time taken by others above which the machine counts as noisy.
+/// Shares of time used by others above which the machine counts as noisy.
 const NOISE_MOST: f64 = 0.01;
 /// Generator lag p99 above which a pace that spins is not punctual, in nanoseconds.
 const LAG_MOST_NS: u64 = 50_000;
 
-/// What the self-test comes to.
+/// The verdict of the self-test.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// Reported times that are not true: nothing measured here can be believed.
+    /// Reported times that are wrong: no measurement made here can be trusted.
     pub wrong: Vec<String>,
-    /// What makes the machine a worse instrument than it could be.
+    /// Factors that reduce the machine's accuracy.
     pub notes: Vec<String>,
-    /// Whether it is so disturbed that nothing should be measured on it now.
+    /// Whether it is so disturbed that measurements made now are meaningless.
     pub is_unfit: bool,
 }
 
@@ -70,8 +70,8 @@ pub(super) fn judge(instrument: &Instrument) -> Verdict {
     verdict
 }
 
-/// A reported time below the true one is impossible; one far above it is wrong, unless something else took the time:
-/// then its excess is returned, in nanoseconds.
+/// A reported time below the true one is impossible; one far above it is wrong, unless other load took the time: then
+/// its excess is returned, in nanoseconds.
 fn judge_truth(truth: &Truth, disturbed: bool, verdict: &mut Verdict) -> Option<u64> {
     let mut excess_most_ns = None;
     for &(q, real, reported) in &truth.points {

@@ -1,8 +1,8 @@
-//! `paceline selftest`: how good is this tool on this very machine?
+//! `paceline selftest`: checks how accurate Paceline is on this machine.
 //!
-//! Runs the engine against the reference server, whose service times are known, and says how far what it reports is
-//! from the truth, how late it sends, what it can drive, and whether the machine is quiet enough to measure on.
-//! Wrong on the truth is fatal; a noisy machine is a note.
+//! Runs the engine against the reference server, whose service times are known, and reports how far the reported times
+//! are from the true ones, how late the generator sends, its highest rate, and whether the machine is quiet enough for
+//! measurements. Wrong times are fatal; a noisy machine is a note.
 
 mod child;
 mod experiment;
@@ -13,7 +13,7 @@ use crate::exit::Status;
 use crate::reference::Service;
 use std::time::Duration;
 
-/// Enough for a hundred requests, the fewest of which there is a p99.
+/// Enough for a hundred requests, the fewest for a p99.
 const LEAST: Duration = Duration::from_millis(100);
 
 /// Flags of `paceline selftest`.
@@ -44,7 +44,7 @@ pub struct ServerArguments {
     listen: std::net::SocketAddr,
 }
 
-/// Reads a length of time in which something can be measured.
+/// Parses a duration that is long enough for a measurement.
 fn some_time(text: &str) -> Result<Duration, String> {
     let time = super::run::duration(text)?;
     if time < LEAST {
@@ -53,7 +53,7 @@ fn some_time(text: &str) -> Result<Duration, String> {
     Ok(time)
 }
 
-/// Carries the self-test out.
+/// Runs the self-test.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     crate::exit::check_printable()?;
     let instrument = experiment::carry_out(arguments.duration, &mut |line| crate::exit::say(line))?;

@@ -1,12 +1,12 @@
-//! The self-test for people.
+//! The report of the self-test, as text.
 //!
-//! Called by `mod.rs`, which prints the text. It weighs nothing: what is wrong and what is only worth a note comes from
-//! `judge.rs`. There is no such text for programs; they have the exit status.
+//! `mod.rs` prints it. `judge.rs` decides what is wrong and what is only a note. There is no machine-readable report;
+//! programs use the exit status.
 
 use super::experiment::Instrument;
 use super::judge::Verdict;
 
-/// What was found out, and what it comes to.
+/// The results and the verdict.
 pub(super) fn text(instrument: &Instrument, verdict: &Verdict) -> String {
     let mut text = String::from("\n  reported against true times            true   reported     excess\n");
     for truth in &instrument.truths {
