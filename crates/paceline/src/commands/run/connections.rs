@@ -1,4 +1,4 @@
-//! Flags of connections: how many requests each carries, how it pauses, which version of HTTP.
+//! Flags of connections: requests per connection, pauses, and the HTTP version.
 
 use paceline_job::{Job, Nanos, Protocol, Think};
 use std::num::NonZeroU32;
@@ -19,7 +19,7 @@ pub struct ConnectionFlags {
     #[arg(hide_short_help = true, long, value_name = "T[:exp]", value_parser = think)]
     pub think: Option<Pause>,
 
-    /// Keep the cookies that the server sets, each connection its own
+    /// Keep cookies that the server sets, separately for each connection
     #[arg(hide_short_help = true, long)]
     pub cookies: bool,
 

@@ -1,14 +1,14 @@
-//! `--curl 'curl ...'`: a command line of curl, as browsers copy it, becomes a job.
+//! `--curl 'curl ...'`: converts a curl command line, as browsers copy it, into a job.
 //!
-//! What it sends is sent as it stands, without placeholders. Flags that only change what curl prints are ignored; one
-//! that is neither known nor harmless is named, since the request would be another without it.
+//! The request is sent literally, without placeholders. Flags that only change what curl prints are ignored; any other
+//! unknown flag is an error, since without it the request would be different.
 
 use super::form;
 use crate::exit::Complaint;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_job::{Content, Headers, Job, Protocol};
 
-/// What a flag of curl means.
+/// The meaning of a curl flag.
 #[derive(Clone, Copy)]
 enum Meaning {
     Method,
@@ -28,13 +28,13 @@ enum Meaning {
     Compressed,
     Http(Protocol),
     Url,
-    /// Changes nothing that is sent.
+    /// Does not change the request.
     Ignored,
     /// The same, with a value.
     IgnoredValue,
 }
 
-/// The flags of curl that are understood.
+/// The curl flags that are supported.
 const FLAGS: &[(&str, &str, Meaning)] = &[
     ("-X", "--request", Meaning::Method),
     ("-H", "--header", Meaning::Header),
@@ -134,7 +134,7 @@ impl CurlCommand {
         Ok(command)
     }
 
-    /// A word of short flags: `-sk`, `-XPOST`, `-d a=1`.
+    /// Parses a word of short flags: `-sk`, `-XPOST`, `-d a=1`.
     fn short(&mut self, word: &str, words: &mut impl Iterator<Item = String>) -> Result<(), Complaint> {
         let flags = word.get(1..).unwrap_or_default();
         for (at, letter) in flags.char_indices() {
@@ -200,7 +200,7 @@ impl CurlCommand {
         Ok(())
     }
 
-    /// Puts the request into a job, whose URL it is.
+    /// Puts the request and its URL into a job.
     pub fn fill(&self, job: &mut Job) -> Result<(), Complaint> {
         job.tls.insecure |= self.insecure;
         job.protocol = self.protocol.unwrap_or(job.protocol);
@@ -287,7 +287,7 @@ fn shell_words(line: &str) -> Result<Vec<String>, Complaint> {
     Ok(words)
 }
 
-/// The rest of a quoted text: of '...', "..." or, where `kind` is a dollar sign, $'...'.
+/// The rest of a quoted text: of '...', "..." or, if `kind` is a dollar sign, $'...'.
 fn quoted(letters: &mut impl Iterator<Item = char>, kind: char, word: &mut String) -> Result<(), Complaint> {
     let end = if kind == '$' { '\'' } else { kind };
     while let Some(letter) = letters.next() {
@@ -306,7 +306,7 @@ fn quoted(letters: &mut impl Iterator<Item = char>, kind: char, word: &mut Strin
         .hint("put the whole curl command between one pair of quotes"))
 }
 
-/// What an escape of $'...' stands for.
+/// The character of an escape in $'...'.
 fn ansi_escape(letters: &mut impl Iterator<Item = char>) -> Result<char, Complaint> {
     let escaped = match letters.next() {
         Some('n') => Some('\n'),
@@ -320,7 +320,7 @@ fn ansi_escape(letters: &mut impl Iterator<Item = char>) -> Result<char, Complai
     escaped.ok_or_else(|| Complaint::usage("--curl: an escape in $'...' is not supported"))
 }
 
-/// The character of so many hexadecimal digits.
+/// The character with this number of hexadecimal digits.
 fn hexadecimal(letters: &mut impl Iterator<Item = char>, digits: usize) -> Option<char> {
     let text: String = letters.take(digits).collect();
     u32::from_str_radix(&text, 16).ok().and_then(char::from_u32)

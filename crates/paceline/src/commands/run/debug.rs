@@ -1,18 +1,18 @@
-//! `--debug`: each request sent once and shown with its response, and nothing measured.
+//! `--debug`: sends each request once and shows it with its response; measures nothing.
 //!
-//! Lines begin with `>` where they were sent, `<` where they came, `*` where they are about either, as curl has it.
+//! Lines begin with `>` if sent, `<` if received, and `*` for comments, as in curl.
 
 use crate::exit::{Status, print};
 use paceline_escape::{TerminalText, terminal};
 use paceline_run::{DebugExchange, Prepared};
 use std::time::Duration;
 
-/// Lines of a body that are shown,
+/// Maximum body lines shown,
 const BODY_LINES_MOST: usize = 40;
 /// and characters of each.
 const LINE_CHARACTERS_MOST: usize = 400;
 
-/// Sends each request once and prints what came of it.
+/// Sends each request once and prints the response.
 pub fn run(prepared: &Prepared) -> anyhow::Result<Status> {
     let exchanges = prepared.debug().map_err(super::explain)?;
     let is_mix = prepared.settings.job.is_mix();
@@ -53,7 +53,7 @@ fn shown(exchange: &DebugExchange) -> TerminalText {
     text
 }
 
-/// The lines of a message, each with its mark; a body behind a blank line as one that is shown.
+/// The lines of a message, each with its mark. A body after a blank line is shown as text.
 fn marked(mark: &'static str, message: &[u8]) -> TerminalText {
     let head_end =
         message.windows(4).position(|four| four == b"\r\n\r\n").map_or(message.len(), |end| end + 2);
@@ -68,7 +68,7 @@ fn marked(mark: &'static str, message: &[u8]) -> TerminalText {
     text
 }
 
-/// The beginning of a body, or that it is not text.
+/// The beginning of a body, or a note that it is not text.
 fn body_shown(body: &[u8]) -> TerminalText {
     let Ok(body) = std::str::from_utf8(body) else { return TerminalText::literal("* (not text)\n") };
     let mut text = TerminalText::default();

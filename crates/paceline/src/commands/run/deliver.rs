@@ -1,7 +1,7 @@
-//! Hands the result over: to standard output or a file, with the percentile distributions that were asked for.
+//! Writes the results to standard output or files, with the requested percentile distributions.
 //!
-//! What cannot be written somewhere is not lost for it, and a reader who has had enough changes nothing: the exit status
-//! is the run's.
+//! If one output fails, the others are still written. A reader that closes standard output early changes nothing: the
+//! exit status is that of the run.
 
 use super::telling::{HistogramsFlag, OutputFlags, OutputFormat, TimeUnitFlag};
 use crate::exit::{Complaint, print};
@@ -12,10 +12,10 @@ use paceline_web::{Contents, single_file};
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-/// Writes everything that is made of a run's record. `failed` are the errors of what was written before.
+/// Writes all outputs of a run's record. `failed` holds the errors of earlier outputs.
 ///
 /// # Errors
-/// The first of all errors; the others are told here.
+/// Returns the first error; the others are printed here.
 pub fn deliver(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Error>) -> anyhow::Result<()> {
     if flags.prints() {
         failed.extend(print(text(run, flags, flags.printed_format(), true)?).err());
@@ -104,7 +104,7 @@ fn remove_histograms(value: &mut serde_json::Value) {
     }
 }
 
-/// To a file; where that fails, to standard output.
+/// Writes to a file; if that fails, to standard output.
 fn write(path: &Path, text: &Printable) -> anyhow::Result<()> {
     if let Err(error) = crate::file::write_whole(path, text.as_bytes()) {
         print(text.clone())?;
@@ -116,7 +116,7 @@ fn write(path: &Path, text: &Printable) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The distribution of the time that answers the run's question.
+/// The percentile distribution of the main time: response time in an open loop, otherwise service time.
 fn distribution(run: &Run) -> String {
     let (name, times) = match run.loop_.kind {
         LoopKind::Open => ("Response time", &run.total.response_time_ns),

@@ -1,7 +1,7 @@
-//! The flags of `paceline run`, and how their values are read.
+//! The flags of `paceline run`, and the parsing of their values.
 //!
-//! Every flag that describes the job is optional: what is not given is left as it is in the job, which is the default or
-//! the one of `--job`. Flags that cannot be combined are refused by clap, by `shape.rs`, or by [`Job::check`].
+//! Every flag that describes the job is optional: a flag that is not given leaves the job's value, from `--job` or the
+//! default. Flags that cannot be combined are refused by clap, by `shape.rs`, or by [`Job::check`].
 
 use super::connections::ConnectionFlags;
 use super::curl::CurlCommand;
@@ -42,15 +42,15 @@ pub struct Arguments {
 
     /// Offer a rate of requests, whatever the server does (open loop)
     ///
-    /// Without it the loop is closed: a connection sends its next request when the last is answered. The rate may change:
+    /// Without it the loop is closed: a connection sends its next request after the last response. The rate may change:
     /// 1000:50000 grows linearly over the window, 1000,2000,5000@10s takes steps of 10 s each.
     #[arg(short, long, value_name = "PER_SECOND", value_parser = super::shape::rates, help_heading = "Load")]
     pub rate: Option<Shape>,
 
-    /// Send at the times in FILE, one a line
+    /// Send at the times in FILE, one per line
     ///
-    /// A time is in seconds (0.25) or has a unit (250ms) and counts from the beginning of the warm-up, which has no length
-    /// unless --warmup is given.
+    /// A time is in seconds (0.25) or has a unit (250ms) and counts from the beginning of the warm-up, which has no
+    /// length unless --warmup is given.
     #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["rate", "requests", "arrivals"], help_heading = "Load")]
     pub schedule: Option<PathBuf>,
 
@@ -66,7 +66,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, visible_alias = "streams", value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
     pub pipeline: Option<u16>,
 
-    /// With --pipeline: send the next requests of a connection only when all are answered, as wrk's scripts do
+    /// With --pipeline: send the next requests of a connection only after all responses, as wrk's scripts do
     #[arg(hide_short_help = true, long, requires = "pipeline", help_heading = "Load")]
     pub pipeline_batch: bool,
 
@@ -128,7 +128,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, value_enum, help_heading = "Generator")]
     pub pace: Option<PaceChoice>,
 
-    /// Which timestamps to use for responses: ours, or the kernel's as well [default: user]
+    /// Which timestamps to use for responses: user space only, or the kernel's as well [default: user]
     #[arg(hide_short_help = true, long, value_enum, help_heading = "Generator")]
     pub timestamps: Option<Timestamps>,
 
@@ -142,7 +142,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// The job that the flags describe.
+    /// The job described by the flags.
     pub fn job(&self, inputs: &mut Inputs) -> anyhow::Result<Job> {
         let mut job = match &self.job {
             Some(path) => read_job(path, self.url.is_some(), inputs)?,
@@ -174,7 +174,7 @@ impl Arguments {
 }
 
 impl Arguments {
-    /// Puts the requests that other programs describe into a job.
+    /// Adds requests from formats of other programs (curl, HAR) to a job.
     fn import(&self, job: &mut Job, inputs: &mut Inputs) -> anyhow::Result<()> {
         if let Some(line) = &self.curl {
             let command = CurlCommand::parse(line)?;
@@ -194,7 +194,7 @@ impl Arguments {
     }
 }
 
-/// The job in a file.
+/// Reads a job file.
 fn read_job(path: &Path, has_url: bool, inputs: &mut Inputs) -> anyhow::Result<Job> {
     let wrong = || Complaint::usage(format!("--job {}", path.display()));
     let text = String::from_utf8(inputs.read("--job", path).with_context(wrong)?).with_context(wrong)?;
@@ -203,7 +203,7 @@ fn read_job(path: &Path, has_url: bool, inputs: &mut Inputs) -> anyhow::Result<J
     job.with_context(wrong)
 }
 
-/// What to do about a host that is not ASCII.
+/// The hint for a host that is not ASCII.
 fn url_hint(text: &str) -> Option<String> {
     let (_, rest) = text.split_once("://")?;
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
@@ -257,7 +257,7 @@ Examples:
 Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted.
 Ctrl-C ends the run and tells what was measured; a second one leaves at once.";
 
-/// Reads a length of time: `500ms`, `10s`, `2m`; a number without a unit is seconds, as other load generators read it.
+/// Parses a duration: `500ms`, `10s`, `2m`; a number without a unit is in seconds, as in other load generators.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match parse_duration(text) {
         Err(DurationError::NoUnit(number)) => {
@@ -269,7 +269,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads a whole number: `64`, `100_000`, `100k`, `2M`.
+/// Parses a whole number: `64`, `100_000`, `100k`, `2M`.
 pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1_000),
@@ -284,7 +284,7 @@ pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     number.ok_or_else(|| format!("the number is too large: at most {most}"))
 }
 
-/// Reads a rate: `20000`, `20_000`, `20k`, `1.5M`.
+/// Parses a rate: `20000`, `20_000`, `20k`, `1.5M`.
 pub fn rate(text: &str) -> Result<Rate, String> {
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1e3),

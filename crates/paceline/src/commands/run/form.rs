@@ -1,4 +1,4 @@
-//! Bodies of forms: `--form NAME=VALUE` (URL-encoded) and `-F NAME=VALUE|NAME=@FILE` (multipart, as curl has it).
+//! Bodies of forms: `--form NAME=VALUE` (URL-encoded) and `-F NAME=VALUE|NAME=@FILE` (multipart, like curl).
 
 use crate::exit::Complaint;
 use paceline_job::{Content, FormPart};
@@ -34,7 +34,7 @@ pub fn multipart(parts: &[String]) -> Result<FormBody, Complaint> {
     Ok(FormBody { flag: "-F", body, content_type: format!("multipart/form-data; boundary={BOUNDARY}") })
 }
 
-/// `NAME=VALUE`, or `NAME=@FILE` with `;type=TYPE` and `;filename=NAME` behind it.
+/// `NAME=VALUE`, or `NAME=@FILE` optionally followed by `;type=TYPE` and `;filename=NAME`.
 fn form_part(part: &str) -> Result<FormPart, Complaint> {
     let (name, value) = split("-F", part)?;
     let Some(file) = value.strip_prefix('@') else {
@@ -69,7 +69,7 @@ fn split<'f>(flag: &str, field: &'f str) -> Result<(&'f str, &'f str), Complaint
     })
 }
 
-/// Bytes as they stand in a URL-encoded form; a blank is a plus sign.
+/// Percent-encodes text for a URL-encoded form; a space becomes a plus sign.
 pub fn percent_encoded(text: &str) -> String {
     let encode = |byte: u8| match byte {
         b' ' => "+".to_owned(),
@@ -79,7 +79,7 @@ pub fn percent_encoded(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
-/// The type of a file, by the endings that uploads mostly have.
+/// The media type of a file, from common file extensions.
 fn type_of(path: &Path) -> &'static str {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     match ending.as_deref() {

@@ -1,28 +1,28 @@
-//! How gates are written: `--slo 'response.p99<10ms'`, `--slo 'achieved>=99%'`, `--max-errors 0.1%`.
+//! Parses gates: `--slo 'response.p99<10ms'`, `--slo 'achieved>=99%'`, `--max-errors 0.1%`.
 //!
-//! What is wrong with an expression is said with the nearest right word. Whether a run keeps to a gate is judged in
-//! the record crate, from the record alone.
+//! An error suggests the nearest valid word. The record crate judges whether a run passes a gate, from the record
+//! alone.
 
 use crate::exit::Complaint;
 use paceline_catalogue::nearest;
 use paceline_judge::gate::{Demand, Gate, Statistic, TimeOf};
 
-/// What a gate can be about.
+/// The times that a gate can limit.
 const TIMES: [TimeOf; 6] =
     [TimeOf::Response, TimeOf::Service, TimeOf::Connect, TimeOf::Handshake, TimeOf::FirstByte, TimeOf::Lag];
-/// Figures to suggest.
+/// Statistics to suggest.
 const STATISTICS: [&str; 9] = ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
 
 /// Flags of checks on the run as a whole.
 #[derive(clap::Args, Debug)]
 pub struct GateFlags {
-    /// A limit the run must keep to, or it exits 1; may be given again
+    /// A limit that the run must meet, or it exits 1; may be repeated
     ///
-    /// A time is one of response, service, connect, handshake, first_byte and lag, with a percentile (p50 to p99.999), max
-    /// or mean: 'response.p99<10ms'. A rate is a share of what was offered or a number per second: 'achieved>=99%',
-    /// 'achieved>=20k'. A gate fails too when the run does not show that the limit was kept: the load was not delivered,
-    /// the run is invalid or was interrupted, answers are missing at that percentile, or there were too few requests (10
-    /// beyond the percentile: p99 takes 1,000). Every failed request counts as one beyond the limit.
+    /// A time is one of response, service, connect, handshake, first_byte and lag, with a percentile (p50 to p99.999),
+    /// max or mean: 'response.p99<10ms'. A rate is a share of the offered rate or a number per second: 'achieved>=99%',
+    /// 'achieved>=20k'. A gate also fails if the run does not show that the limit was met: the load was not delivered,
+    /// the run is invalid or was interrupted, responses are missing at that percentile, or there were too few requests
+    /// (10 beyond the percentile: p99 takes 1,000). Every failed request counts as one beyond the limit.
     #[arg(long = "slo", value_name = "EXPRESSION", value_parser = slo, help_heading = "Checks")]
     pub slos: Vec<Gate>,
 
@@ -36,7 +36,7 @@ pub struct GateFlags {
 }
 
 impl GateFlags {
-    /// Every gate that was asked for, those refused that a closed loop, or one without TLS, cannot answer.
+    /// All requested gates; an error if a closed loop, or a target without TLS, cannot evaluate one of them.
     pub fn all(&self, is_open: bool, is_tls: bool) -> anyhow::Result<Vec<Gate>> {
         let gates: Vec<Gate> = self.slos.iter().chain(&self.max_errors).cloned().collect();
         let refused = |gate: &Gate| {
@@ -49,7 +49,7 @@ impl GateFlags {
     }
 }
 
-/// Why a target that is spoken to in plain text has no answer to a gate.
+/// Why a target without TLS cannot evaluate a gate.
 fn without_tls(gate: &Gate) -> Option<Complaint> {
     let expression = &gate.expression;
     matches!(gate.demand, Demand::Time { of: TimeOf::Handshake, .. }).then(|| {
@@ -58,7 +58,7 @@ fn without_tls(gate: &Gate) -> Option<Complaint> {
     })
 }
 
-/// Why a closed loop has no answer to a gate, and the way out.
+/// Why a closed loop cannot evaluate a gate, with an alternative.
 fn refusal(gate: &Gate) -> Option<Complaint> {
     let expression = &gate.expression;
     match gate.demand {
@@ -84,7 +84,7 @@ fn refusal(gate: &Gate) -> Option<Complaint> {
     }
 }
 
-/// Reads an expression of `--slo`.
+/// Parses a value of `--slo`.
 fn slo(text: &str) -> Result<Gate, String> {
     let dense: String = text.split_whitespace().collect();
     let at = dense
@@ -161,7 +161,7 @@ fn statistic(figure: &str) -> Result<Statistic, String> {
     if let Some(percentile) = figure.strip_prefix('p').and_then(percentile) {
         return Ok(Statistic::Percentile(percentile));
     }
-    // p999 is how p99.9 is often written.
+    // p99.9 is often written p999.
     let dotted =
         figure.strip_prefix("p99").filter(|nines| !nines.is_empty()).map(|nines| format!("p99.{nines}"));
     let meant = dotted.filter(|dotted| STATISTICS.contains(&dotted.as_str()));
@@ -171,7 +171,7 @@ fn statistic(figure: &str) -> Result<Statistic, String> {
     Err(format!("{figure:?} is not a figure of a distribution{meant} There are p50 to p99.999, max and mean"))
 }
 
-/// A percentile from 50 to 99.999, written with digits alone: two, and others behind a point.
+/// A percentile from 50 to 99.999: two digits, and optionally decimals.
 fn percentile(text: &str) -> Option<f64> {
     let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
     let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -180,7 +180,7 @@ fn percentile(text: &str) -> Option<f64> {
     (50.0..=99.999).contains(&number).then_some(number)
 }
 
-/// Reads the value of `--max-errors`.
+/// Parses a value of `--max-errors`.
 fn max_errors(text: &str) -> Result<Gate, String> {
     let demand = if text.ends_with('%') {
         Demand::ErrorShare(share(text)?)

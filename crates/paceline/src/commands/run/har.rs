@@ -1,7 +1,7 @@
-//! `--har FILE`: the requests that a browser recorded (HTTP Archive 1.2) become a mix.
+//! `--har FILE`: converts requests that a browser recorded (HTTP Archive 1.2) into a mix.
 //!
-//! Only those to one host and port are taken, since a run loads one target; how many others there are is said. A
-//! request that was recorded several times has that weight.
+//! Only requests to one host and port are used, since a run loads one target; the number of others is reported. The
+//! weight of a request is the number of times it was recorded.
 
 use crate::exit::Complaint;
 use anyhow::Context as _;
@@ -11,7 +11,7 @@ use paceline_job::{Content, Headers, RequestSpec};
 use paceline_run::Inputs;
 use std::path::Path;
 
-/// Fields that belong to the connection of the browser, or that Paceline sets.
+/// Fields that belong to the browser's connection, or that Paceline sets.
 const LEFT_OUT: [&str; 7] =
     ["host", "connection", "content-length", "transfer-encoding", "keep-alive", "upgrade", "te"];
 
@@ -55,10 +55,10 @@ struct PostData {
 /// The requests of an archive to one target.
 #[derive(Debug)]
 pub struct Requests {
-    /// The target: the one asked for, or that of the first request.
+    /// The target: the one given, or that of the first request.
     pub url: Url,
     pub specs: Vec<RequestSpec>,
-    /// What was left out, for people.
+    /// What was left out, as text.
     pub notice: Option<String>,
 }
 
@@ -131,7 +131,7 @@ fn spec_of(request: Recorded, path: String) -> RequestSpec {
     }
 }
 
-/// Gives each request a name of its own.
+/// Gives each request a unique name.
 fn name_all(specs: &mut [RequestSpec]) {
     let mut names: Vec<String> = Vec::new();
     for spec in specs {

@@ -1,7 +1,7 @@
 //! `paceline run URL`: put load on one URL and report the results.
 //!
-//! Flags become a job (`flags.rs` and its groups), which the crate `run` carries out; here its record is printed and
-//! turned into an exit status. The lab starts this command as a child process.
+//! Flags become a job (`flags.rs` and its groups), which the crate `run` executes; this module prints its record and
+//! returns the exit status. The lab starts this command as a child process.
 
 mod connections;
 mod curl;
@@ -37,11 +37,11 @@ use paceline_run::{Events, Inputs, Prepared, RunError, Sink, Watching};
 use paceline_web::Library;
 use std::path::PathBuf;
 
-/// Carries the command out.
+/// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     memory::large_blocks_from_kernel();
     let outputs = &arguments.telling;
-    // First of all, while the number cannot be that of a file opened here.
+    // Opened first, before any file opened here can get the same descriptor number.
     let events = outputs.events.map(Events::open).transpose().map_err(explain)?;
     if outputs.prints() {
         crate::exit::check_printable().context(
@@ -64,7 +64,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return Ok(status(&run, arguments.gates.allow_invalid));
     }
     let mut prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
-    // The lab, which follows the events, watches the server itself.
+    // The lab follows the events and watches the server itself.
     if arguments.target.pid.is_some() || outputs.events.is_none() {
         prepared.watch_server(arguments.target.pid).map_err(explain)?;
     }
@@ -103,14 +103,14 @@ fn status(run: &Run, allow_invalid: bool) -> Status {
     }
 }
 
-/// Whether the numbers of a run do not mean what they seem to: it is invalid, or its response times are a queue that
-/// grows with its length (OVERLOADED).
+/// Whether the numbers of a run are misleading: it is invalid, or its response times are those of a queue that grows
+/// with the length of the run (OVERLOADED).
 fn is_unusable(run: &Run) -> bool {
     let is_overloaded = run.loop_.kind == LoopKind::Open && VerdictName::Saturated.is_in(&run.verdicts);
     is_overloaded || run.verdicts.iter().any(|verdict| verdict.severity == Severity::Invalid)
 }
 
-/// What is written and shown while the run goes on.
+/// The outputs that are written and shown during the run.
 fn sinks(outputs: &telling::OutputFlags) -> anyhow::Result<Vec<Box<dyn Sink>>> {
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
     let files = seconds::Files::open(outputs)?;
@@ -125,7 +125,7 @@ fn sinks(outputs: &telling::OutputFlags) -> anyhow::Result<Vec<Box<dyn Sink>>> {
     Ok(sinks)
 }
 
-/// The command line, with the values of secret header fields and credentials replaced: a record is there to be shown to others.
+/// The command line, with the values of secret header fields and credentials replaced, since records are shared.
 fn argv(flags: &Arguments) -> Vec<String> {
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let masked = arguments.map(|argument| without_secret(argument, &flags.request.headers)).map(|argument| {
@@ -145,7 +145,7 @@ fn without_credentials(argument: String, secrets: [&Option<String>; 3]) -> Strin
     before.map_or_else(|| argument.clone(), |before| format!("{before}{}", paceline_job::MASKED))
 }
 
-/// An argument that is, or ends with, a header field that was given (`-H FIELD`, `-HFIELD`, `--header=FIELD`).
+/// Masks an argument that is, or ends with, a given header field (`-H FIELD`, `-HFIELD`, `--header=FIELD`).
 fn without_secret(argument: String, headers: &[String]) -> String {
     let masked = headers.iter().find_map(|field| {
         let before = argument.strip_suffix(field.as_str())?;
@@ -159,7 +159,7 @@ fn without_secret(argument: String, headers: &[String]) -> String {
     masked.unwrap_or(argument)
 }
 
-/// What the user can do about a target that could not be connected to in so many attempts.
+/// The hint for a target where connecting failed in this many attempts.
 fn connect_hint(error: &std::io::Error, address: &Address, attempts: u64, made: u64) -> &'static str {
     match TlsError::within(error) {
         Some(error) => paceline_run::remedy(error.fault),
@@ -178,7 +178,7 @@ fn connect_hint(error: &std::io::Error, address: &Address, attempts: u64, made: 
     }
 }
 
-/// An error of the run as a complaint: what to do, and the exit status.
+/// A run error as a complaint, with its remedy and exit status.
 fn explain(error: RunError) -> anyhow::Error {
     match error {
         RunError::Job(error) => Complaint::usage(error.to_string()).into(),
@@ -190,7 +190,7 @@ fn explain(error: RunError) -> anyhow::Error {
     }
 }
 
-/// The same of a run through a proxy, which is what could not be reached.
+/// The same for a run through a proxy, which is what could not be reached.
 fn explain_through(error: RunError, proxy: Option<&Proxy>) -> anyhow::Error {
     match (error, proxy) {
         (RunError::Engine(error @ EngineError::Unreachable { .. }), Some(proxy)) => {
@@ -234,7 +234,7 @@ fn explain_engine(error: EngineError) -> anyhow::Error {
         }
     };
     let rounded = match error {
-        // Nobody needs the moment to the nanosecond.
+        // The moment need not be exact to the nanosecond.
         EngineError::StoppedEarly(Nanos(at)) => {
             EngineError::StoppedEarly(Nanos(at.next_multiple_of(1_000_000)))
         }

@@ -1,4 +1,4 @@
-//! Flags of requests: what is sent and what must come back; and the request file.
+//! Flags of requests: what is sent and what response is required; and the request file.
 
 use super::form::{self, FormBody};
 use crate::exit::Complaint;
@@ -12,7 +12,7 @@ use paceline_job::{
 use paceline_run::Inputs;
 use std::path::{Path, PathBuf};
 
-/// What is requested, and what must come back.
+/// The request, and the required response.
 #[derive(clap::Args, Debug)]
 pub struct RequestFlags {
     /// Request method [default: GET]
@@ -62,8 +62,8 @@ pub struct RequestFlags {
 
     /// Do not expand placeholders
     ///
-    /// Without it {rand:1:100000}, {seq} and {line:FILE} in path, headers and body are replaced in each request by a random
-    /// number, the number of the request and the next line of the file; {{ is a brace.
+    /// Without it {rand:1:100000}, {seq} and {line:FILE} in path, headers and body are replaced in each request by a
+    /// random number, the number of the request and the next line of the file; {{ is a brace.
     #[arg(hide_short_help = true, long, help_heading = "Requests")]
     pub literal: bool,
 
@@ -96,7 +96,8 @@ pub struct RequestFlags {
 
     /// Require a JSON value in every response, such as /message=hello
     ///
-    /// The pointer is one of RFC 6901, such as /items/0/id=5; a value that is not valid JSON is a string. May be repeated.
+    /// The pointer follows RFC 6901, such as /items/0/id=5; a value that is not valid JSON is a string. May be
+    /// repeated.
     #[arg(
         long,
         value_name = "POINTER=VALUE",
@@ -192,7 +193,7 @@ impl RequestFlags {
         };
     }
 
-    /// The body that `--form` or `--multipart` describes.
+    /// The body described by `--form` or `--multipart`.
     fn form(&self) -> anyhow::Result<Option<FormBody>> {
         Ok(match (self.form.as_slice(), self.multipart.as_slice()) {
             ([], []) => None,
@@ -201,13 +202,14 @@ impl RequestFlags {
         })
     }
 
-    /// The value of the Authorization field that `--auth` or `--bearer` asks for.
+    /// The value of the Authorization field from `--auth` or `--bearer`.
     fn authorization(&self) -> Option<String> {
         let basic = |user: &String| format!("Basic {}", BASE64_STANDARD.encode(user));
         self.auth.as_ref().map(basic).or_else(|| self.bearer.as_ref().map(|token| format!("Bearer {token}")))
     }
 
-    /// A body without a method is sent by POST, and has a type.
+    /// Sets the method of a request with a body to POST if no method was given, and adds a missing Content-Type;
+    /// reports both.
     fn describe_body(&self, job: &mut Job, flag: &str) {
         let mut added = Vec::new();
         for request in &mut job.requests {
@@ -269,7 +271,7 @@ fn digest(text: &str) -> Result<[u8; 32], String> {
     hexadecimal::parse(text).ok_or_else(|| "a SHA-256 has 64 hexadecimal digits".to_owned())
 }
 
-/// Reads a final status: 1xx only announces another response.
+/// Parses a final status: 1xx only announces another response.
 fn status(text: &str) -> Result<u16, String> {
     let number = text.parse().ok().filter(|status| (200..600).contains(status));
     number.ok_or_else(|| "a status must be a number from 200 to 599".to_owned())

@@ -1,8 +1,8 @@
-//! Draws the live view on the terminal of standard error, in place.
+//! Draws the live view in place on the terminal of standard error.
 //!
-//! Nothing of the terminal's state is changed, so that nothing is left to be put back however the run ends: the cursor
-//! waits at the beginning of the view, below which there is nothing else, and everything from there on is drawn anew
-//! or cleared. A terminal that breaks the lines of the view anew when it is resized keeps the cursor at that place.
+//! No terminal state is changed, so nothing has to be restored however the run ends: the cursor stays at the beginning
+//! of the view, below which there is nothing else, and everything from there on is redrawn or cleared. A terminal that
+//! rewraps the lines of the view when it is resized keeps the cursor at that place.
 
 use paceline_engine::{Measure, Second};
 use paceline_report::Live;
@@ -11,25 +11,25 @@ use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Back to the beginning of the line, and clear from there to the end of the screen (ECMA-48: CR, ED).
+/// Returns to the beginning of the line and clears to the end of the screen (ECMA-48: CR, ED).
 const CLEAR: &[u8] = b"\r\x1b[J";
 
-/// Between two drawings of the live view.
+/// Minimum time between two drawings of the live view.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// Whether there is a view on the terminal now: for a signal handler that may not return.
+/// Whether a view is on the terminal now: for a signal handler that may not return.
 static IS_DRAWN: AtomicBool = AtomicBool::new(false);
 
 /// Whether a view is being written at this moment,
 static IS_DRAWING: AtomicBool = AtomicBool::new(false);
-/// and whether none may be from now on.
+/// and whether drawing is disabled from now on.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
-/// How often, with a millisecond between, a signal handler looks whether the thread that draws has finished. A busy
-/// machine may keep it waiting for long; a terminal that takes no output (Ctrl-S) may keep it waiting for ever.
+/// How many times, 1 ms apart, a signal handler checks whether the drawing thread has finished. A busy machine may
+/// delay that thread for long; a terminal that accepts no output (Ctrl-S) may block it for ever.
 const LOOKS: u32 = 1_000;
 
-/// Clears the view, if there is one, for good. Safe to call from a signal handler.
+/// Clears the view, if there is one, permanently. Safe to call from a signal handler.
 pub fn clear_on_exit() {
     IS_OVER.store(true, Ordering::SeqCst);
     for _ in 0..LOOKS {
@@ -41,13 +41,13 @@ pub fn clear_on_exit() {
         unsafe { libc::nanosleep(&raw const moment, std::ptr::null_mut()) };
     }
     if IS_DRAWN.swap(false, Ordering::Relaxed) {
-        // SAFETY: write(2) is async-signal-safe, the buffer is a constant. What becomes of it does not matter any more.
+        // SAFETY: write(2) is async-signal-safe, the buffer is a constant. The result no longer matters.
         let _ = unsafe { libc::write(libc::STDERR_FILENO, CLEAR.as_ptr().cast(), CLEAR.len()) };
     }
 }
 
-/// Writes to the terminal, unless the view was cleared for good. Until it is written no signal is handled on this
-/// thread: its handler would wait for what it interrupted, and a write that it interrupts may be cut short.
+/// Writes to the terminal, unless the view was permanently cleared. During the write this thread blocks signals: a
+/// handler would wait for the write that it interrupts, and an interrupted write may be cut short.
 fn undisturbed(write: impl FnOnce()) {
     // SAFETY: a sigset_t is plain data, which sigfillset(3) fills in; both sets outlive the calls.
     let before = unsafe {
@@ -61,14 +61,14 @@ fn undisturbed(write: impl FnOnce()) {
         write();
     }
     IS_DRAWING.store(false, Ordering::SeqCst);
-    // SAFETY: the set is what the thread had before.
+    // SAFETY: the set is the previous one of this thread.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
 }
 
 /// A terminal with the live view on it.
 pub(super) struct Screen {
     colour: bool,
-    /// Whether the last drawing stays when the run is over.
+    /// Whether the last drawing stays after the run.
     stays: bool,
     drawn: Instant,
     /// Lines of the last drawing.
@@ -77,7 +77,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Standard error, if it is a terminal that can be drawn on.
+    /// Standard error, if it is a terminal that supports drawing.
     pub(super) fn of_stderr(with_colour: bool, stays: bool) -> Option<Self> {
         let can_draw = std::io::stderr().is_terminal() && !crate::terminal::is_dumb();
         can_draw.then(|| Self {
@@ -100,7 +100,7 @@ impl Screen {
         else {
             return;
         };
-        // The last column stays free: terminals differ in what a character there does.
+        // The last column stays empty: terminals differ in how they handle a character there.
         let Progress { phase, done, left, stopping } = rows.progress();
         (self.live.phase, self.live.done, self.live.left, self.live.stopping) = (phase, done, left, stopping);
         rows.target().clone_into(&mut self.live.target);
@@ -144,8 +144,8 @@ impl Sink for Screen {
     }
 }
 
-/// The lines as one write: each clears what is behind it, the last what is below, then back up. Meanwhile a line that
-/// a resize has made too long is cut and not broken (DECAWM off, then on again).
+/// The lines as one write: each clears the rest of its line, the last one also clears below, then the cursor goes up.
+/// Meanwhile a line that is too long after a resize is cut and not wrapped (DECAWM off, then on again).
 fn drawing(lines: &[String]) -> String {
     let up = match lines.len() {
         0 | 1 => String::new(),
@@ -154,14 +154,15 @@ fn drawing(lines: &[String]) -> String {
     format!("\r\x1b[?7l{}\x1b[K\x1b[J{up}\r\x1b[?7h", lines.join("\x1b[K\r\n"))
 }
 
-/// Whether the terminal is ours to draw on: a job in the background keeps quiet.
+/// Whether this process may draw on the terminal: a background job must not.
 fn is_in_foreground() -> bool {
-    // SAFETY: both read a number of the kernel's; of a terminal that is not ours to control the first is -1.
+    // SAFETY: both only read a number from the kernel; the first is -1 if the terminal is not the controlling terminal
+    // of this process.
     let (foreground, ours) = unsafe { (libc::tcgetpgrp(libc::STDERR_FILENO), libc::getpgrp()) };
     foreground < 0 || foreground == ours
 }
 
-/// A terminal that went away sees nothing, and that stops no run.
+/// A terminal that has gone is ignored and does not stop the run.
 fn show(bytes: &[u8]) {
     let mut stderr = std::io::stderr().lock();
     let _ = stderr.write_all(bytes).and_then(|()| stderr.flush());

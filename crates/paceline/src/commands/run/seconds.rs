@@ -1,8 +1,8 @@
-//! The files a run is followed by: CSV, NDJSON and a histogram log, a line for each second, written when it is over.
+//! Writes files during a run: CSV, NDJSON and a histogram log, one line per second, written when that second is over.
 //!
-//! A line is handed to the kernel whole, so that a program that reads along, or is left with the file of a run that was
-//! killed, has whole lines. A file that cannot be written to any more is given up, and told of at the end; a reader who
-//! has had enough is no error.
+//! Each line is passed to the kernel in one write, so that a program that follows the file, or the file of a killed
+//! run, has complete lines. After a write error a file is abandoned and the error is reported at the end; a reader that
+//! closes it early is not an error.
 
 use super::telling::OutputFlags;
 use crate::exit::Complaint;
@@ -15,18 +15,18 @@ use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Every file that is written as a run goes.
+/// All files that are written during a run.
 #[derive(Debug, Default)]
 pub struct Files(Vec<Followed>);
 
-/// One of them.
+/// One such file.
 #[derive(Debug)]
 struct Followed {
     path: PathBuf,
     kind: Kind,
-    /// None once it was given up.
+    /// None after it was abandoned.
     file: Option<File>,
-    /// Whether it is a regular file that was opened for this run alone, and holds nothing else.
+    /// Whether it is a regular file that was opened for this run alone and has no other content.
     is_own: bool,
     has_begun: bool,
     error: Option<std::io::Error>,
@@ -40,8 +40,8 @@ enum Kind {
 }
 
 impl Files {
-    /// Opens what the flags ask for. Lines for a program that reads along come last: by then everything else is
-    /// written. What a file held stays there until the run has begun.
+    /// Opens the files that the flags name. Lines for a program that follows the run come last: by then everything else
+    /// is written. A file's previous content stays until the run has begun.
     pub fn open(flags: &OutputFlags) -> anyhow::Result<Self> {
         let csv = flags.csv.iter().map(|path| (path, Kind::Csv));
         let ndjson = flags.ndjson.iter().map(|path| (path, Kind::Ndjson));
@@ -53,7 +53,7 @@ impl Files {
             .map(Self)
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -86,7 +86,7 @@ fn cannot(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// What the second added to the window's cohort, by kind of time: the lines of a run add up to its result.
+/// What this second added to the window's cohort, by kind of time: the lines of a run add up to its result.
 fn hlog_lines(row: &record::Second, second: &Second, rows: &Rows) -> String {
     let response = ("response", Measure::Response);
     let service = ("service", Measure::Service);
@@ -114,7 +114,7 @@ impl Followed {
         Ok(Self { path: path.to_owned(), kind, file: Some(file), is_own, has_begun: false, error: None })
     }
 
-    /// Empties the file, if it is the run's own, and writes what stands before the first line.
+    /// Empties the file, if it belongs to this run, and writes its header.
     fn begin(&mut self, rows: &Rows) {
         if let Some(file) = self.file.as_mut().filter(|_| self.is_own) {
             self.error = file.set_len(0).err();

@@ -1,6 +1,6 @@
 //! `paceline run --loaders N [--on WHERE]`: one run by several generators, on this machine or on others.
 //!
-//! The crate `loaders` carries it out. Here are the flags, what is said meanwhile, and the hidden command that a loader is.
+//! The crate `loaders` executes it. This module has the flags, the messages, and the hidden command of a loader.
 
 use super::flags::{Arguments, duration, whole};
 use super::{argv, explain, with_hint};
@@ -17,17 +17,17 @@ use std::time::Duration;
 
 /// The role of a generator's machine, and the feature of its node.
 const LOADER: &str = "loader";
-/// What an allocation lasts beyond the run: connecting, sending the program, comparing clocks.
+/// Time limit of an allocation beyond the run: connecting, sending the program, comparing clocks.
 const AROUND: Duration = Duration::from_secs(120);
-/// Time limit of the window of a run that ends with a number of requests.
+/// Time limit of the window of a run that ends after a number of requests.
 const OPEN_ENDED: Duration = Duration::from_secs(3600);
 
 /// How many generators share the load, and where they run.
 #[derive(clap::Args, Debug)]
 pub struct SeveralFlags {
-    /// Share the load among N generators, each a process with its own threads (-t)
+    /// Share the load among N generators, each a process with separate threads (-t)
     ///
-    /// They follow one schedule and begin at one moment; rate and connections are those of all together. The result is one
+    /// They follow one schedule and begin at the same moment; rate and connections are totals. The result is one
     /// record, with each generator under `by_generator`.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
     loaders: Option<u32>,
@@ -45,12 +45,12 @@ pub struct SeveralFlags {
 }
 
 impl SeveralFlags {
-    /// Whether there is more to do than a run in this process.
+    /// Whether the run needs more than this process.
     pub fn is_asked(&self) -> bool {
         self.loaders.is_some() || self.on.is_some()
     }
 
-    /// The loaders' places, and what holds them until the run is over.
+    /// The loaders' places, and the allocation that holds them until the run is over.
     fn places(&self, job: &Job, interrupt: Interrupt) -> anyhow::Result<(Vec<Place>, Option<Allocation>)> {
         let count = self.loaders.map(|count| count as usize);
         match &self.on {
@@ -85,7 +85,7 @@ impl SeveralFlags {
     }
 }
 
-/// The time limit of the allocation: what the run takes at most, and what is around it.
+/// The time limit of the allocation: the longest duration of the run, and the time around it.
 fn longest(job: &Job) -> Duration {
     let window = match job.window {
         Bound::Duration(window) => Duration::from(window),
@@ -113,7 +113,7 @@ fn no_allocation(error: SlurmError) -> anyhow::Error {
     }
 }
 
-/// Carries out a run by several generators.
+/// Executes a run by several generators.
 pub fn run(
     arguments: &Arguments,
     job: Job,
@@ -146,7 +146,7 @@ fn own_program() -> anyhow::Result<std::path::PathBuf> {
     std::env::current_exe().context("cannot find the program's own file")
 }
 
-/// Each place with the path of this program there. It is sent to all at once where it is missing.
+/// Each place with the path of this program there. It is sent concurrently to all places without it.
 fn with_program(places: Vec<Place>) -> anyhow::Result<Vec<(Place, String)>> {
     if places.iter().all(|place| *place == Place::Local) {
         let own = own_program()?.display().to_string();
@@ -168,7 +168,7 @@ fn with_program(places: Vec<Place>) -> anyhow::Result<Vec<(Place, String)>> {
     Ok(with_program)
 }
 
-/// An error as a complaint: what to do, and the exit status.
+/// An error as a complaint, with its remedy and exit status.
 fn complaint(error: LoadersError) -> anyhow::Error {
     let text = format!("nothing was measured: {error}");
     match error {
@@ -188,7 +188,7 @@ fn complaint(error: LoadersError) -> anyhow::Error {
     }
 }
 
-/// The hidden command that a coordinator starts: a loader, which speaks with it over the standard streams.
+/// The hidden command of a loader, started by a coordinator that communicates over the standard streams.
 pub fn loader() -> anyhow::Result<Status> {
     super::memory::large_blocks_from_kernel();
     let input = BufReader::new(std::io::stdin());

@@ -1,4 +1,4 @@
-//! The load from `-r`, `--schedule`, `-d`, `-n` and `--warmup`, which must fit together.
+//! The load from `-r`, `--schedule`, `-d`, `-n` and `--warmup`, with checks that they fit together.
 
 use super::explain;
 use super::flags::{Arguments, rate};
@@ -33,7 +33,7 @@ pub fn fill(arguments: &Arguments, job: &mut Job, inputs: &mut Inputs) -> anyhow
     Ok(())
 }
 
-/// The window of steps and schedules, which have their own length.
+/// The window of steps and schedules, which define their length.
 fn own_window(shape: &Shape, arguments: &Arguments, warmup: Nanos) -> anyhow::Result<Option<Bound>> {
     let refuse = |what: &str, hint: &str| Err(Complaint::usage(what).hint(hint).into());
     match (shape, shape.length()) {
@@ -61,7 +61,7 @@ fn own_window(shape: &Shape, arguments: &Arguments, warmup: Nanos) -> anyhow::Re
     }
 }
 
-/// Reads what `-r` takes: `20000`, `1000:50000`, `1000,2000,5000@10s`.
+/// Parses a value of `-r`: `20000`, `1000:50000`, `1000,2000,5000@10s`.
 pub fn rates(text: &str) -> Result<Shape, String> {
     if let Some((steps, length)) = text.split_once('@') {
         let each = Nanos::from(super::flags::duration(length)?);

@@ -1,7 +1,7 @@
-//! Ctrl-C: the first ends the window and keeps what was measured, the second leaves at once.
+//! Ctrl-C: the first ends the window and keeps the results so far, the second exits immediately.
 //!
-//! `paceline run` listens from shortly before the engine starts; until then a signal simply ends it. Rounds and the
-//! lab's commands have servers to stop, and listen by way of the lab's `Interrupt`.
+//! `paceline run` installs the handler shortly before the engine starts; before that a signal ends the process. Rounds
+//! and the lab's commands have servers to stop and use the lab's `Interrupt`.
 
 use paceline_engine::Stop;
 use std::io;

@@ -44,7 +44,8 @@ pub struct TargetFlags {
     #[arg(hide_short_help = true, long, value_name = "ADDR[,ADDR|/PREFIX]")]
     source: Option<String>,
 
-    /// Show what this process and its children cost: CPU, memory, threads [default: what listens on the port, on this machine]
+    /// Show the cost of this process and its children: CPU, memory, threads [default: the processes that listen on the
+    /// port, if on this machine]
     #[arg(hide_short_help = true, long, value_name = "PID", conflicts_with_all = ["loaders", "on"])]
     pub pid: Option<u32>,
 

@@ -1,7 +1,7 @@
-//! Flags of what a run tells beside its result, and the files they name.
+//! Flags of a run's outputs other than the printed result, and the files they name.
 //!
-//! `paceline run` has them checked before anything starts. No file is opened here: lines for seconds are written by
-//! `follow`, percentile distributions by `deliver.rs`.
+//! `paceline run` checks them before anything starts. No file is opened here: `seconds.rs` writes the lines per second,
+//! `deliver.rs` the percentile distributions.
 
 use crate::exit::Complaint;
 use crate::file::Identity;
@@ -10,7 +10,7 @@ use paceline_report::TimeUnit;
 use paceline_run::Inputs;
 use std::path::{Path, PathBuf};
 
-/// A file that is written.
+/// An output file.
 #[derive(Clone, Copy, Debug)]
 pub struct Output<'a> {
     /// The flag that names it.
@@ -19,10 +19,10 @@ pub struct Output<'a> {
     pub path: &'a Path,
 }
 
-/// What is written of a run, and where.
+/// The outputs of a run.
 #[derive(clap::Args, Debug)]
 pub struct OutputFlags {
-    /// Output format, and to write to files whose ending is no format [default: text]
+    /// Output format, also for files whose extension is not a format [default: text]
     #[arg(hide_short_help = true, long, value_enum, help_heading = "Output")]
     format: Option<OutputFormat>,
 
@@ -34,7 +34,7 @@ pub struct OutputFlags {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
-    /// Which histograms the JSON has; `none` keeps it small
+    /// Which histograms the JSON includes; `none` keeps it small
     #[arg(hide_short_help = true, long, value_enum, default_value_t = HistogramsFlag::All, help_heading = "Output")]
     pub histograms: HistogramsFlag,
 
@@ -58,7 +58,7 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, conflicts_with = "no_live", help_heading = "Output")]
     pub keep_live: bool,
 
-    /// Show the run in a browser while it goes on, and its results afterwards until Ctrl-C
+    /// Show the run in a browser while it runs, and its results afterwards until Ctrl-C
     #[arg(hide_short_help = true, long, help_heading = "Output")]
     pub view: bool,
 
@@ -66,11 +66,11 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, help_heading = "Output")]
     pub no_color: bool,
 
-    /// Write a line for each second, as it is over, as CSV with a header; - is standard output
+    /// Write a line per second, when it is over, as CSV with a header; - is standard output
     #[arg(hide_short_help = true, long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
     pub csv: Option<PathBuf>,
 
-    /// Write a line for each second, as it is over, as JSON: for a dashboard to follow; - is standard output
+    /// Write a line per second, when it is over, as JSON: for a dashboard to follow; - is standard output
     #[arg(hide_short_help = true, long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
     pub ndjson: Option<PathBuf>,
 
@@ -80,7 +80,7 @@ pub struct OutputFlags {
 }
 
 impl OutputFlags {
-    /// The files the result is written to.
+    /// The files that the result is written to.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.output.iter().map(PathBuf::as_path).filter(|output| *output != Path::new("-"))
     }
@@ -90,7 +90,7 @@ impl OutputFlags {
         self.output.is_empty() || self.output.iter().any(|output| output == Path::new("-"))
     }
 
-    /// The format of what is printed.
+    /// The format of the printed result.
     pub fn printed_format(&self) -> OutputFormat {
         match (self.json, self.format) {
             (true, _) => OutputFormat::Json,
@@ -98,7 +98,7 @@ impl OutputFlags {
         }
     }
 
-    /// The format of a file: that of its ending, otherwise that of what is printed.
+    /// The format of a file: from its extension, otherwise the printed format.
     pub fn format_of(&self, path: &Path) -> OutputFormat {
         let endings = [
             ("json", OutputFormat::Json),
@@ -122,7 +122,7 @@ impl OutputFlags {
         self.hdr.iter().filter(|path| has_ending(path, "hgrm"))
     }
 
-    /// Every file that is named to be written to, the result's first.
+    /// Every named output file, results first.
     pub fn outputs(&self) -> Vec<Output<'_>> {
         let results = self.files().map(|path| ("--output", Some(path)));
         let seconds = [("--csv", self.csv.as_deref()), ("--ndjson", self.ndjson.as_deref())];
@@ -131,7 +131,7 @@ impl OutputFlags {
         ours.chain(self.hdr.iter().map(|path| Output { flag: "--hdr", path })).collect()
     }
 
-    /// Refuses what is shown or written while one generator runs: several are merged at the end.
+    /// Refuses outputs during the run if there are several generators, whose results are merged at the end.
     pub fn check_for_several(&self) -> anyhow::Result<()> {
         let during = [
             ("--csv", self.csv.is_some()),
@@ -152,7 +152,7 @@ impl OutputFlags {
         }
     }
 
-    /// Refuses outputs that would be written over each other.
+    /// Refuses outputs that would overwrite each other.
     pub fn check(&self) -> anyhow::Result<()> {
         if let Some(path) =
             self.hdr.iter().find(|path| !has_ending(path, "hlog") && !has_ending(path, "hgrm"))
@@ -199,7 +199,7 @@ pub enum TimeUnitFlag {
 }
 
 impl TimeUnitFlag {
-    /// The unit it stands for.
+    /// The unit of this flag value.
     pub fn unit(self) -> TimeUnit {
         match self {
             TimeUnitFlag::Us => TimeUnit::Microseconds,
@@ -227,7 +227,7 @@ pub enum OutputFormat {
     Markdown,
 }
 
-/// Takes a path, and `-` for standard output.
+/// Parses a path; `-` means standard output.
 fn output() -> impl TypedValueParser<Value = PathBuf> {
     let meant = |path: PathBuf| if path == Path::new("-") { "/dev/stdout".into() } else { path };
     PathBufValueParser::new().map(meant)
@@ -237,7 +237,7 @@ fn has_ending(path: &Path, ending: &str) -> bool {
     path.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending))
 }
 
-/// Refuses outputs that would replace a file that was read.
+/// Refuses outputs that would overwrite an input file.
 pub fn keep_inputs(inputs: &Inputs, outputs: &[Output<'_>]) -> anyhow::Result<()> {
     for Output { flag, path } in outputs {
         let found = std::fs::metadata(path).ok();
