@@ -1,6 +1,7 @@
-//! `capacity`, `compare` and `gate` from outside: their exit status, their files, and one run of each kind.
+//! Tests `capacity`, `compare` and `gate` as commands: exit status, files, and one run of each kind.
 //!
-//! What they decide is tested in the experiment crate with a simulated server; no figure of a real run is asserted here.
+//! Their decisions are tested in the experiment crate with a simulated server; no figure of a real run is asserted
+//! here.
 
 use crate::reference::{PACELINE, Server};
 use serde_json::Value;

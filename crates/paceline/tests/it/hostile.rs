@@ -1,8 +1,8 @@
-//! Text of others through every command that shows some: in no format does a byte of it steer the terminal, become
-//! markup or a formula.
+//! Passes hostile text through every command that prints foreign text: in no format does it control the terminal or
+//! become markup or a formula.
 //!
-//! Every text of an exported round, a baseline, a plan, a manifest and a response carries the same hostile characters. Which
-//! bytes each format has to escape is said in `paceline-escape`; here it is seen that nothing gets past it.
+//! Every text in an exported round, a baseline, a plan, a manifest and a response contains the same hostile characters.
+//! `paceline-escape` defines which bytes each format escapes; these tests check that no output bypasses it.
 
 use crate::faults::servers::always;
 use crate::reference::PACELINE;
@@ -12,11 +12,11 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What every text begins with: a formula, a control sequence in both of its forms, a direction, a character without width,
-/// markup of HTML and of Markdown.
+/// The beginning of every text: a formula, a control sequence in both forms, a direction mark, a zero-width character,
+/// HTML and Markdown markup.
 const HOSTILE: &str = "=\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\u{200b}<b>|`\r";
 
-/// Runs a command in a folder, and returns everything it printed.
+/// Runs a command in a folder and returns everything it printed.
 fn printed(folder: &Path, arguments: &[&str]) -> String {
     let output =
         Command::new(PACELINE).args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap();
@@ -24,7 +24,7 @@ fn printed(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(text).unwrap_or_else(|error| panic!("{arguments:?}: {error}"))
 }
 
-/// Nothing steers a terminal. Line ends of CSV have a carriage return.
+/// Checks for control characters. Line ends of CSV have a carriage return.
 fn check(what: &dyn std::fmt::Debug, text: &str) {
     let lines = text.replace("\r\n", "\n");
     let raw = lines
@@ -33,10 +33,10 @@ fn check(what: &dyn std::fmt::Debug, text: &str) {
     assert!(raw.is_none(), "{what:?} has {raw:?}: {text}");
 }
 
-/// A document whose texts all begin with what is hostile, where it can still be read. A name of a round or a trial is its
-/// link to others and stays.
+/// A document in which every text begins with hostile characters, as far as it can still be read. Names of rounds and
+/// trials are keys for links and stay unchanged.
 fn infused(document: &str, reads: impl Fn(&str) -> bool) -> String {
-    /// The places of all texts, as JSON pointers.
+    /// Finds the places of all texts, as JSON pointers.
     fn places(value: &Value, at: &str, found: &mut Vec<String>) {
         match value {
             Value::String(_) => found.push(at.to_owned()),
@@ -66,7 +66,7 @@ fn infused(document: &str, reads: impl Fn(&str) -> bool) -> String {
     value.to_string()
 }
 
-/// Exports a hostile round with an id into a folder.
+/// Exports a hostile round with this id into a folder.
 fn export(folder: &Path, id: &str) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/fixtures");
     let text = |name: &str| std::fs::read_to_string(fixtures.join(name)).unwrap();
@@ -118,7 +118,7 @@ fn a_hostile_export_steers_no_output() {
             let text = printed(folder, base);
             check(&base, &text);
             assert!(text.len() > 200, "{base:?}: {text}");
-            // In JSON every text is data, and in a page of one file all data is packed.
+            // In JSON every text is data, and a one-file page has all its data encoded.
             let markup = if format == "text" || format == "json" { "\u{1b}" } else { "<b>" };
             assert!(format == "csv" || !text.contains(markup), "{base:?}: {text}");
             assert!(format != "csv" || !text.contains(",="), "{base:?}: {text}");
@@ -168,12 +168,12 @@ fn hostile_files_of_a_catalogue_steer_no_message() {
     for place in ["servers/s", "workloads", "plans", "balancers", "databases"] {
         std::fs::create_dir_all(folder.join(place)).unwrap();
     }
-    // As a key, as a value of a known key, and as what no TOML is.
+    // As a key, as the value of a known key, and as invalid TOML.
     let texts = [format!("name = {0:?}\n{0:?} = 1\n", HOSTILE), format!("name = {HOSTILE}")];
     let places =
         ["--servers-dir=servers", "--workloads-dir=workloads", "--plans-dir=plans", "--state-dir=state"];
     for text in texts {
-        // Rust writes some characters in a way of its own.
+        // Rust's escapes of some characters differ from those of TOML.
         let text = text.replace("\\u{", "\\U{").replace("\\U{1b}", "\\u001b").replace("\\U{7}", "\\u0007");
         let text = text
             .replace("\\U{9b}", "\\u009b")

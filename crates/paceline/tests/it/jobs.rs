@@ -1,10 +1,11 @@
-//! Jobs from outside: printed, run from a file, in the record without secrets; outputs by ending; exit status.
+//! Tests jobs through the binary: printing, running from a file, records without secrets, outputs by extension, exit
+//! status.
 
 use crate::reference::{PACELINE, Server};
 use serde_json::Value;
 use std::process::{Command, Output};
 
-/// What a busy machine does to the numbers is not what these tests ask about.
+/// These tests do not check the effects of a busy machine on the numbers.
 const ALLOW: &str = "--allow-invalid";
 
 fn run(arguments: &[&str]) -> Output {
@@ -30,7 +31,7 @@ fn a_job_is_printed_run_from_a_file_and_repeated_from_a_record() {
     assert!(from_file.status.success(), "{}", text(&from_file.stderr));
     let record: Value = serde_json::from_str(&std::fs::read_to_string(path("record.json")).unwrap()).unwrap();
     assert_eq!((&record["loop"]["requests"], &record["total"]["counts"]["ok"]), (&12.into(), &12.into()));
-    // A flag beside the file changes the job.
+    // A flag given with the file changes the job.
     let again = run(&["--job", &path("record.json"), "-n", "5", "--json"]);
     let record: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!((&record["job"]["connections"], &record["total"]["counts"]["ok"]), (&3.into(), &5.into()));

@@ -1,7 +1,8 @@
-//! What a run says of servers that do not keep up, pause, or leave connections unanswered; and of one that does neither.
+//! Tests the verdicts on servers that are too slow, pause, or leave connections unanswered, and on a server without
+//! such faults.
 //!
-//! On real sockets, as a user would run it. Verdicts that a busy machine brings on are left out of what is compared; where
-//! exactly each begins is held by the judge crate, from records.
+//! On real sockets, as a user would run it. Verdicts caused by a busy machine are left out of the comparison; the exact
+//! limits are tested in the judge crate, from records.
 
 use crate::faults::servers::{OK, read_request};
 use serde_json::Value;
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Verdicts that the machine brings on.
+/// Verdicts caused by the machine.
 const OF_THE_MACHINE: [&str; 10] = [
     "generator_bound",
     "generator_descheduled",
@@ -26,7 +27,7 @@ const OF_THE_MACHINE: [&str; 10] = [
     "idle_connections",
 ];
 
-/// Answers every request after what `work` does with the number of its connection.
+/// Answers every request after calling `work` with the number of its connection.
 fn server(work: impl Fn(usize) -> bool + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -48,7 +49,7 @@ fn converse(mut stream: TcpStream, number: usize, work: impl Fn(usize) -> bool) 
     }
 }
 
-/// The names of a run's verdicts, without those of the machine, and the run with its exit status.
+/// The names of a run's verdicts, without those caused by the machine, and the run with its exit status.
 fn run(address: SocketAddr, flags: &[&str]) -> (Vec<String>, Value, i32) {
     let url = format!("http://{address}/");
     let output = Command::new(env!("CARGO_BIN_EXE_paceline"))
@@ -66,7 +67,7 @@ fn run(address: SocketAddr, flags: &[&str]) -> (Vec<String>, Value, i32) {
 
 #[test]
 fn overload_over_many_connections_is_seen_and_fails_its_gate() {
-    // One at a time, 20 ms each: 50 a second.
+    // One request at a time, 20 ms each: 50/s.
     let turn = Arc::new(Mutex::new(()));
     let slow = server(move |_| {
         let _turn = turn.lock().unwrap();
@@ -118,7 +119,7 @@ fn a_server_that_keeps_up_has_no_verdict() {
             .iter()
             .filter(|name| !["slowing_down", "still_warming", "outage"].contains(&name.as_str()))
             .collect();
-        // What else runs on the machine may slow the server down, or stop it for a while.
+        // Other load on the machine may slow the server down, or pause it.
         assert_eq!(steady, [] as [&String; 0], "{rate:?}: {}", run["verdicts"]);
     }
 }

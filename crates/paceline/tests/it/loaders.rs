@@ -1,7 +1,7 @@
-//! `paceline run --loaders`: one run by several generators, and what becomes of it when one of them is lost.
+//! Tests `paceline run --loaders`: one run by several generators, and the loss of one of them.
 //!
-//! On this machine, where each loader is a child process. Other machines are reached by the same code; what differs is
-//! held where processes are started there (crate `host`) and by `scripts/cluster`.
+//! Each loader is a child process on this machine. Other machines use the same code; the differences are tested in the
+//! crate `host`, which starts processes there, and by `scripts/cluster`.
 
 use crate::faults::nobody;
 use crate::faults::servers::{OK, read_request};
@@ -13,10 +13,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long anything here may take on the busiest machine.
+/// Time limit of each step, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Answers every request, and says when it has seen the first of each connection.
+/// Answers every request, and reports the first request of each connection.
 fn server() -> (SocketAddr, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -51,7 +51,7 @@ fn start(address: SocketAddr, flags: &[&str]) -> Child {
     command(address, flags).spawn().unwrap()
 }
 
-/// The exit status, the record (null if there is none) and what was said.
+/// The exit status, the record (null if there is none) and standard error.
 fn end(child: Child) -> (Option<i32>, Value, String) {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -88,7 +88,7 @@ fn several_loaders_carry_out_one_schedule() {
     assert_eq!(loaders.iter().map(|loader| loader["share"].as_u64().unwrap()).collect::<Vec<_>>(), shares);
     for loader in loaders {
         let clock = &loader["clock_before"];
-        // On one machine there is one clock: its offset is 0, and must be within the bounds.
+        // One machine has one clock: its offset is 0, which must be within the bounds.
         assert!(clock["low_ns"].as_i64() <= Some(0) && clock["high_ns"].as_i64() >= Some(0), "{loader}");
         assert!(loader["window"]["end_ns"].as_u64() > loader["window"]["start_ns"].as_u64());
     }
@@ -105,7 +105,7 @@ fn several_loaders_carry_out_one_schedule() {
 fn a_loader_that_is_killed_leaves_a_smaller_run_that_says_so() {
     let (address, seen) = server();
     let child = start(address, &["-c", "4", "-r", "200", "-d", "2s", "--loaders", "2"]);
-    // Every connection has carried a request: both loaders are at work.
+    // Every connection has carried a request: both loaders are running.
     (0..4).for_each(|_| seen.recv_timeout(LIMIT).unwrap());
     let victim = loaders_of(child.id())[0];
     assert_eq!(unsafe { libc::kill(victim, libc::SIGKILL) }, 0);
@@ -120,7 +120,7 @@ fn a_loader_that_is_killed_leaves_a_smaller_run_that_says_so() {
     assert!(!names(&run).contains(&"saturated"), "the server is not to blame: {run}");
 }
 
-/// Stands for ssh: runs the command here. To the host `late`, the order to start comes a second later.
+/// Replaces ssh: runs the command here. For the host `late`, the order to start arrives a second later.
 const SSH: &str = r#"#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 case "$2 $3" in
@@ -151,7 +151,7 @@ fn the_window_is_cut_where_a_loader_begins_late() {
     let parts = run["by_generator"].as_array().unwrap().iter();
     assert_eq!(parts.map(|block| count(block, "scheduled")).sum::<u64>(), count(&run["total"], "scheduled"));
     for loader in loaders {
-        // 100/s for each second that not both had; a response may end in the next interval.
+        // 100/s for each second in which not both were running; a response may end in the next interval.
         let left_out = loader["left_out"].as_u64().unwrap() as f64;
         let expected = 100.0 * late_ns as f64 / 1e9;
         assert!(left_out > 0.0 && left_out < expected * 2.0, "{left_out} of {expected}");

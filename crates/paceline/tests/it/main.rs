@@ -1,7 +1,7 @@
-//! The binary seen from outside, and the style of the whole project.
+//! Tests of the binary from outside, and of the style of the whole project.
 //!
-//! Everything here starts `paceline` as a user would, against servers of the test's own, and reads what it leaves;
-//! `style` reads the files of the repository instead. What a crate can show alone is among that crate's tests.
+//! They start `paceline` as a user would, against servers of the tests, and check its output; `style` reads the files
+//! of the repository instead. Behaviour that a single crate can show is tested in that crate.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test, in a test's own functions too")]
 

@@ -1,8 +1,8 @@
-//! What a busy machine does to a test's run: a verdict that is the machine's doing is no fault of what is tested.
+//! Handles the effects of a busy machine on tests: a verdict caused by the machine is not a failure of the tested code.
 //!
-//! For `faults` and `outputs`, where an exit status is held, and for whatever only a machine with time to spare does at
-//! the first try. A gate that failed stays a failure, and so does every other verdict. Which verdicts a machine
-//! deserves is held by the judge crate.
+//! Used by `faults` and `outputs` where an exit status is checked, and for behaviour that only an idle machine shows at
+//! the first try. A failed gate remains a failure, and so does every other verdict. The judge crate tests which
+//! verdicts a machine gets.
 
 use serde_json::Value;
 use std::process::Output;
@@ -10,11 +10,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Verdicts that other people's work can bring on.
+/// Verdicts that other load on the machine can cause.
 const OF_THE_MACHINE: [&str; 5] =
     ["generator_bound", "generator_descheduled", "generator_lag", "generator_stall", "steal"];
 
-/// The names of the verdicts that make a run invalid, read off its record or its report.
+/// The names of the verdicts that make a run invalid, from its record or its report.
 fn spoilers(printed: &str) -> Vec<String> {
     let named = |name: &str| name.to_owned();
     match serde_json::from_str::<Value>(printed) {
@@ -30,7 +30,7 @@ fn spoilers(printed: &str) -> Vec<String> {
     }
 }
 
-/// Whether a gate failed for another reason than that the run is invalid, by the record; by the report, for any.
+/// Whether a gate failed for another reason than an invalid run, from a record; from a report, whether any gate failed.
 fn has_failed_gate(printed: &str) -> bool {
     match serde_json::from_str::<Value>(printed) {
         Ok(record) => {
@@ -41,21 +41,21 @@ fn has_failed_gate(printed: &str) -> bool {
     }
 }
 
-/// The exit status that a run would have had on a quiet machine: a 1 is taken for 0 where nothing but the machine
-/// spoiled the run. `printed` is its record or its report.
+/// The exit status that a run would have had on an idle machine: 1 counts as 0 if only the machine spoiled the run.
+/// `printed` is its record or its report.
 pub fn quiet_status(status: i32, printed: &str) -> i32 {
     let spoilers = spoilers(printed);
     let noise = spoilers.iter().all(|name| OF_THE_MACHINE.contains(&name.as_str()));
     if status == 1 && noise && !spoilers.is_empty() && !has_failed_gate(printed) { 0 } else { status }
 }
 
-/// The same of a run that has ended.
+/// The same for a finished run.
 pub fn quiet_status_of(output: &Output) -> i32 {
     quiet_status(output.status.code().unwrap(), &String::from_utf8_lossy(&output.stdout))
 }
 
-/// Does something up to five times, until it comes out as it does on a machine that has time for it. An error is what
-/// such a machine may do to it; anything else is to panic.
+/// Tries `attempt` up to five times, until it gives its idle-machine result. It returns an error for effects of a busy
+/// machine and panics on anything else.
 pub fn within_five_tries<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
     let mut reported = Vec::new();
     while reported.len() < 5 {
@@ -67,10 +67,10 @@ pub fn within_five_tries<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T
     panic!("not once in five tries: {reported:#?}")
 }
 
-/// How long the watch sleeps between its looks at the clock.
+/// How long the watching thread sleeps between its readings of the clock.
 const NAP: Duration = Duration::from_millis(10);
 
-/// Does something, and tells the longest that the machine kept a thread waiting meanwhile that had only slept.
+/// Runs `work` and returns the longest delay of a sleeping thread meanwhile.
 pub fn watched<R>(work: impl FnOnce() -> R) -> (R, Duration) {
     let (over, is_over) = mpsc::channel::<()>();
     let watch = thread::spawn(move || {

@@ -1,7 +1,7 @@
-//! The reference server, for tests that need somebody to answer.
+//! The reference server, for tests that need any server.
 //!
-//! For `outputs`, `shapes` and `instructions`. It answers every request alike; tests that want another answer, or to
-//! see what was sent, have servers of their own. That its service times are what it says is held beside its code.
+//! Used by `outputs`, `shapes` and others. It answers every request alike; tests that need another response, or check
+//! what was sent, have other servers. Its service times are tested beside its code.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -9,11 +9,11 @@ use std::process::{Child, Command, Stdio};
 /// The binary.
 pub const PACELINE: &str = env!("CARGO_BIN_EXE_paceline");
 
-/// The reference server, which ends with its standard input.
+/// The reference server, which ends when its standard input closes.
 pub struct Server(Child, u16);
 
 impl Server {
-    /// One with this distribution of service times.
+    /// Starts one with this distribution of service times.
     pub fn start(service: &str) -> Self {
         let arguments = ["reference-server", "--service", service];
         let mut child = Command::new(PACELINE)
@@ -27,7 +27,7 @@ impl Server {
         Self(child, port.trim().parse().unwrap())
     }
 
-    /// Where it listens.
+    /// Its URL.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/", self.1)
     }

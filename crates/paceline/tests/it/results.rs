@@ -1,9 +1,8 @@
-//! The numbers in docs/results.md, computed again from the rounds in history/.
+//! Recomputes the numbers in docs/results.md from the rounds in history/.
 //!
-//! A number in a sentence is followed by a comment that names the round and what it is of: `27,000/s<!-- ROUND: TERM
-//! -->`,
-//! where TERM is one of those of [`Terms::value`], or `A / B`, or `1 - A / B`. `<!-- given -->` marks a number that is
-//! a setting or stands in a source. The tables of the page are rendered by `scripts/results`.
+//! A number in a sentence is followed by a comment with the round and the term: `27,000/s<!-- ROUND: TERM -->`, where
+//! TERM is one of those of [`Terms::value`], or `A / B`, or `1 - A / B`. `<!-- given -->` marks a number that is a
+//! setting or comes from a source. The tables of the page are rendered by `scripts/results`.
 
 use paceline_judge::Metric;
 use paceline_record::{LoopKind, Round, Trial};
@@ -12,14 +11,14 @@ use paceline_store::archive;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The longest the page may be.
+/// Maximum length of the page.
 const LINES_MOST: usize = 300;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A round, as the terms of a comment see it.
+/// A round, with the values that comments can refer to.
 struct Terms {
     round: Round,
     trials: Vec<Trial>,
@@ -142,7 +141,7 @@ struct History {
 }
 
 impl History {
-    /// The value of a comment's text, `ROUND: EXPRESSION`; none for a number that is given.
+    /// The value of a comment `ROUND: EXPRESSION`; none for a number that is given.
     fn value(&mut self, comment: &str) -> Result<Option<f64>, String> {
         if comment == "given" || comment.ends_with(": given") {
             return Ok(None);
@@ -163,7 +162,7 @@ impl History {
         Ok(Some(if is_reduction { 1.0 - value } else { value }))
     }
 
-    /// Checks one number with its comment.
+    /// Checks one number against its comment.
     fn check(&mut self, before: &str, comment: &str) -> Result<(), String> {
         let Some(value) = self.value(comment)? else { return Ok(()) };
         let (number, unit) =
@@ -187,7 +186,7 @@ impl History {
     }
 }
 
-/// The number that a text ends with, and its unit.
+/// The number at the end of a text, and its unit.
 fn number_before(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_end();
     let (text, unit) = ["/s", "ms", "µs", "MB", "%", "s"]
@@ -199,7 +198,7 @@ fn number_before(text: &str) -> Option<(&str, &str)> {
     number.ends_with(|letter: char| letter.is_ascii_digit()).then_some((number, unit))
 }
 
-/// What the last digit of a number stands for that is not a trailing zero of a whole number.
+/// The unit of the last significant digit of a number; trailing zeros of a whole number are not significant.
 fn resolution(number: &str) -> f64 {
     match number.split_once('.') {
         Some((_, decimals)) => 0.1_f64.powi(decimals.len() as i32),
@@ -239,7 +238,7 @@ fn without_code(text: &str) -> String {
     kept + rest
 }
 
-/// What is wrong with the page's claims.
+/// Lists wrong claims on the page.
 fn problems(page: &str, history: &mut History) -> Vec<String> {
     let mut problems = Vec::new();
     for sentence in sentences(page) {

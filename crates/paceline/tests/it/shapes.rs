@@ -1,7 +1,7 @@
-//! Shapes of load from outside: what is asked for is what the record tells.
+//! Tests shapes of load through the binary: the record shows what was requested.
 //!
-//! And the lives of connections, and the combinations of flags that are refused, each with a way out. How many requests
-//! of a shape must fall due is computed again by the engine's `conservation.rs`.
+//! Also covers connection lifetimes, and combinations of flags that are refused with an alternative. The engine's
+//! `conservation.rs` recomputes how many requests of a shape must fall due.
 
 use crate::reference::{PACELINE, Server};
 use serde_json::Value;
@@ -56,7 +56,7 @@ fn a_schedule_is_sent_as_told() {
     assert_eq!(scheduled(&run["total"]), 4);
     assert_eq!(run["loop"]["shape"]["sends"], 4);
     let window = &run["phases"]["window"];
-    // Until a second after the last send: all of it is one burst.
+    // The window ends a second after the last send: all of it is one burst.
     assert_eq!(window["end_ns"].as_u64().unwrap() - window["start_ns"].as_u64().unwrap(), 1_020_000_000);
     assert_eq!(run["rate_per_s"]["offered"], 4.0 / 1.02);
 }
@@ -70,7 +70,7 @@ fn a_schedule_is_an_open_loop_to_gates_too() {
     let schedule = ["--schedule", file.to_str().unwrap(), "-c", "2"];
     let run =
         record(&server, &[&schedule[..], &["--slo", "response.p50<9s", "--slo", "achieved>=1%"]].concat());
-    // Whether they were kept is the machine's to say; that they were judged is not.
+    // Whether the gates passed depends on the machine; that they were judged does not.
     let judged: Vec<_> = run["gates"].as_array().unwrap().iter().map(|gate| &gate["gate"]).collect();
     assert_eq!(judged, ["response.p50<9s", "achieved>=1%"]);
 }
@@ -78,7 +78,7 @@ fn a_schedule_is_an_open_loop_to_gates_too() {
 #[test]
 fn connections_are_used_up_as_asked() {
     let server = Server::start("immediate");
-    // One connection: two may share the requests so that neither's last is its fifth.
+    // One connection: two may share the requests so that neither has its fifth as its last.
     let run = record(&server, &["-n", "20", "-c", "1", "--requests-per-connection", "5"]);
     assert_eq!(run["connections"]["closed_as_asked"], 4);
     assert_eq!(run["connections"]["closed_by_us"], 0);

@@ -1,7 +1,7 @@
-//! Where `paceline run` connects to, and how it speaks there: the flags, the record and the words of errors.
+//! Tests the connections of `paceline run`: the flags, the record and the error messages.
 //!
-//! Names, families, unix sockets and TLS, against servers in this process. Faults in the middle of TLS are in
-//! `faults/secure.rs`; how the first address that accepts is found is held beside the code, in `target/race.rs`.
+//! Names, address families, unix sockets and TLS, against servers in this process. Faults during TLS are in
+//! `faults/secure.rs`; the selection of the first address that accepts is tested in `target/race.rs`.
 
 use crate::faults::nobody;
 use crate::noise::within_five_tries;
@@ -35,7 +35,7 @@ fn converse(mut stream: impl Read + Write, seen: &Seen) {
     }
 }
 
-/// Serves plain HTTP on 127.0.0.1; its port.
+/// Serves plain HTTP on 127.0.0.1; returns its port.
 fn plain(seen: &Seen) -> u16 {
     let (listener, seen) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::clone(seen));
     let port = listener.local_addr().unwrap().port();
@@ -48,7 +48,7 @@ fn plain(seen: &Seen) -> u16 {
     port
 }
 
-/// Serves HTTP over TLS on 127.0.0.1 as `localhost`; its port, and its certificate in PEM, which vouches for itself.
+/// Serves HTTP over TLS on 127.0.0.1 as `localhost`; returns its port and its self-signed certificate in PEM.
 fn secure() -> (u16, String) {
     let key = KeyPair::generate().unwrap();
     let certificate =
@@ -89,7 +89,7 @@ fn paceline(url: &str, arguments: &[&str], trusted: Option<&std::path::Path>) ->
     command.output().unwrap()
 }
 
-/// The record of a run in which everything was answered.
+/// The record of a run in which every request was answered.
 fn record(url: &str, arguments: &[&str]) -> Value {
     let output = paceline(url, arguments, None);
     let run: Value = serde_json::from_slice(&output.stdout)
@@ -98,7 +98,7 @@ fn record(url: &str, arguments: &[&str]) -> Value {
     run
 }
 
-/// Exit status and standard error of a run that did not come about.
+/// Exit status and standard error of a run that could not start.
 fn complaint(url: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let output = paceline(url, arguments, None);
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -175,7 +175,8 @@ fn what_goes_wrong_with_tls_is_told_with_a_remedy() {
     }
 }
 
-/// An HTTP proxy on 127.0.0.1 that wants `u:p`: answers whole URLs itself, and makes tunnels; its port.
+/// An HTTP proxy on 127.0.0.1 with credentials `u:p`: answers requests with whole URLs, and makes tunnels. Returns its
+/// port.
 fn proxy(seen: &Seen) -> u16 {
     let (listener, seen) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::clone(seen));
     let port = listener.local_addr().unwrap().port();
@@ -318,14 +319,14 @@ fn a_unix_socket_stands_in_for_the_network() {
 fn the_first_address_that_accepts_is_used() {
     let seen = Seen::default();
     let port = plain(&seen);
-    // Nobody listens on 127.0.0.2.
+    // No process listens on 127.0.0.2.
     let resolve = format!("name.test:{port}:127.0.0.2,127.0.0.1");
     within_five_tries(|| {
         let run = record(&format!("http://name.test:{port}/"), &["--resolve", &resolve]);
         assert_eq!(run["target"]["address"], format!("127.0.0.1:{port}"));
         let tried = &run["target"]["tried"][0];
         assert_eq!(tried["address"], format!("127.0.0.2:{port}"));
-        // A machine that holds the refusal up has the second address tried before it.
+        // If the machine delays the refusal, the second address is tried before it.
         let failure = tried["failure"].as_str().unwrap();
         if failure.contains("refused") { Ok(()) } else { Err(failure.to_owned()) }
     });

@@ -1,21 +1,20 @@
-//! `lab list`, `lab setup` and `lab build` from outside: what they say, how they end, and what Ctrl-C leaves.
+//! Tests `lab list`, `lab setup` and `lab build` through the binary: output, exit status, and the effects of Ctrl-C.
 //!
-//! Servers are a manifest with lines of shell, and where packages are asked for, apt-get is the test's own. When
-//! something has to be built again is held by the lab crate's `workshop.rs`; `lab check` and `lab serve` are in
-//! `lab/launches.rs`.
+//! Servers are manifests with shell commands; for packages the test provides a fake apt-get. The lab crate's
+//! `workshop.rs` tests when a server is rebuilt; `lab check` and `lab serve` are tested in `lab/launches.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Long enough for a machine that does ten other things; what waits here ends by itself much earlier.
+/// Long enough for a machine with ten other jobs; every step here normally ends much earlier.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A tree of one server, `sh-one`.
 struct Tree(tempfile::TempDir);
 
 impl Tree {
-    /// `steps` are the manifest's `[setup]` and `[build]`.
+    /// `steps` are the `[setup]` and `[build]` sections of the manifest.
     fn new(steps: &str) -> Self {
         let tree = Self(tempfile::tempdir().unwrap());
         tree.write(
@@ -86,7 +85,7 @@ fn a_server_is_listed_through_its_life() {
     assert_eq!(state(), "stale");
 }
 
-/// A second server beside `sh-one`, with steps of its own.
+/// Adds a second server beside `sh-one`, with other steps.
 fn beside(tree: &Tree, id: &str, more: &str) {
     let one = std::fs::read_to_string(tree.path("servers/sh-one/server.toml")).unwrap();
     let text = one.replace("needs = ['sh']", more).replace("[setup]\ncommand = 'false'", "");
@@ -117,7 +116,7 @@ fn a_package_that_is_not_to_be_had_fails_its_own_server_alone() {
     };
     beside(&tree, "sh-two", &needs("no-such-package-to-be-had"));
     beside(&tree, "sh-zero", &needs("no-such-package-at-all"));
-    // An apt-get that has one of the two.
+    // An apt-get that has one of the two packages.
     let fake = "#!/bin/sh\ncase \"$*\" in *at-all*) echo \"Unable to locate package\"; exit 100;; esac\n\
                 case \"$*\" in *print-uris*) exit 0;; *to-be-had*) touch \"$HAD\";; esac\n";
     tree.write("bin/apt-get", fake);
@@ -128,7 +127,7 @@ fn a_package_that_is_not_to_be_had_fails_its_own_server_alone() {
     let output = setup.env("PATH", path).env("HAD", tree.path("no-such-package-to-be-had")).output().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{stdout}");
-    // SAFETY: takes nothing and cannot fail.
+    // SAFETY: takes no arguments and cannot fail.
     if unsafe { libc::geteuid() } == 0 {
         assert!(stdout.contains("\nsh-two: set up\n"), "{stdout}");
         assert!(stdout.contains("\nsh-zero is not set up: packages no-such-package-at-all: "), "{stdout}");
@@ -193,7 +192,7 @@ fn ctrl_c_ends_a_build_with_all_its_processes() {
     let building =
         tree.paceline(&["build", "--all"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let stray = wait_for(&tree.path(".paceline/build/sh-one/begun"));
-    // SAFETY: takes integers; the child has not been waited for, so that the number is still its own.
+    // SAFETY: takes integers; the child has not been waited for, so its process id is still valid.
     assert_eq!(unsafe { libc::kill(building.id().cast_signed(), libc::SIGINT) }, 0);
     let output = building.wait_with_output().unwrap();
     assert_eq!(
@@ -204,7 +203,7 @@ fn ctrl_c_ends_a_build_with_all_its_processes() {
     assert!(!tree.path(".paceline/build/sh-one/.paceline/build.stamp").exists());
 }
 
-/// What the file holds once it is there.
+/// Waits until the file exists; returns its content.
 fn wait_for(path: &Path) -> String {
     let begun = Instant::now();
     loop {
@@ -216,7 +215,7 @@ fn wait_for(path: &Path) -> String {
     }
 }
 
-/// Standard error and exit status of a command whose standard output nobody reads.
+/// Standard error and exit status of a command whose standard output is closed.
 fn unread(tree: &Tree, arguments: &[&str]) -> (String, i32) {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -271,7 +270,7 @@ fn a_set_up_that_is_repeated_is_announced() {
 #[test]
 fn a_tool_that_tells_no_version_hides_no_other_server() {
     let tree = Tree::new(BUILD);
-    // The file need not be started to be found; that it cannot be, is what is told.
+    // A file can be found although it cannot be started; the failed start is reported.
     tree.write("bin/fickle-tool", "#!/no/such/interpreter\n");
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(tree.path("bin/fickle-tool"), executable).unwrap();

@@ -1,7 +1,7 @@
-//! The faults of servers that speak HTTP/2, or should: four streams on each of three connections.
+//! Faults of servers that speak HTTP/2, or should: four streams on each of three connections.
 //!
-//! `mod.rs` carries them out, `table.rs` puts them on the page. Servers that do everything wrong, by the thousand, are
-//! simulated by the engine's `conservation.rs`.
+//! `mod.rs` runs them, `table.rs` adds them to docs/faults.md. Thousands of randomly faulty servers are simulated in
+//! the engine's `conservation.rs`.
 
 use super::servers::each;
 use super::{Fault, UNMEASURED};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const FLAGS: &[&str] = &["--expect-body", "ok", "--connect-timeout", "20s", "--http", "2", "--streams", "4"];
-/// More than any server needs to send, and below what a socket holds.
+/// More frames than any server needs to send, and fewer than fill a socket buffer.
 const FLOOD: usize = 2_000;
 
 pub const FAULTS: &[Fault] = &[
@@ -123,23 +123,23 @@ pub const FAULTS: &[Fault] = &[
     },
 ];
 
-/// A request that has come whole.
+/// A complete request.
 struct Asked {
     stream: u32,
     /// Its number on its connection, from 1,
     on_connection: u64,
-    /// and among all.
+    /// and its number over all connections.
     in_all: u64,
 }
 
-/// A good answer.
+/// A valid response.
 fn good(out: &mut Vec<u8>, stream: u32) {
-    // `:status: 200`, as the static table has it (RFC 7541, appendix A).
+    // `:status: 200` from the static table (RFC 7541, appendix A).
     write_field_block(out, stream, &[0x88], false);
     write_data(out, stream, b"ok", true);
 }
 
-/// Begins with these settings and does with every request what it is told; false ends the connection.
+/// Sends these settings and answers every request with `answer`; false ends the connection.
 fn serve(settings: &'static [(u16, u32)], answer: fn(&mut Vec<u8>, &Asked) -> bool) -> SocketAddr {
     let in_all = Arc::new(AtomicU64::new(0));
     each(move |mut stream| {
@@ -167,7 +167,7 @@ fn converse(
         let Ok(count @ 1..) = stream.read(&mut buffer) else { return };
         let mut rest = &buffer[..count];
         while goes_on && !rest.is_empty() {
-            // A client that gives up on a flood may leave a frame unfinished.
+            // A client that closes the connection during a flood may leave a frame incomplete.
             let Ok((event, taken)) = reader.next(rest) else { return };
             match event {
                 Event::Settings(_) => write_settings_ack(&mut out),
@@ -184,7 +184,7 @@ fn converse(
     let _ = stream.write_all(&out);
 }
 
-/// Closing with something unread would break the connection, and what was said last with it.
+/// Closing with unread data would reset the connection, and the last response would be lost.
 fn read_to_end(stream: &mut TcpStream) {
     while let Ok(1..) = stream.read(&mut [0; 4096]) {}
 }

@@ -1,8 +1,8 @@
-//! Servers that misbehave, against the whole binary: counts add up, nothing hangs, memory stays bounded, and what is
-//! said helps.
+//! Runs the whole binary against servers that misbehave: counts add up, no run hangs, memory stays bounded, and the
+//! messages help.
 //!
-//! The table of all of them is docs/faults.md, which is held to what is seen here; `UPDATE=1` writes it anew. A run
-//! that the machine held up is tried again. The engine's own `faults.rs` holds many of them without the words.
+//! The table of all faults is docs/faults.md, which is checked against the results here; `UPDATE=1` regenerates it. A
+//! run that the machine delayed is repeated. The engine's `faults.rs` tests many of the faults without the messages.
 
 mod http2;
 mod secure;
@@ -20,41 +20,41 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const PACELINE: &str = env!("CARGO_BIN_EXE_paceline");
-/// Long past every timeout that is set here; a run that is still there by then hangs.
+/// Far beyond every timeout used here; a run that still runs then hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
-/// A run of three connections has no use for more, whatever the server sends.
+/// A run of three connections does not need more, whatever the server sends.
 const MEMORY_MOST: u64 = 64 << 20;
-/// The outcome where the run ends before any request is sent.
+/// The outcome if the run ends before any request is sent.
 const UNMEASURED: &str = "nothing was measured";
-/// A machine that keeps a thread waiting for so long may have timeouts pass and answers cross that would not.
+/// If the machine delays a thread for this long, timeouts may expire and responses may cross that otherwise would not.
 const HELD_UP: Duration = Duration::from_millis(100);
 /// Requests of a run.
 const REQUESTS: u64 = 12;
 
-/// A way in which a server misbehaves, and what Paceline makes of it.
+/// A way in which a server misbehaves, and the expected result.
 struct Fault {
-    /// What the server does, as the table says it.
+    /// The server's behaviour, as the table describes it.
     name: &'static str,
     /// The server.
     serve: fn() -> SocketAddr,
-    /// Flags beside those of every run here.
+    /// Flags in addition to those of every run here.
     flags: &'static [&'static str],
-    /// The outcomes that all requests have, one or several; [`UNMEASURED`] among them where there may be no record.
+    /// The outcomes of the requests, one or several; includes [`UNMEASURED`] if there may be no record.
     outcomes: &'static [&'static str],
-    /// The exit status, one of these by chance.
+    /// The possible exit statuses.
     exits: &'static [i32],
-    /// What is said, word for word, somewhere in the report or the error.
+    /// A literal part of the report or the error.
     says: &'static str,
 }
 
-/// What a run left: its exit status, its record if there is one, and everything it printed.
+/// The result of a run: its exit status, its record if there is one, and everything it printed.
 struct Left {
     exit: i32,
     record: Option<Value>,
     printed: String,
 }
 
-/// The timeout of a request: short where the run waits for its end, and else one that no busy machine reaches.
+/// The timeout of a request: short if the run waits until it expires, else one that no busy machine reaches.
 fn timeout(fault: &Fault) -> &'static str {
     let is_waited_for = fault.outcomes.iter().any(|name| ["timed_out", UNMEASURED].contains(name));
     if is_waited_for { "300ms" } else { "20s" }
@@ -92,7 +92,7 @@ fn run(scheme: &str, fault: &Fault) -> Left {
     }
 }
 
-/// What is not as the table says; none where all is.
+/// The difference from the table; none if there is none.
 fn amiss(fault: &Fault, left: &Left) -> Option<String> {
     let Left { exit, record, printed } = left;
     if let Some(record) = record {
@@ -101,7 +101,7 @@ fn amiss(fault: &Fault, left: &Left) -> Option<String> {
         let ended: u64 = counts.keys().filter(|name| *name != "scheduled").map(|name| number(name)).sum();
         let of_the_kind: u64 =
             fault.outcomes.iter().filter(|name| **name != UNMEASURED).map(|name| number(name)).sum();
-        // Where there may be no connection for longer than the timeout, the run may give up before all are sent.
+        // If connecting may take longer than the timeout, the run may end before all requests are sent.
         let asked = if fault.outcomes.contains(&UNMEASURED) { number("scheduled") } else { REQUESTS };
         if [number("scheduled"), ended, of_the_kind] != [asked; 3] || asked > REQUESTS {
             return Some(format!("{counts:?}"));
@@ -119,14 +119,14 @@ fn amiss(fault: &Fault, left: &Left) -> Option<String> {
     (!fault.exits.contains(exit)).then(|| format!("exit {exit}"))
 }
 
-/// Whether the machine kept the run from its work for so long that its timeouts may be the machine's doing.
+/// Whether the machine delayed the run for so long that its timeouts may be caused by the machine.
 fn is_disturbed(left: &Left) -> bool {
     let delay_s = |record: &Value| record["generator"]["run_delay_s"].as_f64();
     left.record.as_ref().and_then(delay_s).is_some_and(|delay_s| delay_s > 0.05)
 }
 
-/// Whether what was to keep the run from beginning came later than it waits for that, and was told all the same: in
-/// TLS 1.3 a server may refuse a certificate, or the lack of one, when its client takes the handshake for done.
+/// Whether the error that should prevent the run came after the run had begun, and was reported: in TLS 1.3 a server
+/// may refuse a certificate, or the lack of one, after its client considers the handshake complete.
 fn is_late(fault: &Fault, left: &Left) -> bool {
     fault.outcomes == [UNMEASURED] && left.record.is_some() && left.printed.contains(fault.says)
 }
@@ -142,7 +142,7 @@ fn check(scheme: &str, fault: &Fault) {
 
 #[test]
 fn every_fault_ends_as_the_table_says() {
-    // A few at a time: most of each is waiting.
+    // A few at a time: they mostly wait.
     for (scheme, faults) in [("http", table::FAULTS), ("https", secure::FAULTS), ("http", http2::FAULTS)] {
         for some in faults.chunks(6) {
             std::thread::scope(|scope| {

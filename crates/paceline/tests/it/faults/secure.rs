@@ -1,7 +1,7 @@
-//! The faults of servers that speak TLS, or should: certificates made on the spot, trusted through `SSL_CERT_FILE`.
+//! Faults of servers that speak TLS, or should: certificates are generated here and trusted through `SSL_CERT_FILE`.
 //!
-//! `mod.rs` carries them out, `table.rs` puts them on the page. Here are those that a person meets; what TLS can do to
-//! a connection, version by version, is held by the engine's `tls.rs`.
+//! `mod.rs` runs them, `table.rs` adds them to docs/faults.md. These are faults that users meet; failures of TLS
+//! connections in each version are tested in the engine's `tls.rs`.
 
 use super::servers::{OK, each, reset};
 use super::{Fault, UNMEASURED};
@@ -14,7 +14,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-/// Only a server that says nothing is waited for: the limit is one that no busy machine reaches.
+/// Only for a silent server does the run wait for this timeout, which no busy machine reaches.
 const FLAGS: &[&str] = &["--expect-body", "ok", "--connect-timeout", "20s"];
 
 pub const FAULTS: &[Fault] = &[
@@ -119,7 +119,7 @@ pub const FAULTS: &[Fault] = &[
     },
 ];
 
-/// The file of authorities that a run is to trust.
+/// The file of certificate authorities that a run trusts.
 pub fn trusted() -> PathBuf {
     AUTHORITIES[0].file.clone()
 }
@@ -132,15 +132,15 @@ struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: rcgen::Certificate,
     file: PathBuf,
-    /// Keeps the file for as long as the tests run.
+    /// Keeps the file until the tests end.
     _folder: tempfile::TempDir,
 }
 
-/// What a server does after an answer.
+/// What a server does after a response.
 #[derive(Clone, Copy)]
 enum After {
     Keep,
-    /// Ends a body without a length by closing, and says no word of TLS.
+    /// Ends a body without a length by closing, without a TLS close_notify.
     Cut,
 }
 
@@ -161,7 +161,7 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), certificate, file, _folder: folder }
     }
 
-    /// Serves with a certificate for a name, changed as the fault wants it.
+    /// Serves with a certificate for a name, modified by `change`.
     fn serve(
         &self,
         change: fn(&mut CertificateParams),
@@ -202,6 +202,6 @@ fn converse(tls: ServerConnection, tcp: TcpStream, after: After) {
             break;
         }
     }
-    // Closing with something unread would break the connection, and what was said last with it.
+    // Closing with unread data would reset the connection, and the last response would be lost.
     while let Ok(1..) = stream.sock.read(&mut buffer) {}
 }

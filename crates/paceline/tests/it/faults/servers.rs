@@ -1,17 +1,17 @@
-//! The servers that misbehave: each a small script over plain sockets, a thread for each connection.
+//! Servers that misbehave: each a small script over plain sockets, with a thread per connection.
 //!
-//! For `table.rs`, and in parts for `secure.rs`. They read a request as far as its blank line, one at a time. A server
-//! that understands bodies and pipelining is in `requests/server.rs`.
+//! Used by `table.rs`, and partly by `secure.rs`. They read a request up to its blank line, one at a time. A server
+//! that supports bodies and pipelining is in `requests/server.rs`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::time::Duration;
 
-/// An answer that is right.
+/// A valid response.
 pub const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Listens on a free port and does with every connection what the test says. The threads end with the test process.
+/// Listens on a free port and calls `converse` for every connection. The threads end with the test process.
 pub fn each(converse: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -25,7 +25,7 @@ pub fn each(converse: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr
     address
 }
 
-/// Does with every request, numbered on its connection, what the test says; false closes the connection.
+/// Calls `answer` for every request, with its number on its connection; false closes the connection.
 pub fn request_by_request(
     answer: impl Fn(&mut TcpStream, usize) -> bool + Clone + Send + 'static,
 ) -> SocketAddr {
@@ -50,7 +50,7 @@ pub fn once(bytes: &'static [u8]) -> SocketAddr {
     })
 }
 
-/// Reads up to a blank line. Requests are not pipelined here.
+/// Reads up to a blank line. Requests are not pipelined.
 pub fn read_request(stream: &mut TcpStream) -> bool {
     let (mut seen, mut byte) = (0, [0; 1]);
     while let Ok(1) = stream.read(&mut byte) {
@@ -62,8 +62,7 @@ pub fn read_request(stream: &mut TcpStream) -> bool {
     false
 }
 
-/// Writes a beginning, then the same piece again and again, until the reader is gone or it has been written `times`
-/// times.
+/// Writes `start`, then `piece` repeatedly, until the reader is gone or `piece` has been written `times` times.
 pub fn endless(start: &'static [u8], piece: &'static [u8], times: usize) -> SocketAddr {
     request_by_request(move |stream, _| {
         let many = piece.repeat((64 * 1024 / piece.len()).max(1));
@@ -73,7 +72,7 @@ pub fn endless(start: &'static [u8], piece: &'static [u8], times: usize) -> Sock
     })
 }
 
-/// Writes an answer a byte at a time.
+/// Writes a response one byte at a time.
 pub fn byte_by_byte(bytes: &'static [u8], pause: Duration) -> SocketAddr {
     request_by_request(move |stream, _| {
         bytes.iter().all(|byte| {
@@ -83,7 +82,7 @@ pub fn byte_by_byte(bytes: &'static [u8], pause: Duration) -> SocketAddr {
     })
 }
 
-/// Makes closing the connection a reset: what is unread or unsent is lost.
+/// Makes closing the connection a reset: unread and unsent data is lost.
 pub fn reset(stream: &TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let length = size_of::<libc::linger>() as libc::socklen_t;
@@ -94,7 +93,7 @@ pub fn reset(stream: &TcpStream) {
     }
 }
 
-/// Answers and closes its own half; reads on.
+/// Answers and shuts down its sending side, but keeps reading.
 pub fn half_closes() -> SocketAddr {
     request_by_request(|stream, _| {
         let _ = stream.write_all(OK);
@@ -112,7 +111,7 @@ pub fn nobody() -> SocketAddr {
         sin_addr: libc::in_addr { s_addr: libc::INADDR_ANY },
         sin_zero: [0; 8],
     };
-    // SAFETY: the pointer is to a live address of the size given, and the descriptor is new and ours.
+    // SAFETY: the pointer is to a live address of the size given, and the descriptor is new and owned here.
     let bound = unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
         let length = size_of_val(&address) as libc::socklen_t;
@@ -120,7 +119,7 @@ pub fn nobody() -> SocketAddr {
         TcpListener::from_raw_fd(socket)
     };
     let port = bound.local_addr().unwrap().port();
-    // Kept until the tests end.
+    // Open until the tests end.
     std::mem::forget(bound);
     SocketAddr::from(([127, 0, 0, 1], port))
 }

@@ -1,7 +1,7 @@
-//! The faults, each with what comes of it: twelve requests over three connections, the body `ok` expected.
+//! The faults, each with its expected result: twelve requests over three connections, the body `ok` expected.
 //!
-//! `mod.rs` carries them out and compares; the page docs/faults.md is made here, with the faults of `secure.rs` and `http2.rs`. Those
-//! of `world.rs` are only named on it: they take more than a server.
+//! `mod.rs` runs them and compares. docs/faults.md is generated here, including the faults of `secure.rs` and
+//! `http2.rs`. Those of `world.rs` are only listed in it, since they need more than a server.
 
 use super::servers::{
     self, OK, always, byte_by_byte, each, endless, half_closes, once, request_by_request, reset,
@@ -46,7 +46,7 @@ pub const FAULTS: &[Fault] = &[
         name: "resets each connection soon after it is made",
         serve: || {
             each(|stream| {
-                // Mostly long enough for all connections to be had, or nothing is measured.
+                // Usually long enough to establish all connections; otherwise nothing is measured.
                 std::thread::sleep(Duration::from_millis(40));
                 reset(&stream);
             })
@@ -128,7 +128,8 @@ pub const FAULTS: &[Fault] = &[
         serve: || once(OK),
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
-        // A close that is read before the next request is sent costs nothing, one that crosses it costs the request.
+        // A close that is read before the next request is sent costs nothing; one that crosses a request costs that
+        // request.
         exits: &[0, 1],
         says: "The server closed after every response, so this measures connecting too",
     },
@@ -159,8 +160,8 @@ pub const FAULTS: &[Fault] = &[
             })
         },
         flags: EXPECT_OK,
-        // What has come before the request has left breaks the connection, if need be before the run; what comes
-        // after it is an answer.
+        // A response received before the request is sent breaks the connection, possibly before the run; one received
+        // after it counts as the answer.
         outcomes: &[UNMEASURED, "ok", "timed_out", "io_failed"],
         exits: &[0, 1, 3],
         says: "",
@@ -364,7 +365,7 @@ pub const FAULTS: &[Fault] = &[
     },
 ];
 
-/// Faults of the world around the run, each with the test that holds it.
+/// Faults of the run's environment, each with the test that covers it.
 const ELSEWHERE: &[[&str; 3]] = &[
     [
         "out of file descriptors",
@@ -391,7 +392,7 @@ stays below 64 MB, and what is said stands in the report or the error. This page
 |---|---|---|---|
 ";
 
-/// The page.
+/// Generates the page.
 pub fn page() -> String {
     let mut page = TOP.to_owned();
     page += &rows(FAULTS);

@@ -1,7 +1,8 @@
-//! Faults of the machine the run is on: no descriptors, no ports; and what a record says is left of them.
+//! Faults of the machine that runs the load: no descriptors, no ports; and the sockets in use and free ports that a
+//! record reports.
 //!
-//! Each in a shell of its own, so that a limit meets no other test. Those about ports need a network namespace, and
-//! where none can be made they are skipped, and say so.
+//! Each runs in a separate shell, so that limits do not affect other tests. Tests about ports need a network namespace;
+//! if none can be created, they are skipped with a message.
 
 use super::PACELINE;
 use super::servers::{OK, always};
@@ -9,7 +10,7 @@ use crate::noise::quiet_status_of;
 use serde_json::Value;
 use std::process::{Command, Output};
 
-/// Starts the reference server, has `$PORT` set to its port, runs the script, and ends the server with its input.
+/// Starts the reference server, sets `$PORT`, runs the script, and stops the server by closing its input.
 const AROUND: &str = r#"
 dir=$(mktemp -d); mkfifo "$dir/in" "$dir/out"
 "$PACELINE" reference-server --service immediate <"$dir/in" >"$dir/out" &
@@ -20,13 +21,13 @@ script; code=$?
 exec 8>&- ; wait; rm -r "$dir"; exit $code
 "#;
 
-/// Runs a script of the shell beside a reference server, `prefix` in front of the shell.
+/// Runs a shell script beside a reference server; `prefix` is put before the shell.
 fn beside_server(prefix: &[&str], script: &str) -> Output {
     let words = [prefix, &["bash", "-c", AROUND]].concat();
     Command::new(words[0]).args(&words[1..]).env("PACELINE", PACELINE).env("SCRIPT", script).output().unwrap()
 }
 
-/// Everything that was printed, lines joined: where one is broken depends on the length of numbers.
+/// Everything that was printed, joined to one line: where lines break depends on the length of numbers.
 fn text(output: &Output) -> String {
     let printed = [&output.stdout[..], &output.stderr].concat();
     String::from_utf8_lossy(&printed).split_whitespace().collect::<Vec<_>>().join(" ")
@@ -42,10 +43,10 @@ fn few_descriptors_are_sidestepped_and_said() {
     assert_eq!(quiet_status_of(&output), 0, "{printed}");
 }
 
-/// Does something in a network of its own, with a hundred ports to connect from; none where there can be none.
+/// Runs `work` in a separate network namespace with a hundred local ports; none if namespaces are not available.
 fn in_own_network<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Option<R> {
     let apart = move || {
-        // SAFETY: unshare(2) takes a number. A network is the calling thread's alone, and this thread ends here.
+        // SAFETY: unshare(2) takes a number. The namespace applies only to the calling thread, which ends here.
         if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
             return None;
         }
@@ -56,7 +57,8 @@ fn in_own_network<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) 
     std::thread::spawn(apart).join().unwrap()
 }
 
-/// What a run of 30 connections leaves, of a server that closes what is closed at once.
+/// The sockets in use and free ports in the record of a run of 30 connections. The server closes its end of a
+/// connection as soon as the client does.
 fn left_after(load: &'static [&'static str]) -> Value {
     let url = format!("http://{}/", always(OK));
     let common = ["run", &url, "-c", "30", "-t", "3", "--format", "json"];
@@ -75,7 +77,7 @@ fn what_is_left_is_counted_while_connections_are_open() {
             println!("skipped: no network namespace can be made here");
             return;
         };
-        // Both ends of each connection, and what listens.
+        // Both ends of each connection, and the listener.
         assert_eq!(left["sockets_in_use"], 61, "{load:?}: {left}");
         assert_eq!((&left["sockets_time_wait"], &left["ports"]), (&0.into(), &70.into()), "{load:?}: {left}");
     }
@@ -83,7 +85,7 @@ fn what_is_left_is_counted_while_connections_are_open() {
 
 #[test]
 fn no_ports_left_is_said() {
-    // A network of its own, with ten ports to connect from. It takes root.
+    // A separate network namespace with ten local ports. This needs root.
     let alone = Command::new("unshare").args(["-n", "true"]).status();
     if !alone.is_ok_and(|status| status.success()) {
         println!("skipped: no network namespace can be made here");
