@@ -1,7 +1,7 @@
-//! Rounds with instances behind a balancer: one made for the tests, and HAProxy where it is installed.
+//! Tests rounds with instances behind a balancer: one made for the tests, and HAProxy if it is installed.
 //!
-//! Held are the twins of a load, each process with its own figures, an instance killed, a balancer that does not start,
-//! and that an export loses nothing of a report. How templates are filled is held by the lab's own tests.
+//! They cover the paired loads with and without balancer, figures per process, a killed instance, a balancer that does
+//! not start, and that an export loses nothing from a report. The expansion of templates is tested in the lab crate.
 
 use super::tree::{GOOD, Ran, Tree};
 use crate::noise::within_five_tries;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-/// A tree with a server, the balancer of the tests and the plan `lb` with these loads.
+/// A tree with a server, the test balancer and the plan `lb` with these loads.
 fn tree(loads: &str) -> Tree {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     write_balancer(&tree);
@@ -19,7 +19,7 @@ fn tree(loads: &str) -> Tree {
     tree
 }
 
-/// Adds the balancer of the tests, `fake`.
+/// Adds the test balancer, `fake`.
 pub(super) fn write_balancer(tree: &Tree) {
     let manifest = "name = \"Fake\"\nneeds = [\"python3\"]\nversion = \"echo fake 1\"\nconfig = \"fake.conf\"\n\
                     command = \"exec python3 balancer.py \\\"$BALANCER_CONFIG\\\"\"\n[policies]\nroundrobin = \"\"\n";
@@ -49,7 +49,7 @@ fn direct_and_balanced_share_a_launch_and_are_told_apart() {
     );
     let (round, trials) = tree.kept();
     let (direct, balanced) = (last(&trials, "c4"), last(&trials, "c4-balanced"));
-    // What the machine spoils is retried in a launch of its own.
+    // A trial spoiled by the machine is retried in a separate launch.
     let launches = |load: &str| -> BTreeSet<&str> {
         let of_load = trials.iter().filter(|trial| trial.load.name == load);
         of_load.map(|trial| trial.launch.as_str()).collect()
@@ -61,7 +61,7 @@ fn direct_and_balanced_share_a_launch_and_are_told_apart() {
     let seen = balanced.balancing.as_ref().unwrap();
     assert_eq!((seen.balancer.versions.as_str(), balanced.pinning.instances.len()), ("fake 1", 2));
     assert!(seen.balancer.configuration.starts_with("listen 127.0.0.1 "), "{seen:?}");
-    // A machine too busy to wake the sampler in time leaves no figures of the processes, and a note.
+    // If the machine is too busy to wake the sampler in time, there are no process figures, but a note.
     let is_sampled =
         |trial: &Trial| trial.verdicts.iter().all(|verdict| verdict.name != "window_not_sampled");
     if is_sampled(balanced) {
@@ -108,7 +108,7 @@ fn one_instance_killed_in_mid_run_is_in_the_record() {
     let saw = fault.impact(trial.run.as_ref().unwrap());
     let failed = trial.run.as_ref().unwrap().total.counts.not_ok();
     assert_eq!(saw.failures.iter().map(|(_, count)| count).sum::<u64>(), failed, "{saw:?}");
-    // On a machine that held the kill up until the window was nearly over there may be nothing left to break.
+    // If the machine delayed the kill until the window was nearly over, there may be nothing left to break.
     let in_time = fault.at_ns + 100_000_000 < window.end_ns;
     assert!(failed > 0 || !in_time, "its connections broke: {fault:?} in {window:?}");
     assert!(ran.stdout.contains("instance 1 killed"), "{ran:?}");
@@ -151,7 +151,7 @@ fn haproxy_tells_what_each_instance_got() {
     }
     let tree = tree(&format!("balancer = \"haproxy\"\n{LOAD}"));
     let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../../balancers");
-    // What HAProxy says after a busy machine's time for it is over is left out.
+    // Messages of HAProxy that a busy machine delays past its time limit are left out.
     let told = within_five_tries(|| {
         let ran = tree.run(&["round", "lb", "--balancers-dir", ours]);
         assert_done(&ran);
@@ -185,7 +185,7 @@ fn a_balancer_is_set_up_with_the_plan_that_needs_it() {
 #[test]
 fn a_load_whose_fault_was_never_made_is_no_trial() {
     let tree = tree(&format!("balancer = \"fake\"\nfault = \"kill-one\"\n{LOAD}"));
-    // Our own generator, kept from telling its phases: nobody can know when its window is half over.
+    // Our own generator without phase events: it is unknown when half of its window is over.
     let silent = format!(
         "#!/bin/sh\nfor word; do\n  shift\n  [ \"$word\" = --events ] && break\n  set -- \"$@\" \"$word\"\ndone\n\
          shift\nexec {} \"$@\"\n",

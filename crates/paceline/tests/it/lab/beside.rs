@@ -1,7 +1,7 @@
-//! Two rounds on one machine: each of the trials of both says that it was not alone, whoever came first.
+//! Tests two rounds on one machine: every trial of both reports that it was not alone, whichever round began first.
 //!
-//! The first round waits in the start of its server until the second is there. Other tests' rounds are on the machine
-//! too: it is the second that is looked for.
+//! The first round waits while its server starts until the second has begun. Rounds of other tests run on the machine
+//! too, so the test looks for the second one by name.
 
 use super::tree::{GOOD, Tree};
 use super::witness::Witness;

@@ -1,17 +1,18 @@
-//! Servers broken on purpose: each is a record that says what happened and a row of the report, never a missing one.
+//! Tests servers that are broken on purpose: each leaves a record with the error and a row in the report, never a
+//! missing one.
 //!
-//! All in one round, beside a sound server. What `lab check` says of broken servers is held by `launches.rs`, and what
-//! a run says of them without the lab by `faults`.
+//! All are in one round with a sound server. `lab check` of broken servers is tested in `launches.rs`, runs without the
+//! lab in `faults`.
 
 use super::tree::Tree;
 use paceline_record::{Severity, Stage, Trial};
 use std::fs;
 
-/// A server on one thread that can be told to answer wrong, or to die.
+/// A single-threaded server that can be set to answer wrongly, or to exit.
 const BRITTLE: &str = include_str!("brittle.py");
 
-/// Four servers, three of them broken: one never builds, one answers wrong once it has been asked a while, one dies
-/// when a thousand have connected.
+/// Four servers, three of them broken: one never builds, one answers wrongly after some requests, one exits after a
+/// thousand connections.
 fn broken_tree() -> Tree {
     let wrong = BRITTLE.replace("WRONG_AFTER = None", "WRONG_AFTER = 200");
     let mortal = BRITTLE.replace("DIES_AT = None", "DIES_AT = 1000");

@@ -1,7 +1,8 @@
-//! Rounds that are carried on after something changed: the tree, the machine, who else wants them.
+//! Tests rounds that are resumed after a change: in the tree, in the machine, or by another process that resumes them
+//! too.
 //!
-//! That nothing planned drops out in silence and nothing is said of a machine that it is not. A round is begun with a
-//! generator that never ends, and interrupted under it. That every trial is kept once is held by `rounds.rs`.
+//! No planned trial is dropped silently, and no result is attributed to the wrong machine. A round is begun with a
+//! generator that never ends, and interrupted while it runs. `rounds.rs` tests that every trial is kept exactly once.
 
 use super::survivors::kill;
 use super::tree::{GOOD, Ran, Tree};
@@ -18,19 +19,19 @@ const WRK: &str = "  1 threads and 4 connections\n     50%    4.69ms\n     75%  
                    90%   14.35ms\n     99%   15.00ms\n  738 requests in 1.00s, 374.77KB read\n\
                    Requests/sec:    736.50\nTransfer/sec:    374.00KB\n";
 
-/// A script that never ends while `GENERATORS` names a pipe to sign, and otherwise does `work`.
+/// A script that never ends while `GENERATORS` names a pipe, to which it writes a byte; otherwise it does `work`.
 fn endless(tree: &Tree, name: &str, work: &str) -> String {
     let held = "[ -n \"$GENERATORS\" ] && { exec 9>\"$GENERATORS\"; printf x >&9; exec sleep 100; }";
     tree.script(name, &format!("#!/bin/sh\n{work}{held}\n")).display().to_string()
 }
 
-/// Our own, once it is not held.
+/// Our own generator, which runs when `GENERATORS` is not set.
 fn own(tree: &Tree) -> String {
     let own = format!("[ -z \"$GENERATORS\" ] && exec {} \"$@\"\n", env!("CARGO_BIN_EXE_paceline"));
     endless(tree, "endless", &own)
 }
 
-/// Begins a round, and waits until it puts load on its first server.
+/// Begins a round and waits until it puts load on its first server.
 fn begin(tree: &Tree, command: &mut Command) -> (Child, Witness) {
     let _ = fs::remove_file(tree.path("generators-witness"));
     let mut generators = Witness::new(&tree.path("generators-witness"));
@@ -46,7 +47,7 @@ fn interrupt((mut lab, mut generators): (Child, Witness)) {
     assert_eq!(lab.wait().unwrap().code(), Some(130));
 }
 
-/// A round that was interrupted under its first load.
+/// A round that was interrupted during its first load.
 fn begun(tree: &Tree, flags: &[&str], generator: &str) -> Round {
     interrupt(begin(tree, tree.paceline(flags).args(["--generator", generator])));
     tree.kept().0
@@ -98,7 +99,7 @@ fn a_foreign_generator_s_runs_name_the_machine_that_they_ran_on() {
     let version = "[ \"$1\" = -v ] && { echo 'wrk 4.2.0 [epoll]'; exit 1; }\n";
     let printed = format!("[ -z \"$GENERATORS\" ] && {{ sleep 1; echo '{WRK}'; exit 0; }}\n");
     let wrk = endless(&tree, "wrk", &format!("{version}{printed}"));
-    // wrk takes whole seconds.
+    // wrk accepts only whole seconds.
     let flags = ["round", "--servers", "python-*", "--duration", "1s", "--warmup", "0s", "--repeats", "1"];
     let mut round = begun(&tree, &flags, &wrk);
     round.environment.kernel = "an older kernel".to_owned();
@@ -127,7 +128,7 @@ fn a_round_has_one_process_wherever_its_state_is() {
     interrupt((lab, generators));
 }
 
-/// A plan of one load, with more of it at the top.
+/// A plan with one load and additional keys at the top.
 fn plan(name: &str, more: &str, load: &str) -> String {
     format!(
         "name = \"{name}\"\nrepeats = 1\nworkloads = [\"hello\"]\n{more}\

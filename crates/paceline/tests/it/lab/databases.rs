@@ -1,7 +1,7 @@
-//! Rounds with a real PostgreSQL that goes wrong under load, stands behind a balancer, or lacks connections.
+//! Tests rounds with a real PostgreSQL that fails under load, is used behind a balancer, or lacks connections.
 //!
-//! Skipped where PostgreSQL or Python is not installed; the full disk also where the tests may not mount one. How a
-//! database fails before any load is held by the lab's own tests.
+//! Skipped if PostgreSQL or Python is not installed; the test of a full disk also if the tests may not mount one.
+//! Database failures before any load are tested in the lab crate.
 
 use super::balanced::write_balancer;
 use super::tree::{Ran, Tree};
@@ -16,7 +16,7 @@ const MANIFEST: &str = "name = \"asking\"\nlanguage = \"Python\"\nframework = \"
      version = \"echo 1\"\n[run]\ncommand = \"exec python3 server.py\"\nstart_timeout_s = 60\n[forms.single]\n[traits]\n\
      head = false\n";
 
-/// One row, and one row that is updated, in a case of this path.
+/// A case with this path that reads one row, and one that updates a row.
 fn workload(path: &str, form: &str, work: &str) -> String {
     format!(
         "about = \"One row.\"\n[[case]]\npath = \"{path}\"\n[case.expect]\nstatus = 200\n\
@@ -24,7 +24,7 @@ fn workload(path: &str, form: &str, work: &str) -> String {
     )
 }
 
-/// A tree with the server of the tests, which has this fault, and PostgreSQL; none where a program is missing.
+/// A tree with the test server, which has this fault, and PostgreSQL; none if a program is missing.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn tree(fault: &str, full: &Path) -> Option<Tree> {
     let found = "ls /usr/lib/postgresql/*/bin/initdb && python3 --version && psql --version";
@@ -57,8 +57,8 @@ fn round(workload: &str, duration: &str) -> Vec<String> {
     words.iter().chain(&load).map(|word| (*word).to_owned()).collect()
 }
 
-/// Runs a round of one cell, which leaves no folder of its database and no process in it. What the machine spoils is
-/// tried again: the last trial counts.
+/// Runs a round of one cell and checks that no folder or process of its database remains. A trial spoiled by the
+/// machine is retried: the last one counts.
 fn last_trial(tree: &Tree, arguments: &[String]) -> (Ran, Trial) {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let ran = tree.run(&arguments);
@@ -67,7 +67,7 @@ fn last_trial(tree: &Tree, arguments: &[String]) -> (Ran, Trial) {
     (ran, trials.last().unwrap().clone())
 }
 
-/// The folders of databases are named by their launch.
+/// Database folders are named after their launch.
 fn assert_nothing_left(trial: &Trial) {
     let all = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
     let of_databases =
@@ -105,7 +105,7 @@ fn a_pool_without_a_free_connection_is_a_row_with_its_failures() {
     let counts = run.total.counts;
     assert!(counts.bad_status > 0 && counts.ok > 0, "{counts:?}");
     assert_eq!(run.total.status.get("500"), Some(&counts.bad_status), "{:?}", run.total.status);
-    // What was answered was asked: the failures need no statement.
+    // Successful responses ran their statements: the failed ones need none.
     assert!(trial.verdicts.iter().all(|verdict| verdict.name != "queries_not_run"), "{:?}", trial.verdicts);
 }
 
@@ -120,7 +120,7 @@ fn a_disk_that_is_full_under_the_database_is_in_its_row() {
     let disk = tempfile::tempdir().unwrap();
     fs::set_permissions(disk.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let Some(tree) = tree("full", disk.path()) else { return };
-    // In a mount namespace: the disk goes with the last process in it.
+    // In a mount namespace: the disk disappears with the last process in it.
     let arguments = round("updates", "3s");
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let round = tree.paceline(&arguments);
@@ -137,7 +137,7 @@ fn a_disk_that_is_full_under_the_database_is_in_its_row() {
     let (_, trials) = tree.kept();
     let trial = trials.last().unwrap();
     assert!(trial.log_tail.contains("No space left on device"), "{trial:?}");
-    // Requests failed, or all of PostgreSQL did.
+    // Requests failed, or PostgreSQL as a whole did.
     let failed = trial.run.as_ref().map_or(0, |run| run.total.counts.bad_status);
     assert!(failed > 0 || trial.error.is_some(), "{ran:?}");
     assert_nothing_left(trial);

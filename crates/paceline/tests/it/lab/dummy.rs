@@ -1,8 +1,8 @@
-//! A newcomer's folder: written into a tree, it is listed, set up, built, checked, planned, measured and reported, and
-//! nothing else was edited. Everything is asked from elsewhere, by the flags that name the places.
+//! Tests the folder of a new server: once in a tree, it is listed, set up, built, checked, planned, measured and
+//! reported without editing anything else. All commands run from another folder, with the flags that name the places.
 //!
-//! That the server is named by each command is all that is looked for: what else they say is held by `launches.rs`,
-//! `rounds.rs` and `reports.rs`.
+//! The test only looks for the server's name in each output; the rest is tested in `launches.rs`, `rounds.rs` and
+//! `reports.rs`.
 
 use super::tree::{GOOD, Ran, Tree};
 use std::fs;
@@ -11,7 +11,7 @@ const PLAN: &str = "name = \"everything\"\nrepeats = 1\nworkloads = [\"hello\"]\
                     [select]\ntags = [\"idiomatic\"]\n\
                     [[load]]\nname = \"few\"\nconnections = 2\nduration = \"200ms\"\nwarmup = \"50ms\"\n";
 
-/// Runs a command from a folder that knows nothing of the tree.
+/// Runs a command in a folder outside the tree.
 fn from_elsewhere(tree: &Tree, arguments: &[&str], places: &[&str]) -> Ran {
     let elsewhere = tree.path("elsewhere");
     fs::create_dir_all(&elsewhere).unwrap();

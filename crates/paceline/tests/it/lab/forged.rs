@@ -1,6 +1,6 @@
-//! Rounds resumed from a results file that somebody else wrote: no path, command or lock of theirs is followed.
+//! Tests resuming rounds from a foreign results file: no path, command or lock from it is used.
 //!
-//! A round is carried out, then changed in the store as only another program could. Notes of tuning are in `tuning.rs`.
+//! A round is run, then changed in the store as only another program could. Notes of tuning are in `tuning.rs`.
 
 use super::tree::{GOOD, Tree};
 use paceline_record::{Round, Sitting};
@@ -10,7 +10,7 @@ use std::fs;
 const SHORT: [&str; 9] =
     ["round", "--servers", "python-*", "--duration", "100ms", "--warmup", "0s", "--repeats", "1"];
 
-/// A tree with a finished round that is made an unfinished one after `forge` has changed it.
+/// A tree with a finished round that `forge` changes and that is then marked as unfinished.
 fn forged(forge: impl FnOnce(&Tree, &mut Round)) -> (Tree, Round) {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     assert_eq!(tree.run(&SHORT).code, Some(0));

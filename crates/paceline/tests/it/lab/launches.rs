@@ -1,7 +1,7 @@
-//! What `lab check` and `lab serve` say of servers that are well, wrong, silent or dead.
+//! Tests `lab check` and `lab serve` on servers that work, answer wrongly, are silent or exit.
 //!
-//! Mostly by a good server with one thing changed in its source or its manifest. The other commands of `lab` are held
-//! by `workshop.rs` one folder up, and that a server ends with all its processes by `survivors.rs`.
+//! Most are a good server with one change in its source or manifest. The other `lab` commands are tested in
+//! `workshop.rs` one folder up, and that a server ends with all its processes in `survivors.rs`.
 
 use super::tree::{GOOD, Ran, Tree};
 use std::fs;
@@ -37,7 +37,7 @@ fn a_sound_server_passes_every_check() {
         assert!(ran.stdout.contains(&format!("  pass  {name}\n")), "{name}: {ran:?}");
     }
     assert!(ran.stdout.contains("\ndrawn with --seed 7\n\n1 pass, 0 warn, 0 fail; "), "{ran:?}");
-    // The first start is the first but once.
+    // The first start is marked once only.
     let starred = |ran: &Ran| ran.stdout.contains(" *");
     assert!(starred(&ran), "{ran:?}");
     assert!(!starred(&tree.run(&["lab", "check", "--all", "--idle", "10ms"])));
@@ -90,7 +90,7 @@ fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
 
 #[test]
 fn what_only_some_requests_break_is_found() {
-    // Each breaks one thing that a round would not ask.
+    // Each breaks one thing that a round would not check.
     let table = [
         (
             ("def do_GET", "def do_BREW(self):\n        os._exit(7)\n\n    def do_GET"),
@@ -130,7 +130,7 @@ fn powers_are_computed_by_the_lab_and_compared() {
         answer,
     );
     let server = format!("import sys\nsys.set_int_max_str_digits(0)\n{server}");
-    // The last is right for every case of the workload, and for every small x.
+    // The last one is right for every case of the workload, and for every small x.
     for (script, code) in
         [(server.clone(), 0), (server.replace("** int(x)))", "** int(x) % 10 ** 6000))"), 1)]
     {
@@ -303,14 +303,14 @@ fn a_server_whose_shepherd_is_killed_serves_no_more() {
     let mut stdout = BufReader::new(lab.stdout.take().unwrap());
     stdout.read_line(&mut String::new()).unwrap();
     let shepherd = child_of(lab.id());
-    // SAFETY: takes integers; the shepherd's parent has not waited for it, so that the number is still its own.
+    // SAFETY: takes integers; the shepherd's parent has not waited for it, so its process id is still valid.
     assert_eq!(unsafe { libc::kill(shepherd, libc::SIGKILL) }, 0);
     let ran = Ran::of(lab.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stderr.contains("python-good ended with no exit status (its shepherd was lost)"), "{ran:?}");
 }
 
-/// The one child of a process.
+/// The only child of a process.
 fn child_of(parent: u32) -> i32 {
     let parent_of = |pid: i32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

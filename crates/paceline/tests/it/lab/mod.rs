@@ -1,7 +1,7 @@
-//! The lab with real processes: launches, rounds, and that nothing survives either.
+//! Tests the lab with real processes: launches, rounds, and that no process survives either.
 //!
-//! Here and not in the lab's own crate, because the shepherd is this binary. Servers are small scripts in a tree of
-//! the test's own.
+//! They are here and not in the lab crate, because the shepherd is this binary. Servers are small scripts in a
+//! temporary tree.
 
 mod balanced;
 mod beside;

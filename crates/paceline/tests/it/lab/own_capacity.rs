@@ -1,5 +1,6 @@
-//! Loads that go by a server's own capacity, in rounds with a real server: a search, and rates as a share of what it or a
-//! closed loop found. The windows are too short for any figure to mean something: only how they belong together is checked.
+//! Tests loads that depend on a server's measured capacity, in rounds with a real server: a search, and rates as a
+//! share of the result of that search or of a closed loop. The windows are too short for meaningful figures: only their
+//! relations are checked.
 
 use super::tree::{GOOD, Tree};
 use paceline_record::{LoopKind, Trial};
@@ -60,7 +61,8 @@ fn shares_come_after_what_they_are_a_share_of_and_say_what_that_was() {
     assert_eq!(search.generator_argv[1], "capacity");
     assert_eq!(search.run.as_ref().map(|run| run.loop_.kind), Some(LoopKind::Open), "the last window's run");
     let tenth = of(&trials, "a-tenth-of-closed");
-    // On a busy machine a window of this length may pass without one answer: the share of it then fails, and says so.
+    // On a busy machine a window this short may pass without a response: then the load at a share of it fails and says
+    // so.
     match closed.usable_run().map(|run| run.rate_per_s.achieved) {
         Some(achieved) => {
             let share = tenth.load.share.as_ref().unwrap();
@@ -72,7 +74,7 @@ fn shares_come_after_what_they_are_a_share_of_and_say_what_that_was() {
         None => assert!(tenth.error.as_ref().unwrap().message.contains("`closed`"), "{tenth:?}"),
     }
     let half = of(&trials, "half");
-    // On a busy machine a search may find nothing: the share of it then fails, and says so.
+    // On a busy machine a search may find no rate: then the load at a share of it fails and says so.
     match found.half_pass_per_s {
         Some(full) => {
             assert_eq!(half.load.share.as_ref().unwrap().full_per_s, Some(full));

@@ -1,7 +1,7 @@
-//! `paceline report` from outside: a store without rounds, the list, and a stored round in every format.
+//! Tests `paceline report` through the binary: a store without rounds, the list, and a stored round in every format.
 //!
-//! That the command finds, filters and writes. How a report looks is held by the golden files of the report crate;
-//! folders that `--export` writes are read again in `balanced.rs`.
+//! They check that the command finds, filters and writes. The layout is tested with the golden files of the report
+//! crate; folders written by `--export` are read in `balanced.rs`.
 
 use super::rounds::SHORT;
 use super::tree::{GOOD, Tree};

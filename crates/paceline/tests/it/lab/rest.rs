@@ -1,6 +1,6 @@
-//! Servers that are still at work when their load has gone: the next load does not pay for it.
+//! Tests servers that are still busy after their load has ended: the next load must not be affected.
 //!
-//! With a server that begins to burn CPU under load and never stops. What counts as rest is held beside the code.
+//! The server begins to use CPU under load and never stops. The definition of idle is tested beside the code.
 
 use super::tree::{GOOD, Tree};
 use paceline_record::Severity;
@@ -8,7 +8,7 @@ use std::fs;
 
 #[test]
 fn a_server_that_stays_busy_is_restarted_for_the_next_load() {
-    // It answers validation as any other, and with its three hundredth request begins a work without end.
+    // It passes validation, and with its three hundredth request begins work that never ends.
     let burning = "        import threading, sys
         sys.asked = getattr(sys, 'asked', 0) + 1
         if sys.asked == 300:
@@ -26,7 +26,7 @@ fn a_server_that_stays_busy_is_restarted_for_the_next_load() {
     let ran = tree.run(&["round", "rest"]);
     assert!(ran.code.is_some_and(|code| code < 2), "{ran:?}");
     let (_, trials) = tree.kept();
-    // What the machine spoiled is retried at the end; these are the first tries, in order.
+    // Trials spoiled by the machine are retried at the end; these are the first tries, in order.
     let of =
         |server: &str| trials.iter().filter(|trial| trial.server.id == server).take(2).collect::<Vec<_>>();
     let (busy, good) = (of("python-busy"), of("python-good"));
@@ -37,7 +37,7 @@ fn a_server_that_stays_busy_is_restarted_for_the_next_load() {
     assert_eq!(good[0].launch, good[1].launch);
     let all = busy[1..].iter().chain(&good).flat_map(|trial| &trial.verdicts);
     assert!(all.filter(|verdict| verdict.name == "busy_after_load").count() == 0, "{trials:?}");
-    // The report goes by the last try of a cell: a busy machine may have had the first one repeated.
+    // The report uses the last try of a cell: a busy machine may have caused the first one to be repeated.
     let is_last = trials.iter().filter(|trial| trial.server.id == "python-busy").count() == 2;
     assert!(!is_last || ran.stdout.contains("busy_after_load"), "{ran:?}");
 }

@@ -1,7 +1,7 @@
-//! Rounds with real servers, our own generator and scripted ones.
+//! Tests rounds with real servers, our own generator and scripted ones.
 //!
-//! That every trial is kept once, a failure too, and that a round ends, or is carried on, whatever stops it. The
-//! windows are too short for any figure to mean something. Balancers are in `balanced.rs`, `--tune` is in `tuning.rs`.
+//! Every trial is kept once, also a failed one, and a round ends or can be resumed, whatever stops it. The windows are
+//! too short for meaningful figures. Balancers are in `balanced.rs`, `--tune` is in `tuning.rs`.
 
 use super::survivors::kill;
 use super::tree::{GOOD, Ran, Tree};
@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::{Child, Stdio};
 
-/// A round of windows so short that nothing is measured but the lab itself.
+/// A round with windows so short that it tests only the lab.
 pub(super) const SHORT: [&str; 9] =
     ["round", "--servers", "python-*", "--duration", "400ms", "--warmup", "50ms", "--connections", "4"];
 
-/// As many trials as planned, each once, or once more where this machine was too busy the first time.
+/// Checks that there are as many trials as planned, each once, or twice if this machine was too busy the first time.
 fn assert_each_once(trials: &[Trial], planned: u32) {
     let mut tries: BTreeMap<_, Vec<&Trial>> = BTreeMap::new();
     for trial in trials {
@@ -46,9 +46,9 @@ fn a_round_measures_keeps_and_reports() {
         assert_eq!(phases.len(), 5, "a sample at each phase's beginning: {phases:?}");
         assert!(trial.samples.is_sorted_by_key(|sample| sample.at_ns));
         assert!(trial.samples.is_sorted_by(|a, b| a.cpu_s <= b.cpu_s));
-        // A machine too busy to wake the sampler in time leaves no figures of the server, and a note.
+        // If the machine is too busy to wake the sampler in time, there are no server figures, but a note.
         let noted = trial.verdicts.iter().any(|verdict| verdict.name == "window_not_sampled");
-        // Nor is there anything to share the cost among where it kept the server from answering in the window.
+        // Without any response in the window there is no cost per request either.
         let answered = run.total.completed_in_window > 0;
         assert_eq!(trial.usage.is_some(), answered && !noted, "{:?}", trial.verdicts);
         if let Some(usage) = &trial.usage {
@@ -74,7 +74,7 @@ fn several_generators_share_the_loads_of_a_round() {
     let by_generator = run.by_generator.as_deref().unwrap();
     let shares: Vec<u64> = by_generator.iter().map(|block| block.counts.scheduled).collect();
     assert_eq!((run.loaders.len(), shares), (2, vec![20, 20]));
-    // The phases are those of all generators, told by the one that brings them together.
+    // The phases cover all generators and are reported by their coordinator.
     let phases: BTreeSet<_> = trials.last().unwrap().samples.iter().map(|sample| sample.phase).collect();
     assert_eq!(phases.len(), 5, "{phases:?}");
     let ran = tree.run(&[&SHORT[..], &["--on", "ssh:cook=n1", "--listen", "127.0.0.1"]].concat());
@@ -101,7 +101,7 @@ fn a_failure_is_a_record_and_the_round_goes_on() {
 
 #[test]
 fn a_server_that_dies_under_load_is_told_from_one_that_is_slow() {
-    // It answers validation, then dies with many connections.
+    // It passes validation, then exits when it has many connections.
     let mortal = GOOD.replace(
         "    def do_GET(self):\n",
         "    def do_GET(self):\n        import threading\n        threading.active_count() > 16 and os._exit(9)\n",
@@ -171,7 +171,7 @@ fn an_interrupted_round_leaves_no_process_and_is_carried_on() {
         let tree = Tree::new().with_server("python-good", &held, 60);
         let mut servers = Witness::new(&tree.path("servers-witness"));
         let mut generators = Witness::new(&tree.path("generators-witness"));
-        // A generator that never ends and holds a witness of its own, as long as there is one.
+        // A generator that never ends and signs a witness pipe while `GENERATORS` is set.
         let endless = format!(
             "#!/bin/sh\n[ -z \"$GENERATORS\" ] && exec {} \"$@\"\nexec 9>\"$GENERATORS\"\nprintf x >&9\nexec sleep 100\n",
             env!("CARGO_BIN_EXE_paceline")
@@ -241,7 +241,7 @@ fn a_launch_is_warmed_up_before_its_loads() {
         warm_up.rate_per_s.len() >= 7 && warm_up.rate_per_s[1..].iter().all(|rate| *rate > 0.0),
         "{warm_up:?}"
     );
-    // Whether a busy machine lets it be steady is not held here: one of the two is said.
+    // Whether the server is steady depends on the machine; either that or the verdict is reported.
     let is_said = trial.verdicts.iter().any(|verdict| verdict.name == "still_warming");
     assert_eq!(is_said, warm_up.steady_after_s.is_none(), "{trial:?}");
 }
@@ -293,7 +293,7 @@ fn a_round_has_one_process_and_a_machine_one_round() {
     end(lab, &mut generators);
 }
 
-/// Interrupts a round whose generators never end by themselves.
+/// Interrupts a round whose generators never end.
 fn end(lab: Child, generators: &mut Witness) {
     kill(&lab, libc::SIGINT);
     generators.wait_end();
@@ -313,7 +313,7 @@ fn a_plan_that_is_not_there_and_a_report_to_nowhere_are_mistakes() {
     assert!(ran.stderr.contains("no plan `plans/quik.toml`; the nearest is `quick`"), "{ran:?}");
 
     let mut command = tree.paceline(&[&SHORT[..], &["--repeats", "1"]].concat());
-    // An empty variable is none.
+    // An empty variable counts as unset.
     assert!(command.env("PACELINE_STORE", "").output().unwrap().status.success());
     let ran = tree.run(&["report", "-o", "nowhere/r.md"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");

@@ -1,7 +1,8 @@
-//! No process survives the lab, whatever ends the lab: Ctrl-C, SIGTERM and SIGKILL, with and without a PID namespace.
+//! Tests that no process survives the lab, whatever ends it: Ctrl-C, SIGTERM and SIGKILL, with and without a PID
+//! namespace.
 //!
-//! The server does all it can to get away; a `witness.rs` tells when the last of its processes is dead. The same of a
-//! round and its generator is held by `rounds.rs`, of a build by `workshop.rs` one folder up.
+//! The server tries to escape in every way; a `witness.rs` reports when the last of its processes has ended. The same
+//! is tested for a round and its generator in `rounds.rs`, for a build in `workshop.rs` one folder up.
 
 use super::tree::{GOOD, Tree};
 use super::witness::Witness;
@@ -20,7 +21,7 @@ fn nasty() -> (Tree, Witness) {
     (tree, witness)
 }
 
-/// Ends `lab serve` by a signal once the server answers; gives its exit status.
+/// Sends a signal to `lab serve` once the server answers; returns its exit status.
 fn end_by(signal: i32, flags: &[&str]) -> Option<i32> {
     let (tree, mut witness) = nasty();
     let (mut lab, _stdout) = serve(&tree, flags);
@@ -30,7 +31,7 @@ fn end_by(signal: i32, flags: &[&str]) -> Option<i32> {
     lab.wait().unwrap().code()
 }
 
-/// Once it serves. What it prints on is kept open: it would end without a reader.
+/// Returns once it serves. Its standard output stays open, since it would end without a reader.
 fn serve(tree: &Tree, flags: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let mut command = tree.paceline(&["lab", "serve", "python-nasty"]);
     command.args(flags).env("WITNESS", tree.path("witness"));
@@ -43,7 +44,7 @@ fn serve(tree: &Tree, flags: &[&str]) -> (Child, BufReader<ChildStdout>) {
 }
 
 pub fn kill(child: &Child, signal: i32) {
-    // SAFETY: takes integers; the child has not been waited for, so that the number is still its own.
+    // SAFETY: takes integers; the child has not been waited for, so its process id is still valid.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
@@ -90,9 +91,9 @@ fn what_a_killed_shepherd_leaves_is_ended_by_the_lab() {
     witness.wait_signatures(PROCESSES);
     let groups = fs::read_to_string(format!("/proc/{}/cgroup", shepherd_of(&lab))).unwrap();
     let shepherd = shepherd_of(&lab);
-    // SAFETY: takes integers; the lab has not waited for it, so that the number is still its own.
+    // SAFETY: takes integers; the lab has not waited for it, so its process id is still valid.
     assert_eq!(unsafe { libc::kill(shepherd, libc::SIGKILL) }, 0);
-    // Without control groups only the server's own session is found.
+    // Without control groups only processes in the server's session are found.
     if groups.contains("cpuacct")
         || groups.contains("0::/") && Path::new("/sys/fs/cgroup/cgroup.procs").exists()
     {

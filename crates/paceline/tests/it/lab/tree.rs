@@ -1,7 +1,7 @@
-//! A tree of servers, workloads and plans in a temporary folder, and the binary to use it with.
+//! A tree of servers, workloads and plans in a temporary folder, with functions to run the binary on it.
 //!
-//! For every test of this folder. Its servers are scripts for python3, and its state is kept in it, so that neither the
-//! repository nor the user's own results are touched. Rounds in it share the machine with other tests.
+//! Used by every test of this folder. Its servers are scripts for python3, and its state is inside it, so that neither
+//! the repository nor the user's results are changed. Its rounds share the machine with other tests.
 
 use paceline_record::{Round, Trial};
 use paceline_store::Store;
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A server in Python that answers `hello`, as the lab wants it.
+/// A Python server that answers `hello` correctly.
 pub const GOOD: &str = include_str!("good.py");
 
 const HELLO: &str = r#"about = "Twelve bytes."
@@ -24,13 +24,13 @@ path = "/no-such-path"
 status = "404"
 "#;
 
-/// A tree of the test's own; it goes when dropped.
+/// A temporary tree, deleted when dropped.
 pub struct Tree {
     folder: tempfile::TempDir,
 }
 
 impl Tree {
-    /// With the workload `hello` and no server.
+    /// A tree with the workload `hello` and no server.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("servers")).unwrap();
@@ -45,7 +45,7 @@ impl Tree {
         self
     }
 
-    /// Writes a server that runs `script` with python3, in the place of the one that was there.
+    /// Writes a server that runs `script` with python3, replacing an existing one.
     pub fn write_server(&self, id: &str, script: &str, start_timeout_s: u32) {
         let folder = self.path(&format!("servers/{id}"));
         fs::create_dir_all(&folder).unwrap();
@@ -64,26 +64,26 @@ impl Tree {
         self.folder.path().join(name)
     }
 
-    /// Writes a file, with the folders on its way.
+    /// Writes a file and creates its folders.
     pub fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    /// `paceline`, with this tree's places.
+    /// A `paceline` command with the places of this tree.
     pub fn paceline(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
         command.args(arguments).current_dir(self.folder.path());
         command.env("PACELINE_HOME", self.path("state")).env_remove("PACELINE_STORE");
         as_own_user(&mut command);
-        // Tests run at once, and measure nothing.
+        // Tests run concurrently and measure nothing.
         command.env("PACELINE_SHARE_MACHINE", "1").env("PACELINE_STEADY_WITHIN", "0s");
         command.env("PACELINE_ALLOW_INVALID", "1");
         command
     }
 
-    /// Runs `paceline` to its end.
+    /// Runs `paceline` and waits for its end.
     pub fn run(&self, arguments: &[&str]) -> Ran {
         Ran::of(self.paceline(arguments).output().unwrap())
     }
@@ -96,7 +96,7 @@ impl Tree {
         (round, trials)
     }
 
-    /// Writes a script that can be run.
+    /// Writes an executable script.
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, text).unwrap();
@@ -105,9 +105,9 @@ impl Tree {
     }
 }
 
-/// Servers run as whoever runs the tests: a folder for tests is closed to all others.
+/// Servers run as the user who runs the tests, since temporary folders are closed to other users.
 pub fn as_own_user(command: &mut Command) {
-    // SAFETY: takes nothing and cannot fail.
+    // SAFETY: takes no arguments and cannot fail.
     if unsafe { libc::geteuid() } == 0 {
         command.env("PACELINE_USER", "root");
     }
@@ -118,7 +118,7 @@ fn set_executable(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What a command left.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,

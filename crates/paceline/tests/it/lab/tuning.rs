@@ -1,7 +1,7 @@
-//! `round --tune` on a machine of the test's own: what it sets, names, records and puts back, whatever ends the round.
+//! Tests `round --tune` on a simulated machine: what it sets, reports, records and restores, whatever ends the round.
 //!
-//! The machine is a folder of files (`--tune-root`), so that no root is needed and nothing of the real one is changed.
-//! Whether a kernel takes the values is therefore not held here.
+//! The machine is a folder of files (`--tune-root`), so that the tests need no root and change no real setting. They do
+//! not check whether a kernel accepts the values.
 
 use super::survivors::kill;
 use super::tree::{GOOD, Tree};
@@ -25,7 +25,7 @@ const SHORT: [&str; 11] = [
 ];
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A tree with a machine in it: three settings and a governor, of which one is high enough.
+/// A tree with a machine: three settings and a governor, of which one is already high enough.
 fn tree() -> Tree {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     for (path, value) in [
@@ -96,7 +96,7 @@ fn whatever_ends_the_round_it_is_put_back() {
         assert_eq!(somaxconn(&tree), "65535");
         kill(&lab, signal);
         lab.wait().unwrap();
-        // A killed lab does not wait for the shepherd that puts it back.
+        // A killed lab does not wait for the shepherd that restores the setting.
         let begun = Instant::now();
         while somaxconn(&tree) != "4096" {
             assert!(begun.elapsed() < LIMIT, "signal {signal}: somaxconn is {}", somaxconn(&tree));

@@ -1,12 +1,13 @@
-//! Servers as another user: set-up, build, version and the server itself give up root, and write only where they may.
+//! Tests servers that run as another user: set-up, build, version and the server itself run without root, and can write
+//! only where they may.
 //!
-//! Needs root, which test machines often have; without it, that only root can do this is said.
+//! Needs root, which test machines often have; otherwise the tests print that they need it.
 
 use super::tree::{GOOD, Ran, Tree};
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-/// A server that ends where it is root's, and whose commands leave the number of their user.
+/// A server that exits if it runs as root, and whose commands write the id of their user to files.
 fn tree() -> Tree {
     let script = format!(
         "import os, sys\nif os.getuid() == 0 or os.getgroups(): sys.exit('root')\n\
@@ -41,7 +42,7 @@ fn commands_of_a_server_give_up_root() {
         assert!(ran.code == Some(2) && ran.stderr.contains("only root"), "{ran:?}");
         return;
     }
-    // What root built before is handed over.
+    // Files that root built earlier are handed over.
     fs::create_dir_all(tree.path("state/build/python-plain")).unwrap();
     fs::write(tree.path("state/build/python-plain/build"), "0\n").unwrap();
     for command in ["setup", "build", "check"] {
@@ -54,7 +55,7 @@ fn commands_of_a_server_give_up_root() {
     assert_ne!(uid, 0);
     assert_eq!((read("setup"), read("build")), (uid.to_string(), uid.to_string()));
     assert_eq!(read("home"), tree.path("state/home/nobody").display().to_string());
-    // Root's own notes in the folder can be neither renamed nor replaced by the server.
+    // The server can neither rename nor replace root's notes in the folder.
     let (folder, notes) = (fs::metadata(&build).unwrap(), fs::metadata(build.join(".paceline")).unwrap());
     assert_eq!((folder.uid(), folder.mode() & 0o7777, notes.uid()), (0, 0o1775, 0));
     let ran = run(&["round", "--servers", "python-plain", "-c", "2", "-d", "200ms", "--warmup", "50ms"]);

@@ -1,7 +1,7 @@
-//! A pipe with a name that every process of a server holds open: it comes to its end when the last of them is dead.
+//! A named pipe that every process of a server holds open: it reaches its end when the last of them has ended.
 //!
-//! For `survivors.rs`, `rounds.rs` and `tuning.rs`. No process is asked for by its number, which the kernel may have
-//! given to another by then. It tells that they are dead, and not what they died of.
+//! Used by `survivors.rs`, `rounds.rs` and `tuning.rs`. Processes are not looked up by process id, which the kernel may
+//! have reused by then. The pipe shows that they have ended, but not why.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -11,22 +11,22 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Long enough for a machine that does ten other things; what waits here ends on its own much earlier.
+/// Long enough for a machine with ten other jobs; every wait here normally ends much earlier.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The end to read.
+/// The read end.
 pub struct Witness(File);
 
 impl Witness {
-    /// Makes the pipe. Opened before any writer, so that none has to wait.
+    /// Creates the pipe and opens it before any writer, so that no writer has to wait.
     pub fn new(path: &Path) -> Self {
         let name = CString::new(path.to_str().unwrap()).unwrap();
-        // SAFETY: `name` is a string that ends in zero.
+        // SAFETY: `name` is a NUL-terminated string.
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         Self(OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).unwrap())
     }
 
-    /// Waits until so many processes have signed.
+    /// Waits until this many processes have signed.
     pub fn wait_signatures(&mut self, count: usize) {
         let mut signed = 0;
         while signed < count {
@@ -35,12 +35,12 @@ impl Witness {
         assert_eq!(signed, count);
     }
 
-    /// Waits until every process that held the pipe is dead.
+    /// Waits until every process that held the pipe has ended.
     pub fn wait_end(&mut self) {
         while self.read().is_some() {}
     }
 
-    /// How many signatures came; `None` at the end.
+    /// Reads signatures and returns their number; `None` at the end.
     fn read(&mut self) -> Option<usize> {
         let begun = Instant::now();
         loop {

@@ -1,7 +1,8 @@
-//! Runs that end early or have nowhere to write to: what was measured is printed, files are whole, the status is right.
+//! Tests runs that end early or whose outputs cannot be written: the results so far are printed, files are complete,
+//! the exit status is right.
 //!
-//! Mostly a run of an hour that is stopped, killed or left by its readers once a second of its window has been told.
-//! What the files of a run that ends on its own hold is `files.rs`'s; how the live view goes away is `screen.rs`'s.
+//! Most are a run of an hour that is stopped, killed or loses its readers after the first second of its window. Files
+//! of runs that end normally are in `files.rs`, the removal of the live view is in `screen.rs`.
 
 use super::{PACELINE, Runs as _, Server, text};
 use crate::noise::within_five_tries;
@@ -12,7 +13,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Waits until a second of the window is over: the run tells of it through a named pipe.
+/// Waits until a second of the window is over, which the run reports through a named pipe.
 fn wait_for_window(pipe: &Path) -> BufReader<File> {
     let mut lines = BufReader::new(File::open(pipe).unwrap());
     let mut line = String::new();
@@ -25,16 +26,17 @@ fn wait_for_window(pipe: &Path) -> BufReader<File> {
 
 fn make_pipe(path: &Path) {
     let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-    // SAFETY: `name` is a string that ends in zero.
+    // SAFETY: `name` is a NUL-terminated string.
     assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
 }
 
 fn signal(child: &Child, signal: i32) {
-    // SAFETY: a signal to a child that has not been waited for.
+    // SAFETY: sends a signal to a child that has not been waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
-/// A run of an hour with files, past the first second of its window; the folder of its files; who reads along.
+/// A run of an hour with output files, after the first second of its window; the folder of its files; a reader of its
+/// pipe.
 fn under_way(server: &Server) -> (Child, tempfile::TempDir, BufReader<File>) {
     under_way_at(&server.url())
 }
@@ -55,7 +57,7 @@ fn under_way_at(url: &str) -> (Child, tempfile::TempDir, BufReader<File>) {
     (child, folder, reader)
 }
 
-/// What a stopped run leaves the last answers at most.
+/// The longest time that a stopped run waits for outstanding responses.
 const LAST_ANSWERS_NS: u64 = 500_000_000;
 
 fn drain_ns(record: &Value) -> u64 {
@@ -88,9 +90,9 @@ fn ctrl_c_and_sigterm_keep_what_was_measured() {
         let [ok, timed_out, unsent, scheduled] =
             ["ok", "timed_out", "unsent", "scheduled"].map(|name| counts[name].as_u64().unwrap());
         assert!(ok > 0 && ok + timed_out + unsent == scheduled, "{counts}");
-        // Only a machine that leaves no time for the last answers cuts them off.
+        // Only a machine without time for the last responses cuts them off.
         assert!(ok == scheduled || drain_ns(&record) >= LAST_ANSWERS_NS, "{}: {counts}", record["phases"]);
-        // The rows of the window hold what the record says; the last of them also what came after the stop.
+        // The rows of the window equal the record; the last one includes what came after the stop.
         let csv = fs::read_to_string(folder.path().join("s.csv")).unwrap();
         let rows = csv.lines().filter(|row| row.contains(",window,"));
         let ok: u64 = rows.map(|row| row.split(',').nth(7).unwrap().parse::<u64>().unwrap()).sum();
@@ -112,7 +114,7 @@ fn a_second_ctrl_c_leaves_at_once() {
     within_five_tries(|| {
         let (mut child, folder, _reader) = under_way_at(&url);
         signal(&child, libc::SIGINT);
-        // The same signal twice is one as long as it waits to be delivered.
+        // A second identical signal is merged with the first while that is pending.
         let waits = || {
             let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
             status.lines().any(|line| line.starts_with("ShdPnd:") && !line.ends_with("0000000000000000"))
@@ -124,7 +126,7 @@ fn a_second_ctrl_c_leaves_at_once() {
         assert_eq!(child.wait().unwrap().code(), Some(130));
         match &names(&folder).iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["a.hlog", "pipe", "s.csv"] => Ok(()),
-            // The second one came when the run was over.
+            // The second signal came after the run.
             ["a.hlog", "pipe", "run.json", "s.csv"] => Err("there was time to write a record".to_owned()),
             names => panic!("{names:?}"),
         }
@@ -154,7 +156,7 @@ fn a_full_disk_loses_nothing() {
     assert_eq!(output.status.code(), Some(3), "{reported}");
     assert!(report.contains("100 requests, all ok"), "{report}");
     assert!(reported.contains("cannot write /dev/full: No space left on device"), "{reported}");
-    // The other files, too, stop no run.
+    // Errors of the other files do not stop a run either.
     for flag in ["--csv", "--ndjson"] {
         let output = server.output(&["-n", "100", flag, "/dev/full"]);
         assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
@@ -176,7 +178,7 @@ fn a_named_pipe_gets_the_result_and_ends_with_it() {
             .args(["-s", "KILL", "60", PACELINE, "run", &server.url(), "-c", "3", "-n", "100", flag, &path])
             .output()
             .unwrap();
-        // A run that waits for ever is killed.
+        // Kills a run that waits for ever.
         assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
         let read = reader.join().unwrap();
         assert!(read.contains(said), "{read}");
@@ -187,7 +189,7 @@ fn a_named_pipe_gets_the_result_and_ends_with_it() {
 #[test]
 fn a_reader_of_the_output_who_has_had_enough_changes_nothing() {
     let server = Server::start("immediate");
-    // The reader of descriptor 3 is gone before the run begins.
+    // The reader of descriptor 3 exits before the run begins.
     let script = r#"exec 3> >(true); wait $!; "$0" run "$1" -c 3 -n 100 -o /dev/fd/3 "${@:2}""#;
     let mut command = Command::new("bash");
     command.args(["-c", script, PACELINE, &server.url(), "--slo", "service.p50<1ns"]);
@@ -211,13 +213,13 @@ fn a_reader_who_has_had_enough_changes_nothing() {
             assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
             match output.status.code() {
                 Some(ended) if ended == code => Ok(()),
-                // The machine spoiled the run, which nobody is there to be told of.
+                // The machine spoiled the run, which cannot be reported without a reader.
                 Some(1) => Err(format!("{flags:?}: exit 1")),
                 _ => panic!("{flags:?}: {:?}", output.status),
             }
         });
     }
-    // A dashboard that goes away in the middle is no error either.
+    // A dashboard that closes the pipe during the run is not an error either.
     let (mut child, folder, reader) = under_way(&server);
     drop(reader);
     signal(&child, libc::SIGINT);

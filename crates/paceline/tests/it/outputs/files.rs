@@ -1,7 +1,7 @@
-//! The files a run writes: each read by somebody else's reader, and all of them held against the record.
+//! Tests the files that a run writes: each is read by an independent parser and compared with the record.
 //!
-//! HdrHistogram's log is read by the crate of that name. Which files cannot be, or do not go together, is reported
-//! before the run. Files of runs that were cut short are in `endings.rs`.
+//! The HdrHistogram log is read by the crate of that name. Files that cannot be written or combined are reported before
+//! the run. Files of runs that ended early are in `endings.rs`.
 
 use super::{Runs as _, Server, text};
 use crate::faults::nobody;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Flags of a run of two seconds at 500/s over two threads; a warm-up of one second is before it.
+/// Flags of a run of two seconds at 500/s over two threads, after a warm-up of one second.
 const SHORT: [&str; 6] = ["-r", "500", "-d", "2s", "-t", "2"];
 
 fn json(path: &Path) -> Value {
@@ -60,14 +60,14 @@ fn seconds_add_up_to_what_was_achieved() {
     for row in rows.iter().filter(|row| row["phase"] == "window") {
         assert_eq!((row["offered_per_s"].as_str(), row["length_s"].as_str()), ("500.0", "1.0"));
     }
-    // On a busy machine nothing may be answered within a second.
+    // On a busy machine a second may pass without a response.
     let answered: Vec<_> = rows.iter().filter(|row| row["phase"] == "window" && row["ok"] != "0").collect();
     assert!(!answered.is_empty());
     for row in answered {
         let p50: f64 = row["response_time_ns_p50"].parse().unwrap();
         assert!(p50 > 0.0 && p50 <= row["response_time_ns_max"].parse().unwrap());
     }
-    // The same, line by line, as JSON.
+    // The same as JSON, line by line.
     let ndjson = fs::read_to_string(&names[2]).unwrap();
     let lines: Vec<Value> = ndjson.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), rows.len());
@@ -83,7 +83,7 @@ fn seconds_add_up_to_what_was_achieved() {
     }
 }
 
-/// The histograms of a log added up by tag, as the HdrHistogram crate reads them.
+/// The histograms of a log, added up by tag, as read by the HdrHistogram crate.
 fn logged(path: &str) -> BTreeMap<String, Histogram<u64>> {
     let bytes = fs::read(path).unwrap();
     let mut sums = BTreeMap::<String, Histogram<u64>>::new();
@@ -190,7 +190,7 @@ fn a_run_that_never_begins_leaves_an_older_file_alone() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "what was here");
 }
 
-/// What a file holds after runs whose standard output is its end.
+/// The content of a file after runs whose standard output appends to it.
 fn appended(server: &Server, file: &Path, runs: &[&[&str]]) -> String {
     for flags in runs {
         let end = fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
@@ -220,7 +220,7 @@ fn standard_output_is_written_to_and_never_replaced() {
 fn seconds_and_report_share_standard_output() {
     let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
     let path = folder.path().join("all.txt");
-    // As `> all.txt` opens it: what is written stands where the one before has ended.
+    // As opened by `> all.txt`: output continues where the previous output ended.
     let file = fs::File::create(&path).unwrap();
     let output = server.run(&["-n", "100", "--csv", "/dev/stdout"]).stdout(file).output().unwrap();
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", text(&output.stderr));

@@ -1,12 +1,12 @@
-//! Gates seen from outside: exit status, report and record.
+//! Tests gates through the binary: exit status, report and record.
 //!
-//! A few of them, to see that they are read, judged and told. Each demand and each reason to fail is held by the record
-//! crate, and how expressions are read beside the code, in `run/gates.rs`.
+//! A few of them, to check that they are parsed, judged and reported. The record crate tests each demand and each
+//! reason to fail; parsing is tested beside the code, in `run/gates.rs`.
 
 use super::{Runs as _, Server, text};
 use serde_json::Value;
 
-/// A run of a second at 2,000/s, with these gates.
+/// A run of a second at 2,000/s.
 const RUN: [&str; 6] = ["-r", "2000", "-d", "1s", "--warmup", "100ms"];
 
 #[test]
@@ -15,7 +15,7 @@ fn a_run_that_keeps_to_its_gates_exits_0_and_one_that_does_not_1() {
     let flags = ["--slo", "response.p99<9s", "--slo", "achieved>=1%", "--max-errors", "0"];
     let output = server.output(&[&RUN[..], &flags].concat());
     let report = text(&output.stdout);
-    // A machine too busy to keep the rate up fails every gate that needs it, and says so.
+    // If the machine is too busy to keep the rate, every gate that needs it fails and says so.
     let expected = if report.contains("OVERLOADED") || report.contains("invalid ") { 1 } else { 0 };
     assert_eq!(output.status.code(), Some(expected), "{report}");
     assert!(report.contains("response.p99<9s: "), "{report}");

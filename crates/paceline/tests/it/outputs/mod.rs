@@ -1,8 +1,8 @@
-//! What a run tells: the report, the record, the files beside it, gates, the live view; and what is left of all that
-//! when a run ends early or has nowhere to write to.
+//! Tests the outputs of a run: report, record, files, gates and live view, also when a run ends early or an output
+//! cannot be written.
 //!
-//! Nearly all against the reference server, which answers at once. How the text of a run reads, to the letter, is held
-//! by the report crate; when a gate fails, by the record crate.
+//! Nearly all use the reference server, which answers immediately. The exact text of the report is tested in the report
+//! crate; when a gate fails, in the record crate.
 
 mod endings;
 mod files;
@@ -17,12 +17,12 @@ mod viewed;
 use crate::reference::{PACELINE, Server};
 use std::process::{Command, Output, Stdio};
 
-/// Runs against a server.
+/// Runs `paceline run` against a server.
 trait Runs {
     /// A run over three connections, not started yet.
     fn run(&self, flags: &[&str]) -> Command;
 
-    /// The same, carried out.
+    /// Runs it and returns its output.
     fn output(&self, flags: &[&str]) -> Output {
         self.run(flags).output().unwrap()
     }

@@ -1,7 +1,6 @@
-//! Files that are named twice, and results that have nowhere to go: told before anything is sent or written.
+//! Tests files that are named twice, and outputs that cannot be written: errors before anything is sent or written.
 //!
-//! What a run writes where all is well is `files.rs`'s; what may not be written to, for want of rights, is held beside
-//! `file.rs`, by rights that are taken away.
+//! Files of successful runs are in `files.rs`; missing permissions are tested beside `file.rs`.
 
 use super::terminal::Terminal;
 use super::{PACELINE, Runs as _, Server, text};
@@ -10,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// One request, started in a folder.
+/// One request, with `folder` as the current folder.
 fn in_folder(folder: &Path, server: &Server, flags: &[&str]) -> Output {
     server.run(&["-n", "1"]).args(flags).current_dir(folder).output().unwrap()
 }

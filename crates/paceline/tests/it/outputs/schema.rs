@@ -1,7 +1,7 @@
-//! What is printed as JSON keeps to the schemas published under docs/, for real runs of every kind.
+//! Tests that printed JSON conforms to the schemas published under docs/, for real runs of every kind.
 //!
-//! The run's record and its seconds. That the published schemas are those of the code is held by the record crate's
-//! `schemas.rs`; trials and reports are not printed by a run.
+//! It covers the run's record and its seconds. The record crate's `schemas.rs` tests that the published schemas equal
+//! those of the code; trials and reports are not printed by a run.
 
 use super::{Runs as _, Server, text};
 use serde_json::Value;
@@ -56,7 +56,7 @@ fn every_kind_of_run_keeps_to_the_published_schema() {
         for line in fs::read_to_string(&ndjson).unwrap().lines() {
             check(&second, &serde_json::from_str(line).unwrap());
         }
-        // A schema that takes anything would show nothing.
+        // A schema that accepts everything would prove nothing.
         record["total"]["counts"].as_object_mut().unwrap().remove("scheduled");
         assert!(!run.is_valid(&record), "{flags:?}");
     }

@@ -1,7 +1,8 @@
-//! The live view on a terminal: there while the run goes on, gone without a trace when it ends, however it ends.
+//! Tests the live view on a terminal: it is shown during the run and completely removed at the end, however the run
+//! ends.
 //!
-//! Each run is on a pseudo-terminal (`terminal.rs`), whose screen is looked at. What the lines of the view say, at each
-//! width, is held to the letter by the report crate's `live/tests.rs`.
+//! Each run uses a pseudo-terminal (`terminal.rs`), whose screen is checked. The text of the view at each width is
+//! tested in the report crate's `live/tests.rs`.
 
 use super::terminal::Terminal;
 use super::{Runs as _, Server, text};
@@ -10,18 +11,18 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 
-/// An hour, to be ended.
+/// Flags of a run of an hour, which the test ends.
 const LONG: [&str; 6] = ["-r", "500", "-d", "1h", "--warmup", "1s"];
 
-/// What is left of the bar that shows how far the run is: in an hour, all of it.
+/// The empty part of the progress bar: nearly all of it, in a run of an hour.
 const BAR: char = '\u{2500}';
 
-/// Parts of the view that no report has.
+/// Whether the screen shows parts of the view that no report has.
 fn is_drawn(shown: &str) -> bool {
     shown.contains(" left") && shown.contains("of 500/s offered") && shown.contains("backlog")
 }
 
-/// Nothing of the view is left, what was there before is, and the terminal is as it was.
+/// Checks that the view is removed, earlier text is still there, and the terminal is in its original state.
 fn assert_gone(terminal: &Terminal) {
     let shown = terminal.shown();
     assert!(shown.starts_with("what was here before"), "{shown}");
@@ -41,7 +42,7 @@ fn it_is_there_in_any_width_and_gone_after_ctrl_c() {
         terminal.type_in(b"\x03");
         assert_eq!(terminal.wait_end().code(), Some(130));
         assert_gone(&terminal);
-        // A line of the report that would be broken by the terminal is broken by us, between words.
+        // Lines of the report that are too long for the terminal are wrapped by Paceline, between words.
         let shown = terminal.shown();
         assert!(shown.contains("requests/s") && shown.contains("interrupted"), "{shown}");
         assert!(shown.lines().skip(1).all(|line| line.chars().count() <= usize::from(columns)), "{shown}");
@@ -51,18 +52,18 @@ fn it_is_there_in_any_width_and_gone_after_ctrl_c() {
 #[test]
 fn it_survives_being_resized() {
     let server = Server::start("immediate");
-    // As low as that there are no charts.
+    // Too few rows for charts.
     let mut terminal = Terminal::run(server.run(&LONG), 12, 80);
     terminal.wait_until(|shown| is_drawn(shown) && shown.contains(BAR));
     terminal.resize(12, 40);
-    // The bar has no room there.
+    // There is no room for the bar.
     terminal.wait_until(|shown| is_drawn(shown) && !shown.contains(BAR));
     let lines = |terminal: &Terminal| terminal.shown().lines().count();
     assert_eq!(lines(&terminal), 6, "{}", terminal.shown());
     terminal.resize(12, 100);
     terminal.wait_until(|shown| is_drawn(shown) && shown.contains(BAR));
     assert_eq!(lines(&terminal), 6, "{}", terminal.shown());
-    // Lower than the view is high: what fits is shown.
+    // With fewer rows than the view has, the rows that fit are shown.
     terminal.resize(3, 80);
     terminal.signal(libc::SIGTERM);
     assert_eq!(terminal.wait_end().code(), Some(130));
@@ -104,9 +105,9 @@ fn it_is_gone_after_a_second_ctrl_c() {
 
 #[test]
 fn it_is_gone_after_an_error() {
-    // Nobody accepts: connecting goes on until its limit, and then there is an error.
+    // No process accepts: connecting continues until its limit, then there is an error.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    // SAFETY: listen(2) on an open listener sets its backlog anew.
+    // SAFETY: listen(2) on a listening socket only changes its backlog.
     unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 0) };
     let address = listener.local_addr().unwrap();
     let fill = || TcpStream::connect_timeout(&address, Duration::from_millis(50));
@@ -135,10 +136,10 @@ fn it_is_nowhere_it_was_not_wanted() {
         shown.contains("requests/s") && !shown.contains("\x1b[?7l") && !shown.contains(" left"),
         "{shown}"
     );
-    // Neither standard stream is a terminal.
+    // Neither standard output nor standard error is a terminal.
     let output = server.output(&flags);
     assert!(output.stderr.is_empty() && !output.stdout.contains(&0x1b), "{}", text(&output.stderr));
-    // A terminal that takes no colours has a view and a report without any.
+    // On a terminal without colours the view and the report have none.
     within_five_tries(|| {
         let mut command = server.run(&flags);
         command.env("NO_COLOR", "1");

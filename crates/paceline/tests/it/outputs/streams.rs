@@ -1,10 +1,11 @@
-//! Standard streams that are closed or full, few processes, and inputs that never end: an exit status, never a panic.
+//! Tests closed or full standard streams, a low process limit, and inputs that never end: an exit status, never a
+//! panic.
 
 use super::{PACELINE, text};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// A command line of a shell with `$0` for Paceline, in the repository.
+/// Runs a shell command line in the repository, with Paceline as `$0`.
 fn shell(line: &str) -> Output {
     let output = Command::new("sh")
         .args(["-c", line, PACELINE])
@@ -49,7 +50,7 @@ fn the_exit_status_tells_of_a_standard_output_that_cannot_be_written() {
         assert_eq!(code(&format!("\"$0\" {command} >/dev/null")), Some(0), "{command}");
         assert_eq!(code(&format!("\"$0\" {command} >&-")), Some(3), "{command} >&-");
         assert_eq!(code(&format!("\"$0\" {command} >/dev/full")), Some(3), "{command} >/dev/full");
-        // The status of a result without a reader is that of the work.
+        // If the reader of a result has gone, the status is that of the command.
         let piped =
             format!("{{ \"$0\" {command}; echo $? >&3; }} 3>&1 1>&2 2>/dev/null | head -c 0 >/dev/null");
         assert_eq!(code(&piped), Some(0), "{command} | head -c 0");
@@ -70,7 +71,7 @@ fn errors_keep_their_status_when_standard_error_cannot_be_written() {
             assert_eq!(code(&format!("\"$0\" {command} {stderr}")), Some(2), "{command} {stderr}");
         }
     }
-    // The run itself goes well or not whatever becomes of its messages: no process listens on port 1.
+    // The result of the run does not depend on its messages: no process listens on port 1.
     assert_eq!(code("\"$0\" run http://127.0.0.1:1/ -d 1s 2>/dev/full"), Some(3));
 }
 
@@ -103,8 +104,8 @@ fn inputs_without_end_are_refused() {
 fn few_processes_are_an_error_and_no_panic() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());
-    // Root has as many as it likes.
-    // SAFETY: takes nothing and cannot fail.
+    // Root has no process limit.
+    // SAFETY: takes no arguments and cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
     let other = if is_root { "setpriv --reuid=65534 --regid=65534 --clear-groups" } else { "" };
     if code(&format!("{other} test -x \"$0\"")) != Some(0) {

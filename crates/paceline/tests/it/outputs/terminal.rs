@@ -1,7 +1,7 @@
-//! A terminal of our own to run on: a pseudo-terminal, and a screen that shows what was drawn there.
+//! A pseudo-terminal for tests, with a screen that shows what was drawn on it.
 //!
-//! For `screen.rs`. The screen is the vt100 crate's, so that what is drawn is understood by somebody else; other
-//! terminals may differ from it.
+//! Used by `screen.rs`. The vt100 crate emulates the screen, so that an independent implementation interprets the
+//! output; other terminals may differ from it.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -11,21 +11,21 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Long enough for a machine that does ten other things; what waits here ends on its own much earlier.
+/// Long enough for a machine with ten other jobs; every wait here normally ends much earlier.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A terminal with somebody running on it.
+/// A terminal with a command running on it.
 pub struct Terminal {
     master: File,
     child: Child,
     screen: vt100::Parser,
-    /// Every byte that came.
+    /// Every byte received.
     pub bytes: Vec<u8>,
     before: libc::termios,
 }
 
 impl Terminal {
-    /// Runs a command on a terminal of so many rows and columns, as its controlling terminal.
+    /// Runs a command with a terminal of this size as its controlling terminal.
     pub fn run(mut command: Command, rows: u16, columns: u16) -> Self {
         let (mut master, mut slave) = (0, 0);
         let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
@@ -40,7 +40,7 @@ impl Terminal {
             )
         };
         assert_eq!(opened, 0);
-        // SAFETY: both were opened just now, for us.
+        // SAFETY: both descriptors were just opened and have no other owner.
         let (master, slave) = unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
         let end = || Stdio::from(slave.try_clone().unwrap());
         command.stdin(end()).stdout(end()).stderr(end()).env("TERM", "xterm-256color");
@@ -59,12 +59,12 @@ impl Terminal {
         Self { master, child, screen, bytes: Vec::new(), before }
     }
 
-    /// Reads until the screen is as wanted.
+    /// Reads until the screen satisfies `wanted`.
     pub fn wait_until(&mut self, wanted: impl Fn(&str) -> bool) {
         self.wait_for(wanted).unwrap();
     }
 
-    /// The same of what a busy machine may have no time to draw: an error where the run is over before.
+    /// The same for content that a busy machine may have no time to draw: an error if the run ends before.
     pub fn wait_for(&mut self, wanted: impl Fn(&str) -> bool) -> Result<(), String> {
         let begun = Instant::now();
         while !wanted(&self.shown()) {
@@ -82,26 +82,26 @@ impl Terminal {
         self.child.wait().unwrap()
     }
 
-    /// Reads what there is; false at the end.
+    /// Reads the available bytes; false at the end.
     fn read(&mut self, begun: Instant) -> bool {
         let left = LIMIT.checked_sub(begun.elapsed()).expect("nothing comes any more");
         let mut polled = libc::pollfd { fd: self.master.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one descriptor, which is open.
         unsafe { libc::poll(&raw mut polled, 1, left.as_millis() as i32) };
         let mut buffer = [0; 4096];
-        // A terminal whose last process has gone is an error to read from.
+        // Reading from a terminal whose last process has ended is an error.
         let Ok(length @ 1..) = self.master.read(&mut buffer) else { return false };
         self.screen.process(&buffer[..length]);
         self.bytes.extend_from_slice(&buffer[..length]);
         true
     }
 
-    /// What the screen shows, without blanks at the ends of lines.
+    /// The text on the screen, without trailing blanks.
     pub fn shown(&self) -> String {
         self.screen.screen().contents()
     }
 
-    /// Gives the terminal another size.
+    /// Resizes the terminal.
     pub fn resize(&mut self, rows: u16, columns: u16) {
         let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: the descriptor is open, the pointer is to a live winsize.
@@ -109,18 +109,18 @@ impl Terminal {
         self.screen.screen_mut().set_size(at_least_one(rows), at_least_one(columns));
     }
 
-    /// Types.
+    /// Sends keys to the terminal.
     pub fn type_in(&mut self, keys: &[u8]) {
         self.master.write_all(keys).unwrap();
     }
 
     /// Sends a signal to the foreground process.
     pub fn signal(&self, signal: i32) {
-        // SAFETY: a signal to a child that has not been waited for.
+        // SAFETY: sends a signal to a child that has not been waited for.
         assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
     }
 
-    /// Whether the terminal's modes are as they were, and the cursor is to be seen.
+    /// Whether the terminal modes are unchanged and the cursor is visible.
     pub fn is_as_it_was(&self) -> bool {
         let now = state(&self.master);
         let modes = |of: &libc::termios| (of.c_iflag, of.c_oflag, of.c_cflag, of.c_lflag, of.c_cc);

@@ -1,6 +1,6 @@
-//! What is made to be looked at: the pages of `paceline view` where no results are kept, and the sizes of one-file reports.
+//! Tests pages: `paceline view` without any results, and the sizes of one-file reports.
 //!
-//! What pages show is held by the browser tests in `ui/tests`.
+//! The content of pages is tested by the browser tests in `ui/tests`.
 
 use super::{PACELINE, Runs as _, text};
 use crate::reference::Server;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// `paceline view` in a folder, with no place of results named.
+/// `paceline view` in a folder, without a location of results.
 fn view(folder: &Path) -> Command {
     let mut command = Command::new(PACELINE);
     command.args(["view", "--no-open"]).current_dir(folder).stdin(Stdio::null());

@@ -1,5 +1,4 @@
-//! Requests that are described by other means than a URL and a body: forms, a command line of curl, a browser's archive;
-//! and `--debug`, which shows what became of them.
+//! Tests requests described by forms, a curl command line or a HAR file, and `--debug`, which shows their exchanges.
 
 use super::server::{Heard, Server};
 use super::{complaint, count, ok, paceline, run};

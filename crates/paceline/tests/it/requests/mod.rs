@@ -1,7 +1,8 @@
-//! What is sent and how answers are checked, through the whole binary, against a server that hears every byte.
+//! Tests what is sent and how responses are checked, through the whole binary, against a server that records every
+//! byte.
 //!
-//! Mixes, placeholders, bodies and checks, and what docs/requests.md shows of them. How a request is put together and
-//! expanded, rule by rule, is held by the http crate; where it goes to is `target.rs`'s.
+//! They cover mixes, placeholders, bodies and checks, and the examples in docs/requests.md. The assembly and expansion
+//! of requests is tested in the http crate; targets are in `target.rs`.
 
 mod described;
 mod redirects;
@@ -28,12 +29,12 @@ fn run(server: &Server, path: &str, requests: u64, flags: &[&str]) -> Value {
     let requests = requests.to_string();
     let output = paceline(&[&[url.as_str(), "-n", &requests, "--format", "json"], flags].concat());
     let reported = String::from_utf8_lossy(&output.stderr);
-    // 1: on a busy machine the run says that it is not to be trusted; its counts are.
+    // 1: on a busy machine the run reports that it is not to be trusted, but its counts are right.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{reported}");
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {reported}"))
 }
 
-/// What a run that cannot begin says.
+/// The error message of a run that cannot begin.
 fn complaint(arguments: &[&str]) -> String {
     let output = paceline(&[&["http://127.0.0.1:9/"], arguments].concat());
     assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -48,7 +49,7 @@ fn ok(heard: &Heard) -> (u16, Vec<u8>) {
     (200, heard.body.clone())
 }
 
-/// A shop that sells, and takes orders wrongly.
+/// A shop that serves pages and answers orders wrongly.
 fn shop(heard: &Heard) -> (u16, Vec<u8>) {
     match heard.path.as_str() {
         "/" => (200, b"welcome".to_vec()),
@@ -176,7 +177,7 @@ fn placeholders_are_unique_over_threads_and_lengths_are_right() {
 #[test]
 fn bodies_are_checked_by_digest_and_by_value() {
     let server = Server::start(|heard| match heard.path.as_str() {
-        // Another body each time, with the same value in it.
+        // A different body each time, with the same value in it.
         "/json" => (200, [b"{\"ok\": true, \"n\": \"".as_slice(), &heard.body, b"\"}"].concat()),
         "/long" => (200, vec![b'x'; 3_000_000]),
         _ => (200, b"abc".to_vec()),

@@ -1,5 +1,5 @@
-//! `--follow` through the whole binary: chains of redirects, and those that are not followed. How a Location is resolved
-//! is held beside the code (`crates/engine/src/session/redirect.rs`).
+//! Tests `--follow` through the whole binary: chains of redirects, and redirects that are not followed. The resolution
+//! of a Location is tested beside the code (`crates/engine/src/session/redirect.rs`).
 
 use super::server::{Heard, Server};
 use super::{complaint, count, paceline, run};

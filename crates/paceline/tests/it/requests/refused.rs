@@ -1,6 +1,6 @@
-//! Requests, limits and targets that are asked for wrongly: each is answered with what would be right.
+//! Tests invalid requests, limits and targets: each error says what would be valid.
 //!
-//! Flags whose value clap reads alone are held beside their readers; here is what only the whole binary shows.
+//! Flags whose values clap parses alone are tested beside their parsers; these tests need the whole binary.
 
 use super::{complaint, paceline};
 

@@ -1,30 +1,31 @@
-//! A server that reads whole requests, bodies and pipelining included, and answers as a test says.
+//! A server that reads whole requests, with bodies and pipelining, and answers as the test specifies.
 //!
-//! For `mod.rs`, which then looks at every request that was heard. It takes what it reads to be HTTP; servers that get
-//! it wrong on purpose are in `faults/servers.rs`.
+//! Used by `mod.rs`, which then checks every recorded request. It assumes valid HTTP; servers with deliberate errors
+//! are in `faults/servers.rs`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// A request as it came.
+/// A request as received.
 #[derive(Clone, Debug)]
 pub struct Heard {
-    /// Every byte of it.
+    /// All its bytes.
     pub bytes: Vec<u8>,
     pub method: String,
     pub path: String,
     pub body: Vec<u8>,
 }
 
-/// A server and what it has heard.
+/// A server and the requests that it received.
 pub struct Server {
     pub address: SocketAddr,
     heard: Arc<Mutex<Vec<Heard>>>,
 }
 
 impl Server {
-    /// Answers each request with a status and a body, which for a redirect is its Location; the threads end with the test process.
+    /// Answers each request with a status and a body, which for a redirect is its Location; the threads end with the
+    /// test process.
     pub fn start(answer: impl Fn(&Heard) -> (u16, Vec<u8>) + Clone + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -40,7 +41,7 @@ impl Server {
         Self { address, heard }
     }
 
-    /// Every request so far.
+    /// Every request received so far.
     pub fn heard(&self) -> Vec<Heard> {
         self.heard.lock().unwrap().clone()
     }
@@ -74,7 +75,7 @@ fn converse(mut stream: TcpStream, answer: &impl Fn(&Heard) -> (u16, Vec<u8>), k
     }
 }
 
-/// The request that the bytes begin with, once it is whole.
+/// The first complete request in the bytes, if any.
 fn first(bytes: &[u8]) -> Option<Heard> {
     let head = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&bytes[..head]).unwrap();

@@ -1,5 +1,5 @@
-//! Sessions through the whole binary: steps in order, values from one response in the next request, and what the result
-//! says of sessions that fail. The engine's simulation holds the times and the accounts (`crates/engine/tests/it`).
+//! Tests sessions through the whole binary: the order of steps, values from one response in the next request, and the
+//! results of failed sessions. Times and counts are tested in the engine's simulation (`crates/engine/tests/it`).
 
 use super::server::{Heard, Server};
 use super::{complaint, count, paceline, run};

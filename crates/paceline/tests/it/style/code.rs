@@ -1,28 +1,28 @@
-//! Headers, lengths of files and lengths of functions.
+//! Checks headers, lengths of files and lengths of functions.
 //!
-//! Called by `mod.rs` for every Rust file. Functions are measured on the tokens, so that macros hide none. How code is
-//! laid out is cargo fmt's business, and what it should not do is clippy's.
+//! Called by `mod.rs` for every Rust file. Functions are measured on the tokens, so that those in macros are found.
+//! Layout is left to cargo fmt, other rules to clippy.
 
 use super::Violation;
 use super::files::{self, File};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// A file over this many lines owes its header a reason.
+/// A file with more lines must give the reason in its header.
 const LINES_EXPLAINED: usize = 600;
-/// No file is longer, whatever the reason.
+/// Maximum lines of a file, whatever the reason.
 const LINES_MOST: usize = 900;
-/// A function ends here.
+/// Maximum lines of a function.
 const FUNCTION_LINES_MOST: usize = 70;
 
-/// Functions that are longer: file, name, and why they are better whole.
+/// Longer functions: file, name, and why they should not be split.
 const LONG: [(&str, &str, &str); 0] = [];
 
-/// A file that does not open by saying what it is.
+/// Finds files that do not begin with a header.
 pub fn header(file: &File) -> Vec<Violation> {
     if file.text.starts_with("//! ") { Vec::new() } else { vec![file.at(1, "does not open with `//! `")] }
 }
 
-/// A file that is too long, or long without a word about it.
+/// Finds files that are too long, or long without a reason in the header.
 pub fn length(file: &File) -> Vec<Violation> {
     let lines = file.text.lines().count();
     let header: String = file.text.lines().take_while(|line| line.starts_with("//!")).collect();
@@ -37,7 +37,7 @@ pub fn length(file: &File) -> Vec<Violation> {
     }
 }
 
-/// Functions that are too long and not listed.
+/// Finds functions that are too long and not listed.
 pub fn functions(file: &File) -> Vec<Violation> {
     let is_listed = |name: &str| LONG.iter().any(|(path, listed, _)| *path == file.path && *listed == name);
     let long = long_functions(&file.text).into_iter().filter(|function| !is_listed(&function.name));
@@ -45,7 +45,7 @@ pub fn functions(file: &File) -> Vec<Violation> {
         .collect()
 }
 
-/// Files that make a `Printable` of a text without escaping it: each escapes what others wrote before.
+/// Files that make a `Printable` from text without escaping it: each has escaped foreign text before.
 const GENERATING: [&str; 5] = [
     "crates/escape/src/printable.rs",
     "crates/paceline/src/commands/completions.rs",
@@ -54,9 +54,9 @@ const GENERATING: [&str; 5] = [
     "crates/web/src/single_file.rs",
 ];
 
-/// Ways past the escaping of `crates/escape`.
+/// Finds code that bypasses the escaping of `crates/escape`.
 pub fn unescaped(file: &File) -> Vec<Violation> {
-    // Written so that this file has neither.
+    // Written so that this file does not match.
     let ways = [concat!("Printable::", "generated("), concat!("::", "composed(")];
     let may = |way: &str| match way == ways[0] {
         true => GENERATING.contains(&file.path.as_str()),
@@ -70,7 +70,7 @@ pub fn unescaped(file: &File) -> Vec<Violation> {
     ways.into_iter().flat_map(of_way).collect()
 }
 
-/// Entries of the list whose function is gone or has become short.
+/// Finds list entries whose function is gone or has become short.
 pub fn long_for_nothing() -> Vec<Violation> {
     let is_long = |path: &str, name: &str| {
         let file = files::tracked().iter().find(|file| file.path == path);
@@ -87,19 +87,19 @@ struct Function {
     lines: usize,
 }
 
-/// The functions over the limit, those in macros, traits and other functions among them.
+/// The functions over the limit, including those in macros, traits and other functions.
 fn long_functions(text: &str) -> Vec<Function> {
     let mut found = Vec::new();
     match text.parse::<TokenStream>() {
         Ok(tokens) => walk(tokens, &mut found),
-        // A file that is no Rust does not compile either; a shebang or a snippet has no functions to measure.
+        // Text that is not Rust does not compile either; a shebang or a snippet has no functions to measure.
         Err(_) => return found,
     }
     found.retain(|function| function.lines > FUNCTION_LINES_MOST);
     found
 }
 
-/// Finds `fn NAME ... { }` on every level.
+/// Finds `fn NAME ... { }` at every level.
 fn walk(tokens: TokenStream, found: &mut Vec<Function>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (index, token) in tokens.iter().enumerate() {

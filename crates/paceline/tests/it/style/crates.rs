@@ -1,14 +1,14 @@
-//! The edges between the crates of the workspace, against the list of ARCHITECTURE.md.
+//! Checks the dependencies between the crates of the workspace against the list of ARCHITECTURE.md.
 //!
-//! Called by `mod.rs`. The list is kept here once more, by hand: the document itself is not read. Which crates of
-//! others may be used, and under which licence, is cargo-deny's business (`deny.toml`).
+//! The list is repeated here by hand: the document itself is not read. cargo-deny checks external crates and their
+//! licences (`deny.toml`).
 
 use super::Violation;
 use super::files::root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// Each crate that exists and what it may depend on. A new line here is a new line in ARCHITECTURE.md.
+/// Each existing crate and its allowed dependencies. A new line here needs a new line in ARCHITECTURE.md.
 const DESIGNED: &[(&str, &[&str])] = &[
     ("files", &[]),
     ("escape", &[]),
@@ -55,8 +55,8 @@ const DESIGNED: &[(&str, &[&str])] = &[
 
 type Edges = BTreeMap<String, BTreeSet<String>>;
 
-/// Edges that are not designed, and designed ones that are not there. The dependencies of a crate's tests may reach
-/// what the crate rests on anyway, and nothing else.
+/// Dependencies that are not designed, and designed ones that do not exist. The tests of a crate may also use its
+/// indirect dependencies, and no other crate.
 pub fn undesigned_edges() -> Vec<Violation> {
     let designed: Edges = DESIGNED
         .iter()
@@ -91,13 +91,13 @@ fn differences(designed: &Edges, of_code: &Edges) -> Vec<Violation> {
     found
 }
 
-/// Everything a crate rests on, near and far.
+/// All direct and indirect dependencies of a crate.
 fn below(designed: &Edges, name: &str) -> BTreeSet<String> {
     let near = designed.get(name).cloned().unwrap_or_default();
     near.iter().flat_map(|crate_| below(designed, crate_)).chain(near.clone()).collect()
 }
 
-/// The edges of the code and those of the tests, by the folders' names, as cargo knows them.
+/// The dependencies of the code and those of the tests, by folder name, as reported by cargo.
 fn edges() -> [Edges; 2] {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -108,7 +108,7 @@ fn edges() -> [Edges; 2] {
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let mut edges = [Edges::new(), Edges::new()];
     let packages = metadata["packages"].as_array().unwrap().iter();
-    // What stands beside the crates (the comparison with other tools) is no part of the product.
+    // Packages beside the crates (the comparison with other tools) are not part of the product.
     for package in packages.filter(|package| is_in_crates(&package["manifest_path"])) {
         let name = folder(package["name"].as_str().unwrap());
         edges[0].entry(name.clone()).or_default();
@@ -128,7 +128,7 @@ fn is_in_crates(manifest: &serde_json::Value) -> bool {
     folder.is_some_and(|folder| folder.ends_with("crates"))
 }
 
-/// A crate's folder is named after what it is.
+/// The folder of a crate: its name without the prefix.
 fn folder(name: &str) -> String {
     name.strip_prefix("paceline-").unwrap_or(name).to_owned()
 }

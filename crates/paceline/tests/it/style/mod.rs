@@ -1,7 +1,7 @@
-//! The style of this project as tests: what CONTRIBUTING.md asks of every file, checked in every file.
+//! Tests the style of this project: checks the rules of CONTRIBUTING.md in every file.
 //!
-//! Each test gathers all violations before it fails, each with file and line. What is exempt stands here in a list,
-//! with the reason. Only tracked and new unignored files count, so that builds and results do not.
+//! Each test collects all violations before it fails, each with file and line. Exceptions are listed in the tests, with
+//! the reason. Only tracked files and new files that are not ignored are checked, so that builds and results are not.
 
 mod code;
 mod crates;
@@ -10,10 +10,10 @@ mod words;
 
 use files::File;
 
-/// A place where a rule is broken, and how.
+/// The place and description of a violation.
 type Violation = String;
 
-/// Fails with every violation, one a line.
+/// Fails if there are violations and prints one per line.
 fn none(rule: &str, violations: Vec<Violation>) {
     assert!(
         violations.is_empty(),

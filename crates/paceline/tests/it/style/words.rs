@@ -1,18 +1,18 @@
-//! Words, paths and hosts that do not belong in the repository.
+//! Finds words, paths and hosts that do not belong in the repository.
 //!
-//! Called by `mod.rs` for every text file, documents and scripts among them. It knows single words only: whether a
-//! sentence uses the glossary rightly is for a reader to see.
+//! Called by `mod.rs` for every text file, including documents and scripts. It checks single words only; the correct
+//! use of the glossary in sentences needs a reader.
 
 use super::Violation;
 use super::files::File;
 
-/// Words that each reader takes for another number. They never stand alone.
+/// Ambiguous words: readers associate them with different numbers. They never stand alone.
 const AMBIGUOUS: [&str; 2] = ["latenc", "throughput"];
 
-/// Names of others that hold such a word: wrk's flag, the kernel's device, its file of an idle state.
+/// External names that contain such a word: wrk's flag, the kernel's device, its file of an idle state.
 const QUALIFIED: [&str; 4] = ["--latency", "cpu_dma_latency", "/latency", "idle-state latency"];
 
-/// Files and folders in which other tools' reports and scripts are quoted, word for word, or their settings have keys.
+/// Files and folders that quote reports and scripts of other tools literally, or settings with their keys.
 const QUOTING: [&str; 6] = [
     "crates/import/",
     "crates/lab/src/generator/peers/",
@@ -22,11 +22,11 @@ const QUOTING: [&str; 6] = [
     "speed/scripts/percentiles.lua",
 ];
 
-/// Top folders that are somebody's own; a path into one is true on one machine only.
+/// Top folders of one user or machine; a path into one is valid on one machine only.
 const OWN_FOLDERS: [&str; 7] = ["home", "root", "Users", "work", "farm", "mnt", "media"];
 
-/// Hosts that may be named: documents, and names inside formats. A registry is never named, so that whatever is
-/// configured on a machine is used.
+/// Allowed hosts: documents, and names inside formats. A registry is never named, so that the one configured on a
+/// machine is used.
 const HOSTS: [&str; 14] = [
     "docs.rs",
     "doi.org",
@@ -44,27 +44,27 @@ const HOSTS: [&str; 14] = [
     "www.w3.org",
 ];
 
-/// Top-level names that belong to nobody (RFC 2606 and 6761), as tests use them.
+/// Reserved top-level names (RFC 2606 and 6761), as used in tests.
 const NOBODYS: [&str; 4] = ["test", "example", "invalid", "localhost"];
 
-/// Whether a file says what others have written.
+/// Whether a file quotes foreign text.
 fn is_quoting(file: &File) -> bool {
     QUOTING.iter().any(|place| file.path.starts_with(place))
 }
 
-/// Each line with its number.
+/// The lines of a file with their numbers.
 fn lines(file: &File) -> impl Iterator<Item = (usize, &str)> {
     file.text.lines().enumerate().map(|(index, line)| (index + 1, line))
 }
 
-/// Marks of work that was put off.
+/// Finds markers of unfinished work.
 pub fn left_to_do(file: &File) -> Vec<Violation> {
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
     let has = |line: &str| line.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| marks.contains(&word));
     lines(file).filter(|(_, line)| has(line)).map(|(at, line)| file.at(at, line.trim())).collect()
 }
 
-/// Words that do not say which time or which rate.
+/// Finds words that do not say which time or which rate.
 pub fn ambiguous(file: &File) -> Vec<Violation> {
     if is_quoting(file) {
         return Vec::new();
@@ -81,12 +81,12 @@ pub fn ambiguous(file: &File) -> Vec<Violation> {
     lines(file).filter(|(_, line)| has(line)).map(|(at, line)| file.at(at, line.trim())).collect()
 }
 
-/// A line without what stands in double quotes in it.
+/// A line without the parts in double quotes.
 fn outside_quotes(line: &str) -> String {
     line.split('"').step_by(2).collect()
 }
 
-/// Paths and hosts that are right on one machine only.
+/// Finds paths and hosts that are valid on one machine only.
 pub fn of_one_machine(file: &File) -> Vec<Violation> {
     let mut found = Vec::new();
     if is_quoting(file) {
@@ -100,7 +100,7 @@ pub fn of_one_machine(file: &File) -> Vec<Violation> {
     found
 }
 
-/// An absolute path into somebody's own folder.
+/// Finds an absolute path into such a folder.
 fn own_path(line: &str) -> Option<&str> {
     OWN_FOLDERS.iter().find_map(|folder| {
         let path = format!("/{folder}/");
@@ -123,7 +123,7 @@ fn hosts(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a host is listed, reserved, an address or no host at all.
+/// Whether a host is listed, reserved, an address, or not a host.
 fn is_public(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     let (_, top) = host.rsplit_once('.').unwrap_or(("", "localhost"));
