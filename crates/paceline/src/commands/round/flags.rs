@@ -46,10 +46,10 @@ pub struct Asked {
     /// A plan: a file, or the name of one in the plans folder
     #[arg(value_name = "PLAN", conflicts_with_all = ["forms", "database", "connections", "pipeline", "rate", "duration", "warmup"])]
     pub plan: Option<String>,
-    /// Servers by id or pattern, 'go-*': of a plan only these
+    /// Servers by id or pattern, 'go-*'; with a plan, only these of its servers
     #[arg(long, value_name = "GLOB", num_args = 1.., help_heading = "Of a plan, or without one")]
     pub servers: Vec<String>,
-    /// Workloads, or one case of a workload: hello, tetra/140; of a plan only these [default: the plan's, or hello]
+    /// Workloads, or one case of a workload: hello, tetra/140; with a plan, only these [default: the plan's, or hello]
     #[arg(long, value_name = "WORKLOAD", num_args = 1.., help_heading = "Of a plan, or without one")]
     pub workloads: Vec<String>,
     /// Databases for workloads that need one: postgresql

@@ -4,7 +4,7 @@ use crate::exit::Complaint;
 use paceline_job::{Content, FormPart};
 use std::path::{Path, PathBuf};
 
-/// What separates the parts of a multipart form; the code that reads the files checks that no file contains it.
+/// The separator of the parts of a multipart form; the code that reads the files checks that no file contains it.
 const BOUNDARY: &str = "paceline-5f3a9c41d7e24b08";
 
 /// A form as a body.

@@ -34,8 +34,8 @@ pub struct SeveralFlags {
 
     /// Where the generators run: `ssh:loader=HOST,loader=HOST`, `slurm` or `slurm:PARTITION`; this machine if missing
     ///
-    /// Slurm gives each generator a node of its own, one with the feature `loader` where nodes have it. This program is
-    /// sent to a host that does not have it.
+    /// Slurm gives each generator a separate node, one with the feature `loader` if any node has it. This program is
+    /// sent to hosts that do not have it.
     #[arg(hide_short_help = true, long, value_name = "WHERE", help_heading = "Machines")]
     on: Option<Machines>,
 

@@ -28,7 +28,7 @@ pub(super) struct Instrument {
     pub truths: Vec<Truth>,
     /// Generator lag by pace.
     pub lags: Vec<(&'static str, Histogram)>,
-    /// What a sleeping server adds to the median response time, in nanoseconds; none where it cannot be distinguished.
+    /// The increase in the median response time if the server sleeps, in nanoseconds; none if it cannot be measured.
     pub wake_up_ns: Option<u64>,
     /// Requests per second of one core, closed loop.
     pub ceiling_per_s: f64,

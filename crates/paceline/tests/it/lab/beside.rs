@@ -1,7 +1,7 @@
 //! Tests two rounds on one machine: every trial of both reports that it was not alone, whichever round began first.
 //!
 //! The first round waits while its server starts until the second has begun. Rounds of other tests run on the machine
-//! too, so the test looks for the second one by name.
+//! too, so the test looks for the second one by its process id.
 
 use super::tree::{GOOD, Tree};
 use super::witness::Witness;
