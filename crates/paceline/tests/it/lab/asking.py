@@ -1,10 +1,10 @@
-# Asks PostgreSQL through one psql process, which is its pool: no driver is needed. FAULT is what goes wrong, if anything.
+# Queries PostgreSQL through one psql process, the connection pool: no driver is needed. FAULT is the fault to cause, if any.
 import json, os, random, subprocess, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlparse
 
 FAULT = "none"
-# Requests that are answered before it: readiness and validation are among them.
+# Requests answered before the fault, including readiness checks and validation.
 BEFORE = 30
 env = os.environ
 asked, psql, pool = 0, None, threading.Lock()
@@ -45,7 +45,7 @@ def row(update):
 
 def spoil():
     if FAULT == "kill":
-        # By PostgreSQL's own hand, in its data folder: process numbers there may be of another namespace.
+        # PostgreSQL runs kill in its data folder: process ids there may belong to another namespace.
         ask("COPY (SELECT 1) TO PROGRAM 'kill -9 $(head -n 1 postmaster.pid)'")
     if FAULT == "full":
         with open(os.path.join("@FULL@", "filler"), "wb", buffering=0) as filler:
@@ -68,7 +68,7 @@ def answer(url):
         if FAULT == "busy":
             time.sleep(0.002)
         if FAULT == "full" and asked >= BEFORE:
-            # Needs room for new versions of all rows at once.
+            # Needs space for new versions of all rows at the same time.
             ask("UPDATE world SET randomNumber = randomNumber RETURNING id")
         found = [row(url.path == "/updates") for _ in range(count)]
         return 200, json.dumps(found[0] if url.path == "/db" else found).encode()

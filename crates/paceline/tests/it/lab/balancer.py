@@ -1,4 +1,4 @@
-# A balancer of connections, round robin: the next instance that accepts gets the next connection.
+# A connection balancer, round robin: each connection goes to the next instance that accepts it.
 import socket, sys, threading
 
 words = [line.split() for line in open(sys.argv[1])]

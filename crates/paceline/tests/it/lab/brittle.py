@@ -1,4 +1,4 @@
-# Answers `hello` on one thread, however many connect. WRONG_AFTER and DIES_AT are set by the test.
+# Answers `hello` on one thread, whatever the number of connections. The test sets WRONG_AFTER and DIES_AT.
 import asyncio
 import os
 

@@ -1,5 +1,5 @@
-# A server that does everything to outlive its lab: it ignores SIGTERM, forks, begins sessions and forks twice.
-# Every process holds the witness open and has signed it; none lives longer than two minutes.
+# A server that tries in every way to outlive its lab: it ignores SIGTERM, forks, starts sessions and forks twice.
+# Every process signs the witness pipe and holds it open; all exit within two minutes.
 import os
 import signal
 import time
