@@ -286,7 +286,7 @@ impl Side for Measured<'_> {
 
 /// Window limit of a capacity search that is one of many observations.
 const SEARCH_WINDOWS_MOST: usize = 30;
-/// Half of the interval width to reach, as a share. It can be wide, since the scatter between launches is added to it.
+/// Half of the interval width to reach, as a share; the scatter between launches is added to it.
 const SEARCH_HALF_WIDTH: f64 = 0.05;
 
 /// One observation: a run and, if there is an objective, a search for the capacity.

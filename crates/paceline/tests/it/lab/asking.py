@@ -1,4 +1,4 @@
-# Queries PostgreSQL through one psql process, the connection pool: no driver is needed. FAULT is the fault to cause, if any.
+# Queries PostgreSQL through one psql process, the connection pool: no driver is needed. FAULT is the fault to cause.
 import json, os, random, subprocess, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlparse
