@@ -1,9 +1,9 @@
-//! How text is escaped for each format: one function for each.
+//! Escaping rules, one function for each format.
 
 use std::fmt::Write as _;
 
-/// A character that steers a terminal or changes how the text around it is displayed: control characters (ECMA-48, C0 and
-/// C1), bidirectional formatting (UAX #9), zero-width and other invisible characters.
+/// A character that controls a terminal or changes how the text around it is displayed: control characters (ECMA-48, C0
+/// and C1), bidirectional formatting (UAX #9), zero-width and other invisible characters.
 pub(crate) fn is_unsafe(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -11,15 +11,15 @@ pub(crate) fn is_unsafe(letter: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text on one line: line ends and tabs become blanks, what is unsafe is written out (`\u{1b}`), the rest is put as
-/// the format asks.
+/// Puts the text on one line: line ends and tabs become blanks, unsafe characters are written as `\u{1b}`, and every
+/// other character is written by `put`, which escapes it for the format.
 pub(crate) fn visible(text: &str, mut put: impl FnMut(&mut String, char)) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
             '\n' | '\r' | '\t' => safe.push(' '),
             letter if is_unsafe(letter) => {
-                // Cannot fail: it is a text.
+                // Writing to a `String` cannot fail.
                 let _ = write!(safe, "\\u{{{:x}}}", u32::from(letter));
             }
             letter => put(&mut safe, letter),
@@ -28,9 +28,9 @@ pub(crate) fn visible(text: &str, mut put: impl FnMut(&mut String, char)) -> Str
     safe
 }
 
-/// A format and what has to be done to text that stands in it.
+/// A format, and how text is escaped for it.
 pub trait Escaping {
-    /// The text on one line, without any character that has a meaning in the format.
+    /// Returns the text on one line, without any character that has a meaning in the format.
     fn escape(text: &str) -> String;
 }
 
@@ -82,8 +82,8 @@ impl Escaping for ForHtml {
 }
 
 impl Escaping for ForCsv {
-    /// A field that a spreadsheet would take for a formula (OWASP, "CSV Injection") begins with an apostrophe; a number is
-    /// none.
+    /// A field that a spreadsheet would treat as a formula (OWASP, "CSV Injection") begins with an apostrophe; a number
+    /// is not treated as one.
     fn escape(text: &str) -> String {
         let safe = visible(text, String::push);
         let is_formula = safe.trim_start().starts_with(['=', '+', '-', '@']) && safe.parse::<f64>().is_err();

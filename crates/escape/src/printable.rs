@@ -10,8 +10,8 @@ use std::ops::Deref;
 pub struct JsonText(String);
 
 impl JsonText {
-    /// A document as a serializer wrote it. Characters outside ASCII stand in strings alone, where `\u` and four digits mean
-    /// the same (RFC 8259 §7): reading it gives equal values. A newline is added.
+    /// Takes a document as a serializer wrote it. Characters outside ASCII occur only in strings, where `\u` and four
+    /// digits mean the same (RFC 8259 §7): reading it gives equal values. A newline is added.
     pub fn of_document(document: &str) -> Self {
         let mut safe = String::with_capacity(document.len() + 1);
         for letter in document.trim_end().chars() {
@@ -34,8 +34,8 @@ impl JsonText {
 pub struct Printable(String);
 
 impl Printable {
-    /// What this program makes of its own tables: manual pages, completions, pages whose data is packed. Text of others in
-    /// it is escaped by who makes it; a style test lists who may.
+    /// Text that this program generates from its own tables: manual pages, completions, pages whose data is packed.
+    /// Text from outside is escaped before it gets here; a style test lists the files that may call this.
     pub fn generated(text: String) -> Self {
         Self(text)
     }

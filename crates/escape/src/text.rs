@@ -21,28 +21,28 @@ pub type HtmlText = Escaped<ForHtml>;
 pub type CsvText = Escaped<ForCsv>;
 
 impl<E: Escaping> Escaped<E> {
-    /// Text of others, on one line.
+    /// Escapes text from outside, on one line.
     pub fn of(text: &str) -> Self {
         Self::safe(E::escape(text))
     }
 
-    /// Text of this program.
+    /// Text of this program, not escaped.
     pub fn literal(text: &'static str) -> Self {
         Self::safe(text.to_owned())
     }
 
-    /// The parts with a literal between them.
+    /// Joins the parts, with a literal between them.
     pub fn joined(parts: impl IntoIterator<Item = Self>, between: &'static str) -> Self {
         let parts: Vec<String> = parts.into_iter().map(|part| part.text).collect();
         Self::safe(parts.join(between))
     }
 
-    /// Adds what follows.
+    /// Appends `more`.
     pub fn push(&mut self, more: &Self) {
         self.text.push_str(&more.text);
     }
 
-    /// For the macros, which see to it that every argument is a [`Piece`].
+    /// For the macros, which ensure that every argument is a [`Piece`].
     #[doc(hidden)]
     pub fn composed(text: fmt::Arguments) -> Self {
         Self::safe(text.to_string())
@@ -70,7 +70,7 @@ impl<E> FromIterator<Escaped<E>> for Escaped<E> {
     }
 }
 
-/// The escaped text, which is safe in its own format alone: put into another one it is escaped again.
+/// The escaped text, which is safe in its own format only: in text of another format it is escaped again.
 impl<E> fmt::Display for Escaped<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.text)
@@ -78,12 +78,12 @@ impl<E> fmt::Display for Escaped<E> {
 }
 
 impl TerminalText {
-    /// Text of others whose line ends stay.
+    /// Escapes text from outside and keeps its line ends.
     pub fn lines(text: &str) -> Self {
         Self::joined(text.split('\n').map(Self::of), "\n")
     }
 
-    /// Lines with colours (ECMA-48 SGR), which stay; every other control sequence in them is escaped.
+    /// Escapes lines with colours (ECMA-48 SGR): colours are kept, every other control sequence is escaped.
     pub fn coloured(text: &str) -> Self {
         let mut pieces = text.split("\x1b[");
         let mut safe = Self::lines(pieces.next().unwrap_or_default());
@@ -102,22 +102,22 @@ impl TerminalText {
 }
 
 impl MarkdownText {
-    /// A key of a record: an underscore within a word is no markup (CommonMark §6.2), and stays.
+    /// A key of a record. An underscore within a word is not markup (CommonMark §6.2), and is not escaped.
     pub fn key(key: &str) -> Self {
         Self::joined(key.split('_').map(Self::of), "_")
     }
 }
 
 impl CsvText {
-    /// Fields, and commas between them; the line end is the caller's.
+    /// Fields with commas between them; the caller adds the line end.
     pub fn record(fields: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         Self::joined(fields.into_iter().map(|field| Self::of(field.as_ref())), ",")
     }
 }
 
-/// What a macro puts in place of `{}`: escaped, unless it is text of the same format already.
+/// A value that a macro puts in place of `{}`: escaped, unless it is already text of the same format.
 pub trait Piece<E> {
-    /// Writes it, by the width and precision asked for.
+    /// Writes it, with the requested width and precision.
     ///
     /// # Errors
     /// Those of the formatter.
@@ -176,8 +176,8 @@ impl<E, P: Piece<E> + ?Sized> fmt::Display for Shown<'_, E, P> {
     }
 }
 
-/// `format!` whose text is a literal and whose arguments are escaped. `concat!` keeps names from being captured by the
-/// literal, which would pass them by.
+/// `format!` whose text is a literal and whose arguments are escaped. `concat!` keeps the literal from capturing names,
+/// which would not be escaped.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! escaped {
