@@ -1,12 +1,13 @@
 //! Bounded reading and atomic writing of files.
 //!
-//! Every file that somebody else can write (a plan, a manifest, an export, a report of another tool, a CA file) is read
-//! through this crate: with a limit on its size, decompression included, and only if it is a regular file, so that
-//! neither a device nor a named pipe can exhaust memory or block for ever. Results are written through it too: into a
-//! new file that then replaces the old one, so that a full disk or a killed process never leaves half of one.
+//! Every file that another user or program can write (a plan, a manifest, an export, a report of another tool, a CA
+//! file) is read through this crate: with a limit on its size, decompression included, and only if it is a regular
+//! file, so that neither a device nor a named pipe can exhaust memory or block for ever. Results are also written
+//! through it: into a new file that then replaces the old one, so that a full disk or a killed process never leaves a
+//! partial file.
 //!
-//! Errors are [`std::io::Error`], so that a call of `std::fs` can be replaced without changing the caller's errors; what
-//! this crate itself rejects is a [`FileError`] inside.
+//! Errors are [`std::io::Error`], so that a call of `std::fs` can be replaced without changing the caller's errors; an
+//! error of this crate is a [`FileError`] inside it.
 
 mod read;
 mod write;

@@ -1,6 +1,6 @@
-//! Reading with a limit: files, their tails, gzip, and streams that are open already.
+//! Reading with a limit: files, their tails, gzip, and streams that are already open.
 //!
-//! Called wherever something is read that somebody else can write. What the bytes mean is for the caller to judge.
+//! Used wherever the input may be written by another user or program. The caller interprets the bytes.
 
 use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
@@ -8,15 +8,14 @@ use std::io::{self, BufRead, BufReader, Read, Seek as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// Largest text that a person writes: plans, manifests, workloads, certificates. The largest in the repository has
-/// 30 kB.
+/// Largest hand-written text: plans, manifests, workloads, certificates. The largest in the repository has 30 kB.
 pub const TEXT_BYTES_MOST: u64 = 4 << 20;
-/// Largest output of a program that is read whole: the record of a run, a report of another load generator.
+/// Largest program output that is read whole: the record of a run, a report of another load generator.
 pub const OUTPUT_BYTES_MOST: u64 = 64 << 20;
 /// The first bytes of a gzip stream (RFC 1952, section 2.3.1).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// What is wrong with a file that is not read.
+/// Why a file is not read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FileError {
     /// A folder, device, socket or named pipe.
@@ -47,10 +46,10 @@ impl From<FileError> for io::Error {
 /// Opens a regular file for reading.
 ///
 /// # Errors
-/// The system's; [`FileError::NotRegular`] for everything else that has a path. A named pipe without a writer is
-/// rejected at once instead of waiting for one.
+/// The system's error; [`FileError::NotRegular`] for any other kind of file. A named pipe without a writer is rejected
+/// at once: the call does not wait for a writer.
 pub fn open(path: &Path) -> io::Result<File> {
-    // O_NONBLOCK has no effect on regular files; opening a named pipe returns without it only when a writer comes.
+    // O_NONBLOCK has no effect on regular files; without it, opening a named pipe returns only when a writer opens it.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let kind = file.metadata()?.file_type();
     let what = match () {
@@ -63,11 +62,12 @@ pub fn open(path: &Path) -> io::Result<File> {
     Err(FileError::NotRegular(what).into())
 }
 
-/// Opens an input that a person names: a regular file, a device, or a pipe that is open already (`<(command)` of a
-/// shell, `/dev/stdin`). What is read from it needs a limit.
+/// Opens an input that the user names: a regular file, a device, or a pipe that is already open (`<(command)` of a
+/// shell, `/dev/stdin`). Reading from it needs a limit.
 ///
 /// # Errors
-/// The system's; [`FileError::NotRegular`] for a folder, a socket, and a named pipe, which might never get a writer.
+/// The system's error; [`FileError::NotRegular`] for a folder, a socket, and a named pipe, which might never get a
+/// writer.
 pub fn open_input(path: &Path) -> io::Result<File> {
     let is_open = ["/dev/fd", "/dev/stdin", "/proc"].iter().any(|folder| path.starts_with(folder));
     let kind = std::fs::metadata(path)?.file_type();
@@ -108,10 +108,10 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     text(read(path, most)?)
 }
 
-/// Reads at most `most` bytes of UTF-8 from something that is open already: standard input, a pipe, a connection.
+/// Reads at most `most` bytes of UTF-8 from an open stream: standard input, a pipe, a connection.
 ///
 /// # Errors
-/// The system's, [`FileError::TooLarge`] and [`FileError::NotText`].
+/// The system's error, [`FileError::TooLarge`] and [`FileError::NotText`].
 pub fn take_text(from: impl Read, most: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     Bounded::new(from, FileError::TooLarge(most), most).read_to_end(&mut bytes)?;
@@ -130,7 +130,7 @@ pub fn is_gzip(bytes: &[u8]) -> bool {
 /// Decompresses gzip (all its members) to at most `most` bytes.
 ///
 /// # Errors
-/// [`FileError::InflatesTooLarge`], or what is wrong with the stream.
+/// [`FileError::InflatesTooLarge`], or the error of the invalid stream.
 pub fn gunzip(bytes: &[u8], most: u64) -> io::Result<Vec<u8>> {
     let mut inflated = Vec::new();
     Bounded::new(MultiGzDecoder::new(bytes), FileError::InflatesTooLarge(most), most)
@@ -138,7 +138,7 @@ pub fn gunzip(bytes: &[u8], most: u64) -> io::Result<Vec<u8>> {
     Ok(inflated)
 }
 
-/// Opens a regular gzip file of which at most `most` decompressed bytes can be read: the read after them fails.
+/// Opens a regular gzip file. At most `most` decompressed bytes can be read: a read beyond them fails.
 ///
 /// # Errors
 /// As [`open`].
@@ -147,7 +147,7 @@ pub fn open_gzip(path: &Path, most: u64) -> io::Result<impl BufRead> {
     Ok(BufReader::new(Bounded::new(inflated, FileError::InflatesTooLarge(most), most)))
 }
 
-/// A reader of which at most a number of bytes can be read. What is longer is an error, never cut off in silence.
+/// A reader with a limit. Longer input is an error, never silently truncated.
 #[derive(Debug)]
 pub struct Bounded<R> {
     inner: R,
@@ -156,7 +156,7 @@ pub struct Bounded<R> {
 }
 
 impl<R: Read> Bounded<R> {
-    /// `most` bytes of `inner`, then `error`.
+    /// Reads `most` bytes of `inner`; longer input fails with `error`.
     pub fn new(inner: R, error: FileError, most: u64) -> Self {
         Self { inner, error: Some(error), left: most }
     }
@@ -168,7 +168,7 @@ impl<R: Read> Read for Bounded<R> {
             return Ok(0);
         }
         if self.left == 0 {
-            // One byte more tells the end from what is too long.
+            // Reading one byte more distinguishes the end from input that is too long.
             return match self.inner.read(&mut buffer[..1])? {
                 0 => Ok(0),
                 _ => Err(self.error.take().map_or(io::ErrorKind::FileTooLarge.into(), io::Error::from)),

@@ -1,6 +1,6 @@
-//! Writing a file whole or not at all.
+//! Atomic writing: a file is replaced whole or not at all.
 //!
-//! Called for every result that a person keeps. Streams and devices, which cannot be replaced, are the binary's business.
+//! Used for every result that is kept. Streams and devices cannot be replaced; the binary writes those.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -8,24 +8,24 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Links followed at most, as many as the kernel follows (path_resolution(7)).
+/// Most symbolic links followed: the kernel's limit (path_resolution(7)).
 pub const LINKS_MOST: usize = 40;
-/// Attempts to find a free name for a temporary file. Names are taken by earlier processes of the same id that were
-/// killed, or on purpose by another user of the folder.
+/// Attempts to find a free name for a temporary file. A name may exist because an earlier process with the same id was
+/// killed, or because another user of the folder created it on purpose.
 const ATTEMPTS_MOST: u32 = 100;
 
-/// Puts a file with these bytes at `path` in one step, in the place of the one that is there. Its folder exists; the
-/// bytes are on disk when it returns. A link keeps pointing where it did: its target is replaced.
+/// Replaces the file at `path` by one with these bytes, in one step. Its folder must exist; the bytes are on disk when
+/// it returns. A symbolic link is kept: its target is replaced.
 ///
 /// # Errors
-/// The system's. The old file is then unchanged and no temporary file is left.
+/// The system's error. The old file is then unchanged and no temporary file is left.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = &target(path);
     let (temporary, mut file) = create_new_beside(path)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     let moved = written.and_then(|()| fs::rename(&temporary, path));
     if moved.is_err() {
-        // Best effort: the error that is reported is the one that led here.
+        // Best effort: the error that led here is reported.
         let _ = fs::remove_file(&temporary);
     }
     moved
@@ -42,10 +42,10 @@ pub fn target(path: &Path) -> PathBuf {
 }
 
 /// Creates a temporary file in the folder of `path`, if this user may write to the file at `path`: with write access to
-/// a folder any file in it can be replaced, a read-only one too.
+/// a folder any file in it can be replaced, even a read-only one.
 ///
 /// # Errors
-/// The system's, naming the folder where it is the folder that cannot be written.
+/// The system's error, which names the folder if the folder cannot be written.
 pub fn create_new_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     static COUNTER: AtomicU32 = AtomicU32::new(0);
     match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path) {
@@ -56,7 +56,7 @@ pub fn create_new_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     for _ in 0..ATTEMPTS_MOST {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
         let temporary = path.with_file_name(format!(".{name}.{}-{number}", std::process::id()));
-        // `create_new` (O_EXCL) follows no link that somebody else put there.
+        // `create_new` (O_EXCL) does not follow a link that another user created there.
         match File::options().write(true).create_new(true).open(&temporary) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             created => return created.map(|file| (temporary, file)).map_err(|error| in_folder(path, error)),
@@ -68,7 +68,7 @@ pub fn create_new_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     ))
 }
 
-/// Names the folder of `path` in an error about permissions.
+/// Adds the folder of `path` to a permission error.
 fn in_folder(path: &Path, error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
