@@ -1,18 +1,19 @@
-//! A control group for one launch: the only account of a process tree's CPU time that misses nothing.
+//! A control group for one launch: the only complete measure of a process tree's CPU time.
 //!
-//! Version 2's `cpu.stat` needs no controller enabled; version 1 has `cpuacct.usage`. Both are looked for, the first
-//! that can be made is used. Neither limits anything. Where none can be made, [`crate::tree`] reads `/proc` instead.
+//! `cpu.stat` of version 2 needs no controller enabled; version 1 has `cpuacct.usage`. Both are tried, and the first
+//! group that can be created is used. Neither sets a limit. If no group can be created, [`crate::tree`] reads `/proc`
+//! instead.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How the names of all groups begin.
+/// Prefix of the names of all groups.
 const PREFIX: &str = "paceline-";
-/// A group without a process is one that was left behind when it is this old: a launch joins its own at once.
+/// A group without a process is a leftover when it is older than this: a launch joins its group at once.
 const LEFT_AFTER: Duration = Duration::from_secs(60);
 
-/// A group of our own, removed when dropped, if it is empty by then.
+/// A control group for a launch, removed when dropped, if it is empty by then.
 #[derive(Debug)]
 pub struct ControlGroup {
     folder: PathBuf,
@@ -26,8 +27,9 @@ enum Version {
 }
 
 impl ControlGroup {
-    /// Removes groups that a lab and its shepherd left when both were killed: those of this prefix below the caller's own
-    /// group that hold no process and are not being made just now. The kernel refuses to remove any other.
+    /// Removes groups that remain after a lab and its shepherd were both killed: groups with this prefix, below the
+    /// caller's own group, that hold no process and were not created in the last minute. The kernel refuses to remove
+    /// any other.
     pub fn sweep() {
         for version in [Version::V2, Version::V1] {
             let Some(own) = own_group(version) else { continue };
@@ -43,23 +45,24 @@ impl ControlGroup {
         }
     }
 
-    /// Makes a group named after a launch below the caller's own. `None` where the machine has none or lets us make none.
+    /// Creates a group named after a launch below the caller's own. `None` if the machine has no control groups or does
+    /// not permit creating one.
     pub fn create(launch: &str) -> Option<ControlGroup> {
         [Version::V2, Version::V1].into_iter().find_map(|version| {
             let folder = own_group(version)?.join(format!("{PREFIX}{launch}"));
             let group = ControlGroup { folder, version };
             fs::create_dir(&group.folder).ok()?;
-            // A group that tells nothing is removed again when dropped.
+            // A group whose CPU time cannot be read is removed again when dropped.
             group.cpu_ns().is_some().then_some(group)
         })
     }
 
-    /// Its folder; what writes itself to `cgroup.procs` there joins.
+    /// The folder of the group; a process that writes its id to `cgroup.procs` there joins.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// CPU time of everything that ever was in it, in nanoseconds.
+    /// CPU time of all processes that were ever in the group, in nanoseconds.
     pub fn cpu_ns(&self) -> Option<u64> {
         match self.version {
             Version::V1 => fs::read_to_string(self.folder.join("cpuacct.usage")).ok()?.trim().parse().ok(),
@@ -71,7 +74,7 @@ impl ControlGroup {
         }
     }
 
-    /// The processes in it, as the caller's namespace numbers them.
+    /// The processes in it, as numbered in the caller's namespace.
     pub fn processes(&self) -> Vec<i32> {
         let listed = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
         // 0 stands for a process outside the caller's namespace.
@@ -81,7 +84,7 @@ impl ControlGroup {
 
 impl Drop for ControlGroup {
     fn drop(&mut self) {
-        // The shepherd removes it too, in case the lab cannot.
+        // The shepherd also removes it, in case the lab cannot.
         let _ = fs::remove_dir(&self.folder);
     }
 }
@@ -92,7 +95,7 @@ fn own_group(version: Version) -> Option<PathBuf> {
     place(&mounts, &fs::read_to_string("/proc/self/cgroup").ok()?, version, ACCOUNT)
 }
 
-/// The files that may limit a process's memory: of its group and of each above it, in either version.
+/// The files that may limit a process's memory: those of its group and of every group above it, in either version.
 pub(crate) fn memory_limit_files(pid: i32) -> Vec<PathBuf> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -118,7 +121,7 @@ pub(crate) fn fuzz(text: &str) {
 /// The controller of version 1 that accounts for CPU time.
 const ACCOUNT: &str = "cpuacct";
 
-/// The folder of a group in that version's hierarchy; of version 1 in that of a controller.
+/// The folder of a group in the hierarchy of that version; for version 1, in the hierarchy of a controller.
 fn place(mounts: &str, own: &str, version: Version, controller: &str) -> Option<PathBuf> {
     let own = own.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');

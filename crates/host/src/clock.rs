@@ -1,8 +1,8 @@
-//! How far the clock of another machine is from this one's: bounds from round trips.
+//! Offset between the clock of another machine and this machine's clock: bounds from round trips.
 //!
-//! The other machine read its clock at some moment between our sending a ping and our reading the pong. So the offset lies
-//! between `theirs - received` and `theirs - sent`, however unequal the two ways are; the tightest bounds of several
-//! round trips hold together (Cristian, "Probabilistic clock synchronization", 1989).
+//! The other machine read its clock at some moment between our sending a ping and our reading the pong. So the offset
+//! lies between `theirs - received` and `theirs - sent`, however unequal the two directions are; the intersection of
+//! the bounds of several round trips is the tightest bound (Cristian, "Probabilistic clock synchronization", 1989).
 
 use paceline_record::ClockOffset;
 
@@ -11,18 +11,18 @@ use paceline_record::ClockOffset;
 pub struct RoundTrip {
     /// When the ping was sent, on this machine's clock.
     pub sent_ns: u64,
-    /// When the other machine read it, on its clock.
+    /// When the other machine read its clock, on that clock.
     pub theirs_ns: u64,
     /// When the pong was read, on this machine's clock.
     pub received_ns: u64,
 }
 
-/// The bounds of the other clock less this one; none without a round trip.
+/// The bounds of the other clock minus this one; `None` without a round trip.
 pub fn offset(trips: &[RoundTrip]) -> Option<ClockOffset> {
     let difference = |a: u64, b: u64| a as i64 - b as i64;
     let low_ns = trips.iter().map(|trip| difference(trip.theirs_ns, trip.received_ns)).max()?;
     let high_ns = trips.iter().map(|trip| difference(trip.theirs_ns, trip.sent_ns)).min()?;
-    // Clocks that drift between the trips may leave no common bounds: then they meet.
+    // If the clocks drift between the trips, the bounds may not overlap: then both are set to the same value.
     Some(ClockOffset {
         low_ns: low_ns.min(high_ns),
         high_ns: high_ns.max(low_ns),
@@ -30,12 +30,12 @@ pub fn offset(trips: &[RoundTrip]) -> Option<ClockOffset> {
     })
 }
 
-/// A moment of this clock on the other.
+/// Converts a time of this clock to the other clock.
 pub fn theirs(ours_ns: u64, offset: &ClockOffset) -> u64 {
     ours_ns.saturating_add_signed(offset.middle_ns())
 }
 
-/// A moment of the other clock on this one.
+/// Converts a time of the other clock to this clock.
 pub fn ours(theirs_ns: u64, offset: &ClockOffset) -> u64 {
     theirs_ns.saturating_add_signed(-offset.middle_ns())
 }

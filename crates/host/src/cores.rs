@@ -1,7 +1,7 @@
-//! Time of every core, from `/proc/stat`: what a process's own account leaves out, interrupts and steal, stands here.
+//! Time of every core, from `/proc/stat`, including interrupts and steal, which a process's own account leaves out.
 //!
-//! Read at the two ends of a window: for a trial by `generator/seen.rs`, for a run by `paceline run` itself. It only
-//! subtracts. How much stolen time is too much, the verdicts of the record say.
+//! Read at both ends of a window, by the lab for a trial and by the run crate for a run. This module only subtracts;
+//! the verdicts of the record judge how much stolen time is too much.
 
 use crate::system;
 use paceline_record::CoreTime;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-/// The account of every core at one moment, in clock ticks.
+/// The counters of every core at one moment, in clock ticks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoreTicks {
     monotonic_ns: u64,
@@ -26,13 +26,13 @@ struct Ticks {
 }
 
 impl CoreTicks {
-    /// Reads it now. Empty where `/proc/stat` cannot be read.
+    /// Reads the counters. Empty if `/proc/stat` cannot be read.
     pub fn now() -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         Self { monotonic_ns: crate::system::monotonic_ns(), cores: stat.lines().filter_map(parse).collect() }
     }
 
-    /// What each core did since `earlier`.
+    /// Time of each core since `earlier`, by kind.
     pub fn since(&self, earlier: &CoreTicks) -> Vec<CoreTime> {
         let over_s = self.monotonic_ns.saturating_sub(earlier.monotonic_ns) as f64 * 1e-9;
         let per_s = crate::system::ticks_per_s();
@@ -57,7 +57,7 @@ impl CoreTicks {
 fn parse(line: &str) -> Option<Ticks> {
     let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
     let core = fields.next()?.parse().ok()?;
-    // The line of all cores together has no number: its first field is a count that follows a space.
+    // The line of all cores together has no core number: a space follows `cpu`.
     if line.as_bytes().get(3) == Some(&b' ') {
         return None;
     }
@@ -80,15 +80,15 @@ pub(crate) fn fuzz(text: &str) {
     }
 }
 
-/// The cores the calling thread may run on, in groups of hardware threads that share one physical core.
+/// The cores that the calling thread may run on, grouped by physical core.
 ///
 /// # Errors
-/// When the system does not say.
+/// When the system does not report them.
 pub fn physical_cores() -> io::Result<Vec<Vec<u32>>> {
     Ok(by_physical_core(&system::affinity()?))
 }
 
-/// Keeps the calling thread, and every thread and process it starts, on these cores.
+/// Restricts the calling thread, and every thread and process it starts, to these cores.
 ///
 /// # Errors
 /// When the system refuses: no such core, or one this process may not use.
@@ -96,13 +96,13 @@ pub fn pin_self(cores: &[u32]) -> io::Result<()> {
     system::set_affinity(cores)
 }
 
-/// The cores in groups of those that share a physical core, in order of the first of each.
+/// Groups the cores by physical core, in order of the first core of each group.
 fn by_physical_core(cores: &[u32]) -> Vec<Vec<u32>> {
     let mut groups: BTreeMap<(u32, String), Vec<u32>> = BTreeMap::new();
     let mut first_of: BTreeMap<String, u32> = BTreeMap::new();
     for core in cores {
         let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
-        // Without a topology each stands for itself.
+        // Without a topology each core is a separate group.
         let siblings = fs::read_to_string(path).unwrap_or_else(|_| core.to_string());
         let first = *first_of.entry(siblings.clone()).or_insert(*core);
         groups.entry((first, siblings)).or_default().push(*core);

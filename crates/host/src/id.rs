@@ -1,14 +1,15 @@
-//! The id of a round or a sitting, checked before it becomes part of a path or of a socket's name.
+//! The id of a round or a sitting, checked before it becomes part of a path or of a socket name.
 //!
-//! Ids come from stores, and a store may be somebody else's: an id such as `../../home` must never reach the file system.
+//! Ids come from stores, and a store may come from another person: an id such as `../../home` must never reach the file
+//! system.
 
 use std::fmt;
 
-/// No id is longer. Ours have 24 characters.
+/// Longest id. Ids of this program have 24 characters.
 const MAX_BYTES: usize = 64;
 
-/// An id that is safe as one component of a path: ASCII letters, digits, `-`, `_` and `.`, beginning with a letter or a
-/// digit, at most 64 characters.
+/// An id that is safe as one component of a path: ASCII letters, digits, `-`, `_` and `.`; it begins with a letter or a
+/// digit and has at most 64 characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(String);
 

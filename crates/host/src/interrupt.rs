@@ -1,33 +1,33 @@
-//! Ctrl-C and termination, as a flag that everything which waits looks at.
+//! Ctrl-C and termination, as a flag that every wait checks.
 //!
-//! The binary listens once; the lab only asks. A second signal has what is being stopped killed by force; a third
-//! ends the process at once: the shepherds then stop every server by themselves.
+//! The binary installs the handler once; the lab only reads the flag. A second signal kills by force what is being
+//! stopped; a third ends the process at once: the shepherds then stop every server.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-/// A signal handler reaches nothing but statics.
+/// The first signal arrived. A static, since a signal handler can only use statics.
 static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 static NEVER: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
-/// Whether it was asked twice.
+/// A second signal arrived.
 static INSISTED: AtomicBool = AtomicBool::new(false);
-/// What the first signal has told to a person.
+/// The message that the first signal prints.
 static SAID: OnceLock<String> = OnceLock::new();
 /// The exit status of an interrupted command.
 const INTERRUPTED: i32 = 130;
 
-/// Whether somebody asked this process to end.
+/// Whether this process was asked to end.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupt(&'static Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens to SIGINT, SIGTERM and SIGHUP from now on.
+    /// Handles SIGINT, SIGTERM and SIGHUP from now on.
     ///
     /// # Errors
     /// When the system refuses to install a handler.
     pub fn listen() -> io::Result<Self> {
-        // Made before any signal can come: the handler may not allocate.
+        // Created before a signal can arrive: the handler may not allocate.
         let asked = &*ASKED;
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             crate::system::handle_signal(signal, on_signal)?;
@@ -35,29 +35,29 @@ impl Interrupt {
         Ok(Self(asked))
     }
 
-    /// As [`Interrupt::listen`]; the moment the first signal comes, `text` is written to standard error as it is. Not by
-    /// whoever notices it: between a signal and its notice a stop may take seconds.
+    /// As [`Interrupt::listen`]; the first signal also writes `text` to standard error, unchanged. The handler writes
+    /// it, since the code that checks the flag may do so seconds later.
     ///
     /// # Errors
     /// As [`Interrupt::listen`].
     pub fn listen_saying(text: String) -> io::Result<Self> {
-        // A second listener's text would be told too late to matter: the first stands.
+        // The first text stays: a second listener's text is ignored.
         let _ = SAID.set(text);
         Self::listen()
     }
 
-    /// One that never comes.
+    /// An interrupt that never arrives.
     pub fn never() -> Self {
         Self(&NEVER)
     }
 
-    /// One of the caller's own, with the flag that makes it come.
+    /// An interrupt that the caller triggers, with its flag.
     pub fn by_hand() -> (Self, &'static AtomicBool) {
         let flag: &'static Arc<AtomicBool> = Box::leak(Box::default());
         (Self(flag), flag)
     }
 
-    /// Whether it has come.
+    /// Whether the interrupt has arrived.
     pub fn asked(self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -68,16 +68,16 @@ impl Interrupt {
     }
 }
 
-/// Whether somebody asked a second time: nothing is waited for any more.
+/// Whether a second signal arrived: waits end at once.
 pub(crate) fn insisted() -> bool {
     INSISTED.load(Ordering::Relaxed)
 }
 
-/// Does only what signal-safety(7) allows: the flag and the text were made when listening began.
+/// Uses only calls that signal-safety(7) allows: the flag and the text were created by `listen`.
 extern "C" fn on_signal(_signal: i32) {
     if !ASKED.swap(true, Ordering::Relaxed) {
         if let Some(text) = SAID.get() {
-            // SAFETY: write is async-signal-safe and the text lives for ever. A closed standard error hears nothing.
+            // SAFETY: write is async-signal-safe and the text is never freed. A closed standard error is ignored.
             let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
         }
     } else if INSISTED.swap(true, Ordering::Relaxed) {

@@ -1,16 +1,17 @@
-//! All that touches the machine: processes and what they cost, control groups, cores, ports, locks, settings.
+//! Access to the machine: processes and their CPU and memory, control groups, cores, ports, locks, settings.
 //!
-//! [`shepherd`] starts a command and leaves nothing of it behind; [`tree`] samples what a process tree has cost;
-//! [`port`] finds a free port; [`Tuning`] changes settings of the machine and puts them back; [`FileLock`] and
-//! [`Neighbours`] keep two rounds from measuring each other. The only `unsafe` outside the engine's kernel module is
-//! in [`system`] and where a process forks. It knows no server, plan or round, and prints nothing.
+//! [`shepherd`] starts a command and leaves no process of it behind; [`tree`] samples the CPU and memory of a process
+//! tree; [`port`] finds a free port; [`Tuning`] changes settings of the machine and restores them; [`FileLock`] and
+//! [`Neighbours`] prevent two rounds from measuring at the same time. The only `unsafe` outside the engine's kernel
+//! module is in [`system`] and where a process forks. This crate does not depend on servers, plans or rounds, and
+//! prints no output.
 
 pub mod cgroup;
 pub mod clock;
 mod cores;
 #[cfg(fuzzing)]
 mod fuzz {
-    /// Reads any text as the files of `/proc` and control groups that this crate reads.
+    /// Parses any text as the files of `/proc` and control groups that this crate reads.
     pub fn fuzz_proc_text(text: &str) {
         crate::process::fuzz(text);
         crate::cores::fuzz(text);

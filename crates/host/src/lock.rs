@@ -1,8 +1,8 @@
-//! Locks on files: one process at a time carries a round on, or builds a server.
+//! Locks on files: only one process at a time continues a round, or builds a server.
 //!
-//! The kernel releases a lock when its holder ends, however it ends. The folder of a lock may belong to somebody else
-//! (a store on a shared disk): nothing in it is followed, and only a file of this user with no other name is written
-//! to.
+//! The kernel releases a lock when its holder ends for any reason. The folder of a lock may belong to another user (a
+//! store on a shared disk): links in it are not followed, and a file is written only if this user owns it and it has no
+//! other name.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -12,36 +12,36 @@ use std::path::Path;
 use crate::Id;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
-/// What to call a holder whose name cannot be read.
+/// Name used for a holder whose name cannot be read.
 const UNNAMED: &str = "another process";
-/// The most that is read of a holder's name: a process and a few words.
+/// The most bytes read of a holder's name: a process and a few words.
 const NAME_MAX_BYTES: u64 = 200;
-/// Others may read who holds a lock, and lock the file themselves; only its owner writes.
+/// Other users may read the holder's name and lock the file; only its owner writes.
 const FILE_MODE: u32 = 0o644;
 const FOLDER_MODE: u32 = 0o755;
 
 /// An exclusive lock, held while it lives.
 #[derive(Debug)]
 pub struct FileLock {
-    /// Open: that is the lock.
+    /// Keeping the file open holds the lock.
     _file: File,
 }
 
 /// The result of trying to take a lock.
 #[derive(Debug)]
 pub enum LockAttempt {
-    /// It is ours.
+    /// The lock was taken.
     Taken(FileLock),
-    /// Somebody else holds it, as they named themselves: `process 17 (round 20261121-...)`.
+    /// Another process holds it; the text is the one it wrote: `process 17 (round 20261121-...)`.
     HeldBy(String),
 }
 
 impl FileLock {
     /// Tries to lock the file `<name>.lock` in `folder`. Both are created if missing; the folder above must exist.
-    /// `purpose` tells others what the lock is held for.
+    /// `purpose` is written to the file, for other processes to show.
     ///
     /// # Errors
-    /// When the folder or the file cannot be made or opened, or is a symbolic link or no regular file.
+    /// When the folder or the file cannot be created or opened, or is a symbolic link or not a regular file.
     pub fn try_take(folder: &Path, name: &Id, purpose: &str) -> io::Result<LockAttempt> {
         match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -50,7 +50,7 @@ impl FileLock {
         let mut file = open(folder, &format!("{name}.lock"))?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
-                // The lock is what counts; the name is a courtesy.
+                // The name is informational: an error does not affect the lock.
                 let _ = write_holder(&mut file, purpose);
                 Ok(LockAttempt::Taken(Self { _file: file }))
             }
@@ -62,14 +62,14 @@ impl FileLock {
     }
 }
 
-/// Opens a file in `folder` without following a link in either. A FIFO or a device is refused, not waited for.
+/// Opens a file in `folder` without following a link in either. A FIFO or a device is refused without waiting for it.
 fn open(folder: &Path, name: &str) -> io::Result<File> {
     let directory = OFlags::DIRECTORY | OFlags::NOFOLLOW;
     let folder = OpenOptions::new().read(true).custom_flags(directory.bits().cast_signed()).open(folder)?;
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(FILE_MODE);
     let opened = rustix::fs::openat(&folder, name, flags | OFlags::RDWR | OFlags::CREATE, mode)
-        // Another user's file: reading is enough to lock it.
+        // Another user's file: it can be locked with read access.
         .or_else(|_| rustix::fs::openat(&folder, name, flags | OFlags::RDONLY, mode))?;
     let file = File::from(opened);
     if file.metadata()?.is_file() {
@@ -81,7 +81,7 @@ fn open(folder: &Path, name: &str) -> io::Result<File> {
 fn write_holder(file: &mut File, purpose: &str) -> io::Result<()> {
     let about = file.metadata()?;
     if about.uid() != rustix::process::geteuid().as_raw() || about.nlink() != 1 {
-        // Somebody else's, or a second name of something else: locked, never written.
+        // Owned by another user, or a hard link to another file: locked, never written.
         return Ok(());
     }
     file.set_len(0)?;
@@ -89,10 +89,10 @@ fn write_holder(file: &mut File, purpose: &str) -> io::Result<()> {
     writeln!(file, "process {} ({purpose})", std::process::id())
 }
 
-/// Who a lock's file names, without anything that would act on a terminal.
+/// The holder that a lock's file names, without control characters.
 fn holder(file: File) -> String {
     let mut bytes = Vec::new();
-    // Who it is, is a courtesy: that somebody has it is known.
+    // A read error is ignored: the name is informational.
     let _ = file.take(NAME_MAX_BYTES).read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes);
     let text: String = text.trim().chars().filter(|c| *c == ' ' || c.is_ascii_graphic()).collect();
@@ -110,8 +110,8 @@ mod tests {
         Id::parse(text).unwrap()
     }
 
-    /// Takes a lock that no process holds any more. A child that another test is starting holds a copy of it until it
-    /// becomes its program.
+    /// Takes a lock that no process holds any more. A child process that another test is starting holds a copy of it
+    /// until it calls exec.
     fn take_again(folder: &Path, name: &str) -> FileLock {
         let begun = Instant::now();
         loop {

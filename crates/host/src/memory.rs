@@ -1,26 +1,27 @@
-//! Memory as a limit: what a process may use, and what the kernel did for want of it.
+//! Memory limits: what a process may use, and how often the kernel swapped or killed because memory ran out.
 //!
 //! The limit is the lowest of the control groups above a process, in either version, and of the machine's memory. Pages
-//! swapped and processes killed are the machine's own counts (`/proc/vmstat`): a group's are gone with the group.
+//! swapped and processes killed are counts of the whole machine (`/proc/vmstat`), since a group's counts disappear with
+//! the group.
 
 use crate::cgroup;
 use crate::system::{self, Pid};
 use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// What there is to use, and the kernel's counts so far.
+/// The limit of a process, and the kernel's counts so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryAccount {
     /// What the process may use at most, in bytes.
     pub limit_bytes: Option<u64>,
     /// Bytes swapped in and out since the machine started.
     pub swapped_bytes: u64,
-    /// Processes killed for want of memory since the machine started.
+    /// Processes killed because memory ran out, since the machine started.
     pub oom_kills: u64,
 }
 
 impl MemoryAccount {
-    /// That of a process, now; of this one where that has ended.
+    /// Reads the account of a process, or of this process if that one has ended.
     pub fn of(pid: Option<Pid>) -> Self {
         let groups = pid.map(cgroup::memory_limit_files).filter(|files| !files.is_empty());
         let files = groups.unwrap_or_else(|| cgroup::memory_limit_files(std::process::id().cast_signed()));
@@ -36,7 +37,7 @@ impl MemoryAccount {
     }
 }
 
-/// A line of `/proc/vmstat`; 0 where the kernel has none.
+/// A count of `/proc/vmstat`; 0 if the kernel does not have it.
 fn count(text: &str, key: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
     line.and_then(|value| value.trim().parse().ok()).unwrap_or_default()
@@ -49,7 +50,7 @@ fn machine_bytes(text: &str) -> Option<u64> {
     kilobytes.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What a limit's file says: `max`, or a number, which version 1 makes huge where there is none.
+/// Parses a limit's file: `max`, or a number. Without a limit, version 1 writes a huge number.
 fn limit(text: &str) -> Option<u64> {
     const NONE_FROM: u64 = 1 << 60;
     text.trim().parse().ok().filter(|bytes| *bytes < NONE_FROM)

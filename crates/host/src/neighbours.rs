@@ -1,12 +1,12 @@
-//! Which other rounds run on this machine: asked when a round begins, and before and after every trial.
+//! Other rounds on this machine: checked when a round begins, and before and after every trial.
 //!
-//! Each round listens on an abstract Unix socket (unix(7)) whose name says which round it is. There is no file: nothing
-//! that another user could have put in its place, nothing to own, nothing left behind, and the kernel removes the name
-//! with the process. `/proc/net/unix` lists the names to every user, so that two users exclude each other too. A new
-//! round connects to each of the others: a connection that waits to be accepted tells a round of one that came and
-//! went.
-//! Process numbers come from the kernel (SO_PEERCRED), not from what the other says. Any user may take such a name and
-//! keep others from measuring, no more: `--share-machine` goes on. Containers with a network of their own are not seen.
+//! Each round listens on an abstract Unix socket (unix(7)) whose name contains the round's id. There is no file that
+//! another user could replace or own or that could be left behind, and the kernel removes the name with the process.
+//! `/proc/net/unix` lists the names to every user, so that rounds of two users also exclude each other. A new round
+//! connects to each of the others: a pending connection tells a round of another one that has already ended. Process
+//! numbers come from the kernel (SO_PEERCRED), not from the other process's text. Any user may take such a name and so
+//! prevent others from measuring; `--share-machine` overrides that. Rounds in containers with a separate network are
+//! not visible.
 
 use crate::{Id, system};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -18,15 +18,16 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-/// Names of sockets are `paceline-round/<round>/<process>`.
+/// Socket names are `paceline-round/<round>/<process>`.
 const PREFIX: &str = "paceline-round/";
-/// Held by a round while it looks for others and takes its place, so that of two that begin at once one is first.
+/// Held by a round while it looks for others and joins, so that of two rounds that begin at the same time one is first.
 const GATE: &str = "gate";
-/// How long another round may hold the gate. It does so for milliseconds; one that holds it longer means harm.
+/// Longest wait for another round to release the gate. A round holds it for milliseconds; a process that holds it
+/// longer is treated as hostile.
 const GATE_LIMIT: Duration = Duration::from_secs(2);
 const GATE_RETRY: Duration = Duration::from_millis(5);
 
-/// This round's place among those of the machine, for as long as it lives.
+/// This round's registration among the rounds of this machine, until dropped.
 #[derive(Debug)]
 pub struct Neighbours {
     prefix: String,
@@ -34,26 +35,26 @@ pub struct Neighbours {
     listener: UnixListener,
 }
 
-/// The result of taking a place on this machine.
+/// The result of joining.
 #[derive(Debug)]
 pub enum Joined {
-    /// The place, and the rounds that were there before.
+    /// Joined; the rounds that were there before.
     Placed(Neighbours, Vec<String>),
-    /// Not taken, since these rounds are there.
+    /// Not joined, because of these rounds.
     Occupied(Vec<String>),
 }
 
-/// The rounds that were there at a moment.
+/// The rounds that were running at one moment.
 #[derive(Debug)]
 pub struct Look {
     others: BTreeSet<String>,
 }
 
 impl Neighbours {
-    /// Takes a place on this machine for a round; beside others only if `share` says so.
+    /// Registers a round on this machine; if other rounds are running, only when `share` is set.
     ///
     /// # Errors
-    /// When the system gives no socket or does not list them: other rounds cannot be seen then.
+    /// When the system provides no socket or does not list them: other rounds cannot be seen then.
     pub fn join(round: &Id, share: bool) -> io::Result<Joined> {
         Self::join_as(PREFIX, round, share)
     }
@@ -70,14 +71,14 @@ impl Neighbours {
         Ok(Joined::Placed(Self { prefix: prefix.to_owned(), own, listener }, others))
     }
 
-    /// Who is there now.
+    /// The rounds running now.
     pub fn look(&self) -> Look {
-        // Who came before is seen by looking; whoever waits from now on came later.
+        // Earlier rounds are found by listing; connections pending from now on are from later rounds.
         self.accept_all();
         Look { others: self.others() }
     }
 
-    /// Who else was there at any time since `earlier`: `process 17 (round 20261121-...)`.
+    /// The other rounds that were running at any time since `earlier`: `process 17 (round 20261121-...)`.
     pub fn since(&self, earlier: Look) -> Vec<String> {
         let mut others = self.others();
         others.extend(self.accept_all());
@@ -86,11 +87,11 @@ impl Neighbours {
     }
 
     fn others(&self) -> BTreeSet<String> {
-        // That they could be listed was seen when this round began.
+        // An error is not expected: listing them succeeded when this round began.
         rounds(&self.prefix, &self.own).unwrap_or_default()
     }
 
-    /// Takes every connection that waits: each is a round that looked for others.
+    /// Accepts every pending connection: each is a round that looked for others.
     fn accept_all(&self) -> Vec<String> {
         std::iter::from_fn(|| self.listener.accept().ok())
             .filter_map(|(stream, _)| introduced(stream))
@@ -98,7 +99,7 @@ impl Neighbours {
     }
 }
 
-/// What a round that connected said of itself, with the process the kernel knows it by.
+/// The id that a connected round sent, with its process number from the kernel.
 fn introduced(mut stream: UnixStream) -> Option<String> {
     stream.set_nonblocking(true).ok()?;
     let mut text = [0; 128];
@@ -112,7 +113,7 @@ fn named(round: &Id, process: u32) -> String {
     format!("process {process} (round {round})")
 }
 
-/// The rounds that listen now, but for `own`; each is sent `own`.
+/// The rounds that listen now, except `own`; `own` is sent to each.
 fn rounds(prefix: &str, own: &str) -> io::Result<BTreeSet<String>> {
     let sockets = fs::read_to_string("/proc/net/unix")?;
     let names = sockets.lines().filter_map(|line| line.rsplit_once(" @")).map(|(_, name)| name);
@@ -126,25 +127,25 @@ fn rounds(prefix: &str, own: &str) -> io::Result<BTreeSet<String>> {
     Ok(others.iter().filter_map(named).collect())
 }
 
-/// The round in a socket's name; none if it has another form.
+/// The round in a socket's name; `None` if the name has another form.
 fn round_of(prefix: &str, name: &str) -> Option<Id> {
     let (round, process) = name.strip_prefix(prefix)?.rsplit_once('/')?;
     process.parse::<u32>().ok()?;
     Id::parse(round).ok()
 }
 
-/// The process that listens on `name`, if one does. It is sent `own`, without waiting for it.
+/// The process that listens on `name`, if there is one. `own` is sent to it without waiting.
 fn call(name: &str, own: Option<&Id>) -> Option<u32> {
     let socket = connect(name).ok()?;
     let process = system::peer_process(socket.as_fd()).ok()?;
     if let Some(own) = own {
-        // A round that does not read it sees this one when it looks.
+        // If the other round does not read it, it sees this one in its own listing.
         let _ = rustix::io::write(&socket, own.as_str().as_bytes());
     }
     Some(process)
 }
 
-/// Connects without waiting: a listener that accepts nothing could make this process wait for ever.
+/// Connects without waiting: a listener that does not accept could block this process for ever.
 fn connect(name: &str) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -156,8 +157,8 @@ fn listen(name: &str) -> io::Result<UnixListener> {
     UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
-/// Waits for the gate. One that is held too long is passed all the same: the worst is that two rounds begin at once,
-/// and each sees the other.
+/// Waits for the gate. After the limit the gate is ignored: in the worst case two rounds begin at once, and each sees
+/// the other.
 fn pass_gate(prefix: &str) -> io::Result<Option<UnixListener>> {
     let begun = Instant::now();
     loop {
@@ -174,7 +175,7 @@ fn pass_gate(prefix: &str) -> io::Result<Option<UnixListener>> {
 mod tests {
     use super::*;
 
-    /// A prefix of the test's own: other tests' rounds are on this machine too.
+    /// A prefix for one test: rounds of other tests run on this machine too.
     fn prefix(test: &str) -> String {
         format!("paceline-test-{}-{test}/", std::process::id())
     }
@@ -214,7 +215,7 @@ mod tests {
             matches!(join(&prefix, "r2", false), Joined::Occupied(others) if others == [named_here("r1")])
         );
         drop(first);
-        // A child that another test is starting may hold a copy of the socket for a moment.
+        // A child process that another test is starting may hold a copy of the socket for a moment.
         while matches!(join(&prefix, "r2", false), Joined::Occupied(_)) {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -243,7 +244,7 @@ mod tests {
         let before = first.look();
         drop(placed(&prefix, "r2"));
         assert_eq!(first.since(before), [named_here("r2")]);
-        // It is named once: what waited has been accepted.
+        // It is reported once: the pending connection has been accepted.
         while !first.look().others.is_empty() {
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -1,7 +1,7 @@
-//! What this machine's network interface moved over a stretch of time, and how much it can.
+//! Bytes that this machine's network interface moved during an interval, and the interface's capacity.
 //!
-//! The interface is the one that moved the most: the machine of a server or a load generator does little else. Loopback
-//! is left out: over it there is no link that could be full.
+//! The interface is the one that moved the most bytes: a machine that runs only a server or a load generator has little
+//! other traffic. Loopback is left out: it has no link that could be saturated.
 
 use crate::system::monotonic_ns;
 use paceline_record::NetworkUse;
@@ -15,31 +15,31 @@ use std::process::Command;
 pub struct NetworkCounters {
     at_ns: u64,
     bytes: BTreeMap<String, (u64, u64)>,
-    /// What each can carry, in bytes per second, as far as the machine tells.
+    /// Capacity of each interface in bytes per second, where the machine reports it.
     speeds: BTreeMap<String, f64>,
 }
 
 impl NetworkCounters {
-    /// Now, without speeds.
+    /// Reads the counters, without speeds.
     pub fn now() -> Self {
         let text = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
         Self { at_ns: monotonic_ns(), bytes: interfaces(&text), speeds: BTreeMap::new() }
     }
 
-    /// With the speed of each interface, which takes a process: not within a window.
+    /// Adds the speed of each interface. This starts a process: do not call it within a window.
     #[must_use]
     pub fn with_speeds(self) -> Self {
         let speeds = self.bytes.keys().filter_map(|name| Some((name.clone(), speed(name)?))).collect();
         Self { speeds, ..self }
     }
 
-    /// With the speeds that were read at another time.
+    /// Adds speeds that were read at another time.
     #[must_use]
     pub fn with_speeds_of(self, other: &NetworkCounters) -> Self {
         Self { speeds: other.speeds.clone(), ..self }
     }
 
-    /// What was moved until `end`, by the interface that moved the most.
+    /// Bytes moved until `end`, by the interface that moved the most.
     pub fn until(&self, end: &NetworkCounters) -> Option<NetworkUse> {
         let seconds = end.at_ns.saturating_sub(self.at_ns) as f64 / 1e9;
         let moved = end.bytes.iter().filter_map(|(name, (received, sent))| {
@@ -57,7 +57,7 @@ impl NetworkCounters {
     }
 }
 
-/// The interfaces in `/proc/net/dev` but loopback, with bytes received and sent (proc_net_dev(5)).
+/// The interfaces in `/proc/net/dev` except loopback, with bytes received and sent (proc_net_dev(5)).
 fn interfaces(text: &str) -> BTreeMap<String, (u64, u64)> {
     let line = |line: &str| {
         let (name, counts) = line.split_once(':')?;
@@ -67,14 +67,16 @@ fn interfaces(text: &str) -> BTreeMap<String, (u64, u64)> {
     text.lines().filter_map(line).filter(|(name, _)| name != "lo").collect()
 }
 
-/// The speed of an interface in bytes per second: what a token bucket on it allows, else what its driver says.
+/// The speed of an interface in bytes per second: the rate of its token bucket if it has one, else the speed that its
+/// driver reports.
 fn speed(interface: &str) -> Option<f64> {
     let discipline = Command::new("tc").args(["qdisc", "show", "dev", interface]).output().ok();
     let limit = discipline.and_then(|output| bucket(&String::from_utf8_lossy(&output.stdout)));
     limit.or_else(|| driver_speed(&Path::new("/sys/class/net").join(interface)))
 }
 
-/// What the driver says. One without a device behind it says a number that limits nothing: 10 Gbit/s for veth.
+/// The speed that the driver reports. An interface without a device reports a number that is not a limit: 10 Gbit/s for
+/// veth.
 fn driver_speed(folder: &Path) -> Option<f64> {
     let has_device = ["device", "bonding"].iter().any(|name| folder.join(name).exists());
     let megabits: f64 = std::fs::read_to_string(folder.join("speed")).ok()?.trim().parse().ok()?;

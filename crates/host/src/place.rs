@@ -1,8 +1,8 @@
-//! Where a process is started: on this machine, on another by ssh, or on a node of a Slurm allocation.
+//! Where a process is started: on this machine, on another machine by ssh, or on a node of a Slurm allocation.
 //!
-//! The one interface to other machines. A started command is a local child process whose standard streams are those of
-//! the remote one, so that everything else (pipes, waiting, ending) is the same everywhere. When the local child is
-//! killed, the remote process reads the end of its standard input.
+//! This module is the only interface to other machines. A started command is a local child process whose standard
+//! streams are connected to those of the remote process, so that all other code (pipes, waiting, stopping) is the same
+//! for every place. When the local child is killed, the remote process reads the end of its standard input.
 
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
@@ -13,29 +13,29 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// So much of a program's SHA-256 is in its name.
+/// Bytes of a program's SHA-256 that are part of its name.
 const DIGEST_BYTES: usize = 12;
-/// Longest time until an ssh connection is made, in seconds.
+/// Longest time to establish an ssh connection, in seconds.
 const SSH_CONNECT_S: u32 = 10;
-/// Seconds between two signs of life of an ssh connection, and how many may be missing: a link that is cut for 15 s is
-/// given up.
+/// Seconds between two keep-alive messages of an ssh connection, and how many may be lost: a link that is cut for 15 s
+/// is given up.
 const SSH_ALIVE_S: u32 = 5;
 const SSH_ALIVE_MISSING: u32 = 3;
 
-/// The variable with the digest of a program that a process above has read already: see [`Shipment::note`].
+/// The variable with the digest of a program that a parent process has already computed: see [`Shipment::note`].
 pub const PROGRAM_DIGEST: &str = "PACELINE_PROGRAM_DIGEST";
 
-/// The variable with the folder of ssh's control sockets: connections that a process above holds are shared by it.
+/// The variable with the folder of ssh's control sockets, for sharing connections that a parent process holds.
 pub const SSH_CONTROL: &str = "PACELINE_SSH_CONTROL";
 
-/// Whether a command over ssh has a connection of its own.
+/// Whether a command over ssh opens a separate connection.
 #[derive(Clone, Copy, Debug)]
 pub enum Control<'a> {
-    /// It goes through the connection held for [`SSH_CONTROL`], where there is one.
+    /// Uses the connection held for [`SSH_CONTROL`], if there is one.
     Shared,
-    /// It goes through a connection that is held by a socket in this folder, where there is one.
+    /// Uses the connection held by a socket in this folder, if there is one.
     Through(&'a Path),
-    /// Its connection is the one that later commands share, by a socket in this folder.
+    /// Opens the connection that later commands share, by a socket in this folder.
     Master(&'a Path),
 }
 
@@ -44,9 +44,9 @@ pub enum Control<'a> {
 pub enum Place {
     /// This machine.
     Local,
-    /// Another one, by ssh: a host name, or `USER@HOST`.
+    /// Another machine, by ssh: a host name, or `USER@HOST`.
     Ssh {
-        /// As `ssh` takes it.
+        /// The host in the form that `ssh` accepts.
         host: String,
     },
     /// A node of a Slurm allocation.
@@ -58,10 +58,10 @@ pub enum Place {
     },
 }
 
-/// Where the roles of a run or a round are, as `--on` says it.
+/// Where the roles of a run or a round are placed: the value of `--on`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Machines {
-    /// Known machines, each with its role: hosts reached by ssh, or nodes of an allocation that somebody holds.
+    /// Known machines, each with its role: hosts reached by ssh, or nodes of an existing allocation.
     Named(Vec<(String, Place)>),
     /// Nodes that Slurm chooses by role.
     Slurm {
@@ -76,7 +76,7 @@ const ROLES: [&str; 4] = ["server", "balancer", "database", "loader"];
 impl std::str::FromStr for Machines {
     type Err = String;
 
-    /// `ssh:loader=HOST,loader=HOST`, `slurm` or `slurm:PARTITION`; `job:ID:loader=NODE` for nodes that were granted.
+    /// Parses `ssh:loader=HOST,loader=HOST`, `slurm` or `slurm:PARTITION`, and `job:ID:loader=NODE` for granted nodes.
     fn from_str(text: &str) -> Result<Self, String> {
         let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
         match (kind, rest) {
@@ -96,12 +96,12 @@ impl std::str::FromStr for Machines {
     }
 }
 
-/// Machines as `ROLE=HOST,ROLE=HOST`.
+/// Parses machines as `ROLE=HOST,ROLE=HOST`.
 fn named(list: &str, place: impl Fn(String) -> Place) -> Result<Machines, String> {
     list.split(',').map(|text| role_and_place(text, &place)).collect::<Result<_, _>>().map(Machines::Named)
 }
 
-/// One `ROLE=HOST`.
+/// Parses one `ROLE=HOST`.
 fn role_and_place(text: &str, place: impl Fn(String) -> Place) -> Result<(String, Place), String> {
     let (role, host) =
         text.split_once('=').ok_or_else(|| format!("{text:?} is not ROLE=HOST, such as loader=n3"))?;
@@ -114,7 +114,7 @@ fn role_and_place(text: &str, place: impl Fn(String) -> Place) -> Result<(String
     Ok((role.to_owned(), place(host.to_owned())))
 }
 
-/// A name that no program takes for an option, a list or a pattern.
+/// Whether a name cannot be mistaken for an option, a list or a pattern.
 fn is_word(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:[]".contains(c);
     !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
@@ -126,9 +126,9 @@ pub enum PlaceError {
     /// The local side failed: the program cannot be read, or ssh or srun is missing.
     #[error("cannot send {program} to {host}: {source}")]
     Local {
-        /// What was sent.
+        /// The program.
         program: String,
-        /// Where to.
+        /// The destination.
         host: String,
         /// The cause.
         source: io::Error,
@@ -136,17 +136,17 @@ pub enum PlaceError {
     /// The other side failed.
     #[error("cannot send {program} to {host}: {said}")]
     Remote {
-        /// What was sent.
+        /// The program.
         program: String,
-        /// Where to.
+        /// The destination.
         host: String,
-        /// What it printed on standard error, or how it ended.
+        /// Its standard error, or its exit status.
         said: String,
     },
 }
 
 impl Control<'_> {
-    /// What ssh is given. Without a folder it does what its own configuration says.
+    /// Options for ssh. Without a folder ssh follows its own configuration.
     fn options(self) -> Vec<OsString> {
         let (folder, master) = match self {
             Control::Shared => match std::env::var_os(SSH_CONTROL) {
@@ -165,7 +165,7 @@ impl Control<'_> {
 }
 
 impl Place {
-    /// What records call it.
+    /// The name in records.
     pub fn name(&self) -> &str {
         match self {
             Place::Local => "local",
@@ -174,12 +174,12 @@ impl Place {
         }
     }
 
-    /// A command that runs a program there, in a process group of its own: a terminal's Ctrl-C does not reach it.
+    /// A command that runs a program there, in a separate process group: a terminal's Ctrl-C does not reach it.
     pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
         self.command_by(Control::Shared, program, arguments)
     }
 
-    /// As [`Place::command`], with a say in whether its connection is shared.
+    /// As [`Place::command`]; `control` sets whether its connection is shared.
     pub fn command_by(&self, control: Control<'_>, program: &str, arguments: &[&str]) -> Command {
         let mut command = match self {
             Place::Local => Command::new(program),
@@ -191,7 +191,7 @@ impl Place {
                 ssh.args(["-o", &format!("ServerAliveCountMax={SSH_ALIVE_MISSING}")]);
                 ssh.args(control.options());
                 ssh.args(["--", host]);
-                // What ssh is given is read by a shell on the other side.
+                // The arguments of ssh are parsed by a shell on the other side.
                 ssh.arg(
                     std::iter::once(program)
                         .chain(arguments.iter().copied())
@@ -216,11 +216,11 @@ impl Place {
         command
     }
 
-    /// Makes a program of this machine available there and returns its path. It is sent only if it is not there yet: its
-    /// name contains the digest of its bytes.
+    /// Copies a program of this machine there and returns its path. It is sent only if it is missing: its name contains
+    /// the digest of its bytes.
     ///
     /// # Errors
-    /// [`PlaceError`] when it cannot be read or sent.
+    /// [`PlaceError`] when the program cannot be read or sent.
     pub fn send_program(&self, shipment: &Shipment) -> Result<String, PlaceError> {
         let shown = shipment.program.display().to_string();
         if *self == Place::Local {
@@ -238,7 +238,8 @@ impl Place {
             .spawn()
             .map_err(local)?;
         if let Some(mut input) = child.stdin.take() {
-            // A host that has the program reads nothing: the pipe breaks, and its answer says where the program is.
+            // A host that already has the program reads no input: the pipe breaks, and the host's answer contains the
+            // program's path.
             let _ = shipment.write(&mut input);
         }
         let output = child.wait_with_output().map_err(local)?;
@@ -251,7 +252,7 @@ impl Place {
     }
 }
 
-/// A program on its way to other machines: read once for all of them.
+/// A program to send to other machines, read once for all of them.
 #[derive(Clone, Debug)]
 pub struct Shipment {
     program: PathBuf,
@@ -260,10 +261,10 @@ pub struct Shipment {
 }
 
 impl Shipment {
-    /// Looks at a program.
+    /// Reads a program's size and digest.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the program cannot be read.
     pub fn of(program: &Path) -> io::Result<Self> {
         let noted = std::env::var(PROGRAM_DIGEST).unwrap_or_default();
         let known =
@@ -275,16 +276,17 @@ impl Shipment {
         Ok(Self { program: program.to_owned(), bytes, id })
     }
 
-    /// The value of [`PROGRAM_DIGEST`] for processes below, which need not read all of the program again.
+    /// The value of [`PROGRAM_DIGEST`] for child processes, which then need not read the whole program again.
     ///
     /// # Errors
-    /// When it cannot be looked at.
+    /// When the metadata of the file cannot be read.
     pub fn note(&self) -> io::Result<String> {
         Ok(format!("{} {}", stamp_of(&self.program)?, self.id))
     }
 
-    /// A command that runs the program on a place, which asks for it first where it is missing: it prints
-    /// [`Shipment::MISSING`] then, reads it, and prints [`Shipment::THERE`] before it begins. By one connection.
+    /// A command that runs the program at a place. If the program is missing there, the command requests it first: it
+    /// prints [`Shipment::MISSING`], reads the program, and prints [`Shipment::THERE`] before the program starts. All
+    /// of this uses one connection.
     pub fn command(&self, place: &Place, control: Control<'_>, arguments: &[&str]) -> Command {
         if *place == Place::Local {
             let script = format!("echo {}; exec \"$0\" \"$@\"", Self::THERE);
@@ -298,9 +300,9 @@ impl Shipment {
         place.command_by(control, "sh", &words)
     }
 
-    /// The line that asks for the program.
+    /// The line that requests the program.
     pub const MISSING: &'static str = "missing";
-    /// The line after which the program runs.
+    /// The line after which the program starts.
     pub const THERE: &'static str = "there";
 
     /// Writes the program.
@@ -313,19 +315,19 @@ impl Shipment {
     }
 }
 
-/// What changes when a file is written or replaced.
+/// Metadata that changes when a file is written or replaced.
 fn stamp_of(path: &Path) -> io::Result<String> {
     let found = std::fs::metadata(path)?;
     let (seconds, nanos) = (found.ctime(), found.ctime_nsec());
     Ok(format!("{}:{}:{}:{seconds}.{nanos}", found.dev(), found.ino(), found.len()))
 }
 
-/// Whether a word is one that [`identity`] makes.
+/// Whether a word has the form of a digest of [`identity`].
 fn is_digest(word: &str) -> bool {
     word.len() == 2 * DIGEST_BYTES && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// How many bytes a file has, and the beginning of their SHA-256 in hexadecimal.
+/// The size of a file in bytes, and the beginning of its SHA-256 in hexadecimal.
 fn identity(path: &Path) -> io::Result<(u64, String)> {
     let mut file = File::open(path)?;
     let (mut digest, mut piece, mut bytes) = (Sha256::new(), vec![0; 1 << 16], 0);
@@ -340,8 +342,8 @@ fn identity(path: &Path) -> io::Result<(u64, String)> {
     Ok((bytes, digest.finalize().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()))
 }
 
-/// Keeps the program that comes by standard input in the user's cache, where others cannot replace it, as `$f`. One that
-/// did not arrive whole is removed.
+/// A script that stores the program from standard input in the user's cache, where other users cannot replace it, as
+/// `$f`. An incomplete file is removed.
 fn keeping_script(id: &str, bytes: u64) -> String {
     format!(
         "set -e; d=\"${{XDG_CACHE_HOME:-${{HOME:?}}/.cache}}/paceline/bin\"; f=\"$d/paceline-{id}\"
@@ -355,12 +357,12 @@ fi
     )
 }
 
-/// The same, and prints its path.
+/// The same script, which also prints the path.
 fn receiving_script(id: &str, bytes: u64) -> String {
     format!("{}echo \"$f\"", keeping_script(id, bytes))
 }
 
-/// A word that a POSIX shell reads as it is.
+/// Quotes a word for a POSIX shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -1,6 +1,6 @@
-//! A TCP port for a server: outside the range the kernel draws from for outgoing connections, and free.
+//! Finds a TCP port for a server: free, and outside the range of ports that the kernel uses for outgoing connections.
 //!
-//! Inside that range one of the generator's own connections could take it first.
+//! Inside that range a connection of the generator could get the port first.
 
 use crate::process;
 use crate::system::Pid;
@@ -10,22 +10,22 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Range;
 
-/// Where to look below the ephemeral range: above what a machine's own services usually take.
+/// Lowest port tried below the ephemeral range: above the ports of common services.
 const LOWEST: u16 = 20_000;
 /// How many ports are tried before giving up.
 const TRIES: u64 = 200;
-/// Linux's default ephemeral range, where `/proc` does not tell.
+/// Linux's default ephemeral range, used when `/proc` cannot be read.
 const DEFAULT_EPHEMERAL: (u16, u16) = (32_768, 60_999);
 
-/// A port outside the ephemeral range on which no process listens now, from a random start.
+/// Returns a port outside the ephemeral range on which no process listens now. The search starts at a random port.
 ///
 /// # Errors
-/// When none of those tried is free.
+/// When none of the ports tried is free.
 pub fn free_port() -> io::Result<u16> {
     first_free(check_free)
 }
 
-/// As [`free_port`], with the next port free as well.
+/// As [`free_port`]; the next port is free as well.
 ///
 /// # Errors
 /// As [`free_port`].
@@ -37,7 +37,7 @@ fn first_free(check: impl Fn(u16) -> io::Result<()>) -> io::Result<u16> {
     let range = candidates(ephemeral());
     let start = RandomState::new().hash_one(std::process::id());
     let length = u64::from(range.end - range.start);
-    // Steps that share no factor with most lengths visit ports far apart: neighbours tend to be taken together.
+    // A step that shares no factor with most lengths visits ports far apart: adjacent ports are often used together.
     let tried =
         (0..TRIES.min(length)).map(|step| range.start + ((start % length + step * 97) % length) as u16);
     let mut last = io::Error::new(io::ErrorKind::AddrInUse, "no port was tried");
@@ -51,7 +51,7 @@ fn first_free(check: impl Fn(u16) -> io::Result<()>) -> io::Result<u16> {
     Err(io::Error::new(last.kind(), what))
 }
 
-/// As [`free_port`], so many different ones at once: the first are held until the last is found.
+/// As [`free_port`], for several different ports: each is held until the last one is found.
 ///
 /// # Errors
 /// As [`free_port`].
@@ -68,9 +68,9 @@ pub fn free_ports<const COUNT: usize>() -> io::Result<[u16; COUNT]> {
 /// Whether a server could listen on `port` now.
 ///
 /// # Errors
-/// With the process that holds it, where that can be seen.
+/// The error names the process that holds the port, where that can be read.
 pub fn check_free(port: u16) -> io::Result<()> {
-    // The standard library sets SO_REUSEADDR, so that closed connections that linger do not count.
+    // The standard library sets SO_REUSEADDR, so that closed connections in TIME_WAIT do not count.
     match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -87,27 +87,27 @@ fn ephemeral() -> (u16, u16) {
     fields.next().zip(fields.next()).unwrap_or(DEFAULT_EPHEMERAL)
 }
 
-/// The larger of the two sides of the ephemeral range.
+/// The larger part of the port range, above or below the ephemeral range.
 fn candidates((low, high): (u16, u16)) -> Range<u16> {
     let below = LOWEST.min(low.saturating_sub(1000)).max(1024)..low;
     let above = high.saturating_add(1)..u16::MAX;
     let length = |range: &Range<u16>| range.end.saturating_sub(range.start);
     match (length(&below), length(&above)) {
-        // A range that leaves nothing out leaves no choice either.
+        // An ephemeral range that covers all ports: its ports must be used.
         (0, 0) => LOWEST..u16::MAX,
         (b, a) if b >= a => below,
         _ => above,
     }
 }
 
-/// Who listens on a port, as `name (process 7)`, where `/proc` lets us see.
+/// The process that listens on a port, as `name (process 7)`, if `/proc` shows it.
 fn holder(port: u16) -> Option<String> {
     let pid = *listeners(port).first()?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     Some(format!("{} (process {pid})", name.trim()))
 }
 
-/// Every process that listens on a TCP port, as far as `/proc` lets us see: all of them for root, else the user's own.
+/// Every process that listens on a TCP port, as far as `/proc` shows them: all of them for root, else the user's own.
 pub fn listeners(port: u16) -> Vec<Pid> {
     let sockets: Vec<String> =
         listening(port).into_iter().map(|listener| format!("socket:[{}]", listener.inode)).collect();
@@ -122,7 +122,7 @@ pub fn listeners(port: u16) -> Vec<Pid> {
     process::all().into_iter().filter(listens).collect()
 }
 
-/// Whether somebody listens on a port at every address of the machine, so that others can reach it too.
+/// Whether a process listens on a port at every address of the machine, so that other machines can also reach it.
 pub fn is_open_to_others(port: u16) -> bool {
     listening(port).iter().any(|listener| listener.is_wildcard)
 }
@@ -198,7 +198,7 @@ mod tests {
     fn a_port_s_listeners_are_found() {
         let local = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = local.local_addr().unwrap().port();
-        // A process that another test is starting at this moment has the socket too.
+        // A child process that another test is starting at this moment holds the socket too.
         assert!(listeners(port).contains(&std::process::id().cast_signed()));
         assert!(!is_open_to_others(port));
     }

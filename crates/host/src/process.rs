@@ -1,48 +1,49 @@
-//! Processes as `/proc` shows them: who descends from whom, and what each has cost so far.
+//! Processes as `/proc` shows them: their descent, and the CPU time and memory each has used so far.
 //!
-//! A process may end between two reads of it, so that every reader answers `None` instead of failing.
+//! A process may end between two reads, so every reader returns `None` instead of an error.
 
 use crate::system::Pid;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
-/// One line of `/proc/PID/stat`, as far as it is needed.
+/// The fields of `/proc/PID/stat` that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// The parent.
     pub parent: Pid,
-    /// The session it belongs to: the process that began it.
+    /// The session, identified by the process that created it.
     pub session: Pid,
     /// User and system time, in clock ticks.
     pub cpu_ticks: u64,
-    /// User and system time of children it waited for, and of theirs, in clock ticks.
+    /// User and system time of children it waited for, and of their descendants, in clock ticks.
     pub children_ticks: u64,
     /// Threads.
     pub threads: u32,
-    /// When it started, in clock ticks since the machine did.
+    /// When it started, in clock ticks since boot.
     pub started_ticks: u64,
     /// Resident memory, in pages.
     pub rss_pages: u64,
 }
 
-/// What the scheduler did to a thread so far.
+/// A thread's scheduler counters so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
-    /// Times it gave its core up voluntarily.
+    /// Voluntary switches: the thread gave up its core.
     pub voluntary_switches: u64,
-    /// Times the core was taken from it.
+    /// Involuntary switches: the thread was preempted.
     pub involuntary_switches: u64,
     /// Time runnable but not running, in nanoseconds.
     pub run_delay_ns: u64,
 }
 
 impl Stat {
-    /// Reads a process's line.
+    /// Reads `/proc/PID/stat` of a process.
     pub fn read(pid: Pid) -> Option<Stat> {
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The name in parentheses may hold anything, so that fields are counted from the last one: see proc_pid_stat(5).
+    /// The name in parentheses may contain any character, so fields are counted from the last parenthesis: see
+    /// proc_pid_stat(5).
     fn parse(line: &str) -> Option<Stat> {
         let fields: Vec<&str> = line.rsplit_once(')')?.1.split_ascii_whitespace().collect();
         // Field 3, the state, is the first after the name.
@@ -60,7 +61,7 @@ impl Stat {
 }
 
 impl Stat {
-    /// Whether a process has ended: it is gone, or only waits to be reaped.
+    /// Whether a process has ended: it does not exist, or is a zombie.
     pub fn is_ended(pid: Pid) -> bool {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
@@ -69,7 +70,7 @@ impl Stat {
 }
 
 impl Scheduling {
-    /// Reads a thread's counters; zero where the kernel keeps no such account.
+    /// Reads a thread's counters; zero if the kernel does not keep them.
     pub fn read(pid: Pid, thread: Pid) -> Option<Scheduling> {
         let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).ok()?;
         let schedstat =
@@ -98,7 +99,7 @@ pub(crate) fn fuzz(text: &str) {
     let _ = Scheduling::parse(first, second);
 }
 
-/// Whether a thread runs, or waits for nothing but a core. The account of that wait is written when it is over.
+/// Whether a thread is running or runnable. The kernel updates the counter of that wait only when the wait is over.
 pub fn is_runnable(pid: Pid, thread: Pid) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).unwrap_or_default();
     status
@@ -107,7 +108,7 @@ pub fn is_runnable(pid: Pid, thread: Pid) -> bool {
         .is_some_and(|state| state.trim().starts_with('R'))
 }
 
-/// How long a thread has been on a core, in nanoseconds; none where the kernel keeps no such account.
+/// How long a thread has been on a core, in nanoseconds; `None` if the kernel does not keep this counter.
 pub fn on_core_ns(pid: Pid, thread: Pid) -> Option<u64> {
     let schedstat = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
     schedstat.split_ascii_whitespace().next()?.parse().ok()
@@ -118,7 +119,7 @@ pub fn threads(pid: Pid) -> Vec<Pid> {
     numbered(&format!("/proc/{pid}/task"))
 }
 
-/// How many sockets a process has open.
+/// Number of open sockets of a process.
 pub fn sockets(pid: Pid) -> u64 {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let is_socket = |link: &std::path::PathBuf| link.as_os_str().as_encoded_bytes().starts_with(b"socket:");
@@ -139,23 +140,24 @@ pub fn pss_bytes(pid: Pid) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// What a process, and the children it waited for, had read from disk so far, in bytes: what the page cache had not.
+/// Bytes that a process, and the children it waited for, have read from disk so far; reads from the page cache do not
+/// count.
 pub fn disk_read_bytes(pid: Pid) -> Option<u64> {
     let io = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     io.lines().find_map(|line| line.strip_prefix("read_bytes:"))?.trim().parse().ok()
 }
 
-/// Every process that can be seen.
+/// Every visible process.
 pub fn all() -> Vec<Pid> {
     numbered("/proc")
 }
 
-/// Every process of a session, the one that began it included.
+/// Every process of a session, including its leader.
 pub fn session(leader: Pid) -> Vec<Pid> {
     all().into_iter().filter(|pid| Stat::read(*pid).is_some_and(|stat| stat.session == leader)).collect()
 }
 
-/// Every process that descends from `root`, itself left out, parents before children.
+/// Every process that descends from `root`, without `root`, parents before children.
 pub fn descendants(root: Pid) -> Vec<Pid> {
     let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
     for pid in numbered("/proc") {
@@ -167,7 +169,7 @@ pub fn descendants(root: Pid) -> Vec<Pid> {
     let mut seen = HashSet::from([root]);
     let mut next = 0;
     while let Some(pid) = found.get(next).copied() {
-        // A number used again while we read could make a circle.
+        // A process id that is reused during the read could create a cycle.
         found.extend(children.get(&pid).into_iter().flatten().filter(|child| seen.insert(**child)));
         next += 1;
     }
@@ -203,7 +205,7 @@ mod tests {
     #[test]
     fn who_runs_is_runnable_and_who_sleeps_is_not() {
         let own = std::process::id() as Pid;
-        // SAFETY: takes nothing and cannot fail.
+        // SAFETY: takes no arguments and cannot fail.
         assert!(is_runnable(own, unsafe { libc::gettid() }));
         let mut sleeper = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let pid = sleeper.id() as Pid;

@@ -1,8 +1,9 @@
-//! An allocation of Slurm: some nodes for ourselves, for a limited time, given back whatever happens.
+//! A Slurm allocation: nodes for exclusive use for a limited time, released in every case.
 //!
-//! Slurm's own commands are used, each with a limit of time. The allocation is given back by a guard, a shell that waits
-//! for the end of its standard input: it comes when the allocation is dropped, and when this process dies. The guard
-//! cancels by name: job ids are used again after a crash of the controller. Beyond that, the time limit of the job holds.
+//! Slurm's own commands are used, each with a time limit. A guard releases the allocation: a shell that waits for the
+//! end of its standard input, which comes when the allocation is dropped, and when this process dies. The guard cancels
+//! by name, since job ids are reused after a crash of the controller. If the guard fails too, the time limit of the job
+//! ends it.
 
 use crate::{Interrupt, Place};
 use std::collections::BTreeSet;
@@ -11,14 +12,15 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Longest time for a command that only asks the controller, in seconds. It blocks about 7 s while the controller is down.
+/// Longest time for a command that only queries the controller, in seconds. It blocks about 7 s while the controller is
+/// down.
 const ASK_LIMIT_S: u64 = 20;
-/// What `salloc` may take beyond the time it waits for nodes, in seconds.
+/// Longest time of `salloc` beyond the time it waits for nodes, in seconds.
 const GRANT_LIMIT_S: u64 = 20;
-/// How often an interrupt is looked for.
+/// Interval of checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Cancels the jobs of a name when the input ends, and waits until they are gone, at most a minute.
+/// Cancels the jobs of a name when the input ends, and waits until they have ended, at most a minute.
 const GUARD: &str = "cat >/dev/null
 for i in $(seq 30); do
   timeout 20 scancel --quiet --name=\"$0\" 2>/dev/null
@@ -26,14 +28,14 @@ for i in $(seq 30); do
   sleep 0.1; [ $i -lt 10 ] || sleep 2
 done";
 
-/// What is asked of Slurm.
+/// A request for an allocation.
 #[derive(Clone, Debug)]
 pub struct AllocationRequest {
     /// A name that no other job has.
     pub name: String,
     /// The partition; Slurm's default if missing.
     pub partition: Option<String>,
-    /// Roles with the number of nodes for each. A role that no node has as a feature takes any node.
+    /// Roles with the number of nodes for each. A role that is not a feature of any node can use any node.
     pub roles: Vec<(String, u32)>,
     /// Time limit of the job: rounded up to minutes.
     pub limit: Duration,
@@ -57,15 +59,15 @@ pub enum SlurmError {
     Failed {
         /// The command.
         command: &'static str,
-        /// What it printed, or how it ended.
+        /// Its output, or its exit status.
         said: String,
     },
-    /// No nodes in time, or never.
+    /// No nodes were granted in time, or they never can be.
     #[error("Slurm granted no nodes within {waited_s} s: {said}")]
     NotGranted {
-        /// How long was waited, at most.
+        /// The longest wait.
         waited_s: u64,
-        /// What `salloc` printed.
+        /// The output of `salloc`.
         said: String,
     },
     /// The user ended the wait.
@@ -73,7 +75,7 @@ pub enum SlurmError {
     Interrupted,
 }
 
-/// Nodes that are ours until this is dropped.
+/// Granted nodes, released when this is dropped.
 #[derive(Debug)]
 pub struct Allocation {
     guard: Child,
@@ -82,10 +84,10 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// Asks for nodes and waits until they are granted.
+    /// Requests nodes and waits until they are granted.
     ///
     /// # Errors
-    /// [`SlurmError`]; nothing is held then.
+    /// [`SlurmError`]; no node is held then.
     pub fn request(request: &AllocationRequest, interrupt: Interrupt) -> Result<Self, SlurmError> {
         let guard = Command::new("sh")
             .args(["-c", GUARD, &request.name])
@@ -109,21 +111,21 @@ impl Allocation {
         Ok(allocation)
     }
 
-    /// Role and place of each node, in the order of the roles asked for.
+    /// Role and place of each node, in the order of the requested roles.
     pub fn nodes(&self) -> &[(String, Place)] {
         &self.nodes
     }
 }
 
 impl Drop for Allocation {
-    /// Gives the nodes back and waits until they are.
+    /// Releases the nodes and waits until they are released.
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
         let _ = self.guard.wait();
     }
 }
 
-/// Has nodes granted; the job's id.
+/// Requests the allocation; returns the job's id.
 fn grant(
     request: &AllocationRequest,
     partition: &[String],
@@ -134,7 +136,7 @@ fn grant(
     let count: u32 = request.roles.iter().map(|(_, count)| count).sum();
     let mut command = Command::new("timeout");
     command.arg((waited_s + GRANT_LIMIT_S).to_string());
-    // Without --no-kill the loss of one node ends what runs on all.
+    // Without --no-kill, the loss of one node ends the job on all nodes.
     command.args(["salloc", "--no-shell", "--no-kill", "--exclusive"]).args(partition);
     command.args([format!("--nodes={count}"), format!("--job-name={}", request.name)]);
     command.arg(format!("--time={}", request.limit.as_secs().div_ceil(60).max(1)));
@@ -161,7 +163,7 @@ fn grant(
     granted.ok_or_else(|| SlurmError::NotGranted { waited_s, said: said.trim().replace('\n', "; ") })
 }
 
-/// The features that the nodes must have; none where no node has any of them.
+/// The features that the nodes must have; `None` if no node has any of them.
 fn constraint(roles: &[(String, u32)], features: &BTreeSet<&str>) -> Option<String> {
     let known: Vec<_> = roles.iter().filter(|(role, _)| features.contains(role.as_str())).collect();
     match known.as_slice() {
@@ -174,7 +176,8 @@ fn constraint(roles: &[(String, u32)], features: &BTreeSet<&str>) -> Option<Stri
     }
 }
 
-/// Gives each role its nodes: those with its feature first, then any. `nodes` has a line for each, with its features.
+/// Assigns nodes to each role: nodes with its feature first, then any. `nodes` has a line for each node, with its
+/// features.
 fn assign<'a>(
     roles: &'a [(String, u32)],
     nodes: &str,
@@ -206,7 +209,7 @@ fn assign<'a>(
     assigned.into_iter()
 }
 
-/// What a command of Slurm prints.
+/// The output of a Slurm command.
 fn ask(command: &'static str, arguments: &[String]) -> Result<String, SlurmError> {
     let mut asking = Command::new("timeout");
     asking.arg(ASK_LIMIT_S.to_string()).arg(command).args(arguments).stdin(Stdio::null()).process_group(0);

@@ -1,7 +1,6 @@
-//! The system calls the standard library lacks, behind safe signatures: signals, waiting, namespaces, affinity,
-//! polling.
+//! Safe wrappers for system calls that the standard library lacks: signals, waiting, namespaces, affinity, polling.
 //!
-//! Called by the shepherd, by sampling and by pinning. No policy lives here: each function is one call with its error.
+//! Used by the shepherd, sampling and pinning. Each function is one system call with its error, without policy.
 
 use std::ffi::c_int;
 use std::io;
@@ -11,10 +10,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// A process id as the caller's namespace numbers it.
+/// A process id in the caller's namespace.
 pub type Pid = libc::pid_t;
 
-/// What [`wait_any`] found.
+/// The result of [`wait_any`].
 #[derive(Debug)]
 pub enum Waited {
     /// A child ended and was reaped.
@@ -25,24 +24,25 @@ pub enum Waited {
     Childless,
 }
 
-/// Turns the answer of a system call into a result.
+/// Converts the return value of a system call into a result.
 fn checked(answer: c_int) -> io::Result<c_int> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
-/// Orphans among the caller's descendants become its children, so that it can wait for them and kill them.
+/// Makes the caller the subreaper of its descendants: orphans become its children, so that it can wait for them and
+/// kill them.
 pub fn become_subreaper() -> io::Result<()> {
     // SAFETY: prctl with integers only.
     checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
 }
 
-/// The caller is killed when the thread that started it ends.
+/// Sets SIGKILL for the caller when the thread that started it ends.
 pub fn die_with_parent() -> io::Result<()> {
     // SAFETY: prctl with integers only.
     checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) }).map(drop)
 }
 
-/// Becomes another user with its one group, for good: no program that it starts can have more rights than it has.
+/// Permanently changes to another user with its one group: no program that it starts can gain more rights.
 pub fn become_user(uid: u32, gid: u32) -> io::Result<()> {
     // SAFETY: system calls with integers only; an empty list of groups is not read.
     unsafe {
@@ -53,7 +53,7 @@ pub fn become_user(uid: u32, gid: u32) -> io::Result<()> {
     }
 }
 
-/// Children from now on live in namespaces of their own, as `flags` says.
+/// Puts later children into new namespaces, as set by `flags`.
 pub fn unshare(flags: c_int) -> io::Result<()> {
     // SAFETY: takes an integer; CLONE_NEW* flags do not share memory.
     checked(unsafe { libc::unshare(flags) }).map(drop)
@@ -62,7 +62,7 @@ pub fn unshare(flags: c_int) -> io::Result<()> {
 /// Forks. `None` in the child.
 ///
 /// # Safety
-/// The caller has one thread: a fork of several would leave locks held for ever in the child.
+/// The caller must have only one thread: a fork of several would leave locks held for ever in the child.
 pub unsafe fn fork() -> io::Result<Option<Pid>> {
     // SAFETY: the caller promises to be the only thread.
     let pid = checked(unsafe { libc::fork() })?;
@@ -87,13 +87,13 @@ pub fn wait_any() -> io::Result<Waited> {
     }
 }
 
-/// Sends a signal to a process. One that is gone already is no error.
+/// Sends a signal to a process. If it has already ended, that is not an error.
 pub fn kill(pid: Pid, signal: c_int) -> io::Result<()> {
     // SAFETY: takes integers.
     gone_is_fine(checked(unsafe { libc::kill(pid, signal) }))
 }
 
-/// Sends a signal to a process group. One that is gone already is no error.
+/// Sends a signal to a process group. If it has already ended, that is not an error.
 pub fn kill_group(group: Pid, signal: c_int) -> io::Result<()> {
     // SAFETY: takes integers.
     gone_is_fine(checked(unsafe { libc::killpg(group, signal) }))
@@ -106,7 +106,7 @@ fn gone_is_fine(answer: io::Result<c_int>) -> io::Result<()> {
     }
 }
 
-/// What processes have used together.
+/// CPU time and memory of several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Usage {
     /// User CPU time, in seconds.
@@ -117,10 +117,10 @@ pub struct Usage {
     pub rss_bytes_peak: u64,
 }
 
-/// What all children waited for have used, and theirs: getrusage(2).
+/// The usage of all children waited for, and of their descendants: getrusage(2).
 pub fn children_usage() -> Usage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills the struct; zeroes are a valid one should it not.
+    // SAFETY: the kernel fills the struct; if it does not, zeroes are a valid value.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()
@@ -146,10 +146,10 @@ fn signal_set(signals: &[c_int]) -> libc::sigset_t {
     }
 }
 
-/// Holds the signals back from the calling thread and hands them out through a descriptor instead.
+/// Blocks the signals for the calling thread; they are read from a descriptor instead.
 pub fn signal_descriptor(signals: &[c_int]) -> io::Result<OwnedFd> {
     let set = signal_set(signals);
-    // SAFETY: `set` is initialised and outlives both calls; a descriptor just made is owned by nobody else.
+    // SAFETY: `set` is initialised and outlives both calls; a new descriptor has no other owner.
     unsafe {
         checked(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
         let fd = checked(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
@@ -157,7 +157,7 @@ pub fn signal_descriptor(signals: &[c_int]) -> io::Result<OwnedFd> {
     }
 }
 
-/// Takes one signal from a [`signal_descriptor`], if one has come.
+/// Reads one signal from a [`signal_descriptor`], if one has arrived.
 pub fn next_signal(descriptor: BorrowedFd<'_>) -> Option<c_int> {
     let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
     let length = size_of::<libc::signalfd_siginfo>();
@@ -168,10 +168,10 @@ pub fn next_signal(descriptor: BorrowedFd<'_>) -> Option<c_int> {
     }
 }
 
-/// Has `handler` called when the signal comes. System calls it interrupts go on, but for polls and sleeps.
+/// Installs `handler` for the signal. System calls it interrupts are restarted, except polls and sleeps.
 pub fn handle_signal(signal: c_int, handler: extern "C" fn(c_int)) -> io::Result<()> {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: a zeroed action is a valid one; the handler has the signature its flags promise.
+    // SAFETY: a zeroed action is a valid one; the handler has the signature that its flags require.
     unsafe {
         (*action.as_mut_ptr()).sa_sigaction = handler as *const () as usize;
         (*action.as_mut_ptr()).sa_flags = libc::SA_RESTART;
@@ -179,15 +179,15 @@ pub fn handle_signal(signal: c_int, handler: extern "C" fn(c_int)) -> io::Result
     }
 }
 
-/// Lets every signal through again; for a child between fork and exec.
+/// Unblocks every signal; for a child between fork and exec.
 pub fn unblock_signals() -> io::Result<()> {
     let none = signal_set(&[]);
     // SAFETY: `none` is initialised.
     checked(unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) }).map(drop)
 }
 
-/// Waits until one of the descriptors can be read or is at its end, at most `limit`; says which. A signal ends the
-/// wait early. A negative descriptor is left out.
+/// Waits until one of the descriptors is readable or at its end, at most `limit`; returns which. A signal ends the wait
+/// early. A negative descriptor is skipped.
 pub fn poll_readable<const N: usize>(
     descriptors: [RawFd; N],
     limit: Option<Duration>,
@@ -203,7 +203,7 @@ pub fn poll_readable<const N: usize>(
     }
 }
 
-/// Every descriptor from `first` on is closed by the next exec, whoever left it open.
+/// Marks every descriptor from `first` on to be closed by the next exec, including those opened by other code.
 pub fn close_on_exec_from(first: u32) -> io::Result<()> {
     close_range(first, libc::CLOSE_RANGE_CLOEXEC)
 }
@@ -211,30 +211,30 @@ pub fn close_on_exec_from(first: u32) -> io::Result<()> {
 /// Closes every descriptor from `first` on.
 ///
 /// # Safety
-/// Nothing in this process uses one of them any more.
+/// No code in this process uses any of them any more.
 pub unsafe fn close_from(first: u32) -> io::Result<()> {
     close_range(first, 0)
 }
 
 fn close_range(first: u32, flags: u32) -> io::Result<()> {
-    // SAFETY: takes integers. Through syscall(2), since older C libraries have no wrapper.
+    // SAFETY: takes integers. Called through syscall(2), since older C libraries have no wrapper.
     let answer = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flags) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Whether a number is that of an open descriptor.
+/// Whether a number is an open descriptor.
 pub fn is_open(fd: RawFd) -> bool {
-    // SAFETY: F_GETFD reads a flag of whatever the number stands for, or fails.
+    // SAFETY: F_GETFD reads a flag of any descriptor, or fails.
     fd >= 0 && unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0
 }
 
-/// The descriptor survives the next exec.
+/// Keeps the descriptor open over the next exec.
 pub fn keep_on_exec(fd: RawFd) -> io::Result<()> {
     // SAFETY: takes integers.
     checked(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }).map(drop)
 }
 
-/// Reads of the descriptor return at once.
+/// Makes reads of the descriptor non-blocking.
 pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
     // SAFETY: takes integers.
     let flags = checked(unsafe { libc::fcntl(fd, libc::F_GETFL) })?;
@@ -242,7 +242,7 @@ pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
     checked(unsafe { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) }).map(drop)
 }
 
-/// Raises the limit of open files to what is allowed.
+/// Raises the soft limit of open files to the hard limit.
 pub fn raise_open_files() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for both calls.
@@ -253,8 +253,8 @@ pub fn raise_open_files() -> io::Result<()> {
     }
 }
 
-/// Raises both limits of open files to `least`, unless they are higher: the hard limit before and after. Only root may
-/// raise that one.
+/// Raises both limits of open files to `least`, unless they are higher; returns the hard limit before and after. Only
+/// root may raise the hard limit.
 pub fn raise_open_files_to(least: u64) -> io::Result<(u64, u64)> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for both calls.
@@ -268,7 +268,7 @@ pub fn raise_open_files_to(least: u64) -> io::Result<(u64, u64)> {
     }
 }
 
-/// How many files a process may have open that raises its limit as far as it is allowed to.
+/// The limit of open files for a process that raises its soft limit to the hard limit.
 pub fn open_files_most() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for the call.
@@ -276,7 +276,7 @@ pub fn open_files_most() -> io::Result<u64> {
     Ok(limit.rlim_max)
 }
 
-/// The calling thread, and what it starts, runs on these cores only.
+/// Restricts the calling thread, and the processes it starts, to these cores.
 pub fn set_affinity(cores: &[u32]) -> io::Result<()> {
     // SAFETY: a zeroed set is an empty one, CPU_SET stays inside it, and the size is the set's own.
     unsafe {
@@ -302,13 +302,13 @@ pub fn affinity() -> io::Result<Vec<u32>> {
         .collect())
 }
 
-/// A pipe whose ends no other program inherits: the end to read, the end to write.
+/// A pipe whose ends are closed on exec: the read end, the write end.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     Ok((reader.into(), writer.into()))
 }
 
-/// The monotonic clock, in nanoseconds: the same one the generator's events carry.
+/// The monotonic clock, in nanoseconds: the clock of the generator's events.
 pub fn monotonic_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is valid; this clock cannot fail.
@@ -316,8 +316,8 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The process at the other end of a Unix socket, as the kernel knows it: the one that listened or connected. 0 for one
-/// in a PID namespace that this one does not see.
+/// The process at the other end of a Unix socket, as reported by the kernel: the one that listened or connected. 0 for
+/// a process in a PID namespace that is not visible from here.
 pub fn peer_process(socket: BorrowedFd<'_>) -> io::Result<u32> {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
@@ -329,7 +329,7 @@ pub fn peer_process(socket: BorrowedFd<'_>) -> io::Result<u32> {
     Ok(peer.pid.cast_unsigned())
 }
 
-/// Clock ticks a second, the unit of CPU times under `/proc`.
+/// Clock ticks per second, the unit of CPU times under `/proc`.
 pub fn ticks_per_s() -> f64 {
     // SAFETY: takes an integer.
     unsafe { libc::sysconf(libc::_SC_CLK_TCK) as f64 }

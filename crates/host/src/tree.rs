@@ -1,9 +1,10 @@
-//! What a server's whole process tree has cost so far: CPU time, memory, threads, switches, time spent runnable.
+//! CPU time, memory, threads, switches and run delay of a server's whole process tree so far.
 //!
-//! CPU time comes from a control group where there is one and nothing has left it: complete. Else from `/proc`: a lower
-//! bound, since what came and went unseen and was not waited for is missing. Everything else comes from `/proc`. A
-//! server may leave its group, its session or its parent: [`Tree::search`] looks for it in all of them, and for whoever
-//! listens on its port. When to sample is the caller's business.
+//! CPU time comes from a control group if there is one and no process has left it: then it is complete. Otherwise it
+//! comes from `/proc`: a lower bound, since a process that started and ended between two samples and was not waited for
+//! is missing. All other values come from `/proc`. A server process may leave its group, its session or its parent:
+//! [`Tree::search`] looks for it in all of them, and among the processes that listen on its port. The caller decides
+//! when to sample.
 
 use crate::cgroup::ControlGroup;
 use crate::memory::MemoryAccount;
@@ -16,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// How long what is left of a command may take to end after SIGKILL.
+/// How long the remaining processes of a command may take to end after SIGKILL.
 const END_LIMIT: Duration = Duration::from_secs(5);
-/// How often what was forked meanwhile is killed again.
+/// Interval at which newly forked processes are killed again.
 const END_AGAIN: Duration = Duration::from_millis(10);
 
-/// Totals since the launch, and what is alive now.
+/// Totals since the launch, and current values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TreeSample {
     /// When it was taken, on the monotonic clock, in nanoseconds.
@@ -34,16 +35,16 @@ pub struct TreeSample {
     pub processes: u32,
     /// Threads now.
     pub threads: u32,
-    /// Times a thread gave its core up voluntarily.
+    /// Voluntary switches: a thread gave up its core.
     pub voluntary_switches: u64,
-    /// Times a core was taken from a thread.
+    /// Involuntary switches: a thread was preempted.
     pub involuntary_switches: u64,
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
 }
 
 impl TreeSample {
-    /// Several trees as one, at the moment of the first; nothing of no tree.
+    /// The sum of several trees, at the moment of the first; zero without a tree.
     pub fn sum(samples: &[TreeSample]) -> Self {
         let add = |sum: TreeSample, one: &TreeSample| TreeSample {
             monotonic_ns: sum.monotonic_ns,
@@ -65,17 +66,17 @@ pub struct Tree {
     group: Option<ControlGroup>,
     shepherd: Pid,
     own: Vec<Pid>,
-    /// The command's own process, which began a session, and when it started.
+    /// The command's own process, which created a session, and when it started.
     command: Pid,
     command_started_ticks: Option<u64>,
-    /// Where the server listens.
+    /// The port that the server listens on.
     port: Option<u16>,
     /// Processes found outside the control group.
     outside: Vec<Pid>,
-    /// The last account of each thread seen: what a thread did still counts when it has ended.
+    /// The last counters of each thread seen: they still count after the thread has ended.
     threads: HashMap<Pid, Scheduling>,
     ended: Scheduling,
-    /// The highest CPU time seen: a process that ends unwaited would make the sum over `/proc` fall.
+    /// The highest CPU time seen: a process that ends without being waited for would make the sum over `/proc` fall.
     cpu_s_most: f64,
 }
 
@@ -103,13 +104,13 @@ impl Tree {
         self
     }
 
-    /// Where its CPU time is read.
+    /// Where its CPU time is read from.
     pub fn source(&self) -> CpuSource {
         if self.group.is_some() && self.outside.is_empty() { CpuSource::Cgroup } else { CpuSource::Proc }
     }
 
-    /// Looks for processes of the server outside its control group: among descendants, in its session, behind its port.
-    /// Reads all of `/proc`: never inside a window.
+    /// Looks for processes of the server outside its control group: among its descendants, in its session, and on its
+    /// port. Reads all of `/proc`: never call it inside a window.
     pub fn search(&mut self) {
         let inside = self.group.as_ref().map(ControlGroup::processes).unwrap_or_default();
         let descendants = process::descendants(self.shepherd);
@@ -134,8 +135,8 @@ impl Tree {
         process::session(self.command)
     }
 
-    /// Kills what is left of the command, until nothing is: its shepherd does this, unless it was killed itself. What
-    /// merely listens on the port is not touched: it may be somebody else's.
+    /// Kills the remaining processes of the command until none is left. Needed only if its shepherd, which does the
+    /// same, was killed. A process that merely listens on the port is not killed: it may belong to another program.
     pub fn end(&self) {
         let begun = Instant::now();
         loop {
@@ -146,14 +147,14 @@ impl Tree {
                 return;
             }
             for pid in left {
-                // One that is gone already is as wanted.
+                // It may already have ended.
                 let _ = system::kill(pid, libc::SIGKILL);
             }
             std::thread::sleep(END_AGAIN);
         }
     }
 
-    /// Reads it all, now. CPU time is read first, since the rest takes its time.
+    /// Reads all values now. CPU time is read first, since the other reads take time.
     pub fn sample(&mut self) -> TreeSample {
         let monotonic_ns = system::monotonic_ns();
         let from_group = self.group.as_ref().and_then(ControlGroup::cpu_ns);
@@ -181,39 +182,39 @@ impl Tree {
         }
     }
 
-    /// What its processes may use of memory, and what the kernel did for want of it so far.
+    /// The memory limit of its processes, and the kernel's counts of swapping and kills so far.
     pub fn memory(&self) -> MemoryAccount {
         MemoryAccount::of(self.pids().first().copied())
     }
 
-    /// The proportional share of memory of all processes, in bytes, where the kernel tells. Walks every page table:
-    /// never inside a window.
+    /// The proportional share of memory of all processes, in bytes, if the kernel reports it. Walks every page table:
+    /// never call it inside a window.
     pub fn pss_bytes(&self) -> Option<u64> {
         let shares: Vec<u64> = self.pids().into_iter().filter_map(process::pss_bytes).collect();
         (!shares.is_empty()).then(|| shares.into_iter().sum())
     }
 
-    /// Kills every process of it, now. What is still being forked meanwhile is its shepherd's to find.
+    /// Kills every process of the tree now. Processes that are being forked meanwhile are left to the shepherd.
     pub fn kill(&self) {
         for pid in self.pids() {
-            // One that is gone already is as wanted.
+            // It may already have ended.
             let _ = system::kill(pid, libc::SIGKILL);
         }
     }
 
-    /// Open sockets of all its processes: beyond those it had before a load, the connections it holds.
+    /// Open sockets of all its processes: the number above that before the load is the number of connections it holds.
     pub fn sockets(&self) -> u64 {
         self.pids().into_iter().map(process::sockets).sum()
     }
 
-    /// Whether any thread runs now, or would if it had a core.
+    /// Whether any thread is running or runnable.
     pub fn is_runnable(&self) -> bool {
         let is_runnable =
             |pid: &Pid| process::threads(*pid).into_iter().any(|thread| process::is_runnable(*pid, thread));
         self.pids().iter().any(is_runnable)
     }
 
-    /// What all processes have read from disk so far, in bytes, where the kernel tells.
+    /// Bytes that all processes have read from disk so far, if the kernel reports them.
     pub fn disk_read_bytes(&self) -> Option<u64> {
         let read: Vec<u64> = self.pids().into_iter().filter_map(process::disk_read_bytes).collect();
         (!read.is_empty()).then(|| read.into_iter().sum())
@@ -232,8 +233,8 @@ impl Tree {
         pids
     }
 
-    /// CPU time by `/proc`: that of the living, of the children they waited for, and of the orphans that the shepherd
-    /// and the fence waited for in their stead.
+    /// CPU time from `/proc`: of the living processes, of the children they waited for, and of the orphans that the
+    /// shepherd and the fence waited for.
     fn cpu_s_of(&self, stats: &[Stat]) -> f64 {
         let living: u64 = stats.iter().map(|stat| stat.cpu_ticks + stat.children_ticks).sum();
         let guards = self.own.iter().chain([&self.shepherd]);

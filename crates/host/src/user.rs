@@ -1,8 +1,8 @@
-//! The unprivileged user that servers' code runs as: its numbers, its home, what it can reach of the file system and of
-//! root's environment.
+//! The unprivileged user that runs the code of servers: its ids, its home, and the part of the file system and of
+//! root's environment that it can use.
 //!
-//! Used if root runs the lab, unless `root` is named. The shepherd stays root; what it starts gives up root before it
-//! begins and cannot become root again.
+//! Used if root runs the lab, unless the user `root` is named. The shepherd stays root; its command gives up root
+//! before it starts and cannot become root again.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// The most that is read of the list of users.
+/// Most bytes read of the list of users.
 const PASSWD_BYTES: u64 = 1 << 20;
 /// The users that servers run as by default if root runs the lab: the first of these that exists. Every machine has
 /// `nobody`; `paceline` is for machines with a user that runs nothing else.
@@ -23,18 +23,18 @@ const DEFAULT_NAMES: [&str; 2] = ["paceline", "nobody"];
 pub struct User {
     /// Its name.
     pub name: String,
-    /// Its number.
+    /// Its user id.
     pub uid: u32,
-    /// The number of its group.
+    /// Its group id.
     pub gid: u32,
-    /// The folder that its programs take for home.
+    /// The home folder of its programs.
     pub home: PathBuf,
 }
 
 /// Why commands cannot run as a user.
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
-    /// There is none of this name.
+    /// There is no user of this name.
     #[error("there is no user `{0}` in /etc/passwd: create one with useradd --system {0}")]
     Unknown(String),
     /// It has root's group.
@@ -49,7 +49,7 @@ pub enum UserError {
     /// Only root can become another user.
     #[error("only root can run servers as another user: remove --user")]
     NotRoot,
-    /// A folder that is needed cannot be reached by it.
+    /// The user cannot reach a folder that is needed.
     #[error(
         "servers run as the user `{user}`, who cannot enter {}: allow it (chmod o+x), keep the servers elsewhere, or run \
          them as root with --user root",
@@ -58,7 +58,7 @@ pub enum UserError {
     Closed {
         /// The user.
         user: String,
-        /// The first folder on the way that is closed.
+        /// The first folder on the path that it cannot enter.
         folder: PathBuf,
     },
     /// A folder cannot be prepared for it.
@@ -73,12 +73,12 @@ pub enum UserError {
 }
 
 impl User {
-    /// The user that servers run as: the one asked for, or `paceline` or `nobody` if none is and root runs the lab. None
-    /// means the user who runs the lab. Homes are below `homes`.
+    /// The user that servers run as: the requested user, or `paceline` or `nobody` if none is requested and root runs
+    /// the lab. `None` means the user who runs the lab. Homes are below `homes`.
     ///
     /// # Errors
-    /// [`UserError`] where there is none of this name, it has root's rights without being root, or another user than the
-    /// lab's is asked for by somebody who is not root.
+    /// [`UserError`] if no user has this name, if it has root's rights without being root, or if another user than the
+    /// lab's is requested and the lab does not run as root.
     pub fn for_servers(asked: Option<&str>, homes: &Path) -> Result<Option<Self>, UserError> {
         let own = rustix::process::geteuid().as_raw();
         if asked.is_none() && own != 0 {
@@ -98,8 +98,9 @@ impl User {
         }
     }
 
-    /// Whether root runs the lab and all servers in the folder `builds` were built by root for root: they keep running as
-    /// root where no user is asked for, because another user would repeat every set-up. Only root can make such folders.
+    /// Whether root runs the lab and all servers in the folder `builds` were built by root for root: if no user is
+    /// requested, they keep running as root, because another user would repeat every set-up. Only root can create such
+    /// folders.
     pub fn root_built(builds: &Path) -> bool {
         let entries = fs::read_dir(builds).into_iter().flatten().flatten();
         let servers = entries.filter(|entry| !entry.file_name().as_bytes().starts_with(b"database-"));
@@ -110,8 +111,8 @@ impl User {
         rustix::process::geteuid().is_root() && owners.peek().is_some() && owners.all(|owner| owner == (0, 0))
     }
 
-    /// The variables of root's environment that mean something to it: paths that it cannot enter are left out, single ones
-    /// and those of a `PATH`. They are root's own toolchains and caches.
+    /// The variables of root's environment that the user can use: paths that it cannot enter (root's own toolchains and
+    /// caches) are removed, single ones and entries of a `PATH`.
     pub fn environment(
         &self,
         variables: impl Iterator<Item = (OsString, OsString)>,
@@ -129,16 +130,16 @@ impl User {
         variables.filter_map(for_it).collect()
     }
 
-    /// Whether it can enter a folder or read a file, the folders on the way included.
+    /// Checks that it can enter a folder or read a file, including the folders on the path.
     ///
     /// # Errors
-    /// [`UserError::Closed`] with the first that it cannot enter.
+    /// [`UserError::Closed`] with the first folder that it cannot enter.
     pub fn check_reach(&self, folder: &Path) -> Result<(), UserError> {
         let mut ancestors: Vec<&Path> = folder.ancestors().collect();
         ancestors.reverse();
         let closed = ancestors.into_iter().filter(|path| !path.as_os_str().is_empty()).find(|path| {
             fs::metadata(path).is_ok_and(|about| {
-                // A folder is entered (x), a file is read (r).
+                // Entering a folder needs x, reading a file needs r.
                 let right = if about.is_dir() { 0o001 } else { 0o004 };
                 let shift = match (about.uid() == self.uid, about.gid() == self.gid) {
                     (true, _) => 6,
@@ -153,7 +154,7 @@ impl User {
         })
     }
 
-    /// Makes its home, which is its own.
+    /// Creates its home, which it owns.
     ///
     /// # Errors
     /// [`UserError::Prepare`].
@@ -164,11 +165,11 @@ impl User {
         fs::set_permissions(&self.home, fs::Permissions::from_mode(0o700)).map_err(failed)
     }
 
-    /// Makes a folder that it can fill. The folder stays root's and has the sticky bit, so that it can neither rename nor
-    /// replace what root keeps in it, which is `kept`; all else in it becomes its own.
+    /// Creates a folder that it can write to. The folder stays owned by root and has the sticky bit, so that the user
+    /// can neither rename nor replace `kept`, which root keeps in it; everything else in it becomes owned by the user.
     ///
     /// # Errors
-    /// [`UserError::Prepare`] with what cannot be handed over.
+    /// [`UserError::Prepare`] with the file or folder that cannot be handed over.
     pub fn share_folder(&self, folder: &Path, kept: &str) -> Result<(), UserError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -185,9 +186,9 @@ impl User {
         Ok(())
     }
 
-    /// Makes a file or folder its own, with all in it; links are not followed. A folder comes after what is in it, so that
-    /// nobody but root can change the way to it meanwhile. A file with several names stays as it is: another name may be
-    /// in a cache of root's.
+    /// Changes the owner of a file or folder and its content to the user; links are not followed. A folder follows its
+    /// content, so that only root can change the path meanwhile. A file with several names keeps its owner: another
+    /// name may be in a cache of root.
     fn hand_over(&self, path: &Path) -> Result<(), UserError> {
         let failed = |source| UserError::Prepare { path: path.to_owned(), source };
         let about = fs::symlink_metadata(path).map_err(failed)?;
@@ -203,7 +204,7 @@ impl User {
     }
 }
 
-/// The numbers of a user in the text of `/etc/passwd` (passwd(5)).
+/// The ids of a user in the text of `/etc/passwd` (passwd(5)).
 fn find(passwd: &str, name: &str) -> Option<(u32, u32)> {
     let line = passwd.lines().find(|line| line.split(':').next() == Some(name))?;
     let mut fields = line.split(':').skip(2);
@@ -249,7 +250,7 @@ mod tests {
 
     #[test]
     fn files_with_another_name_are_not_handed_over() {
-        // SAFETY: takes nothing and cannot fail.
+        // SAFETY: takes no arguments and cannot fail.
         if unsafe { libc::geteuid() } != 0 {
             return;
         }

@@ -1,7 +1,8 @@
-//! What holds a server's descendants together, however they fork, `setsid` or double-fork.
+//! Tracks all descendants of a server, even if they fork, double-fork or call `setsid`.
 //!
-//! Always: the shepherd is a child subreaper, so that orphans become its own. Where the kernel lets us: also a PID
-//! namespace, whose processes the kernel itself kills when its init ends; that holds even when the shepherd is killed.
+//! The shepherd is always a child subreaper, so that orphans become its children. If the kernel permits it, there is
+//! also a PID namespace, whose processes the kernel kills when its init ends; this works even when the shepherd is
+//! killed.
 
 use super::Guard;
 use crate::process;
@@ -10,13 +11,13 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 
-/// Which of the two holds.
+/// The kind of fence in use.
 pub enum Fence {
     /// A PID namespace.
     Namespace {
-        /// Its init, which dies when the shepherd does.
+        /// Its init, which ends when the shepherd ends.
         init: Pid,
-        /// The init polls the other end: it closes with the shepherd, however that ends.
+        /// The init polls the other end, which closes when the shepherd ends for any reason.
         _lifeline: OwnedFd,
     },
     /// The subreaper alone.
@@ -24,13 +25,14 @@ pub enum Fence {
 }
 
 impl Fence {
-    /// Raises the fence. Children started from now on are inside.
+    /// Creates the fence. Children started from now on are inside.
     ///
     /// # Errors
-    /// When the namespace is half made: this process can start nothing any more, another one may do without.
+    /// When the namespace was only partly created: this process cannot start a child any more; another shepherd may run
+    /// without a namespace.
     ///
     /// # Safety
-    /// The caller has one thread: the init is forked from it.
+    /// The caller must have only one thread: the init is forked from it.
     pub unsafe fn raise(guard: Guard) -> io::Result<Fence> {
         system::become_subreaper()?;
         if guard == Guard::Subreaper || !enter_namespaces()? {
@@ -44,7 +46,7 @@ impl Fence {
         }
     }
 
-    /// The guarantee's name in the record.
+    /// The name of the guarantee in the record.
     pub fn guarantee(&self) -> &'static str {
         match self {
             Fence::Namespace { .. } => "pid_namespace",
@@ -52,7 +54,7 @@ impl Fence {
         }
     }
 
-    /// The processes of the fence itself: they are not the server's.
+    /// The processes of the fence, which do not belong to the server.
     pub fn own(&self) -> Vec<Pid> {
         match self {
             Fence::Namespace { init, .. } => vec![*init],
@@ -60,26 +62,26 @@ impl Fence {
         }
     }
 
-    /// Sends SIGKILL to everything inside. Outside a namespace one more may have been forked meanwhile: the caller
-    /// repeats it until it has no children left.
+    /// Sends SIGKILL to every process inside. Outside a namespace another process may have been forked meanwhile: the
+    /// caller repeats this until it has no children left.
     pub fn kill_all(&self) {
         let inside = match self {
             Fence::Namespace { init, .. } => vec![*init],
             Fence::Subreaper => process::descendants(std::process::id().cast_signed()),
         };
         for pid in inside {
-            // One that ended meanwhile needs no signal, and one we may not signal is no child of ours.
+            // A process that has ended needs no signal; a process that may not be signalled is not a child.
             let _ = system::kill(pid, libc::SIGKILL);
         }
     }
 }
 
-/// Asks for a PID namespace, as root or through a user namespace. `false` where the kernel refuses both.
+/// Enters a PID namespace, as root or through a user namespace. `false` if the kernel refuses both.
 fn enter_namespaces() -> io::Result<bool> {
     if system::unshare(libc::CLONE_NEWPID).is_ok() {
         return Ok(true);
     }
-    // SAFETY: these cannot fail and take nothing.
+    // SAFETY: these take no arguments and cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     if system::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWPID).is_err() {
         return Ok(false);
@@ -91,10 +93,10 @@ fn enter_namespaces() -> io::Result<bool> {
     Ok(true)
 }
 
-/// The init of the namespace: reaps orphans until the shepherd is gone. Everything inside ends with it.
+/// The init of the namespace: reaps orphans until the shepherd has ended. Every process inside ends with the init.
 fn be_init(lifeline: RawFd) -> ! {
-    // Nothing may stay open here, least of all the pipe by which the lab waits for the shepherd's end.
-    // SAFETY: this process uses nothing but descriptor 0 from here on.
+    // No descriptor may stay open here, in particular the pipe by which the lab waits for the shepherd's end.
+    // SAFETY: this process uses only descriptor 0 from here on.
     unsafe {
         libc::dup2(lifeline, 0);
         let _ = system::close_from(1);
@@ -107,6 +109,6 @@ fn be_init(lifeline: RawFd) -> ! {
             while let Ok(Waited::Ended(..)) = system::wait_any() {}
         }
     }
-    // SAFETY: ends this process at once; nothing of the parent's is to be flushed twice.
+    // SAFETY: ends this process at once; buffers copied from the parent must not be flushed twice.
     unsafe { libc::_exit(0) }
 }

@@ -1,7 +1,7 @@
-//! The lab's end of a shepherd: starts it, hears its reports, lets go of it.
+//! The lab's side of a shepherd: starts it, reads its reports, closes its pipe.
 //!
-//! Held by a launch, a step of the workshop, a generator's run, and the tuning that must be undone whatever comes. It
-//! signals no process of the command: to let go of the pipe is enough, the other end (`watch`) does the rest.
+//! Used by a launch, a step of the workshop, a generator's run, and the tuning, which must always be undone. It sends
+//! no signal to the command: when it closes the pipe, the shepherd (`watch.rs`) stops the command.
 
 use super::{Guard, Order, Report};
 use crate::system::{Pid, Usage};
@@ -12,9 +12,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
-/// How long a shepherd may take beyond the limit it was given: to kill what is left and to write the log.
+/// How long a shepherd may take beyond its limit: to kill what is left and to write the log.
 const LEAVING_LIMIT: Duration = Duration::from_secs(20);
-/// How often, while a command is stopped, a person's second Ctrl-C is looked for.
+/// Interval of checks for a second Ctrl-C while a command is stopped.
 const INSIST_EVERY: Duration = Duration::from_millis(50);
 /// How long a shepherd may take to start the command.
 const STARTING_LIMIT: Duration = Duration::from_secs(20);
@@ -26,26 +26,26 @@ pub struct Ended {
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Whether it had been asked to.
+    /// Whether it had been asked to end.
     pub asked: bool,
 }
 
-/// What a command leaves behind.
+/// How a command ended, and what its processes used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gone {
-    /// How its own process ended, where that was seen.
+    /// How its own process ended, if that was observed.
     pub ended: Option<Ended>,
-    /// What its processes that were waited for have used: a lower bound.
+    /// CPU time and memory of its processes that were waited for: a lower bound.
     pub usage: Usage,
-    /// Whether anything had to be killed by force.
+    /// Whether any process had to be killed by force.
     pub forced: bool,
 }
 
 impl Ended {
-    /// As it stands when its shepherd is gone without a report of it: killed, as a rule, and the command with it.
+    /// The value when the shepherd has ended without a report: usually it was killed, and the command with it.
     const UNSEEN: Self = Self { code: None, signal: None, asked: false };
 
-    /// Whether nobody saw how it ended, which says nothing of the command itself.
+    /// Whether the end was not observed; this does not indicate a fault of the command.
     pub fn is_unseen(&self) -> bool {
         self.code.is_none() && self.signal.is_none()
     }
@@ -61,10 +61,10 @@ impl std::fmt::Display for Ended {
     }
 }
 
-/// A command under a shepherd. Dropping it stops the command and waits until nothing is left.
+/// A command under a shepherd. Dropping it stops the command and waits until all its processes have ended.
 pub struct Shepherd {
     process: Child,
-    /// The shepherd reads its end as the lab's: closing it stops everything.
+    /// The write end of the shepherd's standard input: closing it stops the command.
     lifeline: Option<ChildStdin>,
     reports: Receiver<Report>,
     stop_limit: Duration,
@@ -78,26 +78,26 @@ pub struct Shepherd {
 }
 
 impl Shepherd {
-    /// Starts `program` (as a rule `paceline shepherd`) and has it start the order's command.
+    /// Starts `program` (usually `paceline shepherd`), which starts the order's command.
     ///
     /// # Errors
-    /// When the shepherd or the command cannot be started; the text says which and why.
+    /// When the shepherd or the command cannot be started; the text names which and the reason.
     pub fn start(program: &[String], order: &Order) -> io::Result<Shepherd> {
         let mut order = order.clone();
         loop {
             match Self::start_once(program, &order)? {
                 Ok(shepherd) => return Ok(shepherd),
-                // A namespace that could be entered but not used, as some hardened kernels have it.
+                // The namespace could be entered but not used, as on some hardened kernels.
                 Err((_, true)) if order.guard == Guard::Namespace => order.guard = Guard::Subreaper,
-                // A group that could be made but not joined, as some containers have it. Should it not be to blame, the
-                // next try fails as this one did.
+                // The group could be created but not joined, as in some containers. If that was not the cause, the next
+                // attempt fails in the same way.
                 Err(_) if !order.groups.is_empty() => order.groups.clear(),
                 Err((message, _)) => return Err(io::Error::other(message)),
             }
         }
     }
 
-    /// The inner error is the shepherd's own: its message, and whether the fence is to blame.
+    /// The inner error comes from the shepherd: its message, and whether the fence caused it.
     fn start_once(program: &[String], order: &Order) -> io::Result<Result<Shepherd, (String, bool)>> {
         let mut process = shepherd_command(program, order.inherit)?.spawn().map_err(|error| {
             io::Error::new(error.kind(), format!("cannot start {}: {error}", program.join(" ")))
@@ -106,7 +106,7 @@ impl Shepherd {
             (Some(stdin), Some(stdout)) => (stdin, stdout),
             _ => return Err(io::Error::other("the shepherd has no pipes")),
         };
-        // A shepherd that is gone already says why in its reports, so that a broken pipe is not the error to show.
+        // A shepherd that has already ended reports the reason, so a broken pipe is not the error to show.
         let _ = writeln!(lifeline, "{}", serde_json::to_string(order)?);
         let reports = listen(stdout)?;
         let mut shepherd = Shepherd {
@@ -150,7 +150,7 @@ impl Shepherd {
         self.process.id().cast_signed()
     }
 
-    /// Processes of the fence, which are not the command's.
+    /// Processes of the fence, which do not belong to the command.
     pub fn own(&self) -> &[Pid] {
         &self.own
     }
@@ -160,12 +160,13 @@ impl Shepherd {
         &self.guarantee
     }
 
-    /// Whether the command is in the order's control groups. Where they cannot be joined it is started without.
+    /// Whether the command is in the order's control groups. If they cannot be joined, the command is started without
+    /// them.
     pub fn is_grouped(&self) -> bool {
         self.is_grouped
     }
 
-    /// How the command's own process ended, as far as is known now. Does not wait.
+    /// How the command's own process ended, if it has. Does not wait.
     pub fn ended(&mut self) -> Option<Ended> {
         loop {
             match self.reports.try_recv() {
@@ -176,7 +177,7 @@ impl Shepherd {
         }
     }
 
-    /// Waits until the command has ended on its own, at most `limit`.
+    /// Waits until the command has ended without being stopped, at most `limit`.
     pub fn wait_ended(&mut self, limit: Duration) -> Option<Ended> {
         while self.ended.is_none() && self.gone.is_none() {
             match self.reports.recv_timeout(limit) {
@@ -188,12 +189,12 @@ impl Shepherd {
         self.ended
     }
 
-    /// How it ended, when no report will come any more.
+    /// How the command ended, when no further report can arrive.
     fn ended_unheard(&mut self) -> Ended {
         *self.ended.get_or_insert(Ended::UNSEEN)
     }
 
-    /// Once the command's own process has ended: waits until nothing is left of it and its log is complete.
+    /// After the command's own process has ended: waits until all its processes have ended and its log is complete.
     pub fn settle(&mut self) {
         while self.ended.is_some() && self.gone.is_none() {
             match self.reports.recv_timeout(LEAVING_LIMIT) {
@@ -203,10 +204,10 @@ impl Shepherd {
         }
     }
 
-    /// Stops the command: SIGTERM, the order's limit, then by force. Waits until nothing is left.
+    /// Stops the command: SIGTERM, then SIGKILL after the order's limit. Waits until all its processes have ended.
     ///
     /// # Errors
-    /// When the shepherd does not come to its end: a process that even SIGKILL does not end.
+    /// When the shepherd does not end: SIGKILL does not end one of the processes.
     pub fn stop(mut self) -> io::Result<Gone> {
         self.let_go()
     }
@@ -220,7 +221,7 @@ impl Shepherd {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {
                     if crate::interrupt::insisted() {
-                        // It is stopping already: asked again, it kills.
+                        // The shepherd is already stopping: a second signal makes it kill.
                         let _ = crate::system::kill(self.process(), libc::SIGTERM);
                     }
                 }
@@ -248,7 +249,7 @@ impl Shepherd {
 
 impl Drop for Shepherd {
     fn drop(&mut self) {
-        // Stopped already: nothing to wait for. Else the shepherd finishes on its own, whatever happens to us.
+        // If it is already stopped, there is no wait. Otherwise the shepherd finishes even if this process ends.
         if self.lifeline.is_some() {
             let _ = self.let_go();
         }
@@ -261,7 +262,7 @@ fn shepherd_command(program: &[String], inherit: Option<i32>) -> io::Result<Comm
     })?;
     let mut command = Command::new(first);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-    // Ctrl-C in a terminal goes to its foreground group: the lab stops servers in order, not the terminal.
+    // Ctrl-C in a terminal signals its foreground group: the lab stops servers in order, not the terminal.
     command.process_group(0);
     if let Some(fd) = inherit {
         // SAFETY: one system call between fork and exec.
@@ -270,7 +271,8 @@ fn shepherd_command(program: &[String], inherit: Option<i32>) -> io::Result<Comm
     Ok(command)
 }
 
-/// Reads reports until the shepherd ends. A line that is none is left out: the end then tells all there is to tell.
+/// Reads reports until the shepherd ends. A line that is not a report is skipped: the end of the shepherd is then all
+/// that is known.
 fn listen(stdout: ChildStdout) -> io::Result<Receiver<Report>> {
     let (sender, reports) = mpsc::channel();
     std::thread::Builder::new().spawn(move || {

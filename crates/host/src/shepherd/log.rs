@@ -1,4 +1,5 @@
-//! A log of bounded length: the first bytes and the last ones are kept, the number left out between is said.
+//! A log of bounded length: the first and the last bytes are kept, and the number of bytes left out between them is
+//! written.
 //!
 //! A server that prints a line for each request must not fill the disk, nor the shepherd's memory.
 
@@ -7,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// The beginning goes to the file as it comes; the end waits in memory for [`BoundedLog::finish`].
+/// The beginning is written to the file at once; the end stays in memory until [`BoundedLog::finish`].
 pub struct BoundedLog {
     file: File,
     head_left: usize,
@@ -24,7 +25,7 @@ impl BoundedLog {
         Ok(Self { file, head_left, tail: VecDeque::new(), tail_limit, skipped_bytes: 0 })
     }
 
-    /// Takes what was printed.
+    /// Adds output of the command.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let (head, rest) = bytes.split_at(self.head_left.min(bytes.len()));
         self.head_left -= head.len();
@@ -36,7 +37,7 @@ impl BoundedLog {
         Ok(())
     }
 
-    /// Writes the end of what was printed.
+    /// Writes the end of the output.
     pub fn finish(mut self) -> io::Result<()> {
         if self.skipped_bytes > 0 {
             writeln!(self.file, "\n[... {} bytes not kept ...]", self.skipped_bytes)?;

@@ -1,9 +1,10 @@
-//! The shepherd: one small process for each launch, so that no process survives the lab, whatever ends the lab.
+//! The shepherd: one small process for each launch, which ensures that no process survives the lab, even if the lab is
+//! killed.
 //!
-//! The lab starts `paceline shepherd`, hands it an [`Order`] on its standard input and keeps that pipe open. The
-//! shepherd starts the command behind a [`fence`], answers with [`Report`]s on its standard output, and when the pipe
-//! ends (asked to, or because the lab is dead) sends SIGTERM, waits, and kills what is left until nothing is.
-//! It never speaks HTTP, and measures nothing but what its children cost in all.
+//! The lab starts `paceline shepherd`, writes an [`Order`] to its standard input and keeps that pipe open. The shepherd
+//! starts the command behind a [`fence`] and answers with [`Report`]s on its standard output. When the pipe ends (on
+//! request, or because the lab is dead), it sends SIGTERM, waits, and kills the remaining processes until there are
+//! none. It never speaks HTTP, and measures only the total CPU time and memory of its children.
 
 mod fence;
 mod handle;

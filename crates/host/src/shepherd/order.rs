@@ -1,6 +1,6 @@
-//! What the lab asks of a shepherd and what it hears back: JSON, one object a line.
+//! The protocol between the lab and a shepherd: JSON, one object per line.
 //!
-//! The order comes on the shepherd's standard input; the reports leave by its standard output.
+//! The shepherd reads the order from its standard input and writes the reports to its standard output.
 
 use crate::user::User;
 use serde::{Deserialize, Serialize};
@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A command to start and to watch over.
+/// A command to start and to watch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Where it runs.
     pub folder: PathBuf,
-    /// Variables set on top of the lab's own.
+    /// Variables set in addition to the lab's environment.
     pub env: BTreeMap<String, String>,
     /// The cores it may run on; empty for those of the lab.
     pub cores: Vec<u32>,
-    /// Where what it prints goes.
+    /// Where its output is written.
     pub output: Output,
     /// Folders of control groups it joins, removed at the end.
     pub groups: Vec<PathBuf>,
@@ -27,29 +27,29 @@ pub struct Order {
     pub guard: Guard,
     /// How long it may take to end after SIGTERM, in milliseconds.
     pub stop_limit_ms: u64,
-    /// As whom it runs, for good; none for the lab's own user.
+    /// The user it runs as, permanently; `None` for the lab's user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<User>,
-    /// One descriptor of the shepherd's that it inherits, beside the standard three.
+    /// One descriptor of the shepherd that the command inherits, in addition to the standard three.
     pub inherit: Option<i32>,
-    /// Files the shepherd writes when nothing is left of the command, whatever ended it.
+    /// Files that the shepherd writes when all processes of the command have ended, for any reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restore: Vec<Restore>,
-    /// A file that notes what is to be written back: removed when all of it is as it was, so that nobody goes by it
+    /// A file that lists what is to be written back. It is removed when everything is restored, so that it is not used
     /// later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore_note: Option<PathBuf>,
 }
 
-/// A file with what it is to hold again.
+/// A file and the content to restore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restore {
     /// The file.
     pub path: PathBuf,
-    /// What it held.
+    /// The content before the change.
     pub value: String,
-    /// What was written in its place; where it holds something else, somebody changed it since. Unknown in notes of
-    /// older versions.
+    /// The content written in its place. If the file holds another value, it was changed since by another process.
+    /// Unknown in notes of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
 }
@@ -60,30 +60,30 @@ impl Restore {
         setting(&self.path)
     }
 
-    /// Whether it holds what it held.
+    /// Whether the file holds its earlier content again.
     pub fn is_done(&self) -> bool {
         self.now().as_ref() == Some(&self.value)
     }
 }
 
-/// The text of a setting, its spaces made one: ports are parted by a tab.
+/// The value of a setting, with single spaces: ports are separated by a tab.
 pub(crate) fn setting(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// How descendants are held together.
+/// How descendants are tracked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guard {
-    /// A PID namespace; the fallback is `Subreaper`, where none can be made.
+    /// A PID namespace; the fallback is `Subreaper`, if none can be created.
     #[default]
     Namespace,
     /// The shepherd adopts orphans and kills descendants until there are none.
     Subreaper,
 }
 
-/// Where what a command prints goes.
+/// Where a command's output is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
@@ -96,28 +96,28 @@ pub enum Output {
         /// How much of the end is kept.
         tail_bytes: u64,
     },
-    /// Each stream into a file of its own, whole.
+    /// Each stream into a separate file, whole.
     Files {
         /// The file of standard output.
         stdout: PathBuf,
         /// The file of standard error.
         stderr: PathBuf,
     },
-    /// Both to the lab's standard error, for a person to see.
+    /// Both to the lab's standard error, for the user to see.
     Inherit,
 }
 
-/// What a shepherd has to tell.
+/// A report of a shepherd.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
 pub enum Report {
     /// The command runs.
     Started {
-        /// Its process id, as the lab's namespace numbers it.
+        /// Its process id, in the lab's namespace.
         pid: i32,
         /// When it was forked, on the monotonic clock, in nanoseconds.
         monotonic_ns: u64,
-        /// Processes of the shepherd's own, not to be counted as the server's.
+        /// Processes of the shepherd, which do not count as the server's.
         own: Vec<i32>,
         /// `pid_namespace` or `subreaper`.
         guarantee: String,
@@ -126,19 +126,19 @@ pub enum Report {
     Failed {
         /// Why, for people.
         message: String,
-        /// Whether the namespace is to blame, so that a try without may go well.
+        /// Whether the namespace caused the failure, so that an attempt without it may succeed.
         fence: bool,
     },
-    /// The command's own process ended, asked or not.
+    /// The command's own process ended, on request or not.
     Ended {
         /// Its exit code, unless a signal ended it.
         code: Option<i32>,
         /// The signal that ended it.
         signal: Option<i32>,
-        /// Whether it had been asked to.
+        /// Whether it had been asked to end.
         asked: bool,
     },
-    /// Nothing is left of it.
+    /// All processes of the command have ended.
     Gone {
         /// User CPU time of all processes that were waited for, in seconds.
         user_s: f64,
@@ -146,7 +146,7 @@ pub enum Report {
         system_s: f64,
         /// Peak resident memory of the largest of them, in bytes.
         rss_bytes_peak: u64,
-        /// Whether anything had to be killed by force.
+        /// Whether any process had to be killed by force.
         forced: bool,
     },
 }

@@ -1,7 +1,9 @@
-//! Starts the command an order asks for: its own session, its cores, its control groups, and nothing inherited.
+//! Starts the command of an order: in a new session, on its cores, in its control groups, without inherited
+//! descriptors.
 //!
-//! `watch` calls it in the shepherd's process: the groups are opened before the fence is raised, the command is started
-//! behind it. One descriptor goes along where the order names it. Nobody is waited for: that is `watch`'s.
+//! `watch.rs` calls this in the shepherd's process: the groups are opened before the fence is created, and the command
+//! is started behind it. One descriptor is inherited if the order names it. This module does not wait for processes;
+//! see `watch.rs`.
 
 use super::{Order, Output};
 use crate::system;
@@ -11,15 +13,15 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-/// A started command, and the pipe of what it prints where the shepherd is to keep that.
+/// A started command, and the pipe of its output if the shepherd keeps that.
 pub struct Spawned {
     /// The command's own process: leader of its session.
     pub child: Child,
-    /// The end to read, where the output is bounded.
+    /// The read end, if the output is bounded.
     pub printed: Option<OwnedFd>,
 }
 
-/// The control groups of the order, opened while the shepherd may still do so: in a user namespace it could not.
+/// Opens the order's control groups while the shepherd is permitted to: inside a user namespace it is not.
 pub fn open_groups(order: &Order) -> io::Result<Vec<File>> {
     order.groups.iter().map(|group| OpenOptions::new().write(true).open(group.join("cgroup.procs"))).collect()
 }
@@ -27,7 +29,7 @@ pub fn open_groups(order: &Order) -> io::Result<Vec<File>> {
 /// Starts the order's command. `groups` come from [`open_groups`].
 ///
 /// # Errors
-/// What the system says of the program, the folder, the cores or the groups.
+/// The system's error for the program, the folder, the cores or the groups.
 pub fn spawn(order: &Order, groups: Vec<File>) -> io::Result<Spawned> {
     let (program, arguments) = order
         .command
@@ -38,7 +40,7 @@ pub fn spawn(order: &Order, groups: Vec<File>) -> io::Result<Spawned> {
     command.args(arguments).current_dir(&order.folder);
     if let Some(user) = &order.user {
         command.env_clear().envs(user.environment(std::env::vars_os()));
-        // Java goes by /etc/passwd instead of HOME, where `nobody` has none.
+        // Java reads the home folder from /etc/passwd instead of HOME; `nobody` has none there.
         command.env("MAVEN_OPTS", format!("-Duser.home={}", user.home.display()));
         command.env("HOME", &user.home).env("USER", &user.name).env("LOGNAME", &user.name);
         for own in ["XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"]
@@ -50,13 +52,13 @@ pub fn spawn(order: &Order, groups: Vec<File>) -> io::Result<Spawned> {
     command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
     let (cores, inherit) = (order.cores.clone(), order.inherit);
     let user = order.user.as_ref().map(|user| (user.uid, user.gid));
-    // SAFETY: between fork and exec in a process of one thread; nothing but system calls.
+    // SAFETY: between fork and exec in a process of one thread; only system calls.
     unsafe { command.pre_exec(move || settle(&cores, &groups, user, inherit)) };
     let child = command.spawn()?;
     Ok(Spawned { child, printed })
 }
 
-/// What the child does to itself before it becomes the command.
+/// Prepares the child process before exec.
 fn settle(cores: &[u32], groups: &[File], user: Option<(u32, u32)>, inherit: Option<i32>) -> io::Result<()> {
     system::unblock_signals()?;
     system::new_session()?;
@@ -70,7 +72,7 @@ fn settle(cores: &[u32], groups: &[File], user: Option<(u32, u32)>, inherit: Opt
     }
     if let Some((uid, gid)) = user {
         system::become_user(uid, gid)?;
-        // A change of user takes it back (prctl(2)).
+        // A change of user resets it (prctl(2)).
         system::die_with_parent()?;
     }
     inherit.map_or(Ok(()), system::keep_on_exec)
@@ -81,7 +83,7 @@ fn streams(order: &Order) -> io::Result<(Stdio, Stdio, Option<OwnedFd>)> {
         Output::Bounded { .. } => {
             let (printed, writer) = system::pipe()?;
             if let Some(user) = &order.user {
-                // PHP-FPM and others open /dev/stderr, which asks for the rights of the pipe's owner.
+                // PHP-FPM and other programs open /dev/stderr, which requires the rights of the pipe's owner.
                 std::os::unix::fs::fchown(&writer, Some(user.uid), Some(user.gid))?;
             }
             (writer.try_clone()?.into(), writer.into(), Some(printed))
@@ -89,7 +91,7 @@ fn streams(order: &Order) -> io::Result<(Stdio, Stdio, Option<OwnedFd>)> {
         Output::Files { stdout, stderr } => {
             (File::create(stdout)?.into(), File::create(stderr)?.into(), None)
         }
-        // The shepherd's standard output is the pipe of its reports.
+        // The shepherd's standard output is the pipe for its reports.
         Output::Inherit => (io::stderr().into(), Stdio::inherit(), None),
     })
 }

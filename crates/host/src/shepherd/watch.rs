@@ -1,7 +1,7 @@
-//! The shepherd's life: start the command, wait for its end or the lab's, leave nothing behind.
+//! The shepherd's main loop: starts the command, waits until the command or the lab ends, and leaves no process behind.
 //!
-//! Runs as the whole of `paceline shepherd`, in a process of one thread. It has three things to wait for, the pipe
-//! from the lab, what the command prints and signals, and waits for them in one poll.
+//! This is the whole of `paceline shepherd`, in a process of one thread. One poll waits for the pipe from the lab, the
+//! command's output, and signals.
 
 use super::fence::Fence;
 use super::log::BoundedLog;
@@ -15,21 +15,21 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// How often what may have been forked meanwhile is killed again; only without a namespace.
+/// Interval at which newly forked processes are killed again; only without a namespace.
 const KILL_AGAIN: Duration = Duration::from_millis(10);
-/// How much is taken from the log's pipe at once: the pipe's own capacity on Linux.
+/// Bytes read from the log's pipe at once: the pipe's default capacity on Linux.
 const LOG_CHUNK: usize = 64 * 1024;
-/// `-1` is left out by poll(2).
+/// poll(2) ignores `-1`.
 const NO_DESCRIPTOR: i32 = -1;
 
-/// Takes one order from standard input and carries it out to the end.
+/// Reads one order from standard input and carries it out to the end.
 ///
 /// # Errors
-/// When the order cannot be read, or the poll itself fails. What concerns the command is reported, not returned.
+/// When the order cannot be read, or the poll itself fails. Failures of the command are reported, not returned.
 pub fn watch() -> io::Result<()> {
     system::close_on_exec_from(3)?;
     let mut line = String::new();
-    // Nothing else is ever sent: what follows the line is the pipe's end.
+    // No further data is sent: after this line only the end of the pipe follows.
     if io::stdin().lock().read_line(&mut line)? == 0 {
         return Ok(());
     }
@@ -50,15 +50,15 @@ pub fn watch() -> io::Result<()> {
     let inherited = order.inherit;
     let started = Watch::start(&order, signals);
     if let Some(fd) = inherited {
-        // The lab learns from this pipe's end that the command is done with it, so we may not hold it.
-        // SAFETY: the descriptor was made for the command and nothing here uses it.
+        // The lab waits for this pipe's end to know that the command no longer uses it, so the shepherd must close it.
+        // SAFETY: the descriptor was made for the command and is not used here.
         drop(unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(fd) });
     }
     match started {
         Ok(watch) => watch.run(),
         Err(failed) => {
             report(&failed);
-            // Where the fence is to blame the lab starts it once more, in the same groups.
+            // If the fence is the cause, the lab starts the command once more, in the same groups.
             if !matches!(failed, Report::Failed { fence: true, .. }) {
                 remove_groups(&order);
             }
@@ -67,13 +67,13 @@ pub fn watch() -> io::Result<()> {
     }
 }
 
-/// How far the command's end has come.
+/// Stage of the command's end.
 enum Stage {
     /// It runs.
     Running,
     /// It was asked to end.
     Stopping(Instant),
-    /// Everything that is left is being killed.
+    /// All remaining processes are being killed.
     Killing,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Watch<'a> {
         let monotonic_ns = system::monotonic_ns();
         let Spawned { child, printed } = spawn(order, groups).map_err(|error| {
             let what = format!("cannot start {} in {}", order.command.join(" "), order.folder.display());
-            // Out of memory or refused: only seen where the namespace has no init any more.
+            // Out of memory, or refused: fork fails with ENOMEM in a namespace whose init has ended.
             let fence = matches!(error.raw_os_error(), Some(libc::ENOMEM));
             failed(&what, &error, fence)
         })?;
@@ -152,21 +152,21 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Sleeps until something has happened or is due.
+    /// Sleeps until an event or the next deadline.
     fn wait(&self) -> io::Result<()> {
         let limit = match self.stage {
             Stage::Running => None,
             Stage::Stopping(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
             Stage::Killing => Some(KILL_AGAIN),
         };
-        // The lab's pipe is at its end once it let go, and would end every later wait at once.
+        // After the lab has closed its pipe, polling it would return at once every time.
         let lab = if matches!(self.stage, Stage::Running) { 0 } else { NO_DESCRIPTOR };
         let printed = self.printed.as_ref().map_or(NO_DESCRIPTOR, |printed| printed.as_raw_fd());
         system::poll_readable([lab, printed, self.signals.as_raw_fd()], limit).map(drop)
     }
 
-    /// Keeps what was printed; whether there was anything. A log that cannot be written any more is given up, the
-    /// command goes on.
+    /// Reads the command's output into the log; returns whether there was any. If the log cannot be written any more,
+    /// it is given up and the command continues.
     fn take_log(&mut self) -> bool {
         let (Some(printed), Some(log)) = (&mut self.printed, &mut self.log) else { return false };
         let mut chunk = [0; LOG_CHUNK];
@@ -181,7 +181,7 @@ impl<'a> Watch<'a> {
         false
     }
 
-    /// Whether somebody asked the shepherd itself to end. What SIGCHLD stands for is found by waiting.
+    /// Whether the shepherd itself received a signal to end. SIGCHLD is handled by waiting.
     fn signalled(&self) -> bool {
         let mut asked = false;
         while let Some(signal) = system::next_signal(self.signals.as_fd()) {
@@ -190,7 +190,7 @@ impl<'a> Watch<'a> {
         asked
     }
 
-    /// SIGTERM to the command's process group, once.
+    /// Sends SIGTERM to the command's process group, once.
     fn ask_to_end(&mut self) {
         if !matches!(self.stage, Stage::Running) {
             return;
@@ -200,7 +200,7 @@ impl<'a> Watch<'a> {
         self.stage = Stage::Stopping(Instant::now() + Duration::from_millis(self.order.stop_limit_ms));
     }
 
-    /// Reaps what has ended. `false` when there is nothing left.
+    /// Reaps the processes that have ended. `false` when none is left.
     fn reap(&mut self) -> io::Result<bool> {
         loop {
             match system::wait_any()? {
@@ -212,7 +212,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The command's own process is the server; what it leaves behind answers to nobody and is killed.
+    /// The command's own process is the server; processes that it leaves behind are killed.
     fn command_ended(&mut self, status: ExitStatus) {
         report(&Report::Ended { code: status.code(), signal: status.signal(), asked: self.asked });
         self.stage = Stage::Killing;
@@ -232,7 +232,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Whether the lab closed its end of the pipe, or died.
+/// Whether the lab closed its end of the pipe, or ended.
 fn lab_let_go() -> bool {
     match system::poll_readable([0], Some(Duration::ZERO)) {
         Ok([readable]) => {
@@ -242,7 +242,7 @@ fn lab_let_go() -> bool {
     }
 }
 
-/// Tells the lab. A lab that is dead does not hear it, and that is no error.
+/// Writes a report. If the lab has ended, the error is ignored.
 fn report(report: &Report) {
     if let Ok(line) = serde_json::to_string(report) {
         let mut stdout = io::stdout().lock();
@@ -250,20 +250,21 @@ fn report(report: &Report) {
     }
 }
 
-/// Writes what is to be as it was. Whoever asked for it looks whether it is; the note of it goes when all of it is.
+/// Restores the files of the order. The caller checks whether that succeeded; the note is removed when everything is
+/// restored.
 fn restore(order: &Order) {
     for restore in &order.restore {
         let _ = fs::write(&restore.path, &restore.value);
     }
     if let Some(note) = order.restore_note.as_ref().filter(|_| order.restore.iter().all(Restore::is_done)) {
-        // Gone already is as good.
+        // It may already be removed.
         let _ = fs::remove_file(note);
     }
 }
 
 fn remove_groups(order: &Order) {
     for group in &order.groups {
-        // Removed by the lab already, or never made.
+        // It may already be removed by the lab, or was never created.
         let _ = fs::remove_dir(group);
     }
 }
@@ -273,7 +274,7 @@ mod tests {
     use super::*;
     use crate::shepherd::Guard;
 
-    /// An order that puts back `4096` into each of the files, noted in `note`.
+    /// An order that restores `4096` in each of the files, noted in `note`.
     fn order(files: &[std::path::PathBuf], note: &std::path::Path) -> Order {
         let put_back =
             |path: &std::path::PathBuf| Restore { path: path.clone(), value: "4096".into(), instead: None };

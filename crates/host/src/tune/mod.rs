@@ -1,8 +1,9 @@
-//! Tuning: settings of the machine changed for a round, each named with its value before and after, and put back.
+//! Tuning: changes settings of the machine for a round, records each with its value before and after, and restores
+//! them.
 //!
-//! Put back by a shepherd, which is there for nothing else: when the lab asks, or is gone, whatever ended it. What was
-//! changed is noted in a file besides, so that the next round finds what even a killed shepherd left behind. Nothing
-//! here is needed to run a round, and nothing that cannot be set stops one: it is named.
+//! A shepherd process, started only for this, restores them: when the lab requests it, or when the lab has ended for
+//! any reason. The changes are also noted in a file, so that the next round can restore them even if the shepherd was
+//! killed. A round does not need tuning: a setting that cannot be changed is reported and does not stop the round.
 
 mod wanted;
 
@@ -18,29 +19,29 @@ use wanted::Wanted;
 
 /// Open files a round may need: the limit of source 002.
 const OPEN_FILES_LEAST: u64 = 65_535;
-/// How long the process that does nothing has to end.
+/// Time limit for the shepherd's command, which does no work, to end.
 const STOP_LIMIT_MS: u64 = 1_000;
-/// The most that is read of a note: ten times what every setting of a machine with 100 governors takes.
+/// Largest note that is read: ten times the size of all settings of a machine with 100 governors.
 const NOTE_MAX_BYTES: u64 = 256 * 1024;
 /// The longest value of a setting: a few numbers.
 const VALUE_MAX_BYTES: usize = 64;
 
-/// Settings that are changed as long as it lives.
+/// Settings that are changed until this is dropped.
 pub struct Tuning {
     settings: Vec<Tuned>,
     changed: Vec<Restore>,
-    /// What an earlier round left changed and nobody could put back yet: it stays noted.
+    /// Changes of an earlier round that could not be restored yet: they stay noted.
     earlier: Vec<Restore>,
     keeper: Option<Shepherd>,
     note: PathBuf,
 }
 
 impl Tuning {
-    /// Changes what is not as it should be below `root` (`/`), with a shepherd to put it back. What was changed is
-    /// noted in `note` until then.
+    /// Changes the settings below `root` (`/`) that differ from the wanted values, with a shepherd to restore them. The
+    /// changes stay noted in `note` until then.
     ///
     /// # Errors
-    /// When what is to be put back cannot be noted or nobody can be started to put it back: nothing is changed then.
+    /// When the changes cannot be noted or the shepherd cannot be started: then no setting is changed.
     pub fn begin(shepherd: &[String], note: &Path, root: &Path) -> io::Result<Self> {
         let looked: Vec<(Wanted, Look)> = wanted::all(root)
             .into_iter()
@@ -75,13 +76,13 @@ impl Tuning {
         Ok(tuning)
     }
 
-    /// Notes what the kernel made of what was written: that is what a later round may put back.
+    /// Notes the values that the kernel stored after the write: these are the values that a later round may restore.
     fn note_as_it_is(&mut self) {
         for restore in &mut self.changed {
             restore.instead = restore.now().or(restore.instead.take());
         }
         if !self.changed.is_empty() {
-            // Should it fail, what was meant to be written is noted already.
+            // If this fails, the values that were to be written are already noted.
             let _ = self.keep_note();
         }
     }
@@ -91,7 +92,7 @@ impl Tuning {
         keep_note(&self.note, &all)
     }
 
-    /// A shepherd of nothing, which puts back when it ends.
+    /// An order for a shepherd with an idle command, which restores the files when it ends.
     fn order(&self) -> Order {
         Order {
             command: ["sleep", "infinity"].map(str::to_owned).into(),
@@ -100,7 +101,7 @@ impl Tuning {
             cores: Vec::new(),
             output: Output::Inherit,
             groups: Vec::new(),
-            // A user namespace could not write what its machine could.
+            // Inside a user namespace the machine's settings could not be written.
             guard: Guard::Subreaper,
             stop_limit_ms: STOP_LIMIT_MS,
             user: None,
@@ -110,28 +111,29 @@ impl Tuning {
         }
     }
 
-    /// Every setting that was looked at, as it was and as it is.
+    /// Every setting that was checked, with its value before and now.
     pub fn settings(&self) -> &[Tuned] {
         &self.settings
     }
 
-    /// Puts everything back, and names what is not as it was.
+    /// Restores everything, and returns the settings that could not be restored.
     pub fn end(mut self) -> Vec<String> {
         if let Some(keeper) = self.keeper.take() {
-            // Whether it could is seen below.
+            // The result is checked below.
             let _ = keeper.stop();
         }
         self.changed.retain(|restore| !restore.is_done());
-        // A note that cannot be written any more still tells what was changed.
+        // If the note cannot be written any more, its old content still lists the changes.
         let _ = self.keep_note();
         self.changed.iter().map(reported).collect()
     }
 }
 
-/// Puts back what a killed shepherd left changed, by the note at `note`; names what was put back and what was not. What
-/// somebody has changed since is theirs, and left alone. What could not be put back stays noted.
+/// Restores the changes that a killed shepherd left, as listed in `note`; returns what was restored and what was not. A
+/// setting that was changed since by another process is left alone. A setting that could not be restored stays noted.
 ///
-/// Only settings that a tuning below `root` changes are written, and only by a note that is this user's alone.
+/// Only settings that a tuning below `root` changes are written, and only if the note is owned and writable by this
+/// user alone.
 pub fn mend_tuning(note: &Path, root: &Path) -> Vec<String> {
     let noted = match noted(note, root) {
         Ok(noted) => noted,
@@ -144,12 +146,12 @@ pub fn mend_tuning(note: &Path, root: &Path) -> Vec<String> {
         told_of.push(format!("{}: {how}", reported(restore)));
         !is_settled
     });
-    // Should it fail, the next round goes by the old note, and finds back what is.
+    // If this fails, the next round reads the old note, and finds the restored settings unchanged.
     let _ = keep_note(note, &left);
     told_of
 }
 
-/// Puts one setting back: how that went, for people, and whether there is nothing left to do.
+/// Restores one setting; returns a message about it, and whether it is finished.
 fn put_back(restore: &Restore) -> (String, bool) {
     if let (Some(now), Some(instead)) = (restore.now(), &restore.instead)
         && now != *instead
@@ -162,8 +164,8 @@ fn put_back(restore: &Restore) -> (String, bool) {
     }
 }
 
-/// What a note says is changed; nothing where there is none. What it names is written as root: a note that somebody
-/// else could have written, or that names anything but a known setting with a plausible value, is refused whole.
+/// The changes listed in a note; empty if there is no note. They are written as root: a note that another user could
+/// have written, or that names anything but a known setting with a plausible value, is rejected whole.
 fn noted(note: &Path, root: &Path) -> Result<Vec<Restore>, String> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = match fs::OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(note) {
@@ -189,7 +191,7 @@ fn noted(note: &Path, root: &Path) -> Result<Vec<Restore>, String> {
     }
 }
 
-/// Whether a setting could have held this: numbers, or the name of a governor.
+/// Whether a setting could have this value: numbers, or the name of a governor.
 fn is_value(text: &str) -> bool {
     text.len() <= VALUE_MAX_BYTES
         && text.bytes().all(|byte| {
@@ -204,7 +206,7 @@ fn reported(restore: &Restore) -> String {
 /// A setting as it was found.
 struct Look {
     before: String,
-    /// What to write; none where nothing is to be, with the reason unless it is as wanted.
+    /// What to write; `None` if the setting is left alone, with the reason unless it already has the wanted value.
     write: Option<String>,
     why: String,
 }
@@ -227,12 +229,12 @@ fn set(wanted: Wanted, look: Look) -> Tuned {
     {
         why = format!("cannot be set: {error}");
     }
-    // As the kernel has it now, which may have made something else of it.
+    // The value as the kernel stored it, which may differ from the value written.
     let after = setting(&wanted.path).unwrap_or_default();
     Tuned { name: wanted.name, before, after, why }
 }
 
-/// The limit of open files is this process's and its children's: there is nothing to put back.
+/// The limit of open files applies to this process and its children only: it need not be restored.
 fn open_files() -> Tuned {
     let name = "limit of open files".to_owned();
     match system::raise_open_files_to(OPEN_FILES_LEAST) {
@@ -248,10 +250,10 @@ fn open_files() -> Tuned {
     }
 }
 
-/// Notes what is changed, in one step; where nothing is, there is no note.
+/// Notes the changes, in one step; without a change there is no note.
 fn keep_note(path: &Path, changed: &[Restore]) -> io::Result<()> {
     if changed.is_empty() {
-        // Gone already is as good.
+        // It may already be removed.
         let _ = fs::remove_file(path);
         return Ok(());
     }
@@ -259,7 +261,7 @@ fn keep_note(path: &Path, changed: &[Restore]) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     let unfinished = path.with_extension("new");
-    // Left by a process that was killed while it wrote, or put there by somebody else: never written through.
+    // Left by a process that was killed while it wrote, or created by another user: never written through.
     let _ = fs::remove_file(&unfinished);
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&unfinished)?;
     file.write_all(serde_json::to_string(changed)?.as_bytes())?;
@@ -270,15 +272,15 @@ fn keep_note(path: &Path, changed: &[Restore]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// The file of a known setting below `root`, in a folder that exists.
+    /// The file of a known setting below `root`, in an existing folder.
     fn setting_below(root: &Path, name: &str) -> PathBuf {
         let path = root.join("proc/sys").join(name.replace('.', "/"));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         path
     }
 
-    /// Mends by a note of one setting, which holds `now`: what is reported, what it holds then, whether the note is
-    /// left.
+    /// Restores from a note of one setting, which holds `now`; returns the report, the value after it, and whether the
+    /// note is left.
     fn mended(now: &str, instead: Option<&str>) -> (String, String, bool) {
         let folder = tempfile::tempdir().unwrap();
         let note = folder.path().join("tuned.json");

@@ -1,24 +1,24 @@
-//! What the machine's settings are to be for a round: those of source 002, and the frequency governor.
+//! The wanted values of the machine's settings for a round: those of source 002, and the frequency governor.
 //!
-//! A limit is raised, never lowered: the source's are of 2015, and a machine of today often has more. Nothing is read
-//! or written here but lists of files.
+//! A limit is raised, never lowered: the values of the source are from 2015, and a current machine often has more. This
+//! module only lists files; it reads and writes no setting.
 
 use std::path::{Path, PathBuf};
 
-/// What a setting is to be.
+/// The wanted value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
     /// This number or more.
     AtLeast(u64),
-    /// This and nothing else.
+    /// Exactly this value.
     Exactly(&'static str),
-    /// A range of ports that holds this one.
+    /// A range of ports that contains this one.
     Ports(u16, u16),
-    /// Looked at and left alone, for the reason given.
+    /// Recorded but not changed, for the reason given.
     Alone(&'static str),
 }
 
-/// One setting and its aim.
+/// One setting and its wanted value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub name: String,
@@ -26,10 +26,10 @@ pub(super) struct Wanted {
     pub aim: Aim,
 }
 
-/// The list of source 002, by the names of sysctl(8). Two entries are not as the source has them. Its port range begins at
-/// 1,025: the servers' own ports are sought from 20,000 on outside that range, so it begins at 25,000 here. And
-/// forwarding is left alone: changing it resets the machine's other network settings
-/// (Documentation/networking/ip-sysctl.rst), which could not be put back.
+/// The list of source 002, with the names of sysctl(8). Two entries differ from the source. Its port range begins at
+/// 1,025; here it begins at 25,000, since the servers' ports are chosen from 20,000 on outside that range. Forwarding
+/// is not changed: changing it resets the machine's other network settings (Documentation/networking/ip-sysctl.rst),
+/// which could not be restored.
 const SYSCTL: [(&str, Aim); 18] = [
     ("fs.file-max", Aim::AtLeast(65_535)),
     ("fs.nr_open", Aim::AtLeast(65_535)),
@@ -50,7 +50,7 @@ const SYSCTL: [(&str, Aim); 18] = [
     ("net.ipv4.tcp_tw_reuse", Aim::Exactly("1")),
     ("vm.min_free_kbytes", Aim::AtLeast(65_536)),
 ];
-/// The last of them, apart: it is no number that more of would be better.
+/// The last of them, separate because a higher number is not better.
 const OVERCOMMIT: (&str, Aim) = ("vm.overcommit_memory", Aim::Exactly("1"));
 
 /// Every setting of the machine below `root`, in order.
@@ -63,8 +63,8 @@ pub(super) fn all(root: &Path) -> Vec<Wanted> {
     sysctl.chain(governors(root)).collect()
 }
 
-/// The governor of each processor that has one. Where there is none, as on most virtual machines, the first is named, so
-/// that the record says so.
+/// The governor of each processor that has one. If there is none, as on most virtual machines, the first processor is
+/// listed, so that the record shows this.
 fn governors(root: &Path) -> Vec<Wanted> {
     let folder = root.join("sys/devices/system/cpu");
     let number = |name: &str| name.strip_prefix("cpu")?.parse::<u32>().ok();
@@ -85,7 +85,7 @@ fn governors(root: &Path) -> Vec<Wanted> {
 }
 
 impl Aim {
-    /// What to write in the place of `now`; none where that is as wanted. An error where the setting is left alone.
+    /// What to write in place of `now`; `None` if `now` is as wanted. An error if the setting is not changed.
     pub fn instead_of(self, now: &str) -> Result<Option<String>, &'static str> {
         let number = now.parse::<u64>().ok();
         match self {
@@ -98,7 +98,7 @@ impl Aim {
     }
 }
 
-/// The range that holds both; none where `now` does already.
+/// The range that contains both; `None` if `now` already does.
 fn wider(now: &str, low: u16, high: u16) -> Option<String> {
     let mut ends = now.split_whitespace().filter_map(|end| end.parse::<u16>().ok());
     let (first, last) = (ends.next().unwrap_or(low), ends.next().unwrap_or(high));
