@@ -1,18 +1,18 @@
-//! The content of bodies: the text of a job, or a file, or standard input.
+//! Content of request bodies: text of the job, a file, or standard input.
 
 use crate::{Inputs, RunError};
 use paceline_job::{Content, FormPart};
 use std::path::Path;
 
-/// Reads what a job names. Standard input can be read for one body.
+/// Reads the content that a job names. Standard input can be used for one body only.
 #[derive(Default)]
 pub(crate) struct Contents {
-    /// What read standard input.
+    /// The flag or key that has read standard input.
     stdin_read_by: Option<String>,
 }
 
 impl Contents {
-    /// The bytes of a body. `named_by` is the flag or key that has it.
+    /// The bytes of a body. `named_by` is the flag or key that specifies it.
     pub(crate) fn of(
         &mut self,
         named_by: &str,
@@ -49,7 +49,7 @@ impl Contents {
 }
 
 impl Contents {
-    /// A form as its parts make it up (RFC 7578, RFC 2046 section 5.1.1).
+    /// Encodes a form from its parts (RFC 7578, RFC 2046 section 5.1.1).
     fn multipart(
         &mut self,
         named_by: &str,

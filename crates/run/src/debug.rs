@@ -1,8 +1,8 @@
-//! One exchange at a time, with everything that a run does not keep: what was sent, what came, and how long each step
-//! took (`--debug`).
+//! One exchange at a time, with details that a run does not keep: the bytes sent and received, and the time of each
+//! step (`--debug`).
 //!
-//! It goes the way of a run (the same addresses, TLS settings, request bytes and checks) over a blocking socket of its
-//! own, so that what it shows is what the run would do. Whoever shows it escapes what the server sent.
+//! It uses the same addresses, TLS settings, request bytes and checks as a run, over a separate blocking socket, so
+//! that it shows what the run would do. The caller escapes the server's bytes before printing them.
 
 use crate::{Prepared, RunError};
 use paceline_engine::session::{Cookies, Redirect, Session};
@@ -14,39 +14,39 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Bytes of a body that are kept.
+/// Most bytes of a body that are kept.
 const BODY_BYTES_MAX: usize = 16 << 20;
 
-/// What one exchange came to.
+/// The result of one exchange.
 #[derive(Debug)]
 pub struct DebugExchange {
-    /// The name of the request; the same for those that follow its redirects.
+    /// The name of the request; requests that follow its redirects have the same name.
     pub name: String,
-    /// Where the connection went.
+    /// The address of the connection.
     pub address: Address,
-    /// What TLS agreed on: version, cipher, whether the certificate was checked.
+    /// The TLS parameters agreed on: version, cipher, whether the certificate was checked.
     pub tls: Option<String>,
-    /// What was sent.
+    /// The request as sent.
     pub request: Vec<u8>,
-    /// The head of the response as it came, its blank line included.
+    /// The head of the response as received, including its blank line.
     pub head: Vec<u8>,
     /// The status.
     pub status: u16,
-    /// The body as it came, without the framing of chunks.
+    /// The body as received, without chunk framing.
     pub body: Vec<u8>,
     /// The body decompressed, if it was compressed.
     pub decoded: Option<Vec<u8>>,
-    /// What is wrong with the response, if anything.
+    /// Faults of the response, if any.
     pub faults: Vec<String>,
     /// How long each step took, in order.
     pub times: Vec<(&'static str, Duration)>,
 }
 
-/// What sends the request and receives the response.
+/// A stream for the request and the response.
 trait Stream: Read + Write {}
 impl<S: Read + Write> Stream for S {}
 
-/// The seed's numbers, as a worker would draw them first.
+/// The first numbers that a worker would draw from the seed.
 struct FirstBits(paceline_engine::Random);
 
 impl RandomBits for FirstBits {
@@ -56,7 +56,7 @@ impl RandomBits for FirstBits {
 }
 
 impl Prepared {
-    /// Sends each kind of request once, and returns what came of it.
+    /// Sends each kind of request once, and returns the exchanges.
     ///
     /// # Errors
     /// [`RunError`] if the target cannot be reached or does not speak HTTP.
@@ -111,7 +111,7 @@ impl Prepared {
         Ok(exchanges)
     }
 
-    /// The request that follows the redirect which an exchange ended with.
+    /// The request that follows the redirect in an exchange's response.
     fn redirected(&self, exchange: &mut DebugExchange, followed: u16) -> Option<Vec<u8>> {
         if !Redirect::is_one(exchange.status) {
             return None;
@@ -199,7 +199,7 @@ impl Prepared {
         })
     }
 
-    /// The stream with TLS on it, where the URL asks for it, and what was agreed on.
+    /// The stream, with TLS if the URL requires it, and the TLS parameters agreed on.
     fn secure(&self, mut stream: Box<dyn Stream>) -> io::Result<(Box<dyn Stream>, Option<String>)> {
         let Some(settings) = &self.destination.tls else { return Ok((stream, None)) };
         settings.open_tunnel(&mut stream)?;
@@ -218,7 +218,7 @@ impl Prepared {
     }
 }
 
-/// A response as it came.
+/// A response as received.
 struct Response {
     head: Vec<u8>,
     status: u16,

@@ -1,14 +1,14 @@
-//! Reads the machine a number is measured on, from `/proc` and `/sys`.
+//! Reads the environment of a measurement from `/proc` and `/sys`.
 //!
-//! Called once a run and once a round. Nothing here fails: what the machine does not tell is left out, and a report
-//! says no more than was read. Every path is below a root, so that tests bring a machine of their own.
+//! Called once per run and once per round. It never fails: values that the machine does not report are left out. Every
+//! path is below a root, so that tests can use files of a simulated machine.
 
 use paceline_record::{Environment, IdleState};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Kernel settings that shape what a server or a generator can do, as paths below `/proc/sys`: queues of connections
-/// and packets, ports, reuse of closed ones, buffers, congestion control, and busy polling.
+/// Kernel settings that affect a server or a generator, as paths below `/proc/sys`: queues of connections and packets,
+/// ports, reuse of closed ones, buffers, congestion control, and busy polling.
 const SYSCTL: [&str; 18] = [
     "fs/file-max",
     "fs/nr_open",
@@ -30,7 +30,7 @@ const SYSCTL: [&str; 18] = [
     "net/ipv4/tcp_wmem",
 ];
 
-/// What this machine tells of itself.
+/// The environment of this machine.
 pub fn read() -> Environment {
     Machine { root: PathBuf::from("/") }.environment()
 }
@@ -64,7 +64,7 @@ impl Machine {
         }
     }
 
-    /// The text of a file without the space around it; none where it cannot be read or is empty.
+    /// The text of a file without surrounding whitespace; `None` if it cannot be read or is empty.
     fn text(&self, path: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.root.join(path)).ok()?;
         let text = text.trim();
@@ -87,7 +87,7 @@ impl Machine {
         known.collect()
     }
 
-    /// The idle states in the kernel's order, shallow first.
+    /// The idle states in the kernel's order, the shallowest first.
     fn idle_states(&self, folder: &str) -> Vec<IdleState> {
         let numbers = entries(&self.root.join(folder))
             .into_iter()
@@ -111,7 +111,7 @@ impl Machine {
     }
 }
 
-/// The names in a folder; none where it cannot be read.
+/// The names in a folder; empty if it cannot be read.
 fn entries(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
@@ -125,7 +125,7 @@ fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
-/// The processor's name from `/proc/cpuinfo`: under another key on Arm boards, and missing on most Arm servers.
+/// The processor's name from `/proc/cpuinfo`: Arm boards use another key, and most Arm servers have none.
 fn cpu_model(cpuinfo: &str) -> Option<String> {
     let name =
         ["model name", "Model", "Hardware", "cpu model", "cpu"].iter().find_map(|key| field(cpuinfo, key))?;
@@ -137,7 +137,7 @@ fn has_hypervisor(cpuinfo: &str) -> bool {
     field(cpuinfo, "flags").is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-/// How many processors a list such as `0-3,8` names.
+/// The number of processors in a list such as `0-3,8`.
 pub(crate) fn cores_in(list: &str) -> Option<u32> {
     let mut cores: u32 = 0;
     for part in list.split(',') {
@@ -153,13 +153,13 @@ fn memory_bytes(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The distribution's name for itself (os-release(5): the value may be quoted).
+/// The name of the distribution (os-release(5): the value may be quoted).
 fn os_name(release: &str) -> Option<String> {
     let value = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     Some(value.trim().trim_matches(['"', '\'']).to_owned())
 }
 
-/// The soft and the hard limit of open files; an unlimited one is the highest number.
+/// The soft and the hard limit of open files; no limit is returned as the highest number.
 fn open_files(limits: &str) -> Option<(u64, u64)> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     let mut values = line.split_whitespace();

@@ -5,7 +5,7 @@ use paceline_job::JobError;
 use std::error::Error;
 use std::fmt;
 
-/// Why a job could not be carried out, by whose fault it is.
+/// Why a job could not be carried out; the variants say whose fault it is.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The parts of the job contradict each other.
@@ -22,12 +22,12 @@ pub enum RunError {
     Engine(EngineError),
 }
 
-/// What happened and what to do about it.
+/// A problem and its remedy.
 #[derive(Debug)]
 pub struct Problem {
     /// What happened, and where.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub hint: Option<String>,
     /// The cause.
     pub source: Option<Box<dyn Error + Send + Sync>>,
@@ -53,7 +53,7 @@ impl RunError {
         RunError::Environment(Problem { what: what.into(), hint: None, source: None })
     }
 
-    /// Adds what to do about it.
+    /// Adds the remedy.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         if let RunError::Usage(problem) | RunError::Environment(problem) = &mut self {

@@ -1,6 +1,6 @@
 //! `--events FD`: a line of JSON as each phase begins, so that another program can sample the server meanwhile.
 //!
-//! A line is `{"phase":"window","monotonic_ns":N}`: the phase that begins and the moment on CLOCK_MONOTONIC, which all
+//! A line is `{"phase":"window","monotonic_ns":N}`: the phase that begins, and the time on CLOCK_MONOTONIC, which all
 //! processes of a machine share.
 
 use crate::RunError;
@@ -14,20 +14,20 @@ use std::os::fd::FromRawFd as _;
 pub struct Events(File);
 
 impl Events {
-    /// Takes the descriptor over.
+    /// Takes ownership of the descriptor.
     pub fn open(descriptor: i32) -> Result<Self, RunError> {
-        // SAFETY: F_GETFD reads a flag of whatever the number stands for, or fails.
+        // SAFETY: F_GETFD reads a flag of any descriptor, or fails.
         if descriptor < 3 || unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
             let what = format!("--events {descriptor}: no such open descriptor beside the standard three");
             return Err(
                 RunError::usage(what).hint("open it first: paceline run URL --events 3 3>events.ndjson")
             );
         }
-        // SAFETY: the descriptor is open, and by the meaning of the flag it was opened for us alone.
+        // SAFETY: the descriptor is open, and the flag's documentation gives its ownership to this process.
         Ok(Self(unsafe { File::from_raw_fd(descriptor) }))
     }
 
-    /// Writes a phase. A reader that went away does not stop the run.
+    /// Writes a phase. If the reader has closed its end, the run continues.
     pub fn write(&self, phase: Phase, monotonic_ns: u64) {
         let name = match phase {
             Phase::Connect => "connect",

@@ -1,7 +1,9 @@
-//! The generator's own health: what its threads and cores did between the beginning and the end of the window.
+//! The generator's own health: CPU time and scheduling of its threads and cores between the beginning and the end of
+//! the window.
 //!
-//! The engine tells it of phases, by way of `follow`; in the self-test directly. `outcome.rs` puts the figures into the
-//! record, and the record crate says whether they spoil a run. Between the two edges of the window nothing is read.
+//! The engine reports phases to it through `follow`, and directly in the self-test. `outcome.rs` puts the figures into
+//! the record; the verdicts judge whether they make a run invalid. Between the two ends of the window it reads no
+//! counter.
 
 use crate::events::Events;
 use crate::left::Sockets;
@@ -12,7 +14,7 @@ use paceline_record::{CoreTime, ServerUse};
 use std::fs;
 use std::sync::{Mutex, OnceLock};
 
-/// CPU time and scheduling of one thread, since its beginning.
+/// CPU time and scheduling of one thread, since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadUse {
     /// User CPU time, in seconds.
@@ -21,18 +23,18 @@ pub struct ThreadUse {
     pub system_s: f64,
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
-    /// Times it gave the core up voluntarily.
+    /// Voluntary switches: it gave up its core.
     pub voluntary_switches: u64,
-    /// Times the core was taken from it.
+    /// Involuntary switches: it was preempted.
     pub involuntary_switches: u64,
 }
 
 impl ThreadUse {
-    /// Of the calling thread, from getrusage(2) and its schedstat.
+    /// The use of the calling thread, from getrusage(2) and its schedstat.
     fn now() -> Self {
         // SAFETY: rusage is plain old data, for which zeroes are a valid value.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: `usage` is a valid rusage to write to; RUSAGE_THREAD is known to every Linux since 2.6.26.
+        // SAFETY: `usage` is a valid rusage to write to; every Linux since 2.6.26 supports RUSAGE_THREAD.
         unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
         Self {
@@ -44,7 +46,7 @@ impl ThreadUse {
         }
     }
 
-    /// What was used since `earlier`.
+    /// The use since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             user_s: self.user_s - earlier.user_s,
@@ -63,7 +65,7 @@ fn run_delay_s() -> Option<f64> {
     Some(text.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1e9)
 }
 
-/// Watches a run from inside: the engine tells it of phases, it reads what the kernel counts.
+/// Observes a run from inside the generator: reads the kernel's counters when the engine reports a phase.
 #[derive(Debug)]
 pub struct Health {
     events: Option<Events>,
@@ -71,37 +73,37 @@ pub struct Health {
     threads: Mutex<Vec<[ThreadUse; 2]>>,
     /// Each core at the beginning and at the end of the window.
     cores: Mutex<[Option<CoreTicks>; 2]>,
-    /// The machine's sockets at the end of the window, ours among them.
+    /// The machine's sockets at the end of the window, including those of this process.
     sockets: OnceLock<Sockets>,
     /// The server, if it is watched.
     server: Option<ServerWatch>,
 }
 
 impl Health {
-    /// Watches a run of so many threads, and tells `events` of its phases.
+    /// Watches a run of this number of threads, and writes its phases to `events`.
     pub fn new(threads: u32, events: Option<Events>) -> Self {
         let threads = Mutex::new(vec![Default::default(); threads as usize]);
         Self { events, threads, cores: Mutex::default(), sockets: OnceLock::new(), server: None }
     }
 
-    /// Watches the server, too.
+    /// Also watches the server.
     #[must_use]
     pub(crate) fn with_server(self, server: Option<ServerWatch>) -> Self {
         Self { server, ..self }
     }
 
-    /// What the server cost over a window of so many seconds, in which so many requests were sent.
+    /// The server's CPU and memory over a window of this many seconds, in which this many requests were sent.
     pub(crate) fn server(&self, window_s: f64, requests: u64) -> Option<ServerUse> {
         self.server.as_ref()?.used(window_s, requests)
     }
 
-    /// What each thread used over the window.
+    /// The use of each thread over the window.
     pub fn by_thread(&self) -> Vec<ThreadUse> {
         let threads = self.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         threads.iter().map(|[start, end]| end.since(start)).collect()
     }
 
-    /// What each core of the machine did over the window.
+    /// The time of each core of the machine over the window.
     pub fn by_core(&self) -> Vec<CoreTime> {
         let cores = self.cores.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match &*cores {
@@ -110,13 +112,13 @@ impl Health {
         }
     }
 
-    /// The machine's sockets when the window ended and our connections were open.
+    /// The machine's sockets when the window ended and the run's connections were open.
     pub(crate) fn sockets(&self) -> Sockets {
         self.sockets.get().copied().unwrap_or_default()
     }
 }
 
-/// Which edge of the window a phase begins at.
+/// The end of the window (0 or 1) at which a phase begins.
 fn edge(phase: Phase) -> Option<usize> {
     match phase {
         Phase::Window => Some(0),
@@ -143,8 +145,9 @@ impl Observer for Health {
             threads[worker as usize][edge] = ThreadUse::now();
         }
         if phase == Phase::Drain {
-            // The first thread looks, and the others wait for it: here nobody has closed a connection yet. The
-            // coordinating thread may come too late, and does where a number of requests ends the window.
+            // The first thread reads the counts while the others wait for it: at this point no connection has been
+            // closed yet. The coordinating thread may be too late, and always is when a number of requests ends the
+            // window.
             self.sockets.get_or_init(Sockets::now);
         }
     }

@@ -1,4 +1,4 @@
-//! The files a job names: each read with a limit, and remembered, so that no output replaces an input.
+//! The files that a job names: each is read with a limit and remembered, so that no output replaces an input.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -9,26 +9,26 @@ use std::path::Path;
 /// Largest file that a job names: each thread has its own copy of a request.
 pub const BYTES_MAX: u64 = 256 << 20;
 
-/// What was read so far.
+/// The files read so far.
 #[derive(Debug, Default)]
 pub struct Inputs(Vec<Input>);
 
 /// One file that was read.
 #[derive(Debug)]
 struct Input {
-    /// The flag, or the placeholder, that named it.
+    /// The flag or placeholder that named it.
     named_by: String,
-    /// Its device and its number there.
+    /// Its device and inode number.
     inode: (u64, u64),
 }
 
 impl Inputs {
-    /// All of a file, if it has at most [`BYTES_MAX`] bytes.
+    /// The whole file, if it has at most [`BYTES_MAX`] bytes.
     pub fn read(&mut self, named_by: &str, path: &Path) -> io::Result<Vec<u8>> {
         self.content(named_by, paceline_files::open_input(path)?)
     }
 
-    /// All of standard input, to the same limit.
+    /// All of standard input, with the same limit.
     pub fn read_standard_input(&mut self, named_by: &str) -> io::Result<Vec<u8>> {
         self.content(named_by, io::stdin().as_fd().try_clone_to_owned()?.into())
     }
@@ -48,7 +48,7 @@ impl Inputs {
         Ok(bytes)
     }
 
-    /// What named the file of this metadata, if it was read.
+    /// The flag or placeholder that named this file, if it was read.
     pub fn named_by(&self, metadata: &Metadata) -> Option<&str> {
         let input = self.0.iter().find(|input| input.inode == inode(metadata))?;
         Some(&input.named_by)

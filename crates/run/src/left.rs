@@ -1,29 +1,29 @@
-//! What is left to make connections with: sockets, ports, descriptors. Read once, when the window has ended, and cheap
-//! enough to disturb nothing: nobody walks a table of a hundred thousand sockets. `health.rs` looks at the sockets
-//! while ours are open; what else there is to know does not change with the run, and `outcome.rs` asks for it
+//! Resources left for further connections: sockets, ports, descriptors. Read once, when the window has ended, from
+//! counters that are cheap to read: no table of a hundred thousand sockets is scanned. `health.rs` counts the sockets
+//! while the run's connections are open; the other values do not change with the run, and `outcome.rs` reads them
 //! afterwards.
 
 use paceline_engine::Settings;
 use paceline_record::Left;
 use std::fs;
 
-/// TCP sockets of the machine, as the kernel counts them.
+/// TCP sockets of the machine, as counted by the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sockets {
-    /// Of both IP versions, those in TIME_WAIT not among them.
+    /// Of both IP versions, without those in TIME_WAIT.
     pub in_use: u64,
     /// In TIME_WAIT.
     pub time_wait: u64,
 }
 
 impl Sockets {
-    /// Those there are now.
+    /// Reads the current counts.
     pub fn now() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::of(&read("/proc/net/sockstat"), &read("/proc/net/sockstat6"))
     }
 
-    /// Those that the two files tell of. TIME_WAIT of both IP versions is in the first.
+    /// The counts in the two files. The first includes TIME_WAIT of both IP versions.
     fn of(sockstat: &str, sockstat6: &str) -> Self {
         let in_use = |text, line| number_after(text, line, "inuse");
         Self {
@@ -33,15 +33,16 @@ impl Sockets {
     }
 }
 
-/// What is left while `had` connections are open and these are the sockets.
+/// Resources left while `had` connections and these sockets exist.
 pub fn left(settings: &Settings, had: u64, sockets: Sockets) -> Left {
     let sources = settings.sources.len().max(1) as u64;
-    // With a descriptor table of its own each thread has the whole limit to itself.
+    // With separate descriptor tables each thread has the whole limit.
     let tables = if settings.own_descriptors { u64::from(settings.threads) } else { 1 };
     Left {
         sockets_in_use: sockets.in_use,
         sockets_time_wait: sockets.time_wait,
-        // A connection has its port while it is open, and for a minute after we closed it: never both.
+        // A connection occupies its port while it is open, and for a minute after this side closed it, so the two
+        // counts do not overlap.
         ports: (ports_of_an_address() * sources).saturating_sub(had + sockets.time_wait),
         descriptors: (open_files_soft().saturating_mul(tables)).saturating_sub(had),
     }
@@ -58,11 +59,11 @@ fn ports_of_an_address() -> u64 {
 }
 
 fn open_files_soft() -> u64 {
-    // No limit reads as none.
+    // Without a limit, this returns the highest number.
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// The number behind `name` on the line that begins with `line`; 0 where there is none.
+/// The number after `name` on the line that begins with `line`; 0 if missing.
 fn number_after(text: &str, line: &str, name: &str) -> u64 {
     let fields = text.lines().find_map(|found| found.strip_prefix(line)).unwrap_or_default();
     let mut words = fields.split_whitespace();

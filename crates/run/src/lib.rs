@@ -1,8 +1,8 @@
 //! Carries a job out and returns its record.
 //!
-//! [`Prepared::new`] reads the files a job names, resolves the target, sets up TLS and checks the limits of this process.
-//! [`Prepared::carry_out`] drives the engine, samples the machine and makes the record. Nothing is printed here: who
-//! wants to show a run while it goes on brings a [`Sink`].
+//! [`Prepared::new`] reads the files that a job names, resolves the target, sets up TLS and checks the limits of this
+//! process. [`Prepared::carry_out`] drives the engine, samples the machine and makes the record. This crate prints no
+//! output; a [`Sink`] can show a run in progress.
 
 mod content;
 mod debug;

@@ -1,28 +1,29 @@
-//! The wall clock's two uses in a record: the moment something started, and an id that sorts by it.
+//! Wall-clock time in a record: when a run or round started, and an id that sorts by time.
 //!
-//! Called by `run`, `round` and `lab`; the progress of a round also asks what time of day it will be then. No length of
-//! time is measured with it, for a wall clock may jump: that is done on the engine's clock and the lab's.
+//! Used by `run`, `round` and `lab`; the progress of a round also shows a future time of day. Durations are not
+//! measured with this clock, since a wall clock may jump; they use the engine's and the lab's clocks.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 
-/// Now, in RFC 3339, UTC, to the millisecond: `2026-11-21T01:06:39.125Z`. Two of them compare as text as they do in time.
+/// The current time in RFC 3339, UTC, to the millisecond: `2026-11-21T01:06:39.125Z`. Their order as text is their
+/// order in time.
 pub fn now_rfc3339() -> String {
     rfc3339(jiff::Timestamp::now())
 }
 
-/// A moment in the same form.
+/// A time in the same form.
 pub fn rfc3339(moment: jiff::Timestamp) -> String {
     format!("{moment:.3}")
 }
 
-/// The time of day so long from now, where the user is: `14:32`.
+/// The local time of day after this duration: `14:32`.
 pub fn clock_in(from_now: std::time::Duration) -> String {
     let then = jiff::Timestamp::now().checked_add(from_now).unwrap_or(jiff::Timestamp::MAX);
     then.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M").to_string()
 }
 
-/// A new id: the second it was made and a random part, `20261121-010639-9f3a61c4`. Ids sort by time, are typed by
-/// their beginning, and need no quoting in a shell or a URL.
+/// A new id: its creation time to the second and a random part, `20261121-010639-9f3a61c4`. Ids sort by time, can be
+/// abbreviated to a prefix, and need no quoting in a shell or a URL.
 pub fn new_id() -> String {
     let now = jiff::Timestamp::now().to_string();
     let mut digits = now.chars().filter(char::is_ascii_digit);

@@ -1,7 +1,7 @@
-//! From the engine's outcome to the run's record: the same numbers under their published keys.
+//! Converts the engine's outcome to the run's record: the same numbers under their published keys.
 //!
-//! Called by `paceline run` when the engine is done. Loop and segments are put together in `segments.rs`, requests and
-//! wrong bodies in `parts.rs`. Verdicts and gates are asked of the record crate, and judged by it alone.
+//! Called by `paceline run` when the engine has finished. Loop and segments are in `segments.rs`, requests and wrong
+//! bodies in `parts.rs`. Verdicts and gates are in the judge crate.
 
 use crate::health::{Health, rss_bytes_peak};
 use crate::left::left;
@@ -148,12 +148,12 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
     }
 }
 
-/// Whether a request says which content codings it accepts.
+/// Whether a request lists the content codings it accepts.
 fn accepts_compressed(job: &Job) -> bool {
     job.requests.iter().any(|request| request.headers.get("Accept-Encoding").is_some())
 }
 
-/// A failure with what its first case told, and what to do about it where that is not the server's to see to.
+/// A failure with the details of its first case, and for a TLS fault its remedy.
 fn in_full(failure: Failure, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -> String {
     match (failure, &counts.protocol_error) {
         (failure, Some(error))
@@ -171,7 +171,7 @@ fn in_full(failure: Failure, counts: &ConnectionCounts, tls: Option<&TlsOutcome>
     }
 }
 
-/// The least, the middle and the most of one number of each connection.
+/// Minimum, median and maximum of a number that each connection has.
 fn spread(mut numbers: Vec<u64>) -> Option<record::Served> {
     numbers.sort_unstable();
     let [min, .., max] = numbers.as_slice() else {
@@ -180,7 +180,7 @@ fn spread(mut numbers: Vec<u64>) -> Option<record::Served> {
     Some(record::Served { min: *min, median: numbers[numbers.len() / 2], max: *max })
 }
 
-/// How many failures were of some kinds.
+/// Number of failures of the selected kinds.
 fn sum_of(counts: &ConnectionCounts, kinds: fn(Failure) -> bool) -> u64 {
     counts.failures.iter().filter(|(failure, _)| kinds(*failure)).map(|(_, count)| count).sum()
 }
@@ -188,7 +188,7 @@ fn sum_of(counts: &ConnectionCounts, kinds: fn(Failure) -> bool) -> u64 {
 fn generator(prepared: &Prepared, outcome: &RunOutcome, health: &Health, window_s: f64) -> record::Generator {
     let used = health.by_thread();
     let cpu = |index: usize| used[index].user_s + used[index].system_s;
-    // Polling in vain is measured in wall-clock time, of which a thread that was kept from running used none.
+    // Unsuccessful polling is measured in wall-clock time, which includes time in which a preempted thread used no CPU.
     let spun = |index: usize| {
         let wall_s = outcome.spun.get(index).copied().unwrap_or(Nanos::ZERO).as_secs_f64();
         (wall_s - used[index].run_delay_s).clamp(0.0, cpu(index))
@@ -226,12 +226,13 @@ fn generator(prepared: &Prepared, outcome: &RunOutcome, health: &Health, window_
     }
 }
 
-/// A quotient, 0 where there is nothing to divide by: never infinite, never NaN, which JSON cannot say.
+/// A quotient; 0 if the denominator is 0: never infinite or NaN, which JSON cannot represent.
 fn ratio(numerator: f64, denominator: f64) -> f64 {
     if denominator > 0.0 { numerator / denominator } else { 0.0 }
 }
 
-/// The window's cohort. Of the warm-up's some are answered inside the window: the server did that work there.
+/// The window's cohort. Some requests of the warm-up's cohort are answered inside the window: the server did that work
+/// in the window.
 fn total(outcome: &RunOutcome) -> Block {
     let mut total = block(&outcome.total);
     total.completed_in_window += carried(outcome, |counts| counts.completed_in_window);
@@ -243,13 +244,14 @@ fn sent_in_window(outcome: &RunOutcome) -> u64 {
     outcome.total.counts.sent_in_window + carried(outcome, |counts| counts.sent_in_window)
 }
 
-/// What happened inside the window to requests of the warm-up's cohort.
+/// Count of events inside the window for requests of the warm-up's cohort.
 fn carried(outcome: &RunOutcome, count: fn(&EngineCounts) -> u64) -> u64 {
     let warmup = outcome.intervals.iter().filter(|interval| interval.cohort != EnginePhase::Window);
     warmup.map(|interval| count(&interval.tally.counts)).sum()
 }
 
-/// What the window took over from the warm-up. One that was never sent waited for a connection; that is the backlog.
+/// Requests that the window took over from the warm-up. A request that was never sent waited for a connection; these
+/// are the backlog.
 fn carried_over(outcome: &RunOutcome) -> record::CarriedOver {
     let carried = &outcome.carried;
     let unanswered = carried.ended(Ending::TimedOut) + carried.ended(Ending::IoFailed);
@@ -273,7 +275,7 @@ fn intervals(outcome: &RunOutcome) -> Vec<record::Interval> {
     kept
 }
 
-/// What a tally counted and timed, as records have it.
+/// Converts a tally's counts and times to a block of the record.
 pub fn block(tally: &Tally) -> Block {
     let counts = &tally.counts;
     let times = |measure| Some(tally.times(measure)).filter(|times| !times.is_empty()).map(Times::of);

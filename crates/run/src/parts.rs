@@ -1,7 +1,7 @@
-//! What a record says of what was asked, request by request, and of bodies that were not as expected.
+//! The parts of a record that describe each request, and bodies that differ from the expected ones.
 //!
-//! Called by `outcome.rs`, whose blocks it uses. No body is compared here: the engine did that as they came, and kept
-//! the first wrong one of each request.
+//! Called by `outcome.rs`, whose blocks it uses. Bodies are not compared here: the engine compares them as they arrive,
+//! and keeps the first wrong one of each request.
 
 use crate::Prepared;
 use crate::outcome::block;
@@ -10,7 +10,7 @@ use paceline_job::hexadecimal::format as hex;
 use paceline_record::{BadBody, Expectations, RequestPart};
 use sha2::{Digest as _, Sha256};
 
-/// What every response had to be; where there are several requests, each says its own.
+/// The expectations for every response; with several requests, each request has its own.
 pub(crate) fn expectations_of_all(prepared: &Prepared) -> Expectations {
     match prepared.settings.requests.kinds() {
         [only] => expectations(&only.check),
@@ -18,7 +18,7 @@ pub(crate) fn expectations_of_all(prepared: &Prepared) -> Expectations {
     }
 }
 
-/// Each request of a request file with its block. Of one request alone the block is the total.
+/// Each request of a request file with its block. For a single request the block is the total.
 pub(crate) fn by_request(prepared: &Prepared, outcome: &RunOutcome) -> Option<Vec<RequestPart>> {
     let of_one = std::slice::from_ref(&outcome.total);
     let tallies = if outcome.by_request.is_empty() { of_one } else { &outcome.by_request };

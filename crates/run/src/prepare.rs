@@ -1,4 +1,4 @@
-//! From a job to a run that can start: everything checked and looked up, nothing started.
+//! Turns a job into a run that can start: everything is checked and looked up, but not started.
 
 use crate::follow::{Follower, Plan, Sink};
 use crate::server::ServerWatch;
@@ -15,27 +15,28 @@ use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
-/// Descriptors a run needs beside its connections and what each thread opens: standard streams, files.
+/// Descriptors that a run needs in addition to its connections and those of each thread: standard streams, files.
 const DESCRIPTORS_BESIDE: u64 = 16;
-/// Descriptors each thread needs beside its connections: an epoll, and at the edges of the window its schedstat.
+/// Descriptors that each thread needs in addition to its connections: an epoll, and at the ends of the window its
+/// schedstat.
 const DESCRIPTORS_PER_THREAD: u64 = 2;
-/// Threads that may be started to hold more connections than one descriptor table does.
+/// Most threads that may be started to hold more connections than fit into one descriptor table.
 const TABLES_MAX: u64 = 128;
 
 /// A job that is ready to be carried out.
 #[derive(Debug)]
 pub struct Prepared {
-    /// For the engine; the job is in it.
+    /// Settings for the engine, which contain the job.
     pub settings: Settings,
-    /// Where the target was found.
+    /// The address of the target.
     pub(crate) destination: Destination,
     /// The cores this process may run on.
     pub(crate) cores: Vec<u32>,
-    /// Settings of the machine that are held for the run.
+    /// Settings of the machine that are held during the run.
     pub(crate) held: Vec<String>,
-    /// What the run must keep to.
+    /// The gates that the run is checked against.
     pub gates: Vec<Gate>,
-    /// What the user should know before the run starts.
+    /// Notices for the user before the run starts.
     pub notices: Vec<String>,
     /// Keeps the processors awake as long as it is open.
     awake: Option<File>,
@@ -43,12 +44,12 @@ pub struct Prepared {
     server: Option<ServerWatch>,
 }
 
-/// How a run is watched while it goes on.
+/// How a run in progress is observed.
 #[derive(Default)]
 pub struct Watching {
-    /// Where a line is written as each phase begins.
+    /// Receives a line at the beginning of each phase.
     pub events: Option<Events>,
-    /// What is reported of each second.
+    /// Receive a report of each second.
     pub sinks: Vec<Box<dyn Sink>>,
 }
 
@@ -56,7 +57,7 @@ impl Prepared {
     /// Checks a job and looks up everything it names. The files that were read are added to `inputs`.
     ///
     /// # Errors
-    /// [`RunError`] with what is wrong.
+    /// [`RunError`] with the problem.
     pub fn new(mut job: Job, gates: Vec<Gate>, inputs: &mut Inputs) -> Result<Self, RunError> {
         read_trace(&mut job, inputs)?;
         job.check()?;
@@ -92,10 +93,11 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Watches what the server costs: of a process, or of what listens at the target's address on this machine.
+    /// Watches the CPU and memory of a server: of the given process, or of the processes that listen at the target's
+    /// address on this machine.
     ///
     /// # Errors
-    /// [`RunError`] if there is no such process.
+    /// [`RunError`] if the process does not exist.
     pub fn watch_server(&mut self, pid: Option<u32>) -> Result<(), RunError> {
         self.server = match pid {
             Some(pid) => Some(ServerWatch::of_process(pid)?),
@@ -105,7 +107,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Carries the job out. What could not be written while it went on is returned beside the record.
+    /// Carries the job out. Write errors of the sinks are returned with the record.
     ///
     /// # Errors
     /// [`RunError::Engine`] if there is no result.
@@ -124,8 +126,8 @@ impl Prepared {
         Ok((outcome::record(&self, argv, outcome, health, started_at), unwritten))
     }
 
-    /// Carries out the share of a loader. `begin` says when, as in [`paceline_engine::run_when`]. Also returns the
-    /// sends that were noted to test random arrivals, since the beginning of the warm-up.
+    /// Carries out the share of a loader. `begin` sets the start, as in [`paceline_engine::run_when`]. Also returns the
+    /// sends that were recorded to test random arrivals, since the beginning of the warm-up.
     ///
     /// # Errors
     /// [`RunError::Engine`] if there is no result.
@@ -157,7 +159,7 @@ impl Prepared {
     }
 }
 
-/// Reads the moments of the schedule that a job names, unless they were read before.
+/// Reads the send times of a schedule that a job names, unless they have been read already.
 ///
 /// # Errors
 /// [`RunError::Usage`] with the line of the problem.
@@ -171,8 +173,8 @@ pub fn read_trace(job: &mut Job, inputs: &mut Inputs) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Polling is fair only if it takes no core from the server: if this process has been confined to some cores of
-/// several, and has one for each thread.
+/// Polling is fair only if it takes no core from the server: if this process is restricted to some of several cores,
+/// and has one for each thread.
 fn pace(job: &Job, threads: u32, cores: &[u32]) -> PaceKind {
     let has_own_cores = cores.len() < online_cores() && cores.len() >= threads as usize;
     match job.pace {
@@ -183,8 +185,8 @@ fn pace(job: &Job, threads: u32, cores: &[u32]) -> PaceKind {
     }
 }
 
-/// A seed from the system's random source, by way of the standard library's hash keys; below 2^53, so that every reader
-/// of JSON keeps it exact.
+/// A seed from the system's random source, through the standard library's hash keys; below 2^53, so that every JSON
+/// reader keeps it exact.
 fn random_seed() -> u64 {
     RandomState::new().build_hasher().finish() >> 11
 }
@@ -192,13 +194,13 @@ fn random_seed() -> u64 {
 /// Raises the soft limit of open files to the hard one. Returns the limit in effect.
 fn raise_descriptor_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
-    // If the system refuses, the limit is as it was.
+    // If the system refuses, the limit is unchanged.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// How many threads it takes to hold the connections if one descriptor table does not: each gets its own, and the limit
-/// counts by table. None if one suffices.
+/// Number of threads needed to hold the connections if one descriptor table is too small: each thread gets a separate
+/// table, and the limit counts per table. `None` if one is enough.
 fn threads_for(
     connections: u32,
     threads: u32,
@@ -228,7 +230,7 @@ fn threads_for(
     Ok(Some(needed.max(threads)))
 }
 
-/// The cores this process may run on.
+/// The cores that this process may run on.
 pub fn allowed_cores() -> Vec<u32> {
     let set = sched_getaffinity(None).unwrap_or_else(|_| rustix::thread::CpuSet::new());
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).map(|core| core as u32).collect()
@@ -250,7 +252,7 @@ mod tests {
         let mut threads =
             |connections, threads| threads_for(connections, threads, 1_024, &mut notices).unwrap();
         assert_eq!((threads(1_000, 4), threads(1_006, 1)), (None, None));
-        // Over the limit with the epolls of 32 threads, and far from it in a table for each.
+        // Over the limit with the epolls of 32 threads, and far below it with a table for each thread.
         assert_eq!((threads(1_000, 5), threads(1_000, 32)), (Some(5), Some(32)));
         assert_eq!((threads(1_007, 1), threads(2_012, 1), threads(2_013, 2)), (Some(2), Some(2), Some(3)));
         assert_eq!(threads(128 * 1_006, 1), Some(128));

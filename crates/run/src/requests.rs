@@ -1,4 +1,4 @@
-//! From the requests of a job to those of the engine: contents read, templates compiled, checks made ready.
+//! Converts the requests of a job to those of the engine: reads contents, compiles templates, prepares checks.
 
 use crate::content::{Contents, read};
 use crate::{Inputs, RunError, sessions};
@@ -10,10 +10,10 @@ use paceline_job::{BodyExpectation, Headers, Job, Protocol, Proxy, RequestSpec};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Codings of a body that can be checked.
+/// Codings of a body that can be decoded for a check.
 const DECODED: [&str; 5] = ["gzip", "x-gzip", "deflate", "identity", ""];
 
-/// Makes the requests of a job ready to be sent.
+/// Prepares the requests of a job.
 pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunError> {
     let mut files = LineFiles::default();
     let mut contents = Contents::default();
@@ -40,7 +40,7 @@ pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunEr
     })
 }
 
-/// The request as HTTP/2 sends it.
+/// The request in the form of HTTP/2.
 fn over_http2(
     job: &Job,
     request: &Request,
@@ -54,12 +54,12 @@ fn over_http2(
     Ok(request.compile_http2(job.url.scheme, files)?)
 }
 
-/// The flag that names a body: that of the request file if there is one.
+/// The flag that names a body: the request file's flag if there is one.
 fn named_by(job: &Job, flag: &'static str) -> &'static str {
     if job.is_mix() { "--mix" } else { flag }
 }
 
-/// One request as it is encoded.
+/// Encodes one request.
 pub(crate) fn request(
     job: &Job,
     spec: &RequestSpec,
@@ -87,13 +87,13 @@ pub(crate) fn request(
     })
 }
 
-/// What a proxy is shown of its user (RFC 9110 §11.7.2, RFC 7617).
+/// The credentials for a proxy (RFC 9110 §11.7.2, RFC 7617).
 pub(crate) fn proxy_authorization(proxy: &Proxy) -> Option<String> {
     proxy.credentials.as_ref().map(|credentials| format!("Basic {}", BASE64_STANDARD.encode(credentials)))
 }
 
-/// The version of the request line. Says what becomes of the connection if that is not what the version implies (RFC
-/// 9112 §9.3); a `Connection` field that was given is left as it is.
+/// The version of the request line. Adds a `Connection` field if the connection behaves differently from the version's
+/// default (RFC 9112 §9.3); a `Connection` field of the job is not changed.
 fn connection_fields(job: &Job, headers: &mut Headers) -> Version {
     let (version, option) = match (job.protocol, job.keep_alive) {
         (Protocol::Http11, false) => (Version::Http11, Some("close")),
@@ -130,7 +130,7 @@ fn check(
     }
 }
 
-/// A check of what compressed bodies stand for.
+/// Wraps a check of compressed bodies, which then applies to the decoded body.
 fn decoding(codings: &str, check: BodyCheck) -> Result<BodyCheck, RunError> {
     let coding = |item: &str| item.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match codings.split(',').map(coding).find(|coding| !DECODED.contains(&coding.as_str())) {
@@ -168,7 +168,7 @@ impl From<CompileError> for RunError {
 }
 
 impl CompileError {
-    /// The same, with the name of the request.
+    /// The error with the name of the request.
     fn of_request(self, spec: &RequestSpec) -> RunError {
         let problem = match self {
             CompileError::Request(error) => error.to_string(),
@@ -178,7 +178,7 @@ impl CompileError {
     }
 }
 
-/// The request as it is sent again and again. Files of lines that it names are read, each once.
+/// The template from which the request is sent repeatedly. Each line file that it names is read once.
 fn template(
     request: &Request,
     spec: &RequestSpec,

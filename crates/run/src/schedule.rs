@@ -1,13 +1,13 @@
-//! Reads a file of send times (`--schedule`): one a line, in seconds or with a unit, never decreasing.
+//! Reads a file of send times (`--schedule`): one per line, in seconds or with a unit, never decreasing.
 
 use crate::{Inputs, RunError};
 use paceline_job::{Nanos, Trace};
 use std::path::Path;
 
-/// The latest time, in seconds: times since 1970 are those of a file whose first time was not subtracted.
+/// The latest time, in seconds. Larger times usually count from 1970: the first time was not subtracted.
 const LATEST_S: f64 = 30.0 * 86_400.0;
 
-/// The schedule in a file.
+/// Reads the schedule in a file.
 ///
 /// # Errors
 /// [`RunError::Usage`] with the line of the problem.
@@ -26,7 +26,7 @@ pub fn read_schedule(path: &Path, inputs: &mut Inputs) -> Result<Trace, RunError
     }
 }
 
-/// What is wrong with a schedule, and in which line.
+/// A problem in a schedule, and its line.
 #[derive(Debug, PartialEq)]
 struct Problem {
     line: Option<usize>,
@@ -56,7 +56,7 @@ fn times(text: &str) -> Result<Vec<Nanos>, Problem> {
     Ok(times)
 }
 
-/// A time: seconds where no unit says otherwise.
+/// Parses a time: in seconds unless it has a unit.
 fn time(text: &str) -> Result<Nanos, String> {
     let wrong = || format!("{text:?} is not a time");
     let nanos = match text.parse::<f64>() {
@@ -65,7 +65,7 @@ fn time(text: &str) -> Result<Nanos, String> {
                 "{text} s is more than 30 days: times count from the beginning; subtract the first"
             ));
         }
-        // A double has more digits than the nanoseconds of 30 days.
+        // A double is precise to the nanosecond over 30 days.
         Ok(seconds) if seconds >= 0.0 => Nanos((seconds * 1e9).round() as u64),
         Ok(_) => return Err(wrong()),
         Err(_) => paceline_job::parse_duration(text).map(Nanos::from).map_err(|_| wrong())?,
@@ -73,7 +73,7 @@ fn time(text: &str) -> Result<Nanos, String> {
     if nanos.as_secs_f64() > LATEST_S { Err(format!("{text} is more than 30 days")) } else { Ok(nanos) }
 }
 
-/// Reads any text as a schedule, for fuzzing; what is understood never decreases and ends within 30 days.
+/// Reads any text as a schedule, for fuzzing; valid times never decrease and end within 30 days.
 #[cfg(fuzzing)]
 pub fn fuzz_schedule(text: &str) {
     match times(text) {
@@ -106,7 +106,7 @@ mod tests {
         let error = || format!("{:#}", read_schedule(file.path(), &mut Inputs::default()).unwrap_err());
         std::fs::write(file.path(), b"0\n\xe9\n").unwrap();
         assert!(error().contains("cannot read the schedule") && error().contains("utf-8"), "{}", error());
-        // A hole, which takes no room.
+        // A sparse file, which uses no disk space.
         file.as_file().set_len(BYTES_MAX + 1).unwrap();
         assert!(error().ends_with("it has more than 256 MiB"), "{}", error());
     }

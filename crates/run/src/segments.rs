@@ -1,6 +1,6 @@
-//! The load's part of a run's record: loop, shape, segments.
+//! The load in a run's record: loop, shape, segments.
 //!
-//! Called by `outcome.rs`. What a segment is, the engine knows; here it gets its published keys.
+//! Called by `outcome.rs`. The engine determines the segments; this module converts them to their published keys.
 
 use crate::outcome::block;
 use paceline_engine::{RunOutcome, Tally};
@@ -8,7 +8,7 @@ use paceline_job::Job;
 use paceline_job::{Bound, LoadModel, Nanos, Segment, Shape};
 use paceline_record as record;
 
-/// The loop that was asked for.
+/// The requested loop.
 pub fn load_of(job: &Job, outcome: &RunOutcome) -> record::Loop {
     let asked = job;
     let (kind, offered_per_s, arrivals, shape) = match &asked.load {
@@ -44,13 +44,14 @@ pub fn load_of(job: &Job, outcome: &RunOutcome) -> record::Loop {
     }
 }
 
-/// Of sessions it is not known before how many requests they come to: those that fell due, per second of the window.
+/// The number of requests of a session is not known in advance: the rate is that of the requests that fell due, per
+/// second of the window.
 fn requests_due_per_s(offered_per_s: Option<f64>, outcome: &RunOutcome) -> Option<f64> {
     let window_s = outcome.spans.drain.since(outcome.spans.window).as_secs_f64();
     offered_per_s.map(|_| outcome.total.counts.scheduled as f64 / window_s.max(1e-9))
 }
 
-/// What was offered on average. Of a rate that changes only what was offered until the window ended counts.
+/// The mean offered rate. For a rate that changes, only the part before the end of the window counts.
 fn offered_per_s(asked: &Job, shape: &Shape, outcome: &RunOutcome) -> f64 {
     let window = outcome.spans.drain.since(outcome.spans.window);
     match (shape, outcome.stopped) {
@@ -61,7 +62,7 @@ fn offered_per_s(asked: &Job, shape: &Shape, outcome: &RunOutcome) -> f64 {
     }
 }
 
-/// Whether random arrivals left as randomly as was asked.
+/// Checks whether random arrivals were sent at times of the requested distribution.
 pub fn arrival_check(gaps: &[f64]) -> Option<record::ArrivalCheck> {
     let test = paceline_stats::exponential_test(&mut gaps.to_vec())?;
     Some(record::ArrivalCheck {
@@ -71,7 +72,7 @@ pub fn arrival_check(gaps: &[f64]) -> Option<record::ArrivalCheck> {
     })
 }
 
-/// The segments of the window, as far as it came.
+/// The segments of the window, up to its actual end.
 pub fn by_segment(job: &Job, outcome: &RunOutcome) -> Option<Vec<record::Segment>> {
     let spans = &outcome.spans;
     let begun = |segment: &Segment| spans.window + segment.start < spans.drain;

@@ -1,7 +1,7 @@
-//! The server's own cost, where it runs on this machine: CPU time, threads and memory of its processes over the window.
+//! The server's CPU time, threads and memory over the window, if it runs on this machine.
 //!
-//! Its processes are given (`--pid`) or found by the port they listen on, with all that descend from them. `/proc` is read
-//! at the two edges of the window and never in between; [`crate::Health`] says when.
+//! Its processes are given (`--pid`) or found by the port they listen on, and include all their descendants. `/proc` is
+//! read at both ends of the window and never in between; [`crate::Health`] calls this at those times.
 
 use crate::RunError;
 use paceline_engine::Address;
@@ -13,7 +13,7 @@ use std::fs;
 use std::net::UdpSocket;
 use std::sync::Mutex;
 
-/// A process.
+/// A process id.
 type Pid = i32;
 
 /// Watches the processes of a server.
@@ -26,7 +26,7 @@ pub struct ServerWatch {
     samples: Mutex<[Option<Sample>; 2]>,
 }
 
-/// What the processes have cost so far.
+/// The counters of the processes at one moment.
 #[derive(Debug, Default)]
 struct Sample {
     /// CPU time of each process, in clock ticks.
@@ -40,7 +40,7 @@ impl ServerWatch {
     /// Watches a process.
     ///
     /// # Errors
-    /// [`RunError`] if there is none of that number.
+    /// [`RunError`] if the process does not exist.
     pub(crate) fn of_process(pid: u32) -> Result<Self, RunError> {
         let exists = i32::try_from(pid).ok().filter(|pid| *pid > 0 && Stat::read(*pid).is_some());
         let root = exists.ok_or_else(|| {
@@ -51,7 +51,8 @@ impl ServerWatch {
         Ok(Self { found_by: FoundBy::Pid, roots: vec![root], samples: Mutex::default() })
     }
 
-    /// Watches what listens at an address; none where that is not this machine, or the processes cannot be seen.
+    /// Watches the processes that listen at an address; `None` if the address is not on this machine, or the processes
+    /// are not visible.
     pub(crate) fn of_address(address: &Address) -> Option<Self> {
         let Address::Tcp(address) = address else { return None };
         // Only an address of this machine can be bound to.
@@ -63,14 +64,14 @@ impl ServerWatch {
         (!roots.is_empty()).then(|| Self { found_by: FoundBy::Port, roots, samples: Mutex::default() })
     }
 
-    /// Reads what it has cost so far, at an edge of the window.
+    /// Reads the counters, at one end of the window.
     pub(crate) fn sample(&self, edge: usize) {
         if let Ok(mut samples) = self.samples.lock() {
             samples[edge] = Some(Sample::now(&self.roots));
         }
     }
 
-    /// What it cost over the window; none if it was not seen at both edges.
+    /// The use over the window; `None` unless it was sampled at both ends.
     pub(crate) fn used(&self, window_s: f64, requests: u64) -> Option<ServerUse> {
         let samples = self.samples.lock().ok()?;
         let [Some(start), Some(end)] = &*samples else { return None };
@@ -80,7 +81,7 @@ impl ServerWatch {
         }
         let ticks: u64 = end.ticks.iter().map(|(pid, ticks)| since(*ticks, start.ticks.get(pid))).sum();
         let by_thread = || end.on_core_ns.iter().map(|(thread, ns)| since(*ns, start.on_core_ns.get(thread)));
-        // Clock ticks contain threads that have ended, and are too coarse for a short window.
+        // Clock ticks include threads that have ended, but are too coarse for a short window.
         let cpu_s = (ticks as f64 / system::ticks_per_s()).max(by_thread().sum::<u64>() as f64 / 1e9);
         let cores_allowed = cores_allowed(first);
         Some(ServerUse {
@@ -99,7 +100,7 @@ impl ServerWatch {
     }
 }
 
-/// What was added since it was so much; all of it, if it was not there.
+/// The increase since `before`; the whole value if there is none.
 fn since(now: u64, before: Option<&u64>) -> u64 {
     now.saturating_sub(before.copied().unwrap_or(0))
 }
@@ -122,7 +123,7 @@ impl Sample {
     }
 }
 
-/// How many cores a process may run on; at least one.
+/// The number of cores that a process may run on; at least one.
 fn cores_allowed(pid: Pid) -> u32 {
     let set =
         rustix::process::Pid::from_raw(pid).and_then(|pid| rustix::thread::sched_getaffinity(Some(pid)).ok());
@@ -160,7 +161,7 @@ mod tests {
         assert!(ServerWatch::of_process(u32::MAX).is_err());
         let away = Address::Tcp("192.0.2.1:80".parse().unwrap());
         assert!(ServerWatch::of_address(&away).is_none());
-        // This process listens, and is no server of its own run.
+        // This process listens, but is not a server for its own run.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         assert!(ServerWatch::of_address(&Address::Tcp(listener.local_addr().unwrap())).is_none());
     }

@@ -1,7 +1,7 @@
-//! Sessions: from the requests of a job to the engine's plan of them, and from its outcome to the record.
+//! Sessions: converts the requests of a job to the engine's session plan, and the engine's outcome to the record.
 //!
-//! Requests that name the same session and follow each other are its steps. How many sessions failed, and at which step,
-//! follows from the counts of the steps: all of them are counted in the cohort of their session.
+//! Consecutive requests that name the same session are its steps. How many sessions failed, and at which step, follows
+//! from the counts of the steps: all of them are counted in the cohort of their session.
 
 use crate::outcome::block;
 use crate::{Prepared, RunError};
@@ -11,10 +11,10 @@ use paceline_job::{ExtractFrom, Job, RequestSpec};
 use paceline_record::{SessionPart, SessionStep, Times};
 use regex::bytes::RegexBuilder;
 
-/// Memory that a compiled regular expression may take.
+/// Most memory of a compiled regular expression.
 const REGEX_BYTES_MAX: usize = 1 << 20;
 
-/// The sessions of a job, where it has some.
+/// The sessions of a job, if it has any.
 pub(crate) fn plan(job: &Job) -> Result<Option<SessionPlan>, RunError> {
     if !job.has_users() {
         return Ok(None);
@@ -49,7 +49,7 @@ pub(crate) fn plan(job: &Job) -> Result<Option<SessionPlan>, RunError> {
     Ok(Some(SessionPlan { sessions, steps, variables, takes_cookies, keeps_cookies }))
 }
 
-/// The variables that a request may name, with their numbers: those of the earlier steps of its session.
+/// The variables that a request may use, with their numbers: those of the earlier steps of its session.
 pub(crate) fn variables(plan: &SessionPlan, kind: usize) -> Vec<(String, usize)> {
     let holds = |session: &&Session| {
         let first = usize::from(session.first);
@@ -60,7 +60,7 @@ pub(crate) fn variables(plan: &SessionPlan, kind: usize) -> Vec<(String, usize)>
     extracts.map(|extract| (extract.name.clone(), extract.variable)).collect()
 }
 
-/// What makes no sense at this place of a session.
+/// Checks that a request is valid at its place in a session.
 fn check(job: &Job, index: usize, goes_on: bool) -> Result<(), RunError> {
     let Some(spec) = job.requests.get(index) else { return Ok(()) };
     let is_split = spec.session.is_some()
@@ -97,7 +97,7 @@ fn source(spec: &RequestSpec, from: &ExtractFrom) -> Result<Source, RunError> {
     })
 }
 
-/// What became of the sessions; none in a run whose requests do not name one.
+/// The results of the sessions; `None` if no request names a session.
 pub(crate) fn of_run(prepared: &Prepared, outcome: &RunOutcome) -> Option<Vec<SessionPart>> {
     let job = &prepared.settings.job;
     let plan = prepared.settings.requests.sessions()?;

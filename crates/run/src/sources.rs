@@ -1,17 +1,18 @@
-//! Local addresses to connect from: given by the user, or found where the ports of one address do not suffice.
+//! Local addresses to connect from: given by the user, or chosen if the ports of one address are not enough.
 //!
-//! No socket is bound here: the engine takes the addresses in turn, and one that is not this machine's shows when it
-//! connects.
+//! Sockets are not bound here: the engine uses the addresses in turn, and connecting fails for an address that is not
+//! on this machine.
 
 use crate::RunError;
 use paceline_engine::Address;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-/// Connections from one address to one target. Linux hands out 28,232 ephemeral ports; above half of them the search
-/// for a free one becomes slow (20,000 took 12 s where 60,000 over five addresses took 0.65 s).
+/// Connections from one address to one target. Linux has 28,232 ephemeral ports by default; when more than half of them
+/// are in use, the search for a free port becomes slow (20,000 took 12 s, whereas 60,000 over five addresses took 0.65
+/// s).
 const CONNECTIONS_PER_SOURCE: u32 = 14_000;
-/// Addresses a prefix may stand for: more have never been needed, and a /8 is a mistake.
+/// Most addresses of a prefix: more have never been needed, and a /8 is a mistake.
 const ADDRESSES_MOST: u32 = 4_096;
 
 /// The addresses that `--source` names.
@@ -21,7 +22,7 @@ pub(crate) fn asked_sources(asked: Option<&str>) -> Result<Vec<IpAddr>, RunError
         .concat())
 }
 
-/// The addresses to spread connections over: those asked for that reach the target; none where one suffices.
+/// The addresses to spread connections over: the requested ones that can reach the target; empty if one is enough.
 pub(crate) fn sources(asked: Vec<IpAddr>, target: &Address, connections: u32) -> Arc<[IpAddr]> {
     let Address::Tcp(target) = target else { return Arc::from([]) };
     if !asked.is_empty() {
@@ -30,7 +31,7 @@ pub(crate) fn sources(asked: Vec<IpAddr>, target: &Address, connections: u32) ->
     if connections <= CONNECTIONS_PER_SOURCE || !target.is_ipv4() || !target.ip().is_loopback() {
         return Arc::from([]);
     }
-    // Every address of 127.0.0.0/8 is this machine's own.
+    // Every address of 127.0.0.0/8 belongs to this machine.
     let first = u32::from(Ipv4Addr::LOCALHOST);
     (1..=connections.div_ceil(CONNECTIONS_PER_SOURCE))
         .map(|n| IpAddr::V4(Ipv4Addr::from(first + n)))
@@ -54,7 +55,7 @@ fn parse(text: &str) -> Result<Vec<IpAddr>, RunError> {
         return Err(wrong("the prefix has more than 4,096 addresses"));
     }
     let network = u32::from(address) & u32::try_from((1u64 << 32) - size).unwrap_or(0);
-    // The first and the last of a network are no hosts, unless there are no others.
+    // The first and the last address of a network are not hosts, unless there are no others.
     let hosts = if size > 2 { 1..size as u32 - 1 } else { 0..size as u32 };
     Ok(hosts.map(|host| IpAddr::V4(Ipv4Addr::from(network + host))).collect())
 }
@@ -75,7 +76,7 @@ mod tests {
         assert_eq!(texts(Some("10.0.0.7,10.0.0.8"), local, 1), ["10.0.0.7", "10.0.0.8"]);
         assert_eq!(texts(Some("10.0.0.9/30"), local, 1), ["10.0.0.9", "10.0.0.10"]);
         assert_eq!(texts(Some("10.0.0.9/32"), local, 1), ["10.0.0.9"]);
-        // Of both families, those are used that reach the address that was found.
+        // Only addresses of the target's family are used.
         assert_eq!(texts(Some("10.0.0.7,::1"), local, 1), ["10.0.0.7"]);
         assert_eq!(texts(Some("10.0.0.7,::1"), "[::1]:80", 1), ["::1"]);
         for wrong in ["", "10.0.0", "10.0.0.0/33", "10.0.0.0/8", "::1/64", "a/b"] {

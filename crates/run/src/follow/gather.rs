@@ -1,21 +1,21 @@
-//! Adds up what the workers saw in the same second, and knows when all of them have told.
+//! Adds up what the workers report for each second, and detects when all workers have reported it.
 //!
-//! Called by the thread that follows, in `mod.rs`. A second of which a worker has not told yet is held back until it
-//! does, or the run is over. What is made of a whole second is `row.rs`'s.
+//! Called by the thread in `mod.rs`. A second is held back until every worker has reported it, or the run is over.
+//! Complete seconds are turned into rows in `row.rs`.
 
 use paceline_engine::{KeptInterval, Nanos, Second};
 use std::collections::BTreeMap;
 
-/// Seconds of which not every worker has told yet.
+/// Seconds that not every worker has reported yet.
 pub(crate) struct Gather {
-    /// Up to where each worker has told.
+    /// The time up to which each worker has reported.
     reported: Vec<Nanos>,
-    /// By their beginning; the time of connecting, which begins differently in each, by 0.
+    /// Keyed by their start; the connect phase, which starts at a different time in each worker, has the key 0.
     pending: BTreeMap<Nanos, Second>,
 }
 
 impl Gather {
-    /// Of so many workers.
+    /// For this number of workers.
     pub(crate) fn new(workers: u32) -> Self {
         Self { reported: vec![Nanos::ZERO; workers as usize], pending: BTreeMap::new() }
     }
@@ -46,7 +46,7 @@ impl Gather {
         whole
     }
 
-    /// The others: the run is over.
+    /// The remaining seconds, when the run is over.
     pub(crate) fn rest(&mut self) -> Vec<Second> {
         std::mem::take(&mut self.pending).into_values().collect()
     }
@@ -85,7 +85,7 @@ mod tests {
         assert!(gather.whole().is_empty(), "the other may yet tell of either");
         gather.add(second(1, 5, 10));
         assert_eq!(reported(gather.whole()), [(3, 10, 2)]);
-        // It did not run for a second.
+        // This worker did not run for a second.
         gather.add(second(1, 20, 30));
         assert_eq!(reported(gather.whole()), [(10, 20, 1)]);
         gather.add(second(0, 20, 24));

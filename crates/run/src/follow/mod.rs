@@ -1,8 +1,8 @@
-//! Follows a run while it goes on: adds up what the workers saw in each second and hands it to [`Sink`]s.
+//! Follows a run in progress: adds up what the workers report for each second and passes it to [`Sink`]s.
 //!
-//! Workers hand over a second when it is over ([`paceline_engine::Observer::second`]). A separate thread of the lowest
-//! priority adds them up, so that it takes no time from the workers. The record is not made from this: it is made from
-//! what the engine returns.
+//! Workers report a second when it is over ([`paceline_engine::Observer::second`]). A separate thread of the lowest
+//! priority adds the reports up, so that it takes no time from the workers. The record does not use these sums: it is
+//! made from the engine's result.
 
 mod gather;
 mod row;
@@ -17,27 +17,27 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often sinks are asked to show progress.
+/// Interval at which sinks update their progress display.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Receives what a run does while it goes on.
+/// Receives the seconds and the progress of a run.
 pub trait Sink: Send {
-    /// A second is over: as a row, and as the workers saw it.
+    /// A second is over: as a row, and as the sum of the workers' reports.
     fn second(&mut self, row: &paceline_record::Second, second: &Second, rows: &Rows);
 
-    /// Whether [`Sink::tick`] is to be called.
+    /// Whether [`Sink::tick`] should be called.
     fn wants_ticks(&self) -> bool {
         false
     }
 
-    /// Some time has passed.
+    /// Called at regular intervals.
     fn tick(&mut self, _rows: &Rows) {}
 
-    /// The run is over. Returns what could not be written.
+    /// The run is over. Returns the write errors.
     fn end(self: Box<Self>) -> Vec<io::Error>;
 }
 
-/// What is sent to the thread that follows.
+/// A message to the thread that follows the run.
 enum Message {
     Phase(Phase, Nanos),
     Second(Second),
@@ -72,7 +72,7 @@ impl Follower {
         Ok(Self { health, messages: Some(messages), thread: Some(thread) })
     }
 
-    /// The run is over, well or not. Returns what the sinks could not write.
+    /// The run is over, with or without an error. Returns the sinks' write errors.
     pub(crate) fn end(mut self) -> (Health, Vec<io::Error>) {
         drop(self.messages.take());
         let lost = || vec![io::Error::other("the thread that writes seconds died")];
@@ -146,9 +146,9 @@ impl Following {
     }
 }
 
-/// Writing and drawing can wait, sending cannot: on a shared core this thread comes last (nice 19).
+/// Writing and drawing can wait, sending cannot: on a shared core this thread runs last (nice 19).
 fn yield_to_workers() {
-    // Of "this process" the kernel takes the calling thread alone (setpriority(2), "C library/kernel differences"). A
-    // refusal leaves the priority as it was.
+    // For "this process" the kernel uses the calling thread alone (setpriority(2), "C library/kernel differences"). If
+    // it refuses, the priority is unchanged.
     let _ = rustix::process::setpriority_process(None, 19);
 }

@@ -1,4 +1,4 @@
-//! From what ended in a second to the row that is written of it, and how far the run is.
+//! Turns a second of the run into a row of the output, and computes the progress of the run.
 
 use paceline_engine::{
     Bound, Clock as _, Counts, Ending, LoadModel, Measure, Nanos, Phase, Second, Settings, Stop, Timeline,
@@ -8,10 +8,10 @@ use paceline_record as record;
 use paceline_stats::Histogram;
 use std::time::Duration;
 
-/// Seconds that the time left of a run of a number of requests is estimated from.
+/// Number of seconds from which the time left of a run with a fixed number of requests is estimated.
 const RATES_KEPT: usize = 3;
 
-/// What was asked for, as far as the seconds report it.
+/// The requested settings that the rows need.
 #[derive(Clone, Debug)]
 pub struct Plan {
     settings: Settings,
@@ -20,7 +20,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Of a run.
+    /// The plan of a run.
     pub fn of(settings: &Settings) -> Self {
         Self {
             length: WindowLength::of(settings),
@@ -30,38 +30,38 @@ impl Plan {
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// The phase, by the clock; none while connections are made.
+    /// The phase at this time; `None` during the connect phase.
     pub phase: Option<record::Phase>,
-    /// How much of the whole run is over, 0 to 1; none if unknown.
+    /// The fraction of the whole run that is over, 0 to 1; `None` if unknown.
     pub done: Option<f64>,
-    /// Until the window ends.
+    /// Time until the window ends.
     pub left: Option<Duration>,
-    /// Whether it was told to stop.
+    /// Whether a stop was requested.
     pub stopping: bool,
 }
 
-/// Where a run is, and what its seconds came to.
+/// The progress of a run, and the sums of its seconds.
 pub struct Rows {
     plan: Plan,
-    /// The start of the run: on its clock, and by the wall.
+    /// The start of the run: on its own clock, and as wall-clock time.
     start: (Nanos, jiff::Timestamp),
-    /// Whether somebody asked for the end.
+    /// Whether a stop was requested.
     stop: &'static Stop,
-    /// Known once the time of connecting is over.
+    /// Known when the connect phase is over.
     timeline: Option<Timeline>,
-    /// When the drain began, where it began earlier than planned.
+    /// When the drain began, if earlier than planned.
     drain: Nanos,
-    /// Valid responses per second of the last seconds.
+    /// Valid responses per second in the most recent seconds.
     rates: Vec<f64>,
-    /// Requests that ended well or not in the window's cohort.
+    /// Requests of the window's cohort that have ended, with any outcome.
     ended: u64,
 }
 
 impl Rows {
-    /// Of a run that has not begun.
+    /// The state of a run that has not begun.
     pub(super) fn new(plan: Plan, stop: &'static Stop) -> Self {
         let start = (KernelClock.now(), jiff::Timestamp::now());
         Self { plan, start, stop, timeline: None, drain: Nanos::NEVER, rates: Vec::new(), ended: 0 }
@@ -72,17 +72,17 @@ impl Rows {
         self.plan.settings.threads
     }
 
-    /// What is loaded.
+    /// The target.
     pub fn target(&self) -> &str {
         &self.plan.target
     }
 
-    /// The start of the run by the wall.
+    /// The wall-clock time at which the run started.
     pub fn started_at(&self) -> jiff::Timestamp {
         self.start.1
     }
 
-    /// Whether there are response times.
+    /// Whether the loop is open, so that there are response times.
     pub fn is_open(&self) -> bool {
         self.plan.settings.job.load.is_open()
     }
@@ -105,9 +105,9 @@ impl Rows {
         at.since(self.start.0).as_secs_f64()
     }
 
-    /// A second as it is reported.
+    /// Turns a second into a row.
     pub(super) fn row(&mut self, second: &Second) -> record::Second {
-        // What comes first is the time of connecting, and the warm-up begins where it ends.
+        // The first row is the connect phase; the warm-up begins at its end.
         let settings = &self.plan.settings;
         let phase = match self.timeline {
             None => {
@@ -153,7 +153,7 @@ impl Rows {
         if row.phase == record::Phase::Connect {
             return;
         }
-        // A piece of a second at the end has no meaningful rate.
+        // A partial second at the end has no meaningful rate.
         if row.length_s > 0.5 {
             self.rates.push(row.achieved_per_s);
             let surplus = self.rates.len().saturating_sub(RATES_KEPT);
@@ -161,7 +161,7 @@ impl Rows {
         }
     }
 
-    /// How far the run is now.
+    /// The progress of the run now.
     pub fn progress(&self) -> Progress {
         let now = KernelClock.now();
         let mut progress = Progress { stopping: self.stop.at() != Nanos::NEVER, ..Progress::default() };
@@ -187,7 +187,7 @@ impl Rows {
         crate::moment::rfc3339(moment)
     }
 
-    /// What the schedule asked in this second: nothing before the warm-up and after the window.
+    /// The rate that the schedule offered in this second; `None` before the warm-up and after the window.
     fn offered_per_s(&self, second: &Second) -> Option<f64> {
         let LoadModel::Open { shape, .. } = &self.plan.settings.job.load else { return None };
         let timeline = self.timeline?;
@@ -201,7 +201,7 @@ impl Rows {
     }
 }
 
-/// The times of one measure in a second, of the cohorts that are wanted.
+/// The times of one measure in a second, for the selected cohorts.
 pub fn times(second: &Second, measure: Measure, wanted: fn(Phase) -> bool) -> Histogram {
     let mut histogram = Histogram::new();
     let cohorts = second.cohorts.iter().filter(|kept| wanted(kept.cohort));

@@ -1,7 +1,7 @@
-//! The addresses a URL's host stands for: literal, given by `--resolve`, or the resolver's, in its order (RFC 6724).
+//! The addresses of a URL's host: literal, given by `--resolve`, or from the resolver in its order (RFC 6724).
 //!
-//! Called by `mod.rs`, once before the run, and not for a unix socket. Nobody connects to an address here: which of
-//! several is used is found out in `race.rs`.
+//! Called by `mod.rs`, once before the run, and not for a unix socket. This module does not connect; the choice between
+//! several addresses is in `race.rs`.
 
 use crate::RunError;
 use paceline_http::Url;
@@ -34,8 +34,7 @@ pub(super) fn candidates(job: &Job, sources: &[IpAddr]) -> Result<Vec<SocketAddr
     }
 }
 
-/// The URL of the proxy; without one that of the target, with the host and port that `--connect-to` names in place of
-/// its own.
+/// The URL of the proxy; without a proxy the URL of the target, with host and port replaced by `--connect-to`.
 fn peer(job: &Job) -> Result<Url, RunError> {
     if let Some(proxy) = &job.proxy {
         return Ok(proxy.url.clone());
@@ -60,7 +59,7 @@ fn peer(job: &Job) -> Result<Url, RunError> {
     Ok(Url { host, port, zone: None, ..url })
 }
 
-/// A host, in brackets if it is an IPv6 address, and what follows the colon behind it.
+/// Splits a host (in brackets if it is an IPv6 address) from the text after its colon.
 fn host_of(text: &str) -> Option<(&str, &str)> {
     match text.strip_prefix('[') {
         Some(rest) => rest.split_once("]:"),
@@ -68,7 +67,7 @@ fn host_of(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Whether an address is of the family that -4 or -6 asks for.
+/// Whether an address is of the family that -4 or -6 selects.
 fn of_family(job: &Job, address: &SocketAddr) -> bool {
     match job.ip_version {
         None => true,
@@ -77,7 +76,7 @@ fn of_family(job: &Job, address: &SocketAddr) -> bool {
     }
 }
 
-/// What does not fit: the family asked for or, where there are addresses of it, that of the sources.
+/// The error for the cause: the requested family has no address, or the sources have another family.
 fn none_fits(job: &Job, sources: &[IpAddr], found: &[SocketAddr]) -> RunError {
     let listed = |addresses: &[&SocketAddr]| {
         addresses.iter().map(|address| address.ip().to_string()).collect::<Vec<_>>().join(", ")
@@ -99,7 +98,7 @@ fn none_fits(job: &Job, sources: &[IpAddr], found: &[SocketAddr]) -> RunError {
     }
 }
 
-/// A link-local address is on every link: without an interface the kernel does not know which.
+/// A link-local address exists on every link: without an interface the kernel cannot choose one.
 fn lacks_zone(address: &SocketAddr) -> bool {
     matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
 }
@@ -110,7 +109,7 @@ fn no_zone(address: &SocketAddr) -> RunError {
         .hint(format!("write it with its zone: http://[{ip}%25eth0]:{}/", address.port()))
 }
 
-/// The resolver's answer; a literal address is its own.
+/// The resolver's answer; a literal address is returned as it is.
 fn look_up(url: &Url) -> Result<Vec<SocketAddr>, RunError> {
     let name = match &url.zone {
         Some(zone) => format!("{}%{zone}", url.host),
@@ -131,8 +130,8 @@ fn look_up(url: &Url) -> Result<Vec<SocketAddr>, RunError> {
     if found.is_empty() { Err(unknown()) } else { Ok(found) }
 }
 
-/// What `--resolve` gives for the URL's host and port. One that is for another target is a mistake: it would have been
-/// meant for this one.
+/// The addresses that `--resolve` gives for the URL's host and port. An entry for another target is an error: it was
+/// probably meant for this one.
 fn given(job: &Job, url: &Url) -> Result<Option<Vec<SocketAddr>>, RunError> {
     let mut found = None::<Vec<SocketAddr>>;
     for text in &job.resolve {
@@ -166,7 +165,7 @@ fn parse(text: &str) -> Result<(&str, u16, Vec<SocketAddr>), RunError> {
     Ok((host, port, addresses.collect::<Result<_, _>>()?))
 }
 
-/// An IPv6 address with its zone, which the resolver turns into a number.
+/// Parses an IPv6 address with its zone, which the resolver converts to a number.
 fn zoned(text: &str, port: u16) -> Option<SocketAddr> {
     let (ip, _) = text.split_once('%')?;
     ip.parse::<std::net::Ipv6Addr>().ok()?;

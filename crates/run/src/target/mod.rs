@@ -1,4 +1,4 @@
-//! Where a run connects to, and TLS for it. Everything is looked up before the run begins.
+//! The address of a run's target, and TLS for it. Everything is looked up before the run begins.
 
 mod addresses;
 mod race;
@@ -15,12 +15,12 @@ use paceline_record::Tried;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Where to connect, and TLS.
+/// The address to connect to, and TLS.
 #[derive(Debug)]
 pub(crate) struct Destination {
-    /// Where to.
+    /// The address.
     pub address: Address,
-    /// Other addresses of the name that did not answer.
+    /// Other addresses of the name that did not accept a connection.
     pub tried: Vec<Tried>,
     /// TLS, for an https URL.
     pub tls: Option<Arc<TlsSettings>>,
@@ -29,7 +29,7 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Looks up where the URL of a job leads to. `sources` are the local addresses asked for.
+    /// Looks up the target of a job. `sources` are the requested local addresses.
     pub(crate) fn find(job: &Job, sources: &[IpAddr], inputs: &mut Inputs) -> Result<Self, RunError> {
         check(job)?;
         let tls = match job.url.scheme {
@@ -50,7 +50,7 @@ impl Destination {
     }
 }
 
-/// TLS settings for an http URL are a mistake.
+/// TLS settings for an http URL are an error.
 fn check(job: &Job) -> Result<(), RunError> {
     let (url, tls) = (&job.url, &job.tls);
     let given = [

@@ -1,8 +1,8 @@
-//! Which of several addresses to use: the first that accepts a connection, for the whole run.
+//! Chooses one of several addresses for the whole run: the first that accepts a connection.
 //!
-//! In the spirit of RFC 8305: they are tried in order, the next as soon as one has failed or has had a quarter of a
-//! second to itself. A run goes to one address only, so that it measures one server by one way. An only address is not
-//! tried: the run itself does that.
+//! As in RFC 8305, they are tried in order, the next one as soon as one has failed or after a quarter of a second. A
+//! run uses one address only, so that it measures one server over one path. A single address is not tried here: the run
+//! connects to it.
 
 use crate::RunError;
 use paceline_record::Tried;
@@ -12,11 +12,11 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// What an address has to itself before the next is tried beside it (RFC 8305 §5, Connection Attempt Delay).
+/// How long an address is tried alone before the next is tried in parallel (RFC 8305 §5, Connection Attempt Delay).
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// The first address to accept a connection, and those that were tried and did not. An attempt still under way is left
-/// to itself: it ends with its limit, and no process listens.
+/// The first address to accept a connection, and those that were tried and did not. An attempt in progress is not
+/// stopped: it ends at its time limit, and its result is ignored.
 pub(super) fn first_to_accept(
     name: &str,
     candidates: &[SocketAddr],
@@ -61,10 +61,10 @@ pub(super) fn first_to_accept(
 fn try_it(address: SocketAddr, limit: Duration, tell: Sender<(SocketAddr, io::Result<()>)>) {
     let attempt = move || {
         let accepted = TcpStream::connect_timeout(&address, limit).map(drop);
-        // Nobody listens any more where another one was faster.
+        // The receiver is gone if another address was faster.
         let _ = tell.send((address, accepted));
     };
-    // Without another thread (`ulimit -u`) addresses are tried one after the other.
+    // If no thread can be started (`ulimit -u`), addresses are tried one after the other.
     if thread::Builder::new().spawn(attempt.clone()).is_err() {
         attempt();
     }
@@ -87,8 +87,8 @@ mod tests {
     use std::net::TcpListener;
     use std::os::fd::{AsRawFd as _, FromRawFd as _};
 
-    /// An address where no process listens: every local address refuses this port, which is bound, so that no other
-    /// process gets it.
+    /// An address on which no process listens: the port is bound without listening, so that connections are refused and
+    /// no other process gets it.
     fn nobody() -> SocketAddr {
         let address = libc::sockaddr_in {
             sin_family: libc::AF_INET as libc::sa_family_t,
@@ -104,12 +104,12 @@ mod tests {
             TcpListener::from_raw_fd(socket)
         };
         let port = bound.local_addr().unwrap().port();
-        // Kept until the tests end.
+        // Kept open until the tests end.
         std::mem::forget(bound);
         SocketAddr::from(([127, 0, 0, 1], port))
     }
 
-    /// Whether one of five tries is as on a machine that holds no answer up for longer than the head start.
+    /// Whether one of five attempts succeeds; a busy machine may delay an answer for longer than the head start.
     fn once_in_five(mut attempt: impl FnMut() -> bool) -> bool {
         (0..5).any(|_| attempt())
     }
@@ -132,7 +132,7 @@ mod tests {
             }),
             "{reported:?}"
         );
-        // Where there is no choice there is nothing to try.
+        // With a single address no attempt is made.
         assert_eq!(first_to_accept("a", &[refuses], Duration::ZERO).unwrap().0, refuses);
     }
 
@@ -141,7 +141,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let listens = listener.local_addr().unwrap();
         assert!(once_in_five(|| {
-            // A backlog that is full answers no handshake.
+            // A server with a full backlog does not answer handshakes.
             let full = TcpListener::bind("127.0.0.1:0").unwrap();
             // SAFETY: listen(2) on an open listener sets its backlog again.
             unsafe { libc::listen(full.as_raw_fd(), 0) };

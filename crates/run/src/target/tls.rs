@@ -1,7 +1,7 @@
-//! TLS as the flags ask for it: files read, names checked, and what to do about each of its faults.
+//! TLS settings from the flags: reads files, checks names, and gives the remedy for each TLS fault.
 //!
-//! Called by `mod.rs` for an https URL; the remedies by `paceline run` and its record, too. Handshakes are the
-//! engine's, and so is telling one fault from another.
+//! Called by `mod.rs` for an https URL; the remedies are also used by `paceline run` and its record. Handshakes and the
+//! classification of faults are in the engine.
 
 use crate::requests::proxy_authorization;
 use crate::{Inputs, RunError};
@@ -11,12 +11,12 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use std::path::Path;
 
-/// The name that is asked for.
+/// The server name to request.
 pub(super) fn name_of(job: &Job) -> &str {
     job.tls.server_name.as_deref().unwrap_or(&job.url.host)
 }
 
-/// TLS, ready to be spoken.
+/// The TLS settings, ready for use.
 pub(super) fn settings(job: &Job, inputs: &mut Inputs) -> Result<TlsSettings, RunError> {
     let (name, spec) = (name_of(job), &job.tls);
     let asked = TlsAsked {
@@ -39,7 +39,7 @@ pub(super) fn settings(job: &Job, inputs: &mut Inputs) -> Result<TlsSettings, Ru
     })
 }
 
-/// The request that has a proxy make a tunnel to the target (RFC 9112 §3.2.3).
+/// The request that asks a proxy for a tunnel to the target (RFC 9112 §3.2.3).
 fn connect_request(job: &Job, proxy: &Proxy) -> Vec<u8> {
     let host = if job.url.host.contains(':') { format!("[{}]", job.url.host) } else { job.url.host.clone() };
     let target = format!("{host}:{}", job.url.port);
@@ -97,7 +97,7 @@ fn identity(cert: &Path, key: Option<&Path>, inputs: &mut Inputs) -> Result<Iden
     Ok(Identity { chain, key })
 }
 
-/// What to do about a fault of TLS.
+/// The remedy for a TLS fault.
 pub fn remedy(fault: TlsFault) -> &'static str {
     match fault {
         TlsFault::NotTls => "is it http:// on this port?",
