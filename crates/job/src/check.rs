@@ -1,13 +1,13 @@
-//! Whether the parts of a job make sense together.
+//! Checks that the parts of a job are consistent with each other.
 
 use crate::{Arrivals, Bound, Job, LoadModel, Nanos, Protocol, Shape};
 use paceline_http::Scheme;
 use std::fmt;
 
-/// Each step has a block with histograms of its own.
+/// Limited, since each step has a separate block with histograms.
 const STEPS_MAX: usize = 100;
 
-/// Everything that is wrong with a job: at least one problem.
+/// All problems of a job: at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobError(pub Vec<JobProblem>);
 
@@ -23,7 +23,7 @@ impl fmt::Display for JobError {
 
 impl std::error::Error for JobError {}
 
-/// One thing that is wrong with a job.
+/// One problem of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JobProblem {
     /// `connections` is 0.
@@ -41,13 +41,13 @@ pub enum JobProblem {
     /// The window has no length.
     #[error("an empty window measures nothing: ask for a longer duration or more requests")]
     EmptyWindow,
-    /// The timeout is finer than timers are checked.
+    /// The timeout is shorter than the interval at which timers are checked.
     #[error("a timeout below 1 ms cannot be kept")]
     ShortTimeout,
     /// The connect timeout is 0.
     #[error("a connect timeout of 0 leaves no time to connect")]
     NoConnectTimeout,
-    /// A loader beyond the last, or none at all.
+    /// The index is not below the number of loaders, or there are no loaders.
     #[error("share: `index` must be below `of`, the number of loaders")]
     NoSuchShare,
     /// A bounded number of requests and a warm-up.
@@ -58,7 +58,7 @@ pub enum JobProblem {
         "batches cannot be combined with an offered rate: an open loop sends each request when it is due"
     )]
     BatchInOpenLoop,
-    /// A bounded number of requests at a rate that changes.
+    /// A bounded number of requests with a rate that changes.
     #[error("a rate that changes needs a duration, not a number of requests")]
     RequestsWithShape,
     /// No rate, or steps without length.
@@ -73,13 +73,13 @@ pub enum JobProblem {
     /// A schedule without sends.
     #[error("the schedule is empty")]
     EmptySchedule,
-    /// A schedule whose moments decrease.
+    /// A schedule whose times decrease.
     #[error("the moments of the schedule decrease")]
     ScheduleDecreases,
     /// Every send of the schedule is in the warm-up.
     #[error("the schedule ends before its warm-up does: shorten the warm-up")]
     ScheduleInWarmup,
-    /// A schedule has its own moments.
+    /// A schedule with random arrivals.
     #[error("a schedule cannot be combined with random arrivals")]
     ScheduleWithArrivals,
     /// `requests_per_connection` is 0.
@@ -94,17 +94,17 @@ pub enum JobProblem {
     /// Think time in an open loop.
     #[error("think time cannot be combined with an offered rate")]
     ThinkInOpenLoop,
-    /// Sessions over HTTP/2, pipelined, or on connections that do not last.
+    /// Sessions over HTTP/2, pipelined, or on connections that are not kept alive.
     #[error(
         "sessions, --cookies and --follow need HTTP/1.1, keep-alive and one request at a time: they cannot be combined with HTTP/2, pipelining, a number of requests per connection or --think"
     )]
     SessionsOnConnections,
-    /// A proxy decides itself where to connect.
+    /// The proxy itself decides which address to connect to.
     #[error(
         "--proxy cannot be combined with --unix-socket, --resolve or --connect-to: the proxy makes the connections"
     )]
     ProxyWithAddress,
-    /// No proxy speaks HTTP/2 without TLS.
+    /// A proxy cannot carry HTTP/2 without TLS.
     #[error("--proxy cannot be combined with --http 2 for an http:// URL: use https://, or HTTP/1.1")]
     ProxyWithHttp2,
     /// Think time between pipelined requests.
@@ -113,10 +113,10 @@ pub enum JobProblem {
 }
 
 impl Job {
-    /// Checks that the parts of the job make sense together.
+    /// Checks that the parts of the job are consistent with each other.
     ///
     /// # Errors
-    /// [`JobError`] with everything that does not.
+    /// [`JobError`] with all problems.
     pub fn check(&self) -> Result<(), JobError> {
         use JobProblem::*;
         let has_count = matches!(self.window, Bound::Requests(_));

@@ -1,8 +1,8 @@
-//! Lengths of time as people write them: `3s`, `500ms`, `2m`, `1m30s`, `1.5s`. Plans and flags read the same form.
+//! Durations as people write them: `3s`, `500ms`, `2m`, `1m30s`, `1.5s`. Plans and flags use the same form.
 
 use std::time::Duration;
 
-/// Why a text is not a length of time.
+/// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     /// A number without a unit.
@@ -22,11 +22,10 @@ const LONGEST_NS: f64 = 3.6e16;
 const UNITS: [(&str, f64); 6] =
     [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3_600e9)];
 
-/// Reads a length of time: one or more numbers, each with a unit of `ns`, `us`, `ms`, `s`, `m` or `h`; a bare `0`
-/// needs none.
+/// Parses a duration: one or more numbers, each with a unit of `ns`, `us`, `ms`, `s`, `m` or `h`; `0` needs no unit.
 ///
 /// # Errors
-/// [`DurationError`] when the text is anything else, or longer than 10,000 hours.
+/// [`DurationError`] when the text is not a duration, or longer than 10,000 hours.
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let error = || DurationError::Invalid(text.into());
     if text.trim() == "0" {
@@ -52,12 +51,12 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     if total_ns > LONGEST_NS {
         return Err(DurationError::TooLong(text.trim().into()));
     }
-    // Below that the conversion is exact to a few nanoseconds and cannot overflow.
+    // Within the limit the conversion is exact to a few nanoseconds and cannot overflow.
     Ok(Duration::from_nanos(total_ns.round() as u64))
 }
 
-/// Writes a length of time so that [`parse_duration`] reads back the same: in the largest unit up to seconds in
-/// which it is whole.
+/// Formats a duration so that [`parse_duration`] returns the same value: in the largest unit, at most seconds, in which
+/// it is a whole number.
 pub fn format_duration(duration: Duration) -> String {
     let ns = duration.as_nanos();
     match ns {

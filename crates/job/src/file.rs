@@ -6,10 +6,10 @@ use serde::Deserialize as _;
 /// Why a text is not a job.
 #[derive(Debug, thiserror::Error)]
 pub enum JobFileError {
-    /// Not TOML, or not a job in it.
+    /// Invalid TOML, or not a job.
     #[error("{0}")]
     Toml(#[from] toml::de::Error),
-    /// Not JSON, or not a job in it.
+    /// Invalid JSON, or not a job.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
     /// Neither the job nor the command line has a URL.
@@ -18,7 +18,7 @@ pub enum JobFileError {
 }
 
 impl Job {
-    /// Reads a job from TOML. `has_url`: whether it may leave out its URL.
+    /// Parses a job from TOML. `has_url`: whether the file may omit the URL.
     ///
     /// # Errors
     /// [`JobFileError`] with line and column.
@@ -29,8 +29,8 @@ impl Job {
         Ok(toml::from_str(text)?)
     }
 
-    /// Reads a job from JSON: a job alone, or the record of a run, whose job it is. `has_url`: whether it may leave out its
-    /// URL.
+    /// Parses a job from JSON: a job alone, or the record of a run, which contains its job. `has_url`: whether the file
+    /// may omit the URL.
     ///
     /// # Errors
     /// [`JobFileError`] with line and column.
@@ -47,7 +47,7 @@ impl Job {
 
     /// The job as TOML.
     pub fn to_toml(&self) -> String {
-        // Every value of a job has a form in TOML, but for nulls that an expected JSON value may hold.
+        // Every value of a job has a form in TOML, except nulls in an expected JSON value.
         toml::to_string(self).unwrap_or_else(|error| format!("# {error}\n"))
     }
 }

@@ -1,60 +1,60 @@
-//! The form of a JSON document: which fields there are and in which ranges their integers lie.
+//! The form of a JSON document: its fields, and the ranges of its integers.
 //!
-//! For responses whose values nobody knows beforehand, such as random rows of a database. Checked over the bytes in one
+//! For responses whose values are not known in advance, such as random rows of a database. The bytes are checked in one
 //! pass without an allocation: every response of a run may be different.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Fields of an object are remembered in the bits of one word.
+/// Most fields of an object: the fields seen are the bits of one word.
 const FIELDS_MOST: usize = 64;
 
-/// What a JSON document must look like.
+/// The required form of a JSON document.
 ///
-/// As JSON: `{"id": "1..10000"}` is an object with this field and no other, an integer from 1 to 10,000;
-/// `[20, {"id": "1..10000"}]` is an array of 20 of them.
+/// Written as JSON: `{"id": "1..10000"}` is an object with exactly this field, an integer from 1 to 10,000; `[20,
+/// {"id": "1..10000"}]` is an array of 20 such objects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Value", into = "Value")]
 #[schemars(with = "Value")]
 pub enum JsonForm {
     /// An object with exactly these fields, in any order.
     Object(Vec<(String, JsonForm)>),
-    /// An array of so many elements of one form.
+    /// An array with this number of elements of one form.
     Array(u32, Box<JsonForm>),
-    /// An integer, from the first to the second.
+    /// An integer from the first to the second value, both included.
     Integer(i64, i64),
 }
 
-/// What is wrong with the text of a form.
+/// Why the text of a form is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
     /// It is not JSON.
     #[error("not JSON: {0}")]
     NotJson(String),
-    /// It is JSON of another kind.
+    /// It is JSON, but not a form.
     #[error("{0} is not a valid form; write an object, \"LEAST..MOST\" or [COUNT, FORM]")]
     Unknown(String),
-    /// A field's name cannot be compared byte for byte, or there are too many.
+    /// A field's name cannot be compared byte for byte, or there are too many fields.
     #[error("an object of a form has 1 to 64 fields; their names need no escapes in JSON")]
     Fields,
 }
 
-/// Where a document does not have the form that is expected.
+/// Where a document does not have the expected form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {at}: expected {expected}")]
 pub struct FormFault {
-    /// The byte, from 0.
+    /// The offset of the byte, from 0.
     pub at: usize,
-    /// What should be there.
+    /// The expected input at this place.
     pub expected: String,
 }
 
 impl JsonForm {
-    /// Reads a form from its JSON text.
+    /// Parses a form from its JSON text.
     ///
     /// # Errors
-    /// [`FormError`] if it is not one.
+    /// [`FormError`] if the text is not a form.
     pub fn parse(text: &str) -> Result<Self, FormError> {
         let value: Value =
             serde_json::from_str(text).map_err(|error| FormError::NotJson(error.to_string()))?;
@@ -64,7 +64,7 @@ impl JsonForm {
     /// Whether `body` is one JSON document of this form.
     ///
     /// # Errors
-    /// The first place where it is not.
+    /// The first place where the body differs.
     pub fn check(&self, body: &[u8]) -> Result<(), FormFault> {
         let mut cursor = Cursor { body, at: 0 };
         cursor.form(self)?;
@@ -117,7 +117,7 @@ impl From<JsonForm> for Value {
     }
 }
 
-/// How far a document has been read.
+/// The position up to which a document has been read.
 struct Cursor<'a> {
     body: &'a [u8],
     at: usize,
@@ -175,7 +175,7 @@ impl Cursor<'_> {
         self.take(b']', "`]`")
     }
 
-    /// An integer as RFC 8259 §6 writes it: no leading zero, no fraction, no exponent.
+    /// An integer in the form of RFC 8259 §6: no leading zero, no fraction, no exponent.
     fn integer(&mut self, least: i64, most: i64) -> Result<(), FormFault> {
         let begin = self.at;
         let is_negative = self.body.get(begin) == Some(&b'-');

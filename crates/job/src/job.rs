@@ -1,4 +1,4 @@
-//! The job itself.
+//! The job: all settings of a run.
 
 use crate::target::localhost;
 use crate::time::seconds;
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What a run is asked to do.
+/// The settings of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Job {
@@ -16,13 +16,14 @@ pub struct Job {
     #[serde(with = "crate::target::url")]
     #[schemars(with = "String")]
     pub url: Url,
-    /// Connect to this unix socket; the URL still says what is requested, and of which host.
+    /// Connect to this unix socket; the URL still sets the path and the host that are requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unix_socket: Option<PathBuf>,
-    /// Addresses to use for a host and port instead of looking the name up: `HOST:PORT:ADDR[,ADDR]`.
+    /// Addresses to use for a host and port instead of resolving the name: `HOST:PORT:ADDR[,ADDR]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resolve: Vec<String>,
-    /// Connect to another host and port than the URL's: `HOST:PORT:HOST2:PORT2`; empty parts stand for any, or the same.
+    /// Connect to another host and port than the URL's: `HOST:PORT:HOST2:PORT2`; an empty part matches any value, or
+    /// keeps the URL's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_to: Option<String>,
     /// The HTTP proxy that requests go through: `http://[USER:PASS@]HOST:PORT`.
@@ -38,27 +39,28 @@ pub struct Job {
     /// How TLS is used: certificates, names and versions.
     #[serde(skip_serializing_if = "is_default")]
     pub tls: TlsSpec,
-    /// The version of HTTP that requests are sent as.
+    /// The version of HTTP for requests.
     pub protocol: Protocol,
     /// When requests are sent: closed or open loop.
     #[serde(rename = "loop")]
     pub load: LoadModel,
     /// Number of connections, over all threads.
     pub connections: u32,
-    /// Requests outstanding on a connection at most; above 1 they are pipelined, or multiplexed over HTTP/2.
+    /// Most outstanding requests on a connection; above 1 they are pipelined, or multiplexed over HTTP/2.
     pub depth: u16,
-    /// Whether a connection sends its next requests only when all of them are answered, as wrk's scripts do, instead
-    /// of one for each response.
+    /// Whether a connection sends its next requests only when all outstanding ones are answered, as wrk's scripts do,
+    /// instead of one after each response.
     pub batch: bool,
     /// Whether a connection is used for more than one request. If not, requests say `Connection: close`.
     pub keep_alive: bool,
-    /// After this many requests a connection is closed and replaced; without it as many as the server allows.
+    /// A connection is closed and replaced after this many requests; if missing, it carries as many as the server
+    /// allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_connection: Option<u32>,
     /// Pause between a response and the next request of a connection; closed loop only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
-    /// What ends the window: a time or a number of requests.
+    /// The end of the window: a time or a number of requests.
     pub window: Bound,
     /// Length of the warm-up, in seconds.
     #[serde(rename = "warmup_s", with = "seconds")]
@@ -68,8 +70,8 @@ pub struct Job {
     #[serde(rename = "drain_s", with = "seconds")]
     #[schemars(with = "f64")]
     pub drain: Nanos,
-    /// A request without a complete response this long after it was sent has timed out, in seconds. Checked up to a
-    /// 64th of the timeout later (at least 1 ms, at most 250 ms): a response that arrives in between counts.
+    /// A request times out when its response is not complete after this time from its send, in seconds. The check runs
+    /// up to a 64th of the timeout later (at least 1 ms, at most 250 ms): a response that arrives in between counts.
     #[serde(rename = "timeout_s", with = "seconds")]
     #[schemars(with = "f64")]
     pub timeout: Nanos,
@@ -79,22 +81,23 @@ pub struct Job {
     pub connect_timeout: Nanos,
     /// How to wait for the next send.
     pub pace: PaceChoice,
-    /// Which timestamps are taken of responses.
+    /// The timestamps that are taken of responses.
     pub timestamps: Timestamps,
-    /// Threads, each with its own share of the connections.
+    /// Threads; the connections are divided among them.
     pub threads: u32,
     /// Seed of every random choice; a random one if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Which part of the load this is, where several loaders share it. Rate and number of requests are those of all
+    /// The part of the load for this loader, if several loaders share it. Rate and number of requests are those of all
     /// loaders together, connections and threads those of this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<LoaderShare>,
-    /// Whether each connection keeps the cookies that the server sets. A session always does, from its first step on.
+    /// Whether each connection keeps the cookies that the server sets. A session always keeps them, from its first step
+    /// on.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cookies: bool,
-    /// How many redirects of one request are followed. Its status and body are those of the last response, its times
-    /// include the whole chain.
+    /// Most redirects followed for one request. Its status and body are those of the last response, its times include
+    /// the whole chain.
     #[serde(skip_serializing_if = "is_default")]
     pub follow: u16,
     /// Accept responses whose head has lines that end in LF alone (RFC 9112, section 2.2).
@@ -103,7 +106,7 @@ pub struct Job {
     /// Keep processors out of deep idle states during the run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub quiet_cpu: bool,
-    /// What is requested, and what must come back: one request, or several with weights.
+    /// The requests, and the expected responses: one request, or several with weights.
     #[serde(rename = "request")]
     pub requests: Vec<RequestSpec>,
 }
@@ -152,7 +155,7 @@ impl Default for Job {
 }
 
 impl Job {
-    /// Whether the results of each request are reported apart.
+    /// Whether the results of each request are reported separately.
     pub fn is_mix(&self) -> bool {
         self.requests.len() != 1 || self.requests.iter().any(|request| request.name.is_some())
     }
@@ -162,7 +165,7 @@ impl Job {
         self.requests.iter().any(|request| request.session.is_some())
     }
 
-    /// Whether connections are users whose next request may depend on what was answered.
+    /// Whether connections are users whose next request may depend on an earlier response.
     pub fn has_users(&self) -> bool {
         self.cookies || self.follow > 0 || self.has_sessions()
     }
@@ -172,7 +175,7 @@ impl Job {
         if self.lenient { LineEnds::LfAllowed } else { LineEnds::CrLf }
     }
 
-    /// The same with secrets replaced, so that it can be shown to others.
+    /// The job with secrets replaced, so that it can be shown to others.
     #[must_use]
     pub fn masked(&self) -> Self {
         let mut masked = self.clone();
@@ -183,28 +186,28 @@ impl Job {
         masked
     }
 
-    /// The most requests that a connection carries.
+    /// Most requests on one connection.
     pub fn requests_per_connection_max(&self) -> u32 {
         if self.keep_alive { self.requests_per_connection.unwrap_or(u32::MAX) } else { 1 }
     }
 
-    /// Whether connections are used for any number of requests, without a pause.
+    /// Whether connections carry any number of requests, without a pause.
     pub fn has_plain_connections(&self) -> bool {
         self.keep_alive && self.requests_per_connection.is_none() && self.think.is_none()
     }
 
-    /// A connection is free for another request while fewer than this are outstanding on it.
+    /// A connection is free for another request while it has fewer outstanding requests than this.
     #[inline]
     pub fn free_below(&self) -> u16 {
         if self.batch { 1 } else { self.depth }
     }
 
-    /// How many connections worker `k` of `threads` has: `connections` dealt out one by one.
+    /// Number of connections of worker `k` of `threads`: `connections` are distributed one by one.
     pub fn connections_of(&self, worker: u32, threads: u32) -> u32 {
         self.connections / threads + u32::from(worker < self.connections % threads)
     }
 
-    /// The parts of the window that are reported apart; none if the offered rate does not change.
+    /// The parts of the window that are reported separately; none if the offered rate does not change.
     pub fn segments(&self) -> Vec<crate::Segment> {
         match (&self.load, self.window) {
             (LoadModel::Open { shape, .. }, Bound::Duration(window)) => shape.segments(window),
@@ -213,7 +216,7 @@ impl Job {
     }
 }
 
-/// What ends the window.
+/// The end of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Bound {
     /// The window ends after this many seconds.
@@ -225,11 +228,11 @@ pub enum Bound {
     Requests(u64),
 }
 
-/// The version of HTTP that requests are sent as.
+/// The version of HTTP for requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Protocol {
-    /// HTTP/1.0, with keep-alive asked for unless disabled
+    /// HTTP/1.0, requesting keep-alive unless disabled
     #[serde(rename = "http/1.0")]
     #[cfg_attr(feature = "clap", value(name = "1.0"))]
     Http10,
@@ -245,7 +248,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// As records and reports show it.
+    /// The name in records and reports.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Http10 => "http/1.0",
@@ -255,12 +258,12 @@ impl Protocol {
     }
 }
 
-/// How to wait for the next send, as asked for.
+/// How to wait for the next send: the requested setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum PaceChoice {
-    /// Hybrid if the generator has its cores to itself, otherwise sleep
+    /// Hybrid if no other process uses the generator's cores, otherwise sleep
     #[default]
     Auto,
     /// Always poll: the least lag, a whole core
@@ -273,16 +276,16 @@ pub enum PaceChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PaceKind {
-    /// Asleep in the kernel until an event or the next send is due.
+    /// Sleeps in the kernel until an event arrives or the next send is due.
     #[default]
     Sleep,
-    /// Asleep until shortly before the next send, then polling.
+    /// Sleeps until shortly before the next send, then polls.
     Hybrid,
-    /// Always polling.
+    /// Always polls.
     Spin,
 }
 
-/// Which timestamps are taken of responses.
+/// The timestamps that are taken of responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]

@@ -1,8 +1,7 @@
-//! What a run is asked to do: one description, which flags fill, the engine reads and records contain.
+//! The settings of a run: one description, which flags fill in, the engine reads and records contain.
 //!
-//! [`Job`] is plain data with serde. [`Job::check`] validates it once and returns everything that is wrong with it.
-//! Nothing here opens a file, resolves a name or looks at the machine: that is done by the crate that carries the job
-//! out.
+//! [`Job`] is plain data with serde. [`Job::check`] validates it once and returns all its problems. This crate does not
+//! open files, resolve names or read the machine's state; the run crate does.
 
 mod check;
 mod duration;

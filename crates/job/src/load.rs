@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum LoadModel {
-    /// A connection sends its next request when the last is answered.
+    /// A connection sends its next request when the previous one is answered.
     #[default]
     Closed,
     /// Requests are due on a schedule, whatever the server does.
@@ -30,47 +30,47 @@ impl LoadModel {
     }
 }
 
-/// How the arrivals of an open loop are spaced.
+/// Distribution of the arrivals of an open loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// At equal distances
+    /// At equal intervals
     #[default]
     Constant,
     /// At random, as independent users arrive: exponentially distributed gaps
     Poisson,
 }
 
-/// The part of a load that one of several loaders carries: of the open loop's ticks those with this index modulo the
-/// number of loaders. Threads divide what their loader has in the same way.
+/// The part of a load for one of several loaders: the ticks of the open loop with this index modulo the number of
+/// loaders. Threads divide the share of their loader in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoaderShare {
     /// Number of this loader, from 0.
     pub index: u32,
-    /// How many loaders there are.
+    /// Number of loaders.
     pub of: u32,
 }
 
 impl LoaderShare {
-    /// All of the load.
+    /// The whole load.
     pub const ALL: LoaderShare = LoaderShare { index: 0, of: 1 };
 }
 
-/// How long users think between a response and their next request.
+/// Time between a response and the same user's next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Think {
     /// Mean length of the pause, in nanoseconds.
     #[serde(rename = "mean_ns", with = "nanoseconds")]
     #[schemars(with = "u64")]
     pub mean: Nanos,
-    /// How the pause varies: fixed or random.
+    /// Distribution of the pause.
     pub distribution: Distribution,
 }
 
 impl Think {
-    /// Always the same time.
+    /// A constant time.
     pub fn constant(mean: Nanos) -> Self {
         Self { mean, distribution: Distribution::Constant }
     }
@@ -81,11 +81,11 @@ impl Think {
     }
 }
 
-/// How a time varies around its mean.
+/// Distribution of a time around its mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
-    /// Not at all.
+    /// Constant.
     Constant,
     /// Exponentially distributed.
     Exponential,

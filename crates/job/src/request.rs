@@ -1,4 +1,4 @@
-//! The requests of a job and what must come back for each.
+//! The requests of a job and the expected responses.
 
 use crate::{JsonForm, Think};
 use schemars::JsonSchema;
@@ -6,19 +6,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Header fields whose value lets its reader act as another user.
+/// Header fields whose value allows a reader to act as another user.
 const SECRET_FIELDS: [&str; 3] = ["Authorization", "Proxy-Authorization", "Cookie"];
-/// What a secret value is replaced with.
+/// The replacement for a secret value.
 pub const MASKED: &str = "***";
 
-/// One kind of request: what is sent, how often, and what must come back.
+/// One kind of request: its content, its weight, and the expected response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RequestSpec {
-    /// What records call it; its path if missing.
+    /// The name in records; the path if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How often it is sent, relative to the others.
+    /// How often it is sent, relative to the other requests.
     pub weight: u32,
     /// The method, such as `GET`.
     pub method: String,
@@ -40,13 +40,14 @@ pub struct RequestSpec {
     /// The status that every response must have; any 2xx if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_status: Option<u16>,
-    /// What every body must be.
+    /// The expected body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_body: Option<BodyExpectation>,
-    /// The session it is a step of: requests of one session follow each other and are sent in order by one user.
+    /// The session that contains this request as a step: the requests of a session are consecutive, and one user sends
+    /// them in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// In a session: pause between the response to the step before and this one.
+    /// In a session: pause between the response to the previous step and this request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
     /// In a session: values of the response that later steps use as `{var:NAME}`.
@@ -54,17 +55,17 @@ pub struct RequestSpec {
     pub extract: Vec<Extraction>,
 }
 
-/// A value that is taken from a response.
+/// A value that is extracted from a response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Extraction {
     /// Name of the value, for `{var:NAME}`.
     pub name: String,
-    /// Where in the response the value is.
+    /// The place of the value in the response.
     pub from: ExtractFrom,
 }
 
-/// Where in a response a value is.
+/// A place of a value in a response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtractFrom {
@@ -72,7 +73,8 @@ pub enum ExtractFrom {
     Json(String),
     /// The value of this header field.
     Header(String),
-    /// What the first group of this regular expression matches in the body; all that it matches if it has no group.
+    /// The text in the body that the first group of this regular expression matches; the whole match if it has no
+    /// group.
     Regex(String),
 }
 
@@ -98,7 +100,7 @@ impl Default for RequestSpec {
 }
 
 impl RequestSpec {
-    /// What records and messages call it.
+    /// The name in records and messages.
     pub fn shown_name(&self) -> &str {
         self.name.as_deref().or(self.path.as_deref()).unwrap_or("/")
     }
@@ -108,16 +110,16 @@ impl RequestSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Content {
-    /// The text itself.
+    /// Text.
     Text(String),
     /// The content of a file.
     File {
-        /// Where it is; `-` is standard input.
+        /// The path of the file; `-` is standard input.
         file: PathBuf,
     },
     /// The parts of a form (RFC 7578).
     Multipart {
-        /// What separates the parts; it must not occur in one.
+        /// The separator between the parts; it must not occur in a part.
         boundary: String,
         /// The parts, in order.
         parts: Vec<FormPart>,
@@ -132,15 +134,15 @@ pub struct FormPart {
     pub name: String,
     /// Its content: a text or a file.
     pub content: Box<Content>,
-    /// The name of the file that the server is given.
+    /// The file name that is sent to the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_name: Option<String>,
-    /// The type of the content.
+    /// The media type of the content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
 }
 
-/// What a body must be.
+/// The check of a body.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BodyExpectation {
@@ -158,16 +160,16 @@ pub enum BodyExpectation {
     JsonForm(JsonForm),
 }
 
-/// A value that must be in a body of JSON.
+/// A value that a JSON body must contain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExpectedValue {
     /// Where the value is: a JSON pointer (RFC 6901); empty for the whole document.
     pub pointer: String,
-    /// The value that must be there.
+    /// The expected value.
     pub value: serde_json::Value,
 }
 
-/// What is wrong with a pointer, or with the text that has it.
+/// Why a pointer, or the text that contains it, is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PointerError {
     /// No equals sign.
@@ -176,7 +178,7 @@ pub enum PointerError {
     /// It does not begin with a slash (RFC 6901 §3).
     #[error("pointer {0:?} does not begin with \"/\"; write {nearest:?}", nearest = format!("/{}", .0))]
     NoSlash(String),
-    /// A tilde that escapes nothing (RFC 6901 §3).
+    /// A tilde that is not part of an escape (RFC 6901 §3).
     #[error("pointer {0:?}: \"~\" is written ~0, and a \"/\" in a name ~1")]
     Tilde(String),
 }
@@ -185,7 +187,7 @@ impl ExpectedValue {
     /// Expects `value` at `pointer`.
     ///
     /// # Errors
-    /// [`PointerError`] if it is not a pointer.
+    /// [`PointerError`] if `pointer` is invalid.
     pub fn new(pointer: &str, value: serde_json::Value) -> Result<Self, PointerError> {
         if !pointer.is_empty() && !pointer.starts_with('/') {
             return Err(PointerError::NoSlash(pointer.into()));
@@ -196,7 +198,7 @@ impl ExpectedValue {
         Ok(Self { pointer: pointer.into(), value })
     }
 
-    /// Reads `POINTER=VALUE`, split at the first equals sign. The value is JSON, or a string if it is not valid JSON.
+    /// Parses `POINTER=VALUE`, split at the first equals sign. The value is JSON, or a string if it is not valid JSON.
     ///
     /// # Errors
     /// [`PointerError`] if there is no equals sign, or no pointer before it.
@@ -206,7 +208,7 @@ impl ExpectedValue {
     }
 }
 
-/// Header fields in the order in which they were given. A name may occur more than once.
+/// Header fields in the given order. A name may occur more than once.
 ///
 /// In a file: a list of `"Name: value"`, or a table of names and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -218,19 +220,19 @@ impl Headers {
         self.0.is_empty()
     }
 
-    /// The first value of a field, whatever the case of its name.
+    /// The first value of a field; the case of its name is ignored.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Adds a field unless one of its name is there.
+    /// Adds a field unless one with this name exists.
     pub fn set_default(&mut self, name: &str, value: impl Into<String>) {
         if self.get(name).is_none() {
             self.0.push((name.to_owned(), value.into()));
         }
     }
 
-    /// The same with the values of secret fields replaced.
+    /// The fields with secret values replaced.
     #[must_use]
     pub fn masked(&self) -> Self {
         let mask = |(name, value): &(String, String)| {
@@ -240,8 +242,8 @@ impl Headers {
         Self(self.0.iter().map(mask).collect())
     }
 
-    /// Reads `Name: value`; none if there is no colon. Spaces before the colon stay, for no name has one and a server
-    /// could take it for another field (RFC 9112 §5.1).
+    /// Parses `Name: value`; `None` if there is no colon. Spaces before the colon are kept: no valid name has one, and
+    /// a server could read it as another field (RFC 9112 §5.1).
     pub fn parse(field: &str) -> Option<(String, String)> {
         let (name, value) = field.split_once(':')?;
         Some((name.trim_start().to_owned(), value.trim().to_owned()))
@@ -307,23 +309,23 @@ impl JsonSchema for Headers {
 pub mod hexadecimal {
     use serde::{Deserialize as _, Deserializer, Serializer, de};
 
-    /// Writes the digits.
+    /// Serializes the digits.
     pub fn serialize<S: Serializer>(digest: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&format(digest))
     }
 
-    /// Reads the digits.
+    /// Deserializes the digits.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
         let text = String::deserialize(deserializer)?;
         parse(&text).ok_or_else(|| de::Error::custom("a SHA-256 has 64 hexadecimal digits"))
     }
 
-    /// The digits of some bytes.
+    /// Formats bytes as digits.
     pub fn format(bytes: &[u8]) -> String {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The digest that a text writes; none if it is not 64 hexadecimal digits.
+    /// Parses a digest; `None` if the text is not 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<[u8; 32]> {
         let digits: Option<Vec<u8>> =
             text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();

@@ -1,7 +1,7 @@
-//! The shape of an open loop: how the offered rate changes over the window, and the segments it is reported in.
+//! The shape of an open loop: how the offered rate changes over the window, and the segments in which it is reported.
 //!
-//! The engine takes the moments of sends from it and the ends of the segments. Whether a shape fits the rest of a job
-//! is checked in `check.rs`.
+//! The engine takes the send times and the ends of the segments from it. `check.rs` checks it against the other parts
+//! of a job.
 
 use crate::time::seconds;
 use crate::{Nanos, Rate};
@@ -10,15 +10,16 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Segments a ramp is reported in: enough to see where it breaks, long enough for percentiles of each.
+/// Number of segments of a ramp: enough to locate the rate at which the server fails, and each long enough for
+/// percentiles.
 const RAMP_SEGMENTS: u64 = 10;
-/// Sends of a schedule within so little time are one burst: time enough for nearly every answer, and too little for a
-/// rate to mean much.
+/// Sends of a schedule within this time are one burst: most responses arrive within it, and it is too short for a
+/// meaningful rate.
 const BURST: Nanos = Nanos::from_millis(100);
-/// Longest time that a window goes on for the answers to the burst it ends with. Who takes longer has not kept up.
+/// Longest extension of the window for the responses to its last burst. A server that needs longer has not kept up.
 const ANSWERED_WITHIN: Nanos = Nanos::from_secs(1);
 
-/// How the offered rate changes over the window. The warm-up is at the rate the window begins with.
+/// How the offered rate changes over the window. The warm-up has the rate of the window's beginning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Shape {
@@ -39,7 +40,7 @@ pub enum Shape {
     },
     /// The offered rate changes in steps.
     Steps {
-        /// Requests per second, step after step.
+        /// Requests per second of each step.
         #[serde(rename = "rates_per_s")]
         rates: Vec<Rate>,
         /// How long each step lasts, in seconds.
@@ -47,20 +48,20 @@ pub enum Shape {
         #[schemars(with = "f64")]
         each: Nanos,
     },
-    /// Requests are sent at the moments that a file lists.
+    /// Requests are sent at the times listed in a file.
     Trace(Trace),
 }
 
-/// The moments of all sends.
+/// The times of all sends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trace {
-    /// The file they were read from.
+    /// The file that the times were read from.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub file: Option<PathBuf>,
     /// Number of sends in the file.
     #[serde(default)]
     pub sends: u64,
-    /// From the beginning of the warm-up on; they do not decrease. Not part of a record: a file may have millions.
+    /// Times since the beginning of the warm-up, never decreasing. Not part of a record: a file may have millions.
     #[serde(skip)]
     pub moments: Arc<[Nanos]>,
 }
@@ -71,29 +72,29 @@ impl From<Vec<Nanos>> for Trace {
     }
 }
 
-/// A part of the window with a block of its own.
+/// A part of the window with a separate block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
-    /// When it begins, from the beginning of the window.
+    /// Its start, from the beginning of the window.
     pub start: Nanos,
-    /// When it ends.
+    /// Its end.
     pub end: Nanos,
-    /// The rate offered when it begins, per second.
+    /// The offered rate at its start, per second.
     pub from_per_s: f64,
-    /// The rate offered when it ends.
+    /// The offered rate at its end, per second.
     pub to_per_s: f64,
 }
 
 impl Segment {
-    /// The mean rate offered in it, per second: the rate is a straight line.
+    /// The mean offered rate, per second: the rate changes linearly.
     pub fn offered_per_s(&self) -> f64 {
         (self.from_per_s + self.to_per_s) / 2.0
     }
 }
 
 impl Shape {
-    /// The length of a window that holds all of it, the answers to its last sends too where a server keeps up; none
-    /// where the shape has no length of its own.
+    /// The length of a window that contains the whole shape, and the responses to its last sends if the server keeps
+    /// up; `None` if the shape has no fixed length.
     pub fn length(&self) -> Option<Nanos> {
         match self {
             Shape::Steady { .. } | Shape::Ramp { .. } => None,
@@ -102,7 +103,7 @@ impl Shape {
         }
     }
 
-    /// The parts of a window of this length that are reported apart; none where nothing changes.
+    /// The parts of a window of this length that are reported separately; none if the rate does not change.
     pub fn segments(&self, window: Nanos) -> Vec<Segment> {
         match self {
             Shape::Steady { .. } | Shape::Trace(_) => Vec::new(),
@@ -133,7 +134,7 @@ impl Shape {
         }
     }
 
-    /// Mean rate offered over a window of this length after such a warm-up, per second.
+    /// Mean offered rate over a window of this length after a warm-up of this length, per second.
     pub fn offered_per_s(&self, warmup: Nanos, window: Nanos) -> f64 {
         match self {
             Shape::Steady { rate } => rate.get(),
@@ -150,9 +151,10 @@ impl Shape {
     }
 }
 
-/// How long the window of a schedule goes on after its last send. After even arrivals that is their gap, so that the
-/// rate over the window is theirs. After a burst it is as long as a server that answers at the mean rate, one after the
-/// other, would be busy with it, up to [`ANSWERED_WITHIN`]: otherwise one that keeps up well would seem not to.
+/// How long the window continues after the last send of a schedule. After even arrivals this is their gap, so that the
+/// rate over the window equals theirs. After a burst it is the time that a server needs for the burst if it answers one
+/// request after the other at the mean rate, up to [`ANSWERED_WITHIN`]: with a shorter window a server that keeps up
+/// would seem not to.
 fn after_the_last(times: &[Nanos]) -> Nanos {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Nanos::ZERO };
     let length = last.since(*first);
@@ -171,7 +173,7 @@ fn after_the_last(times: &[Nanos]) -> Nanos {
 mod tests {
     use super::*;
 
-    /// How long the window goes on after the last of these sends.
+    /// How long the window continues after the last of these sends.
     fn after(times: impl IntoIterator<Item = u64>) -> Nanos {
         let times: Vec<Nanos> = times.into_iter().map(Nanos).collect();
         let last = *times.last().unwrap();
@@ -185,17 +187,17 @@ mod tests {
         for (gap, count) in [(MILLISECOND, 1_000), (1_000, 200_000), (3_000 * MILLISECOND, 2)] {
             assert_eq!(after((0..count).map(|i| i * gap)), Nanos(gap));
         }
-        // Where the clock of a log is coarse, several share a moment.
+        // If the clock of a log is coarse, several sends have the same time.
         assert_eq!(after((0..5_000).map(|i| i / 5 * MILLISECOND)), Nanos(MILLISECOND * 999 * 5 / 4_999));
     }
 
     #[test]
     fn a_burst_at_the_end_can_be_answered() {
-        // Nothing but a burst, and one send alone.
+        // A burst without other sends, and a single send.
         assert_eq!(after([MILLISECOND; 100]), ANSWERED_WITHIN);
         assert_eq!(after((0..100).map(|i| i * 50_000)), ANSWERED_WITHIN);
         assert_eq!(after([0]), ANSWERED_WITHIN);
-        // Five seconds of 100/s, then 20 at once, or nearly: a mean gap for each.
+        // Five seconds of 100/s, then 20 sends at or nearly at once: one mean gap for each.
         let even = || (0..500).map(|i| i * 10 * MILLISECOND);
         let burst = |apart: u64| after(even().chain((0..20).map(|i| 5_000 * MILLISECOND + i * apart)));
         assert_eq!(burst(0), Nanos(5_000 * MILLISECOND * 20 / 519));
@@ -207,10 +209,10 @@ mod tests {
 
     #[test]
     fn nobody_waits_long_after_the_last_send() {
-        // Ten minutes of silence, then a burst: half a second a send on average.
+        // Ten minutes without a send, then a burst: half a second per send on average.
         let silence = 600_000 * MILLISECOND;
         assert_eq!(after((0..1_000).map(|i| i * MILLISECOND).chain([silence; 200])), ANSWERED_WITHIN);
-        // A rate that grows is no burst: the last tenth of a second has twice the mean.
+        // A growing rate is not a burst: the last tenth of a second has twice the mean rate.
         let growing = after((1..=10_000_u32).map(|i| (f64::from(i).sqrt() * 1e8) as u64));
         assert!(growing < Nanos::from_millis(150), "{growing}");
     }

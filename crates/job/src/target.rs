@@ -1,4 +1,4 @@
-//! Where a job connects to, and TLS.
+//! The target of a job, and TLS.
 
 use crate::request::MASKED;
 use paceline_http::{Scheme, Url};
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Which addresses of a name are used.
+/// The IP version of the addresses that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum IpVersion {
     /// IPv4 only.
@@ -17,33 +17,33 @@ pub enum IpVersion {
     V6,
 }
 
-/// An HTTP proxy that requests go through: requests for http URLs are sent to it whole (RFC 9112 §3.2.2), for https
-/// URLs it makes a tunnel (CONNECT, RFC 9110 §9.3.6).
+/// An HTTP proxy for the requests: for http URLs it receives requests with the whole URL (RFC 9112 §3.2.2), for https
+/// URLs it opens a tunnel (CONNECT, RFC 9110 §9.3.6).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Proxy {
-    /// Where it is.
+    /// Its URL.
     pub url: Url,
-    /// Name and password that it asks for, with a colon between them.
+    /// Name and password for the proxy, with a colon between them.
     pub credentials: Option<String>,
 }
 
-/// Why a text names no proxy.
+/// Why a text is not a proxy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyError {
     /// Another scheme than http.
     #[error("a proxy is reached by http://, not {0}://")]
     Scheme(String),
-    /// No host and port.
+    /// No host and port, or an invalid form.
     #[error("{0:?} is not [http://][USER:PASS@]HOST:PORT")]
     Form(String),
 }
 
 impl Proxy {
-    /// Reads `[http://][USER:PASS@]HOST:PORT`.
+    /// Parses `[http://][USER:PASS@]HOST:PORT`.
     ///
     /// # Errors
-    /// [`ProxyError`] saying what is wrong; a password is not repeated.
+    /// [`ProxyError`] with the problem; it does not contain a password.
     pub fn parse(text: &str) -> Result<Self, ProxyError> {
         let rest = match text.split_once("://") {
             None => text,
@@ -59,7 +59,7 @@ impl Proxy {
         Ok(Self { url, credentials })
     }
 
-    /// The same with its credentials replaced.
+    /// The proxy with its credentials replaced.
     #[must_use]
     pub fn masked(&self) -> Self {
         let credentials = self.credentials.as_ref().map(|_| MASKED.to_owned());
@@ -68,7 +68,7 @@ impl Proxy {
 }
 
 impl std::fmt::Display for Proxy {
-    /// Where it is, without its credentials.
+    /// Prints its URL, without its credentials.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.url.to_string().trim_end_matches('/'))
     }
@@ -93,25 +93,25 @@ impl From<Proxy> for String {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsSpec {
-    /// Whether the server's certificate is not checked.
+    /// Whether the check of the server's certificate is disabled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
     /// Trust the certificates in this PEM file instead of the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-    /// The client certificate, PEM, with its chain.
+    /// The file of the client certificate and its chain, PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cert_file: Option<PathBuf>,
-    /// The client certificate's key, PEM; in `cert_file` if missing.
+    /// The file of the client certificate's key, PEM; `cert_file` if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_file: Option<PathBuf>,
-    /// The server name to request and to look for in the certificate; the URL's host if missing.
+    /// The server name to request and to expect in the certificate; the URL's host if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
     /// The only version to offer; all if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<TlsVersion>,
-    /// Whether every handshake is a full one.
+    /// Whether session resumption is disabled, so that every handshake is a full one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_resumption: bool,
 }
@@ -130,7 +130,7 @@ pub enum TlsVersion {
     Tls13,
 }
 
-/// The URL of a job without one.
+/// The URL of a job without a URL.
 pub(crate) fn localhost() -> Url {
     Url { scheme: Scheme::Http, host: "localhost".to_owned(), zone: None, port: 80, path: "/".to_owned() }
 }

@@ -1,44 +1,44 @@
-//! Times and rates as numbers with a unit. Arithmetic saturates, so that no value a person gives overflows.
+//! Times and rates as numbers with a unit. Arithmetic saturates, so that no user's value overflows.
 //!
 //! Used by every crate that handles times of a run. In JSON and TOML a time is a number under a key that ends in its
-//! unit: [`seconds`] and [`nanoseconds`] say which.
+//! unit: see [`seconds`] and [`nanoseconds`].
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// A moment or a length of time, in nanoseconds. Moments count from a clock's own zero.
+/// An instant or a duration, in nanoseconds. Instants count from the zero of their clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time at all, or a clock's zero.
+    /// A duration of zero, or the zero of a clock.
     pub const ZERO: Nanos = Nanos(0);
-    /// Later than anything that happens.
+    /// Later than any event.
     pub const NEVER: Nanos = Nanos(u64::MAX);
 
-    /// A whole number of seconds.
+    /// Converts a whole number of seconds.
     pub const fn from_secs(seconds: u64) -> Self {
         Nanos(seconds.saturating_mul(1_000_000_000))
     }
 
-    /// A whole number of milliseconds.
+    /// Converts a whole number of milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Nanos(millis.saturating_mul(1_000_000))
     }
 
-    /// A whole number of microseconds.
+    /// Converts a whole number of microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Nanos(micros.saturating_mul(1_000))
     }
 
-    /// In seconds.
+    /// Converts to seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// From `earlier` to here; zero if `earlier` is later.
+    /// The duration from `earlier` to this instant; zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
@@ -88,17 +88,17 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// A length of time under a key that ends in `_s`: a number of seconds, fractions allowed.
+/// Serde form of a duration under a key that ends in `_s`: a number of seconds, fractions allowed.
 pub mod seconds {
     use super::Nanos;
     use serde::{Deserialize as _, Deserializer, Serializer, de};
 
-    /// Writes seconds.
+    /// Serializes as seconds.
     pub fn serialize<S: Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(time.as_secs_f64())
     }
 
-    /// Reads seconds.
+    /// Deserializes from seconds.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
         let seconds = f64::deserialize(deserializer)?;
         // 2^64 ns are 584 years; the conversion saturates.
@@ -109,17 +109,17 @@ pub mod seconds {
     }
 }
 
-/// A length of time under a key that ends in `_ns`: a whole number of nanoseconds.
+/// Serde form of a duration under a key that ends in `_ns`: a whole number of nanoseconds.
 pub mod nanoseconds {
     use super::Nanos;
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    /// Writes nanoseconds.
+    /// Serializes as nanoseconds.
     pub fn serialize<S: Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(time.0)
     }
 
-    /// Reads nanoseconds.
+    /// Deserializes from nanoseconds.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
         u64::deserialize(deserializer).map(Nanos)
     }
@@ -132,15 +132,15 @@ pub mod nanoseconds {
 pub struct Rate(f64);
 
 impl Rate {
-    /// The highest rate a schedule in whole nanoseconds keeps apart.
+    /// The highest rate whose events differ by at least a whole nanosecond.
     pub const HIGHEST: f64 = 1e9;
 
-    /// A rate of so many per second; none unless it is above 0 and at most [`Rate::HIGHEST`].
+    /// A rate in events per second; `None` unless it is above 0 and at most [`Rate::HIGHEST`].
     pub fn per_second(rate: f64) -> Option<Self> {
         (rate > 0.0 && rate <= Self::HIGHEST).then_some(Self(rate))
     }
 
-    /// In events per second.
+    /// The rate in events per second.
     pub fn get(self) -> f64 {
         self.0
     }
